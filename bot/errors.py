@@ -1,0 +1,108 @@
+"""Every error the core handles, named for what the caller should do next.
+
+BotError
+├── SettingsError       cannot start as configured → exit 2, naming the variable and what it should hold
+├── DeliveryError       a platform did not show something; it did not arrive and may be tried again
+│   ├── RateLimited     retry_after → pause, slow down, send the newest text
+│   ├── Unclear         it may have arrived → repeat only what repeats safely, else look it up
+│   ├── TooLong         by → cut the page again, shorter
+│   ├── MessageGone     somebody deleted the reply → no more progress; the final text once, as a new message
+│   ├── Unreachable     blocked, kicked, slot expired → end the turn quietly, keep the history
+│   └── Unrenderable    our notation was refused → the same page as plain text, and a log line: our bug
+├── ModelError          a model did not answer
+│   ├── ModelBusy       429, 5xx or no connection → back off; once text has been shown, end with an honest sentence
+│   ├── ModelDropped    the stream ended early or broke → keep what came; retry only if nothing was shown
+│   ├── ModelSlow       a deadline passed → as a drop
+│   ├── ModelRefused    key, model name or content → tell the person, tell the operator, do not retry
+│   │   └── ToolsRefused   the server knows no native tools → ask again in prompt mode
+│   └── ContextTooLong  → drop the oldest turns and try once more
+└── StoreError          the database is unusable → answer nothing that cannot be recorded
+ToolError               in tools/base.py; leaves the registry only as a ToolResult the model can read
+"""
+
+from __future__ import annotations
+
+
+class BotError(Exception):
+    """The root: its text says what happened, to what, and what helps."""
+
+
+class SettingsError(BotError):
+    """The program cannot start as configured."""
+
+
+class DeliveryError(BotError):
+    """A platform did not show something."""
+
+
+class RateLimited(DeliveryError):
+    """The platform asks for a pause."""
+
+    def __init__(self, message: str, *, retry_after: float, scope: str = "") -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds until the next call is allowed."""
+        self.scope = scope
+        """The budget's scope that was refused; empty when every scope of the call may be meant."""
+
+
+class Unclear(DeliveryError):
+    """The request was written but no answer came: it may have arrived."""
+
+
+class TooLong(DeliveryError):
+    """The rendered page exceeds the platform's limit."""
+
+    def __init__(self, message: str, *, by: int) -> None:
+        super().__init__(message)
+        self.by = by
+        """Units over the limit, as the platform counts."""
+
+
+class MessageGone(DeliveryError):
+    """The message to edit does not exist any more."""
+
+
+class Unreachable(DeliveryError):
+    """Nothing can be shown here any more, or the platform cannot be reached at all."""
+
+
+class Unrenderable(DeliveryError):
+    """The platform refused the notation we rendered."""
+
+
+class ModelError(BotError):
+    """A model did not answer."""
+
+
+class ModelBusy(ModelError):
+    """The server is overloaded, limited or out of reach."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds the server asked for, when it did."""
+
+
+class ModelDropped(ModelError):
+    """The stream ended before its end: closed, broken, or not a stream at all."""
+
+
+class ModelSlow(ModelError):
+    """The first token, the next token or the end did not come in time."""
+
+
+class ModelRefused(ModelError):
+    """The server will not answer this: key, model name, or content."""
+
+
+class ToolsRefused(ModelRefused):
+    """The model or endpoint does not support native tools."""
+
+
+class ContextTooLong(ModelError):
+    """The conversation exceeds the model's window."""
+
+
+class StoreError(BotError):
+    """The database cannot be read or written now."""

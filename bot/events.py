@@ -1,0 +1,82 @@
+"""What the agent reports while it works: a closed union, matched by `conversation.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bot.messages import File
+from bot.transcript import Entry, Usage
+from tools.base import Source, ToolCall, ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """Visible text that goes to the end of the reply. Never tool syntax, never reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """What the model thinks: stored, never shown in the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PassEnded:
+    """One model call ended; `entry` is what history keeps of it. Arrives before the calls it asks for start."""
+
+    entry: Entry
+    model: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A call is about to run; `status` is the line a person sees meanwhile."""
+
+    call: ToolCall
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A call has its result (also when it failed, timed out or was cancelled)."""
+
+    call: ToolCall
+    result: ToolResult
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileProduced:
+    """A tool made a file that belongs to the reply."""
+
+    file: File
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The answer is complete."""
+
+    cut: str = ""
+    """Why it stops short, as a sentence for the person; empty when it is whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No answer, or no complete one, can be had."""
+
+    sentence: str
+    """For the person."""
+    detail: str
+    """For the operator: no message text, no key."""
+    retry: bool = True
+    """Asking again may help."""
+
+
+Event: TypeAlias = (
+    TextDelta | ReasoningDelta | PassEnded | ToolStarted | ToolFinished | FileProduced | Finished | Failed
+)

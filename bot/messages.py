@@ -1,0 +1,233 @@
+"""What crosses the border between a platform adapter and the core, in both directions.
+
+Everything here is plain, frozen data: it can be stored, compared and printed, and it knows no platform.
+In comes one of the `Incoming` union; out goes a `Page`, shown by a `bot.surface.Surface`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+from urllib.parse import quote, unquote
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatId:
+    """The place a conversation happens in, and the key its history is kept under.
+
+    Two messages with the same `ChatId` share one history and are answered one after the other.
+    """
+
+    platform: str
+    account: str
+    """The bot account (Telegram, Discord) or the workspace (Slack)."""
+    chat: str
+    thread: str = ""
+    """A Telegram topic, a Slack thread; empty where the chat has none."""
+
+    def __str__(self) -> str:
+        parts = [self.account, self.chat] + ([self.thread] if self.thread else [])
+        return f"{self.platform}:{'/'.join(quote(part, safe='') for part in parts)}"
+
+    @classmethod
+    def parse(cls, text: str) -> ChatId:
+        """Read what `str` wrote.
+
+        Raises:
+            ValueError: `text` is not of the form `platform:account/chat[/thread]`.
+        """
+        platform, colon, rest = text.partition(":")
+        parts = [unquote(part) for part in rest.split("/")]
+        if not colon or not platform or len(parts) not in (2, 3):
+            raise ValueError(
+                f"{text!r} is no chat id: it is written platform:account/chat or platform:account/chat/thread"
+            )
+        return cls(platform, *parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """The person who wrote, as the platform names them."""
+
+    id: str
+    """As settings write it: `telegram:123`, `slack:T1/U1`, `discord:456`. Never changes for a person."""
+    name: str = ""
+    """The shown name: untrusted text."""
+    language: str = ""
+    """An IETF tag where the platform tells one, else empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyTarget:
+    """Where a reply goes: plain data from which any process, at any later time, can open the surface again."""
+
+    platform: str
+    data: Mapping[str, Scalar] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        return json.dumps({"platform": self.platform, "data": dict(self.data)}, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> ReplyTarget:
+        value = json.loads(text)
+        return cls(value["platform"], value["data"])
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRef:
+    """One message of ours on a platform: what a page is shown in."""
+
+    id: str
+    form: str = "message"
+    """How it is shown, in the adapter's own words (`message`, `draft`, `stream`, `interaction`)."""
+
+    def to_json(self) -> str:
+        return json.dumps([self.id, self.form])
+
+    @classmethod
+    def from_json(cls, text: str) -> MessageRef:
+        return cls(*json.loads(text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quoted:
+    """The message that the person's message replies to."""
+
+    text: str
+    author: str = ""
+    """The shown name of its author: untrusted text."""
+    from_bot: bool = False
+    """The bot wrote it."""
+    message_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Delivery:
+    delivery: str
+    """The platform's own id of this delivery; a second delivery is recognised by it."""
+    also: tuple[str, ...] = ()
+    """Other keys under which the same thing may be delivered (Slack: channel and ts)."""
+    chat: ChatId
+    sender: Sender
+    target: ReplyTarget
+    sent_at: float = 0.0
+    """When the person did it, in seconds since the epoch, as the platform tells; 0 when it does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageSent(_Delivery):
+    """One message addressed to the bot, with everything platform-specific already removed."""
+
+    text: str
+    """What the person wrote, without the mention or the slash command that addressed the bot."""
+    command: str = ""
+    """The command's word without its sign (`new`), when the message is one; `text` is then its argument."""
+    message_id: str = ""
+    """The platform's id of the person's message, when it has one."""
+    group: bool = False
+    """Several people read and write here: the model is told who speaks."""
+    quoted: Quoted | None = None
+    quote_question: bool = False
+    """Others cannot see the question, so the reply begins with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageEdited(_Delivery):
+    """The person changed a message; `text` is the whole new text."""
+
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDeleted(_Delivery):
+    """The person took a message back."""
+
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopPressed(_Delivery):
+    """The person wants the running turn of this chat to end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegeneratePressed(_Delivery):
+    """The person wants the last question answered again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmPressed(_Delivery):
+    """The person allowed or refused what a tool wants to do."""
+
+    question: str
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackGiven(_Delivery):
+    """The person rated a reply."""
+
+    message_id: str
+    good: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerDue(_Delivery):
+    """A reminder set earlier in this chat is due. Made by the core, never by an adapter."""
+
+    text: str
+
+
+Incoming: TypeAlias = (
+    MessageSent
+    | MessageEdited
+    | MessageDeleted
+    | StopPressed
+    | RegeneratePressed
+    | ConfirmPressed
+    | FeedbackGiven
+    | TimerDue
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One line about what a tool is doing: shown beside the body while the tool runs, never part of it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """What a person may press on a page. Empty until buttons come."""
+
+    stop: bool = False
+    regenerate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One platform message of a reply, as it should look now."""
+
+    body: str
+    """Markdown as written so far; within a page it only grows until `final`. Nothing is closed for show."""
+    status: tuple[Status, ...] = ()
+    final: bool = False
+    """No later version of this page comes: leave the live form (draft, stream) and show it for good."""
+    controls: Controls = Controls()
+    plain: bool = False
+    """Show the body as plain text, as written: the platform refused our notation once."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that a reply carries."""
+
+    name: str
+    media_type: str
+    content: bytes

@@ -1,0 +1,84 @@
+"""What the agent asks of a model and what it gets back; the same for every provider and wire."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from bot.transcript import Entry, Usage
+from tools.base import Json, ToolCall, ToolSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One pass: what the model is told, and which tools it may ask for."""
+
+    entries: tuple[Entry, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: str = "auto"
+    """`auto`, `none`, `required`, or the name of one tool. With `none` the tools stay known (history may hold
+    their calls), but the model may call nothing."""
+    deadline: float = float("inf")
+    """Monotonic time at which the whole turn ends."""
+    max_output_chars: int = 40_000
+    """Text beyond it is not read: the stream is closed and `Answer.finish` is `cut`."""
+    reminder: str = ""
+    """A sentence added at the end for this pass only."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """Text as the model writes it; may hold calls written as text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningPiece:
+    """What a provider reports as thinking, apart from the text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The end of a pass: always the last piece of a stream that ended well."""
+
+    text: str
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    """Native calls, assembled; a call that cannot run says why in `problem`."""
+    finish: str
+    """`stop`, `tool_calls`, `length`, `content_filter`, `cut`, or what the provider said."""
+    usage: Usage = Usage()
+    estimated: bool = False
+    """The server reported no usage; the figures are our estimate."""
+    model: str
+    """`provider:name` of the model that answered."""
+    native: bool
+    """Tools were offered natively; else by the prompt protocol."""
+    provider: str = ""
+    raw: Mapping[str, Json] = field(default_factory=dict)
+    """The provider's assistant message as it must be sent back."""
+    request_id: str = ""
+
+
+Piece: TypeAlias = TextPiece | ReasoningPiece | Answer
+
+
+class Model(Protocol):
+    """Something that answers a request: one model, or a chain of them."""
+
+    @property
+    def name(self) -> str: ...
+
+    def stream(self, request: Request) -> AsyncIterator[Piece]:
+        """Ask, and yield pieces until one `Answer`.
+
+        Closing the iterator closes the HTTP stream. Retries and falls back only before the first piece.
+
+        Raises:
+            ModelBusy, ModelDropped, ModelSlow, ModelRefused, ContextTooLong: see `bot.errors`.
+        """
+        ...

@@ -1,0 +1,200 @@
+"""What a tool is: a call by name, a result, and the ports a tool may use. Knows no chat and no model.
+
+A tool is written as an annotated async function with a docstring, and `@tool` makes the rest:
+
+    @tool(category="time", icon="🕒")
+    async def current_time(context: ToolContext, zone: str = "UTC") -> ToolResult | str:
+        '''The date and time now.
+
+        Use when: the person asks for today's date, the time, or a weekday.
+        Not for: durations between two dates.
+
+        Args:
+            zone: IANA time zone, as "Europe/Paris". Example: "Asia/Shanghai"
+        '''
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+Arguments: TypeAlias = Mapping[str, Json]
+
+
+class ToolError(Exception):
+    """A call failed in a way the model can read: what went wrong, and what to change.
+
+    Leaves the registry only as a `ToolResult`. `retry` says that other arguments may help.
+    """
+
+    def __init__(self, message: str, *, retry: bool = True) -> None:
+        super().__init__(message)
+        self.retry = retry
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call as a model asked for it."""
+
+    id: str
+    name: str
+    arguments: Arguments
+    problem: str = ""
+    """Why it cannot run as asked (arguments that are no JSON, a call cut off); empty when it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a piece of a result comes from."""
+
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProducedFile:
+    """A file that a tool made."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What a call came to. `text` is for the model; it is always data, never an instruction."""
+
+    text: str
+    ok: bool = True
+    status: str = "completed"
+    """`completed`, `failed`, `timeout`, `cancelled` or `cached`."""
+    sources: tuple[Source, ...] = ()
+    files: tuple[ProducedFile, ...] = ()
+    retry: bool = True
+    """After a failure: other arguments may help."""
+    untrusted: bool = False
+    """The text comes from outside (a page, a search): it may try to instruct the model."""
+    seconds: float = 0.0
+    """How long the call took."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """What the model is told of a tool, and how the registry treats it."""
+
+    name: str
+    purpose: str
+    """One sentence: what it does."""
+    parameters: Mapping[str, Json]
+    """JSON schema of the arguments: an object with `properties` in declared order."""
+    category: str = "general"
+    use_when: str = ""
+    not_for: str = ""
+    source: str = ""
+    """Where its data come from."""
+    examples: tuple[Mapping[str, Json], ...] = ()
+    """Arguments of typical calls."""
+    keywords: tuple[str, ...] = ()
+    """Words a person may use when this tool is meant, in any language."""
+    icon: str = "🔧"
+    verb: str = ""
+    """What a person reads while it runs: `searching`; the name when empty."""
+    subject: str = ""
+    """The argument shown after the verb; empty: the first string argument."""
+    effects: bool = False
+    """It changes something outside the turn; such calls run one after another."""
+    outside: bool = False
+    """Its effects reach beyond this chat (paying, sending elsewhere, writing by MCP)."""
+    cache_seconds: float = 0.0
+    """How long a success may be reused; 0: never."""
+    timeout: float | None = None
+    """Seconds; None: the registry's."""
+    per_minute: int = 10
+    """Calls of one chat in a minute."""
+
+    @property
+    def description(self) -> str:
+        """The description a model reads, written from the parts."""
+        parts = [f"[{self.category}] {self.purpose}"]
+        if self.use_when:
+            parts.append(f"Use when: {self.use_when}")
+        if self.not_for:
+            parts.append(f"Not for: {self.not_for}")
+        if self.source:
+            parts.append(f"Source: {self.source}")
+        return " ".join(part if part.endswith((".", "。", "!", "?")) else part + "." for part in parts)
+
+
+class Facts(Protocol):
+    """Where a tool keeps facts about a person or a chat."""
+
+    async def remember(self, owner: str, text: str) -> int: ...
+
+    async def recall(self, owners: tuple[str, ...], query: str, limit: int) -> list[tuple[int, str, str]]:
+        """The best matches as (id, owner, text); all of them, newest first, for an empty query."""
+        ...
+
+    async def forget(self, owners: tuple[str, ...], fact: int) -> bool: ...
+
+
+class Timers(Protocol):
+    """Where a tool sets a time at which the bot writes again."""
+
+    async def set(self, scope: str, person: str, due: float, text: str) -> int:
+        """Raises ToolError where this chat keeps no target that lasts until then."""
+        ...
+
+    async def pending(self, scope: str, person: str) -> list[tuple[int, float, str]]: ...
+
+    async def cancel(self, scope: str, person: str, timer: int) -> bool: ...
+
+
+class Files(Protocol):
+    """Files of this chat that a tool may read."""
+
+    async def read(self, scope: str, name: str) -> bytes | None: ...
+
+
+def _utc_now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """Who calls and with what means. `scope` and `person` are opaque keys, never parsed by a tool."""
+
+    scope: str = "shell"
+    """Keeps the state of one chat apart from another's."""
+    person: str = "shell"
+    language: str = ""
+    """IETF tag of the person's language; empty when unknown."""
+    zone: str = "UTC"
+    """IANA time zone of the person."""
+    seconds: float = 30.0
+    """How long the call may take."""
+    now: Callable[[], datetime.datetime] = _utc_now
+    """The aware current time."""
+    facts: Facts | None = None
+    timers: Timers | None = None
+    files: Files | None = None
+    progress: Callable[[str], None] = field(default=lambda text: None)
+    """Tell the person, in a few words, what is being done now."""
+
+
+class Tool(Protocol):
+    """One thing a model can have done."""
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+        """Do it. `arguments` fit the schema. May raise ToolError or anything; the registry makes it a result."""
+        ...
+
+    async def close(self) -> None:
+        """Release what it opened."""
+        ...

@@ -95,8 +95,7 @@ def entry_to_json(entry: Entry) -> str:
             value = {"kind": "assistant", "text": entry.text}
             if entry.calls:
                 value["calls"] = [
-                    {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
-                    for call in entry.calls
+                    {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in entry.calls
                 ]
                 value["native"] = entry.native
             for name in ("written", "reasoning", "provider"):
@@ -118,7 +117,5 @@ def entry_from_json(text: str) -> Entry:
     if kind is None:
         raise ValueError(f"no entry: {text[:80]!r}")
     if kind is AssistantEntry and "calls" in value:
-        value["calls"] = tuple(
-            ToolCall(call["id"], call["name"], call["arguments"]) for call in value["calls"]
-        )
+        value["calls"] = tuple(ToolCall(call["id"], call["name"], call["arguments"]) for call in value["calls"])
     return kind(**value)

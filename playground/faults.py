@@ -1,0 +1,57 @@
+"""Faults on request: what an emulator does instead of, before or after answering one call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Fault:
+    """What goes wrong with one call. An emulator applies the parts in the order they stand here."""
+
+    delay: float = 0.0
+    """Seconds before anything happens."""
+    hold: asyncio.Event | None = None
+    """Nothing happens until it is set."""
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by the emulator when the call has arrived."""
+    drop: str = ""
+    """`before`: the connection closes and nothing is done; `after`: it is done, then the connection closes."""
+    status: int = 0
+    """An HTTP status to answer with instead of doing it."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""
+    """The body that goes with `status`; empty: the platform's own for that status."""
+    retry_after: float = 0.0
+    """With status 429: the wait the platform names."""
+    hold_after: asyncio.Event | None = None
+    """It is done, but the answer waits until this is set."""
+
+
+class Faults:
+    """The faults waiting to happen, by method name; `*` is any method."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[str, Fault, int]] = []
+
+    def add(self, method: str, fault: Fault, times: int = 1) -> Fault:
+        """Let the next `times` calls of `method` meet `fault`."""
+        self._waiting.append((method, fault, times))
+        return fault
+
+    def take(self, method: str) -> Fault | None:
+        """The fault for a call that arrives now; it is used up."""
+        for index, (name, fault, times) in enumerate(self._waiting):
+            if name in (method, "*"):
+                if times > 1:
+                    self._waiting[index] = (name, fault, times - 1)
+                else:
+                    del self._waiting[index]
+                fault.reached.set()
+                return fault
+        return None
+
+    def clear(self) -> None:
+        self._waiting.clear()

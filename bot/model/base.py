@@ -51,7 +51,7 @@ class Answer:
     """Native calls, assembled; a call that cannot run says why in `problem`."""
     finish: str
     """`stop`, `tool_calls`, `length`, `content_filter`, `cut`, or what the provider said."""
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     estimated: bool = False
     """The server reported no usage; the figures are our estimate."""
     model: str

@@ -76,8 +76,8 @@ class Surface(Protocol):
     @property
     def limits(self) -> SurfaceLimits: ...
 
-    def cost(self, page: Page, at: MessageRef | None) -> Cost:
-        """Say which budgets the next `show` of `page` draws on, before it is made."""
+    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+        """Say which budgets the next `show` of `page` draws on, before it is made; without a page, `typing`."""
         ...
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:

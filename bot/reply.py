@@ -1,0 +1,464 @@
+"""The reply while it is being written: the newest text, and one writer that shows it.
+
+Text is never queued. The writer asks the pacer for a call, and when it is granted shows whatever is newest by
+then; a skipped edit loses nothing. Knows no model: text, statuses and the end come in from `conversation.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol
+
+from bot.clock import Clock
+from bot.errors import (
+    DeliveryError,
+    MessageGone,
+    RateLimited,
+    TooLong,
+    Unclear,
+    Unreachable,
+    Unrenderable,
+)
+from bot.messages import File, MessageRef, Page, Status
+from bot.pacing import Grant, Pacer, Priority
+from bot.paging import Paginator
+from bot.surface import Surface
+
+log = logging.getLogger(__name__)
+
+PROGRESS_GAP = 0.35
+"""Least seconds between two progress calls of one reply: more often nobody can read."""
+GIVE_UP_AFTER = 300.0
+"""Seconds for which the final text is tried before it goes out as a new message, once."""
+_BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+
+
+class Delivery(Protocol):
+    """Where a reply records what it shows, before and after: `store.turns` of one turn."""
+
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None: ...
+
+    async def save_file(self, number: int, *, ref: MessageRef | None, state: str) -> None: ...
+
+
+class TextFilter(Protocol):
+    """What text passes through before anybody may see it (secrets, links, control characters)."""
+
+    def feed(self, text: str) -> str: ...
+
+    def finish(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBefore:
+    """A page that an earlier process showed, or was about to show."""
+
+    ref: MessageRef | None
+    state: str
+
+
+@dataclass(slots=True)
+class _Shown:
+    """One page as the platform shows it now."""
+
+    ref: MessageRef | None = None
+    page: Page | None = None
+    state: str = ""
+    plain: bool = False
+    gone: int = 0
+    """How often somebody deleted it."""
+    held: bool = False
+    """Its post may or may not have arrived: nothing more until the end."""
+    tries: int = 0
+    shrunk: int = 0
+    since: float | None = None
+    """When its final text was first tried."""
+    renewed: bool = False
+
+
+class ReplyStream:
+    """One reply: `append` what the model writes, `finish` when it is whole; entering starts the writer.
+
+    Leaving waits until the last edit has landed, or can never land.
+    """
+
+    def __init__(
+        self,
+        surface: Surface,
+        pacer: Pacer,
+        delivery: Delivery,
+        clock: Clock,
+        *,
+        turn: str,
+        filters: tuple[TextFilter, ...] = (),
+        preamble: str = "",
+        shown: Mapping[int, ShownBefore] | None = None,
+        careful: bool = True,
+    ) -> None:
+        """
+        Args:
+            turn: names the reply for good; the nonces of its messages are made from it.
+            preamble: Markdown that stands before the text on the first page (a quoted question).
+            shown: what an earlier process showed of this reply, by page number.
+            careful: never post a whole text in a call that cannot be repeated safely: post its beginning,
+                and complete it by an edit, so that a crash in between cannot make a second final answer.
+        """
+        self._surface = surface
+        self._pacer = pacer
+        self._delivery = delivery
+        self._clock = clock
+        self._turn = turn
+        self._filters = filters
+        self._preamble = preamble
+        self._careful = careful
+        self._pages = Paginator(surface.limits.page_length, surface.limits.measure)
+        self._shown: dict[int, _Shown] = {}
+        for number, before in (shown or {}).items():
+            state = self._shown[number] = _Shown(ref=before.ref, state=before.state)
+            state.held = before.ref is None and before.state in ("sending", "unclear")
+        if preamble:
+            self._pages.extend(preamble)
+        self._text: list[str] = []
+        self._status: dict[str, str] = {}
+        self._files: list[File] = []
+        self._finished = False
+        self._dead = ""
+        self._wanted = asyncio.Event()
+        self._stale_since: float | None = None
+        self._next_progress = 0.0
+        self._grant: Grant | None = None
+        self._writer: asyncio.Task[None] | None = None
+        self._typing: asyncio.Task[None] | None = None
+        probe = Page("x")
+        self._budgets = tuple(
+            {
+                budget.scope: budget for at in (None, MessageRef("0")) for budget in surface.cost(probe, at).budgets
+            }.values()
+        )
+
+    async def __aenter__(self) -> ReplyStream:
+        self._pacer.enter(self._budgets)
+        self._writer = asyncio.create_task(self._write(), name=f"reply {self._turn}")
+        if self._surface.limits.typing_seconds and not self.visible:
+            self._typing = asyncio.create_task(self._type(), name=f"typing {self._turn}")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._writer is not None
+        try:
+            if kind is None:
+                await self.finish()
+        finally:
+            tasks = [task for task in (self._writer, self._typing) if task is not None]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._pacer.leave(self._budgets)
+
+    @property
+    def text(self) -> str:
+        """Everything visible of the reply, without the preamble."""
+        return "".join(self._text)
+
+    @property
+    def visible(self) -> bool:
+        """A person sees something of it."""
+        return any(shown.ref is not None for shown in self._shown.values())
+
+    @property
+    def lost(self) -> str:
+        """Why nothing more can be shown here; empty while it can."""
+        return self._dead
+
+    @property
+    def refs(self) -> dict[int, MessageRef]:
+        """The message each page is shown in."""
+        return {number: shown.ref for number, shown in self._shown.items() if shown.ref is not None}
+
+    def append(self, text: str) -> None:
+        """Add text at the end."""
+        for one in self._filters:
+            text = one.feed(text)
+        self._take(text)
+
+    def status(self, key: str, line: str | None) -> None:
+        """Show a line about what a tool does, or with None take it away."""
+        if line is None:
+            self._status.pop(key, None)
+        else:
+            self._status[key] = line
+        self._want()
+
+    def attach(self, file: File) -> None:
+        """Post a file after the text."""
+        self._files.append(file)
+
+    async def finish(self) -> None:
+        """The text is whole: show it for good, and return when it stands (or can never stand)."""
+        if not self._finished:
+            tail = ""
+            for index, one in enumerate(self._filters):
+                piece = one.feed(tail) if index else ""
+                tail = piece + one.finish()
+            self._take(tail)
+            self._status.clear()
+            self._pages.finish()
+            self._finished = True
+            if self._typing is not None:
+                self._typing.cancel()
+            self._want()
+            if self._grant is not None:
+                self._grant.hurry()
+        assert self._writer is not None
+        await asyncio.shield(self._writer)
+
+    def _take(self, text: str) -> None:
+        if text:
+            self._text.append(text)
+            self._pages.extend(text)
+            self._want()
+
+    def _want(self) -> None:
+        if self._stale_since is None:
+            self._stale_since = self._clock.monotonic()
+        self._wanted.set()
+
+    # What to show next
+
+    def _page(self, number: int) -> Page:
+        """Page `number` as it should look now."""
+        pages = self._pages.pages
+        last = number == len(pages) - 1
+        shown = self._shown.get(number)
+        return Page(
+            body=pages[number].body,
+            status=tuple(Status(line) for line in self._status.values()) if last else (),
+            final=self._finished or not last,
+            plain=shown.plain if shown else False,
+        )
+
+    def _next(self) -> int | None:
+        """The first page that does not look as it should; pages are shown in order."""
+        for number in range(len(self._pages.pages)):
+            shown = self._shown.get(number)
+            if shown is not None and shown.state in ("done", "lost"):
+                continue
+            if shown is not None and (shown.held or shown.gone) and not self._finished:
+                return None
+            page = self._page(number)
+            if shown is not None and shown.page == page:
+                continue
+            if not self._finished and shown is None and not _worth_showing(page):
+                return None
+            return number
+        return None
+
+    async def _write(self) -> None:
+        """The one writer of this reply."""
+        try:
+            while not self._dead:
+                number = self._next()
+                if number is not None:
+                    await self._step(number)
+                elif self._finished:
+                    await self._close()
+                    return
+                else:
+                    self._stale_since = None
+                    self._wanted.clear()
+                    await self._wanted.wait()
+        except Unreachable as error:
+            self._dead = str(error)
+            log.info("turn %s: the reply cannot be shown any more: %s", self._turn, error)
+
+    async def _step(self, number: int) -> None:
+        """One call: ask for it, then show page `number` as it is by then."""
+        shown = self._shown.get(number)
+        at = shown.ref if shown else None
+        if at is None and shown is not None and shown.held:
+            await self._look_up(number, shown)
+            return
+        cost = self._surface.cost(self._page(number), at)
+        waiting = len(self._pages.pages) - sum(1 for one in self._shown.values() if one.ref is not None)
+        first = not self.visible
+        self._grant = self._pacer.ask(
+            cost,
+            Priority.FINAL if self._finished else Priority.FIRST if first else Priority.PROGRESS,
+            since=self._stale_since,
+            keep=max(0, waiting) + 1,
+            not_before=0.0 if self._finished or first else self._next_progress,
+        )
+        again = 0.0
+        async with self._grant:
+            self._grant = None
+            if number >= len(self._pages.pages):
+                return
+            try:
+                await self._show(number, at, cost.repeats_safely)
+            except RateLimited as error:
+                log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
+                self._pacer.refused(cost, error.scope, error.retry_after)
+            except TooLong as error:
+                again = self._shorten(number, error)
+            except (MessageGone, Unrenderable, Unclear) as error:
+                await self._mend(number, at, cost.repeats_safely, error)
+            except Unreachable:
+                raise
+            except DeliveryError as error:
+                again = self._failed(number, error)
+        self._next_progress = self._clock.monotonic() + PROGRESS_GAP
+        if again:
+            await self._clock.sleep(again)
+
+    async def _show(self, number: int, at: MessageRef | None, repeats_safely: bool) -> None:
+        page = self._page(number)
+        shown = self._shown.setdefault(number, _Shown())
+        if shown.since is None and page.final:
+            shown.since = self._clock.monotonic()
+        if page.final and at is None and self._careful and not repeats_safely and not shown.gone and not shown.renewed:
+            page = _beginning(page)
+        nonce = f"{self._turn}-{number}"
+        if at is None:
+            shown.state = "sending"
+            await self._delivery.save_page(number, body=page.body, ref=None, state="sending", nonce=nonce)
+        if not self._status and number == len(self._pages.pages) - 1:
+            self._stale_since = None
+        ref = await self._surface.show(page, at, nonce)
+        moved = ref != shown.ref
+        shown.ref, shown.page, shown.tries = ref, page, 0
+        done = page.final and self._finished
+        shown.state = "done" if done and page == self._page(number) else "shown"
+        if moved or done:
+            state = "final" if shown.state == "done" else "shown"
+            await self._delivery.save_page(number, body=page.body, ref=ref, state=state, nonce=nonce)
+
+    async def _look_up(self, number: int, shown: _Shown) -> None:
+        """A post whose outcome is unknown: take the message if the platform can find it, else post at the end."""
+        ref = await self._surface.find(f"{self._turn}-{number}")
+        shown.held = False
+        if ref is not None:
+            shown.ref, shown.state = ref, "shown"
+            await self._delivery.save_page(number, body="", ref=ref, state="shown", nonce=f"{self._turn}-{number}")
+
+    def _shorten(self, number: int, error: TooLong) -> float:
+        shown = self._shown.setdefault(number, _Shown())
+        shown.shrunk += 1
+        if shown.shrunk > 8:
+            log.error("turn %s: page %d is still too long after %d cuts", self._turn, number, shown.shrunk)
+            shown.plain = True
+        if number == len(self._pages.pages) - 1:
+            self._pages.shrink(error.by)
+            return 0.0
+        shown.plain = True
+        return _BACKOFF[0] if shown.shrunk > 8 else 0.0
+
+    async def _mend(
+        self, number: int, at: MessageRef | None, repeats_safely: bool, error: MessageGone | Unrenderable | Unclear
+    ) -> None:
+        shown = self._shown.setdefault(number, _Shown())
+        match error:
+            case MessageGone():
+                shown.gone += 1
+                shown.ref, shown.page = None, None
+                if shown.gone > 1:
+                    shown.state = "lost"
+                await self._delivery.save_page(number, body="", ref=None, state="gone", nonce="")
+            case Unrenderable() if not shown.plain:
+                log.error("turn %s: our notation was refused, page %d goes out plain: %s", self._turn, number, error)
+                shown.plain = True
+            case Unrenderable():
+                log.error("turn %s: page %d was refused even as plain text: %s", self._turn, number, error)
+                shown.state = "lost"
+            case Unclear() if repeats_safely:
+                shown.tries += 1
+                await self._clock.sleep(_BACKOFF[min(shown.tries, len(_BACKOFF)) - 1])
+            case Unclear():
+                log.warning("turn %s: the outcome of posting page %d is unknown: %s", self._turn, number, error)
+                shown.held = True
+                shown.tries += 1
+                if shown.tries > 1 and self._finished:
+                    shown.state = "lost"
+                await self._delivery.save_page(number, body="", ref=None, state="unclear", nonce="")
+
+    def _failed(self, number: int, error: DeliveryError) -> float:
+        """It did not arrive. Progress waits for newer text; the final text is tried until it lands."""
+        shown = self._shown.setdefault(number, _Shown())
+        shown.tries += 1
+        now = self._clock.monotonic()
+        if shown.since is not None and now - shown.since > GIVE_UP_AFTER:
+            if shown.ref is None or shown.renewed:
+                log.error("turn %s: page %d could not be delivered: %s", self._turn, number, error)
+                shown.state = "lost"
+                return 0.0
+            shown.ref, shown.page, shown.renewed = None, None, True
+        if shown.tries == 1:
+            log.warning("turn %s: page %d was not shown, trying again: %s", self._turn, number, error)
+        return _BACKOFF[min(shown.tries, len(_BACKOFF)) - 1]
+
+    async def _close(self) -> None:
+        """All pages stand: take away what an earlier try left over, then post the files."""
+        for number in sorted(self._shown):
+            shown = self._shown[number]
+            if number >= len(self._pages.pages) and shown.ref is not None:
+                await self._surface.remove(shown.ref)
+                shown.ref = None
+        after = max(self.refs.items(), default=(0, None))[1]
+        for number, file in enumerate(self._files):
+            await self._post_file(number, file, after)
+
+    async def _post_file(self, number: int, file: File, after: MessageRef | None) -> None:
+        cost = self._surface.cost(Page(file.name, final=True), None)
+        tries = 0
+        while True:
+            delay = 0.0
+            async with self._pacer.ask(cost, Priority.FINAL):
+                try:
+                    await self._delivery.save_file(number, ref=None, state="sending")
+                    ref = await self._surface.attach(file, after, f"{self._turn}-f{number}")
+                    await self._delivery.save_file(number, ref=ref, state="final")
+                    return
+                except RateLimited as error:
+                    self._pacer.refused(cost, error.scope, error.retry_after)
+                except (Unclear, Unreachable, TooLong, Unrenderable, MessageGone) as error:
+                    log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
+                    return
+                except DeliveryError as error:
+                    tries += 1
+                    if tries > len(_BACKOFF):
+                        log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
+                        return
+                    delay = _BACKOFF[tries - 1]
+            if delay:
+                await self._clock.sleep(delay)
+
+    async def _type(self) -> None:
+        """Show that an answer is being made until its first words stand; only when nobody needs the call."""
+        cost = self._surface.cost(None, None)
+        while not self.visible and not self._dead:
+            if self._pacer.take(cost):
+                try:
+                    await self._surface.typing()
+                finally:
+                    self._pacer.answered(cost)
+                await self._clock.sleep(self._surface.limits.typing_seconds)
+            else:
+                await self._clock.sleep(0.5)
+
+
+def _worth_showing(page: Page) -> bool:
+    """There is something to read, not only the beginning of some markup."""
+    return bool(page.status) or any(sign.isalnum() or ord(sign) > 0x2000 for sign in page.body)
+
+
+def _beginning(page: Page) -> Page:
+    """The page without its last word, as a first post that is not the whole text yet."""
+    body = page.body.rstrip()
+    cut = max(body.rfind(" "), body.rfind("\n"), len(body) // 2)
+    shorter = Page(body[:cut].rstrip(), final=False, plain=page.plain)
+    return shorter if _worth_showing(shorter) else page

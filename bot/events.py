@@ -62,7 +62,7 @@ class Finished:
     """The answer is complete."""
 
     cut: str = ""
-    """Why it stops short, as a sentence for the person; empty when it is whole."""
+    """Why it stops short, as a key of `bot.sentences`; empty when it is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,13 @@ class Failed:
     """No answer, or no complete one, can be had."""
 
     sentence: str
-    """For the person."""
+    """What the person is told: a key of `bot.sentences`."""
     detail: str
     """For the operator: no message text, no key."""
     retry: bool = True
     """Asking again may help."""
+    tools: tuple[str, ...] = ()
+    """The tools that ran."""
 
 
 Event: TypeAlias = (

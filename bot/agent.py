@@ -1,0 +1,348 @@
+"""The tool loop: a pass may ask for tools, the next pass answers from their results.
+
+Knows neither chats nor pages. It reports what happens as events, and leaves nothing behind when it is closed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from tools.registry import ToolRegistry
+
+from bot import prompts
+from bot.calls import CallRunner
+from bot.errors import (
+    ContextTooLong,
+    ModelBusy,
+    ModelDropped,
+    ModelError,
+    ModelRefused,
+    ModelSlow,
+)
+from bot.events import (
+    Event,
+    Failed,
+    Finished,
+    PassEnded,
+    ReasoningDelta,
+    TextDelta,
+    ToolFinished,
+)
+from bot.model.base import Answer, Model, Piece, ReasoningPiece, Request, TextPiece
+from bot.toolsyntax import Call, Detector, Reasoning, Text
+from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
+from bot.untrusted import new_marker
+from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One question, ready to be asked."""
+
+    entries: tuple[Entry, ...]
+    """Everything the model is told before this turn's own passes: our words, the history, the question."""
+    model: Model
+    tools: tuple[ToolSpec, ...]
+    """The tools offered; empty for a question that needs none."""
+    context: ToolContext
+    deadline: float
+    """Monotonic time at which the turn ends."""
+    tool_choice: str = "auto"
+    passes: tuple[AssistantEntry, ...] = ()
+    """Passes already made before a restart, in order."""
+    results: tuple[tuple[ToolCall, ToolResult], ...] = ()
+    """Their calls that have a result."""
+    outcome_unknown: frozenset[str] = frozenset()
+    """Ids of calls with effects that had begun when the process died: not made again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLimits:
+    """How far one turn may go."""
+
+    rounds: int = 5
+    """Model calls a turn; the last one may call nothing."""
+    calls_per_pass: int = 16
+    output_chars: int = 40_000
+
+
+@dataclass(slots=True)
+class _Pass:
+    """What one pass brought so far."""
+
+    shown: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    text_calls: list[Call] = field(default_factory=list)
+    answer: Answer | None = None
+
+    @property
+    def visible(self) -> str:
+        return "".join(self.shown)
+
+    def clear(self) -> None:
+        """Forget a try that nobody saw anything of."""
+        self.reasoning.clear()
+        self.text_calls.clear()
+        self.answer = None
+
+
+class Agent:
+    """Answers one task at a time, as often as asked; holds no state between tasks."""
+
+    def __init__(self, registry: ToolRegistry, limits: AgentLimits | None = None) -> None:
+        self._registry = registry
+        self._limits = limits or AgentLimits()
+
+    async def answer(self, task: Task) -> AsyncGenerator[Event, None]:
+        """Work on `task` until `Finished` or `Failed`, always the last event.
+
+        Closing the generator closes the model's stream and cancels running tools.
+        """
+        runner = CallRunner(
+            self._registry,
+            task.context,
+            marker=new_marker(),
+            offered=[spec.name for spec in task.tools],
+            calls_per_pass=self._limits.calls_per_pass,
+        )
+        entries = list(task.entries)
+        shown_before = False
+        pending: tuple[ToolCall, ...] = ()
+        done = {call.id: (call, result) for call, result in task.results}
+        for entry in task.passes:
+            entries.append(entry)
+            shown_before = shown_before or bool(entry.text)
+            pending = tuple(call for call in entry.calls if call.id not in done)
+            for call in entry.calls:
+                if call.id in done:
+                    runner.remember(*done[call.id])
+        if task.passes and task.passes[-1].calls:
+            async with aclosing(self._resume(task, runner, entries, pending, done)) as events:
+                async for event in events:
+                    yield event
+
+        number = len(task.passes)
+        while True:
+            number += 1
+            last = number >= self._limits.rounds or runner.over or not task.tools
+            request = self._request(task, entries, runner, last=last, first=number == 1)
+            made = _Pass()
+            failure: Failed | None = None
+            async with aclosing(self._pass(task, request, made, shown_before)) as events:
+                async for event in events:
+                    if isinstance(event, Failed):
+                        failure = event
+                    else:
+                        yield event
+            if failure is not None:
+                yield failure
+                return
+            assert made.answer is not None
+            shown_before = shown_before or bool(made.visible)
+            entry = self._entry(made, last=last)
+            entries.append(entry)
+            yield PassEnded(entry, made.answer.model, made.answer.usage)
+            if not entry.calls:
+                yield _end(made.answer, shown_before, runner.used)
+                return
+            results: dict[str, ToolEntry] = {}
+            async with aclosing(runner.run(entry.calls)) as calls:
+                async for happening in calls:
+                    if isinstance(happening, ToolFinished):
+                        results[happening.call.id] = runner.entry(happening.call, happening.result)
+                    yield happening
+            entries.extend(results[call.id] for call in entry.calls)
+
+    async def _resume(
+        self,
+        task: Task,
+        runner: CallRunner,
+        entries: list[Entry],
+        pending: Sequence[ToolCall],
+        done: dict[str, tuple[ToolCall, ToolResult]],
+    ) -> AsyncGenerator[Event, None]:
+        """Complete the calls of the last pass before a restart: stored results stay, the rest run."""
+        results = {id: runner.entry(call, result) for id, (call, result) in done.items()}
+        again: list[ToolCall] = []
+        for call in pending:
+            if call.id in task.outcome_unknown:
+                unknown = ToolResult(
+                    text="Error: the program was restarted during this call; its outcome is unknown. "
+                    "Do not repeat it; tell the person.",
+                    ok=False,
+                    status="failed",
+                    retry=False,
+                )
+                results[call.id] = runner.entry(call, unknown)
+                yield ToolFinished(call, unknown)
+            else:
+                again.append(call)
+        async with aclosing(runner.run(again)) as calls:
+            async for happening in calls:
+                if isinstance(happening, ToolFinished):
+                    results[happening.call.id] = runner.entry(happening.call, happening.result)
+                yield happening
+        passes = [entry for entry in task.passes if entry.calls]
+        # Every pass is followed by its own results, whatever order they were completed in.
+        head = len(entries) - len(task.passes)
+        rebuilt: list[Entry] = entries[:head]
+        for entry in task.passes:
+            rebuilt.append(entry)
+            if entry in passes:
+                rebuilt.extend(results[call.id] for call in entry.calls if call.id in results)
+        entries[:] = rebuilt
+
+    def _request(self, task: Task, entries: list[Entry], runner: CallRunner, *, last: bool, first: bool) -> Request:
+        withdrawn = runner.withdrawn
+        tools = tuple(spec for spec in task.tools if spec.name not in withdrawn)
+        choice = "none" if last else task.tool_choice if first else "auto"
+        return Request(
+            entries=tuple(entries),
+            tools=tools,
+            tool_choice=choice if tools else "auto",
+            deadline=task.deadline,
+            max_output_chars=self._limits.output_chars,
+            reminder=prompts.LAST_PASS if last and not first else "",
+        )
+
+    async def _pass(
+        self, task: Task, request: Request, made: _Pass, shown_before: bool
+    ) -> AsyncGenerator[TextDelta | ReasoningDelta | Failed, None]:
+        """One model call, made again once when it fails before anybody saw a word of it."""
+        for attempt in (1, 2):
+            try:
+                async with aclosing(self._stream(task, request, made, shown_before)) as deltas:
+                    async for delta in deltas:
+                        yield delta
+            except (ModelBusy, ModelDropped, ModelSlow, ContextTooLong) as error:
+                if isinstance(error, ContextTooLong) and attempt == 1 and not made.shown:
+                    shorter = drop_oldest(request.entries)
+                    if len(shorter) < len(request.entries):
+                        request = replace(request, entries=shorter)
+                        made.clear()
+                        continue
+                if attempt == 1 and not made.shown and isinstance(error, ModelDropped):
+                    made.clear()
+                    continue
+                yield _failure(error)
+                return
+            except ModelError as error:
+                yield _failure(error)
+                return
+            return
+
+    async def _stream(
+        self, task: Task, request: Request, made: _Pass, shown_before: bool
+    ) -> AsyncGenerator[TextDelta | ReasoningDelta, None]:
+        """Read one stream: visible text and reasoning come out, calls written as text stay in `made`."""
+        detector = Detector({spec.name: spec.parameters for spec in task.tools})
+
+        def sort(items: Sequence[Text | Reasoning | Call]) -> list[TextDelta | ReasoningDelta]:
+            deltas: list[TextDelta | ReasoningDelta] = []
+            for item in items:
+                match item:
+                    case Text(text) if text:
+                        # Two passes' texts are two paragraphs.
+                        gap = "\n\n" if shown_before and not made.shown else ""
+                        made.shown.append(text)
+                        deltas.append(TextDelta(gap + text))
+                    case Reasoning(text):
+                        made.reasoning.append(text)
+                        deltas.append(ReasoningDelta(text))
+                    case Call():
+                        made.text_calls.append(item)
+                    case _:
+                        pass
+            return deltas
+
+        async with aclosing(stream_of(task.model, request)) as pieces:
+            async for piece in pieces:
+                match piece:
+                    case TextPiece(text):
+                        for delta in sort(detector.feed(text)):
+                            yield delta
+                    case ReasoningPiece(text):
+                        made.reasoning.append(text)
+                        yield ReasoningDelta(text)
+                    case Answer():
+                        made.answer = piece
+        if made.answer is None:
+            raise ModelDropped("the model's stream ended without an answer")
+        for delta in sort(detector.finish(cut=made.answer.finish in ("length", "cut", "content_filter"))):
+            yield delta
+
+    @staticmethod
+    def _entry(made: _Pass, *, last: bool) -> AssistantEntry:
+        """What history keeps of a pass. Native calls win over calls written as text; the last pass calls nothing."""
+        answer = made.answer
+        assert answer is not None
+        native = bool(answer.calls)
+        calls: tuple[ToolCall, ...] = ()
+        if not last:
+            calls = answer.calls or tuple(
+                ToolCall(f"call_{secrets.token_hex(6)}", call.name, call.arguments, call.problem)
+                for call in made.text_calls
+            )
+        wrote = bool(calls) and not native
+        return AssistantEntry(
+            text=made.visible,
+            calls=calls,
+            native=native or not wrote,
+            written=answer.text if wrote else "",
+            reasoning="".join(made.reasoning),
+            provider=answer.provider if native == bool(calls) else "",
+            raw=answer.raw if native == bool(calls) and not made.text_calls else {},
+        )
+
+
+async def stream_of(model: Model, request: Request) -> AsyncGenerator[Piece, None]:
+    """The model's pieces, as a generator that can be closed."""
+    pieces = model.stream(request)
+    try:
+        async for piece in pieces:
+            yield piece
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()
+
+
+def drop_oldest(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """The same conversation without its older half; our own words and the last question stay.
+
+    Cut at a person's message, so that no call loses its result.
+    """
+    head = [entry for entry in entries[:1] if isinstance(entry, SystemEntry)]
+    rest = entries[len(head) :]
+    questions = [number for number, entry in enumerate(rest) if isinstance(entry, UserEntry)]
+    if len(questions) < 2:
+        return tuple(entries)
+    return (*head, *rest[questions[len(questions) // 2] :])
+
+
+def _failure(error: ModelError) -> Failed:
+    """What the person and the operator are told of a model that does not answer."""
+    match error:
+        case ModelBusy():
+            key = "busy"
+        case ModelSlow():
+            key = "slow"
+        case ModelRefused():
+            key = "refused"
+        case ContextTooLong():
+            key = "too_long"
+        case _:
+            key = "dropped"
+    return Failed(key, f"{type(error).__name__}: {error}", retry=not isinstance(error, ModelRefused))
+
+
+def _end(answer: Answer, shown: bool, used: Sequence[str]) -> Finished | Failed:
+    """How the last pass ended, as the person must know it."""
+    cut = {"length": "length", "cut": "cut", "content_filter": "filtered"}.get(answer.finish, "")
+    if shown:
+        return Finished(cut)
+    if used:
+        return Failed("empty_after_tools", "the model gave no text after its tools", tools=tuple(dict.fromkeys(used)))
+    return Failed("filtered" if cut == "filtered" else "empty", f"the model gave no text (finish {answer.finish!r})")

@@ -1,0 +1,182 @@
+"""The calls of one turn: which run, which are repeats, in what order, and what the model is told of each.
+
+Within a turn a call that already succeeded is not made again, a tool that failed too often is withdrawn, and a
+model that goes round in circles is led to its answer. One `CallRunner` lives as long as its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from typing import TypeAlias
+
+from tools.registry import ToolRegistry
+
+from bot.events import FileProduced, ToolFinished, ToolStarted
+from bot.messages import File
+from bot.transcript import ToolEntry
+from bot.untrusted import as_data
+from tools.base import ToolCall, ToolContext, ToolResult
+
+CallEvent: TypeAlias = ToolStarted | ToolFinished | FileProduced
+
+AT_ONCE = 4
+"""Calls of one pass that run side by side."""
+CORRECTIONS = 2
+"""Failures of one tool after which the model may still try again in this turn."""
+
+
+def signature(call: ToolCall) -> str:
+    """What makes two calls the same: the name and the arguments, however they were written."""
+    return call.name + json.dumps(call.arguments, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+class CallRunner:
+    """Runs the calls of each pass of one turn."""
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        context: ToolContext,
+        *,
+        marker: str,
+        offered: Sequence[str],
+        calls_per_pass: int = 16,
+    ) -> None:
+        self._registry = registry
+        self._context = context
+        self._marker = marker
+        self._offered = set(offered)
+        self._calls_per_pass = calls_per_pass
+        self._results: dict[str, ToolResult] = {}
+        self._seen: Counter[str] = Counter()
+        self._failures: Counter[str] = Counter()
+        self._stale_rounds = 0
+        self.untrusted = False
+        """A result of this turn came from outside."""
+        self.used: list[str] = []
+        """Names of the tools that ran, in order."""
+        self.over = False
+        """The model repeats itself: the next pass is the last."""
+
+    @property
+    def withdrawn(self) -> frozenset[str]:
+        """Tools that failed too often, and once outside text was read those whose effects reach beyond the chat."""
+        failed = {name for name, count in self._failures.items() if count > CORRECTIONS}
+        if self.untrusted:
+            specs = (self._registry.spec(name) for name in self._offered)
+            failed |= {spec.name for spec in specs if spec is not None and spec.outside}
+        return frozenset(failed)
+
+    def remember(self, call: ToolCall, result: ToolResult) -> None:
+        """Take over a call that ran before a restart."""
+        self._seen[signature(call)] += 1
+        self.used.append(call.name)
+        self.untrusted = self.untrusted or result.untrusted
+        if result.ok:
+            self._results[signature(call)] = result
+        else:
+            self._failures[call.name] += 1
+
+    def entry(self, call: ToolCall, result: ToolResult) -> ToolEntry:
+        """What the model is told of a result."""
+        text = as_data(result.text, self._marker, call.name) if result.untrusted else result.text
+        return ToolEntry(call.id, call.name, text, result.ok)
+
+    async def run(self, calls: Sequence[ToolCall]) -> AsyncIterator[CallEvent]:
+        """Run one pass's calls: side by side, those with effects one after another in their order.
+
+        Yields what happens as it happens; every call gets exactly one `ToolFinished`, also when this is
+        cancelled, whoever closes the iterator then completes the rest as cancelled.
+        """
+        queue: asyncio.Queue[CallEvent | None] = asyncio.Queue()
+        gate = asyncio.Semaphore(AT_ONCE)
+        fresh = any(not self._seen[signature(call)] for call in calls)
+        self._stale_rounds = 0 if fresh else self._stale_rounds + 1
+        work: list[list[ToolCall]] = []
+        in_order: list[ToolCall] = []
+        twins: dict[str, list[ToolCall]] = {}
+        for number, call in enumerate(calls):
+            key = signature(call)
+            self._seen[key] += 1
+            if self._seen[key] >= 3:
+                self.over = True
+            problem = self._problem(call, number)
+            if problem is not None:
+                queue.put_nowait(ToolFinished(call, problem))
+            elif key in self._results:
+                queue.put_nowait(ToolFinished(call, self._again(key)))
+            elif key in twins:
+                twins[key].append(call)
+            else:
+                twins[key] = []
+                spec = self._registry.spec(call.name)
+                if spec is not None and spec.effects:
+                    in_order.append(call)
+                else:
+                    work.append([call])
+        if in_order:
+            work.append(in_order)
+        if self._stale_rounds >= 2:
+            self.over = True
+
+        async def one_after_another(group: list[ToolCall]) -> None:
+            for call in group:
+                async with gate:
+                    queue.put_nowait(ToolStarted(call, self._registry.status(call)))
+                    result = await self._registry.run(call, self._context)
+                self._note(call, result)
+                queue.put_nowait(ToolFinished(call, result, result.sources))
+                for file in result.files:
+                    queue.put_nowait(FileProduced(File(file.name, file.media_type, file.content)))
+                for twin in twins[signature(call)]:
+                    queue.put_nowait(ToolFinished(twin, self._again(signature(call)) if result.ok else result))
+
+        async def everything() -> None:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for batch in work:
+                        group.create_task(one_after_another(batch))
+            finally:
+                queue.put_nowait(None)
+
+        task = asyncio.create_task(everything(), name="tool calls")
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+            await task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def _problem(self, call: ToolCall, number: int) -> ToolResult | None:
+        """Why this call is not run at all, as the result the model reads."""
+        if call.problem:
+            return _error(call.problem)
+        if call.name not in self._offered:
+            names = ", ".join(sorted(self._offered - self.withdrawn)) or "none"
+            return _error(f"There is no tool {call.name!r}. Available tools: {names}.")
+        if call.name in self.withdrawn:
+            return _error(f"{call.name} is not available any more in this turn. Answer without it.", retry=False)
+        if number >= self._calls_per_pass:
+            return _error(f"Not run: at most {self._calls_per_pass} calls are made at once. Ask again for this one.")
+        return None
+
+    def _note(self, call: ToolCall, result: ToolResult) -> None:
+        self.used.append(call.name)
+        self.untrusted = self.untrusted or result.untrusted
+        if result.ok:
+            self._results[signature(call)] = result
+        else:
+            self._failures[call.name] += 1
+
+    def _again(self, key: str) -> ToolResult:
+        before = self._results[key]
+        note = "(The same call was made before in this turn; this is its result again.)\n"
+        return ToolResult(text=note + before.text, status="cached", sources=before.sources, untrusted=before.untrusted)
+
+
+def _error(text: str, *, retry: bool = True) -> ToolResult:
+    return ToolResult(text=f"Error: {text}", ok=False, status="failed", retry=retry)

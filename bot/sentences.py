@@ -1,0 +1,136 @@
+"""Every sentence of our own that a person may read, in English and Chinese.
+
+A sentence is plain, says what happened and what helps, and holds no path, address, key or stack trace.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TABLE: dict[str, tuple[str, str]] = {
+    "busy": (
+        "The model is overloaded right now. Please try again in a moment, or write {retry}.",
+        "模型现在很忙，请稍后再试，或发送 {retry}。",
+    ),
+    "dropped": (
+        "The model's answer broke off here. Write {retry} to ask again.",
+        "模型的回答在这里中断了。发送 {retry} 可以重新提问。",
+    ),
+    "slow": (
+        "The model did not answer in time. Write {retry} to ask again.",
+        "模型没有及时回答。发送 {retry} 可以重新提问。",
+    ),
+    "refused": (
+        "The model cannot be used as it is configured. Whoever runs this bot has to look at it (reference {id}).",
+        "当前的模型配置无法使用，需要机器人的管理员处理（编号 {id}）。",
+    ),
+    "too_long": (
+        "This conversation is too long for the model. Write {new} to begin afresh.",
+        "这段对话对模型来说太长了。发送 {new} 可以重新开始。",
+    ),
+    "empty": (
+        "The model gave no answer. Write {retry} to ask again.",
+        "模型没有给出回答。发送 {retry} 可以重新提问。",
+    ),
+    "empty_after_tools": (
+        "I used {tools}, but could not make an answer of the results. Write {retry} to ask again.",
+        "我使用了 {tools}，但没能根据结果写出回答。发送 {retry} 可以重新提问。",
+    ),
+    "length": (
+        "The answer stops here: the model reached its limit. Ask me to go on if you want more.",
+        "回答到此为止：已达到模型的长度上限。需要的话可以让我继续。",
+    ),
+    "cut": (
+        "The answer was cut here because it became too long.",
+        "回答过长，已在此处截断。",
+    ),
+    "filtered": (
+        "The model's provider withheld the rest of this answer.",
+        "模型提供方隐藏了其余的回答。",
+    ),
+    "stopped": ("Stopped.", "已停止。"),
+    "stopped_nothing": ("Nothing is being answered right now.", "当前没有正在进行的回答。"),
+    "shutdown": (
+        "I am being restarted and will go on with this answer in a moment.",
+        "我正在重启，马上会继续这个回答。",
+    ),
+    "offline": (
+        "I was offline when you wrote this. Please send it again.",
+        "你写这条消息时我不在线，请再发一次。",
+    ),
+    "failed": (
+        "Something went wrong on my side and I could not answer (reference {id}). Please try again.",
+        "我这边出了点问题，没能回答（编号 {id}）。请再试一次。",
+    ),
+    "store": (
+        "I cannot keep notes right now, so I do not answer. Please try again later.",
+        "我现在无法保存记录，因此不能回答，请稍后再试。",
+    ),
+    "queue_full": (
+        "Several of your messages are waiting already. Please wait for their answers.",
+        "你已有多条消息在排队，请等待它们的回答。",
+    ),
+    "too_many": (
+        "That is a lot of messages in one minute. Please wait a little.",
+        "一分钟内的消息太多了，请稍等片刻。",
+    ),
+    "too_big": (
+        "This message is too long for me: {length} characters, and I read up to {limit}.",
+        "这条消息太长了：共 {length} 个字符，我最多能读 {limit} 个。",
+    ),
+    "stranger": (
+        "I do not know you yet. The operator of this bot must add your id: {id}",
+        "我还不认识你。需要机器人的管理员添加你的 ID：{id}",
+    ),
+    "started": (
+        "Hello! Write me a question; I can look things up and do sums. {help} shows what I understand.",
+        "你好！直接向我提问吧，我可以查资料、做计算。发送 {help} 查看我能做什么。",
+    ),
+    "new": ("A new conversation begins here.", "新的对话从这里开始。"),
+    "retry_nothing": ("There is no question to answer again.", "没有可以重新回答的问题。"),
+    "not_yours": (
+        "Only the person who asked, or an admin, may do that.",
+        "只有提问者或管理员可以这样做。",
+    ),
+    "unknown_command": (
+        "I do not know the command {word}. {help} shows those I know.",
+        "我不认识命令 {word}。发送 {help} 查看可用命令。",
+    ),
+    "no_tools": ("No tools are available.", "没有可用的工具。"),
+    "model_now": ("This chat is answered by {model}.", "此聊天由 {model} 回答。"),
+    "model_set": ("From now on this chat is answered by {model}.", "此聊天从现在起由 {model} 回答。"),
+    "model_unknown": (
+        "I cannot use {model} here. I can use: {choices}.",
+        "这里不能使用 {model}。可以使用：{choices}。",
+    ),
+    "paired": (
+        "Welcome. You are the owner of this bot now, and I answer you.",
+        "欢迎！你现在是这个机器人的主人，我会回答你。",
+    ),
+    "pair_wrong": (
+        "This code is not valid, or not any more. The operator's console shows the current one.",
+        "这个配对码无效或已过期，请查看运行机器人的控制台。",
+    ),
+    "empty_question": ("What would you like to know?", "你想问什么？"),
+}
+
+
+def chinese(text: str) -> bool:
+    """Whether a person who writes `text` reads Chinese: a fifth of its letters are Han and none is kana."""
+    letters = [sign for sign in text if sign.isalpha()]
+    han = sum("\u4e00" <= sign <= "\u9fff" for sign in letters)
+    kana = sum("\u3040" <= sign <= "\u30ff" for sign in letters)
+    return bool(han) and not kana and han * 5 >= len(letters)
+
+
+def language_of(text: str, hint: str = "") -> str:
+    """`zh` or `en`: from what the person wrote, else from what the platform says of them."""
+    if re.search(r"[^\W\d_]", text):
+        return "zh" if chinese(text) else "en"
+    return "zh" if hint.lower().startswith("zh") else "en"
+
+
+def say(key: str, language: str, **values: object) -> str:
+    """The sentence `key` in `language` (`zh` or `en`)."""
+    english, han = _TABLE[key]
+    return (han if language == "zh" else english).format(**values)

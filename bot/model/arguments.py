@@ -1,0 +1,139 @@
+"""Arguments of a native call: the text that models stream, read with the patience they need."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from typing import NoReturn
+
+from tools.base import Json
+
+_REPAIRABLE_CHARS = 200_000
+_STRUCTURE = re.compile(r'["\\{}\[\]]')
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+_strict = json.JSONDecoder(parse_constant=_no_constant)
+_lenient = json.JSONDecoder(parse_constant=_no_constant, strict=False)
+
+
+class ObjectEnd:
+    """Sees, fragment by fragment, whether a JSON object is complete; looks at each character once."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._in_string = False
+        self._escaped = -1
+        self._offset = 0
+        self.complete = False
+
+    def feed(self, fragment: str) -> None:
+        for match in _STRUCTURE.finditer(fragment):
+            place = self._offset + match.start()
+            if place == self._escaped:
+                continue
+            mark = match.group()
+            if self._in_string:
+                if mark == "\\":
+                    self._escaped = place + 1
+                elif mark == '"':
+                    self._in_string = False
+            elif mark == '"':
+                self._in_string = True
+            elif mark in "{[":
+                self._depth += 1
+                self.complete = False
+            elif mark in "}]":
+                self._depth -= 1
+                self.complete = self._depth <= 0
+        self._offset += len(fragment)
+
+
+def read_arguments(text: str, *, cut: bool = False) -> tuple[dict[str, Json], str]:
+    """The arguments that `text` means, and why it means none (empty when it does).
+
+    Strict JSON first, so that valid input is never changed; then control characters in strings; then the
+    first complete object, whatever follows; then the repairs of call bodies. With `cut` the model was
+    stopped while it wrote, and what is incomplete is not mended.
+    """
+    text = text.strip()
+    if text in ("", "null"):
+        return ({}, "The call was cut off before its arguments were written.") if cut else ({}, "")
+    for attempt in (_strict, _lenient):
+        try:
+            return _as_object(attempt.decode(text))
+        except (ValueError, RecursionError):
+            continue
+    start = text.find("{")
+    if start >= 0:
+        try:
+            return _as_object(_lenient.raw_decode(text, start)[0])
+        except (ValueError, RecursionError):
+            pass
+    if cut:
+        return {}, "The call was cut off: its arguments end in the middle."
+    repaired = _repair(text)
+    if repaired is not None:
+        return repaired, ""
+    return {}, f"The arguments are no JSON object: {_excerpt(text)!r}."
+
+
+def _as_object(value: object) -> tuple[dict[str, Json], str]:
+    if isinstance(value, str):
+        # Some servers encode the arguments twice; more than twice nobody does.
+        try:
+            value = _lenient.decode(value)
+        except (ValueError, RecursionError):
+            pass
+    if isinstance(value, dict):
+        return {str(key): _whole(item) for key, item in value.items()}, ""
+    if value is None:
+        return {}, ""
+    return {}, f"The arguments must be a JSON object, not {type(value).__name__}: {_excerpt(str(value))!r}."
+
+
+def _repair(text: str) -> dict[str, Json] | None:
+    if len(text) > _REPAIRABLE_CHARS:
+        return None
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0 or end < start:
+        return None
+    try:
+        value = ast.literal_eval(text[start : end + 1])
+        json.dumps(value, allow_nan=False)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def whole_text(text: str) -> str:
+    """Text without halves of characters: pairs that JSON escapes tore apart are joined, lone ones replaced."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _whole(value: object) -> Json:
+    match value:
+        case str():
+            return whole_text(value)
+        case dict():
+            return {whole_text(str(key)): _whole(item) for key, item in value.items()}
+        case list():
+            return [_whole(item) for item in value]
+        case bool() | int() | float() | None:
+            return value
+        case _:
+            return str(value)
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= 120 else text[:119] + "…"

@@ -1,0 +1,357 @@
+"""Deltas of Chat Completions, put together: text, reasoning, and calls in their slots.
+
+Nothing a server says about itself is trusted: indexes may be missing or repeated, ids absent, names
+repeated, arguments empty, and the finish reason may say `stop` although there are calls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from uuid import uuid4
+
+from bot.model.arguments import ObjectEnd, read_arguments, whole_text
+from bot.transcript import Usage
+from tools.base import Json, ToolCall
+
+MOST_ARGUMENT_CHARS = 4_000_000
+
+_FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "function_call": "tool_calls"}
+
+
+class StreamFault(Exception):
+    """The stream itself says that something went wrong; `error` is what it says."""
+
+    def __init__(self, error: object) -> None:
+        super().__init__("the stream holds an error")
+        self.error = error
+
+
+@dataclass(slots=True)
+class Delta:
+    """What one event, or several read at once, added."""
+
+    text: str = ""
+    reasoning: str = ""
+    progress: bool = False
+    """Something came, be it only a piece of an argument."""
+
+
+class Assembly(Protocol):
+    """One answer while it streams; the same for every wire."""
+
+    finish: str
+    """The finish reason as far as it came; empty: none."""
+    usage: Usage | None
+
+    def add(self, event: Mapping[str, Any], delta: Delta) -> None:
+        """Take one event in and append to `delta` what it brought.
+
+        Raises:
+            StreamFault: the event reports an error.
+        """
+        ...
+
+    @property
+    def size(self) -> int:
+        """Characters of arguments so far."""
+        ...
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls, once the stream has ended; those that cannot run say why."""
+        ...
+
+    def message(self) -> dict[str, Json]:
+        """What the provider wants back of this answer, beside text and calls."""
+        ...
+
+
+class SplitCharacters:
+    """Joins characters that a server tore apart with JSON escapes (`\\ud83d` now, `\\ude00` later)."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def join(self, text: str) -> str:
+        if self._half:
+            text, self._half = self._half + text, ""
+        if "\ud800" <= text[-1:] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return whole_text(text)
+
+
+@dataclass(slots=True)
+class _Slot:
+    """One call while its pieces come in."""
+
+    index: int | None = None
+    id: str = ""
+    name: str = ""
+    parts: list[str] = field(default_factory=list)
+    given: dict[str, Json] | None = None
+    """Arguments that came as an object, not as text."""
+    extras: dict[str, Json] = field(default_factory=dict)
+    function_extras: dict[str, Json] = field(default_factory=dict)
+    _end: ObjectEnd = field(default_factory=ObjectEnd)
+    _seen: int = 0
+
+    def complete(self) -> bool:
+        """The arguments are a whole object already; every fragment is looked at once only."""
+        if self.given is not None:
+            return True
+        for part in self.parts[self._seen :]:
+            self._end.feed(part)
+        self._seen = len(self.parts)
+        return self._end.complete
+
+
+class CallSlots:
+    """The calls of one answer, from pieces that may lack index, id or name."""
+
+    def __init__(self) -> None:
+        self._slots: list[_Slot] = []
+        self._by_index: dict[int, _Slot] = {}
+        self.size = 0
+        self._read: list[tuple[ToolCall, _Slot]] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._slots)
+
+    def add(self, piece: Mapping[str, Any]) -> bool:
+        """Take in one element of `tool_calls`; whether it brought anything."""
+        function = piece.get("function")
+        if not isinstance(function, Mapping):
+            function = {}
+        identifier, name, arguments = piece.get("id"), function.get("name"), function.get("arguments")
+        identifier = identifier if isinstance(identifier, str) else str(identifier) if identifier else ""
+        name = name if isinstance(name, str) else ""
+        slot = self._slot(piece.get("index"), identifier, name, arguments)
+        slot.id = slot.id or identifier
+        slot.name = slot.name or name
+        if isinstance(arguments, str):
+            if arguments:
+                slot.parts.append(arguments)
+                self.size += len(arguments)
+        elif isinstance(arguments, Mapping) and (arguments or slot.given is None):
+            slot.given = dict(arguments)
+        for source, known, kept in (
+            (piece, ("index", "id", "type", "function"), slot.extras),
+            (function, ("name", "arguments"), slot.function_extras),
+        ):
+            if len(source) > (1 if source is function else 2):
+                kept.update({key: value for key, value in source.items() if key not in known and value is not None})
+        return bool(identifier or name or arguments)
+
+    def _slot(self, index: object, identifier: str, name: str, arguments: object) -> _Slot:
+        """Where a piece belongs."""
+        if isinstance(index, int):
+            slot = self._by_index.get(index)
+            if (
+                slot is None
+                or (identifier and slot.id and identifier != slot.id)
+                or (_begins_object(arguments) and slot.complete())
+            ):
+                slot = self._by_index[index] = self._open(index)
+            return slot
+        if identifier:
+            for slot in reversed(self._slots):
+                if slot.id == identifier:
+                    return self._open(None) if _begins_object(arguments) and slot.complete() else slot
+            if not name and self._slots and not self._slots[-1].id:
+                return self._slots[-1]
+            return self._open(None)
+        if name or not self._slots:
+            return self._open(None)
+        slot = self._slots[-1]
+        return self._open(None) if _begins_object(arguments) and slot.complete() else slot
+
+    def _open(self, index: int | None) -> _Slot:
+        slot = _Slot(index)
+        self._slots.append(slot)
+        return slot
+
+    def read(self, finish: str) -> list[tuple[ToolCall, _Slot]]:
+        """The calls in the order they were begun, each with the slot it came from."""
+        if self._read is not None:
+            return self._read
+        stopped = finish in ("length", "content_filter")
+        read: list[tuple[ToolCall, _Slot]] = []
+        taken: dict[str, ToolCall] = {}
+        for slot in self._slots:
+            # Only the call that was being written when the model was stopped can be the unfinished one.
+            cut = stopped and slot is self._slots[-1]
+            if slot.given is not None and not slot.parts:
+                arguments, problem = slot.given, ""
+            else:
+                arguments, problem = read_arguments("".join(slot.parts), cut=cut)
+            if not slot.name and not problem:
+                problem = "The call names no tool."
+            identifier = slot.id
+            if identifier in taken:
+                if taken[identifier].name == slot.name and taken[identifier].arguments == arguments:
+                    continue  # the server sent the whole call twice
+                identifier = ""
+            call = ToolCall(identifier or f"call_{uuid4().hex[:16]}", slot.name, arguments, problem)
+            taken[call.id] = call
+            read.append((call, slot))
+        self._read = read
+        return read
+
+
+def _begins_object(arguments: object) -> bool:
+    if isinstance(arguments, str):
+        return arguments.lstrip()[:1] == "{"
+    return isinstance(arguments, Mapping)
+
+
+class ChatAssembly:
+    """An answer of Chat Completions."""
+
+    def __init__(self) -> None:
+        self.finish = ""
+        self.usage: Usage | None = None
+        self._slots = CallSlots()
+        self._text = SplitCharacters()
+        self._reasoning = SplitCharacters()
+        self._fields: dict[str, str] = {}
+        self._details: list[dict[str, Json]] = []
+        self._extras: dict[str, Json] = {}
+
+    @property
+    def size(self) -> int:
+        return self._slots.size
+
+    def add(self, event: Mapping[str, Any], delta: Delta) -> None:
+        error = event.get("error")
+        if error:
+            raise StreamFault(error)
+        usage = event.get("usage")
+        if isinstance(usage, Mapping):
+            self.usage = _usage(usage)
+        choices = event.get("choices")
+        if not isinstance(choices, list):
+            if event.get("object") == "error" or "detail" in event:
+                raise StreamFault(event)
+            return
+        for choice in choices:
+            if not isinstance(choice, Mapping) or choice.get("index") not in (0, None):
+                continue
+            if choice.get("error"):
+                raise StreamFault(choice["error"])
+            said = choice.get("delta") or choice.get("message")
+            if isinstance(said, Mapping):
+                self._say(said, delta)
+            finish = choice.get("finish_reason")
+            if finish and isinstance(finish, str):
+                if finish == "error":
+                    raise StreamFault(error or "finish_reason is error")
+                self.finish = _FINISHES.get(finish, finish)
+                delta.progress = True
+
+    def _say(self, said: Mapping[str, Any], delta: Delta) -> None:
+        content = said.get("content")
+        if content:
+            if isinstance(content, str):
+                delta.text += self._text.join(content)
+            elif isinstance(content, list):
+                self._parts(content, delta)
+            delta.progress = True
+        if len(said) < 2:
+            return
+        refusal = said.get("refusal")
+        if refusal and isinstance(refusal, str):
+            delta.text += self._text.join(refusal)
+            delta.progress = True
+        thought = False
+        for name in ("reasoning_content", "reasoning"):
+            value = said.get(name)
+            if value and isinstance(value, str):
+                # Servers that changed the field's name send both for a while, with the same text.
+                if not thought:
+                    delta.reasoning += self._reasoning.join(value)
+                thought = True
+                self._fields[name] = self._fields.get(name, "") + value
+        details = said.get("reasoning_details")
+        if isinstance(details, list):
+            for detail in details:
+                if isinstance(detail, dict):
+                    if not thought:
+                        delta.reasoning += self._reasoning.join(str(detail.get("text") or detail.get("summary") or ""))
+                    self._detail(detail)
+                    delta.progress = True
+        delta.progress = delta.progress or thought
+        if said.get("extra_content"):
+            self._extras["extra_content"] = said["extra_content"]
+        calls = said.get("tool_calls")
+        if isinstance(calls, list):
+            for piece in calls:
+                if isinstance(piece, Mapping) and self._slots.add(piece):
+                    delta.progress = True
+        old = said.get("function_call")
+        if isinstance(old, Mapping) and self._slots.add({"index": 0, "function": old}):
+            delta.progress = True
+
+    def _parts(self, content: list[Any], delta: Delta) -> None:
+        """Content as a list of parts, thinking among them (Mistral)."""
+        for part in content:
+            if not isinstance(part, Mapping):
+                continue
+            thinking = part.get("thinking")
+            if isinstance(part.get("text"), str):
+                delta.text += self._text.join(part["text"])
+            elif isinstance(thinking, str):
+                delta.reasoning += self._reasoning.join(thinking)
+            elif isinstance(thinking, list):
+                for thought in thinking:
+                    if isinstance(thought, Mapping) and isinstance(thought.get("text"), str):
+                        delta.reasoning += self._reasoning.join(thought["text"])
+
+    def _detail(self, detail: dict[str, Json]) -> None:
+        """Collect `reasoning_details`: pieces of one block are joined, blocks stay apart."""
+        last = self._details[-1] if self._details else None
+        if last is None or any(last.get(key) != detail.get(key) for key in ("type", "index")):
+            self._details.append(dict(detail))
+            return
+        for key, value in detail.items():
+            if key in ("text", "summary", "data") and isinstance(value, str):
+                before = last.get(key)
+                last[key] = (before if isinstance(before, str) else "") + value
+            elif value is not None:
+                last[key] = value
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for call, _ in self._slots.read(self.finish))
+
+    def message(self) -> dict[str, Json]:
+        message: dict[str, Json] = {**self._fields, **self._extras}
+        if self._details:
+            message["reasoning_details"] = list(self._details)
+        calls: list[Json] = []
+        for call, slot in self._slots.read(self.finish):
+            function: dict[str, Json] = {
+                "name": call.name,
+                "arguments": json.dumps(call.arguments, ensure_ascii=False),
+                **slot.function_extras,
+            }
+            calls.append({"id": call.id, "type": "function", "function": function, **slot.extras})
+        if calls:
+            message["tool_calls"] = calls
+        return message
+
+
+def _count(value: object) -> int:
+    return int(value) if isinstance(value, int | float) and value > 0 else 0
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage | None:
+    prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    if not prompt and not completion:
+        return None
+    prompt_details, details = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    cached = prompt_details.get("cached_tokens") if isinstance(prompt_details, Mapping) else None
+    reasoning = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    return Usage(
+        prompt, completion, _count(cached or usage.get("prompt_cache_hit_tokens")), _count(reasoning)
+    )

@@ -1,0 +1,225 @@
+"""The providers as a table: where each one is, and how its dialect of Chat Completions differs.
+
+A new provider is a new row. A server that is none of these but speaks Chat Completions is `vllm` with
+`VLLM_BASE_URL`, or `openai` with `OPENAI_BASE_URL`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit, urlunsplit
+
+from bot.errors import SettingsError
+from tools.base import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """One row: a place that answers Chat Completions, and its switches."""
+
+    name: str
+    key: str
+    """The setting that holds its key."""
+    key_needed: bool = True
+    base_url_setting: str
+    base_url: str
+    """Where it is when the setting says nothing."""
+    default_model: str
+    context_tokens: int = 128_000
+    """The window to count on; `CONTEXT_TOKENS` knows better."""
+    hint: str = ""
+    """What helps when it cannot be reached, as a half sentence."""
+
+    stream_usage: bool = True
+    """`stream_options={"include_usage": true}` may be sent."""
+    max_tokens_name: str = "max_tokens"
+    null_content: bool = False
+    """Beside calls without text, `content` is null; else the empty string."""
+    reasoning_back: tuple[str, ...] = ()
+    """Fields of the assistant message that hold reasoning and return with it when it made calls."""
+    calls_need_raw: bool = False
+    """It refuses calls in history that are not its own; those are told as text."""
+    tool_choice: bool = True
+    """`tool_choice` may be sent; else a sentence says the same."""
+    parallel_tool_calls: bool | None = None
+    """What to send under that name; None: nothing, the server's default."""
+    last_pass_keeps_tools: bool = True
+    """`tool_choice="none"` works; else the last pass leaves the tools out and tells the results as text."""
+    stop_words: bool = True
+    """`stop` may be sent (prompt mode stops a model that invents a result)."""
+    first_token_seconds: float = 0.0
+    """A longer wait for the first token where models think without a sign; 0: the setting's."""
+    responses: re.Pattern[str] | None = None
+    """Models that refuse tools beside reasoning effort here and get them by the Responses wire."""
+    extra_body: Mapping[str, Json] = field(default_factory=dict)
+
+
+_ROWS = (
+    Provider(
+        name="openai",
+        key="OPENAI_API_KEY",
+        base_url_setting="OPENAI_BASE_URL",
+        base_url="https://api.openai.com/v1",
+        default_model="gpt-5-mini",
+        max_tokens_name="max_completion_tokens",
+        # Reasoning models refuse `stop`, and show nothing at all while they think.
+        stop_words=False,
+        first_token_seconds=150.0,
+        responses=re.compile(r"gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)"),
+    ),
+    Provider(
+        name="ark",
+        key="ARK_API_KEY",
+        base_url_setting="ARK_BASE_URL",
+        base_url="https://ark.cn-beijing.volces.com/api/v3",
+        default_model="doubao-seed-1-6",
+    ),
+    Provider(
+        name="deepseek",
+        key="DEEPSEEK_API_KEY",
+        base_url_setting="DEEPSEEK_BASE_URL",
+        base_url="https://api.deepseek.com",
+        default_model="deepseek-chat",
+        # After a call, the reasoning of that turn must return in all later ones, else 400.
+        reasoning_back=("reasoning_content",),
+        calls_need_raw=True,
+    ),
+    Provider(
+        name="openrouter",
+        key="OPENROUTER_API_KEY",
+        base_url_setting="OPENROUTER_BASE_URL",
+        base_url="https://openrouter.ai/api/v1",
+        default_model="openai/gpt-5-mini",
+        reasoning_back=("reasoning_details",),
+        first_token_seconds=120.0,
+    ),
+    Provider(
+        name="gemini",
+        key="GEMINI_API_KEY",
+        base_url_setting="GEMINI_BASE_URL",
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai/",
+        default_model="gemini-flash-latest",
+        context_tokens=1_000_000,
+        null_content=True,
+        # Each call's thought signature must return unchanged; a call without one is a 400.
+        calls_need_raw=True,
+        first_token_seconds=120.0,
+    ),
+    Provider(
+        name="anthropic",
+        key="ANTHROPIC_API_KEY",
+        base_url_setting="ANTHROPIC_BASE_URL",
+        base_url="https://api.anthropic.com/v1/",
+        default_model="claude-haiku-4-5",
+        context_tokens=200_000,
+        null_content=True,
+    ),
+    Provider(
+        name="ollama",
+        key="OLLAMA_API_KEY",
+        key_needed=False,
+        base_url_setting="OLLAMA_API_URL",
+        base_url="http://localhost:11434/v1",
+        default_model="qwen3",
+        # Its own default window is small, and what does not fit is dropped without a word.
+        context_tokens=8_192,
+        hint="is it running (`ollama serve`), and is the model there (`ollama pull`)?",
+        tool_choice=False,
+        last_pass_keeps_tools=False,
+        # A model that is not loaded yet is read from disk first.
+        first_token_seconds=180.0,
+    ),
+    Provider(
+        name="vllm",
+        key="VLLM_API_KEY",
+        key_needed=False,
+        base_url_setting="VLLM_BASE_URL",
+        base_url="http://localhost:8000/v1",
+        default_model="default",
+        context_tokens=32_768,
+        hint="is the server running at this address?",
+    ),
+)
+
+PROVIDERS: Mapping[str, Provider] = {row.name: row for row in _ROWS}
+
+_BY_KEY = ("openai", "ark", "deepseek", "openrouter", "gemini", "anthropic")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """A model and whose it is, as settings write it: `provider:name`."""
+
+    provider: Provider
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.provider.name}:{self.model}"
+
+    @classmethod
+    def parse(cls, text: str, setting: str = "MODEL") -> ModelName:
+        """Read `provider:name`; only the first colon divides (`ollama:qwen3:8b`).
+
+        Raises:
+            SettingsError: naming `setting` and what it should hold.
+        """
+        name, colon, model = text.strip().partition(":")
+        model = model.strip()
+        known = ", ".join(PROVIDERS)
+        if not colon or not model:
+            raise SettingsError(
+                f"{setting} is {text!r}, but must be written provider:name, as openai:gpt-5-mini or ollama:qwen3 "
+                f"(providers: {known})"
+            )
+        provider = PROVIDERS.get(name.strip().lower())
+        if provider is None:
+            raise SettingsError(
+                f"{setting} is {text!r}, but {name.strip()!r} is no known provider; write one of {known} before the "
+                "colon (another server that speaks Chat Completions: vllm with VLLM_BASE_URL)"
+            )
+        return cls(provider, model)
+
+
+def default_model(keys: Mapping[str, str]) -> str | None:
+    """The model to use when none is named: the first provider whose key is set, with its default model.
+
+    `keys` maps provider names to keys.
+    """
+    for name in _BY_KEY:
+        if keys.get(name, "").strip():
+            return str(ModelName(PROVIDERS[name], PROVIDERS[name].default_model))
+    return None
+
+
+def base_url_of(provider: Provider, base_urls: Mapping[str, str]) -> str:
+    """The base URL to use, checked; `base_urls` maps provider names to what the settings say.
+
+    Raises:
+        SettingsError: the setting holds no http address.
+    """
+    text = base_urls.get(provider.name, "").strip() or provider.base_url
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SettingsError(
+            f"{provider.base_url_setting} is {text!r}, but must be an address such as {provider.base_url}"
+        )
+    if provider.name == "ollama" and parts.path in ("", "/"):
+        # People know Ollama by its root address; the OpenAI dialect lives below /v1.
+        parts = parts._replace(path="/v1")
+    return urlunsplit(parts).rstrip("/")
+
+
+def key_of(provider: Provider, keys: Mapping[str, str], base_urls: Mapping[str, str], setting: str = "MODEL") -> str:
+    """The key to send; servers of one's own that need none get a word in its place.
+
+    Raises:
+        SettingsError: the provider needs a key and none is set.
+    """
+    key = keys.get(provider.name, "").strip()
+    if key:
+        return key
+    if provider.key_needed and not base_urls.get(provider.name, "").strip():
+        raise SettingsError(f"{setting} names {provider.name!r}, so {provider.key} must hold its API key; it is empty")
+    return "none"

@@ -68,6 +68,8 @@ class SurfaceLimits:
     attachments_at_once: int = 1
     typing_seconds: float = 4.5
     """How long one `typing` lasts; 0 when the platform has no such sign."""
+    command_form: str = "/{word}"
+    """How a person writes a command here."""
 
 
 class Surface(Protocol):

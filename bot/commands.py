@@ -1,0 +1,70 @@
+"""The words a person may write instead of a question: the same on every platform, each in its own form.
+
+Adapters recognise a command with `parse` (or `bare` where a platform has no slash commands of its own) and put it
+into `MessageSent.command`; `dispatcher.py` calls what answers it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One word."""
+
+    word: str
+    english: str
+    chinese: str
+    argument: str = ""
+    """What may follow it, as help shows it."""
+    open: bool = False
+    """Works for people the bot does not know."""
+    queued: bool = False
+    """Waits for the chat's current turn, because it changes what the next one knows."""
+
+
+COMMANDS = (
+    Command("start", "say hello", "打招呼", open=True),
+    Command("help", "show what I understand", "显示可用命令"),
+    Command("new", "begin a new conversation", "开始新的对话", queued=True),
+    Command("stop", "stop the answer being written", "停止正在写的回答"),
+    Command("retry", "answer the last question again", "重新回答上一个问题", queued=True),
+    Command("tools", "list what I can use", "列出可用工具"),
+    Command("model", "show or change the model of this chat", "查看或更换此聊天的模型", argument="[provider:name]"),
+    Command("whoami", "show your id", "显示你的 ID", open=True),
+    Command("pair", "become the owner with the code from the console", "用控制台的配对码成为主人", "CODE", open=True),
+)
+BY_WORD = {command.word: command for command in COMMANDS}
+
+_SLASH = re.compile(r"/([A-Za-z][A-Za-z0-9_]{0,31})(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
+
+
+def parse(text: str) -> tuple[str, str] | None:
+    """(`word`, argument) of a text that begins with a slash and a word; None for everything else.
+
+    Unknown words are returned too, so that a person is told instead of the model; a path like `/etc/hosts` is not one.
+    """
+    match = _SLASH.fullmatch(text.strip())
+    return (match[1].lower(), (match[2] or "").strip()) if match else None
+
+
+def bare(text: str) -> tuple[str, str] | None:
+    """A command written without a slash, as the whole message: `new`, `model openai:gpt-5-mini`, `pair 1234-56`."""
+    word, _, argument = text.strip().partition(" ")
+    command = BY_WORD.get(word.lower())
+    if command is None:
+        return None
+    argument = argument.strip()
+    fits = bool(argument) and " " not in argument if command.argument else not argument
+    return (command.word, argument) if fits or (not argument and command.argument.startswith("[")) else None
+
+
+def help_text(language: str, form: str) -> str:
+    """All commands with one line each; `form` is how the platform writes one, as `/{word}`."""
+    lines = []
+    for command in COMMANDS:
+        written = form.format(word=command.word) + (f" {command.argument}" if command.argument else "")
+        lines.append(f"- `{written}` — {command.chinese if language == 'zh' else command.english}")
+    return "\n".join(lines)

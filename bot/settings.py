@@ -1,0 +1,193 @@
+"""The core's settings: each an environment variable with its type, default and one sentence.
+
+`adapters/settings.py` and `tools/settings.py` declare theirs the same way; `read` reads any of these classes.
+A malformed value is one clear sentence naming the variable, never a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from bot.errors import SettingsError
+
+_ID = re.compile(r"(?:telegram|discord|console):-?\d+|slack:[A-Z0-9]+/[A-Z0-9]+|console:\w+")
+
+
+def _ids(value: object) -> object:
+    """Split `a,b,c` and refuse what is no id."""
+    if not isinstance(value, str):
+        return value
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    for part in parts:
+        if part.lstrip("-").isdigit():
+            raise ValueError(f"{part!r} lacks its platform: write telegram:{part} or discord:{part}")
+        if not _ID.fullmatch(part):
+            raise ValueError(f"{part!r} is no id: write telegram:123, slack:T1/U1 or discord:456")
+    return tuple(parts)
+
+
+def _words(value: object) -> object:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+Ids = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_ids)]
+"""Ids of people or chats, written `telegram:123,slack:T1/U1,discord:456`."""
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
+"""A list written `a,b,c`."""
+
+
+class Settings(BaseSettings):
+    """The base of every settings class: names are the variables' names, an empty value means the default."""
+
+    model_config = SettingsConfigDict(
+        extra="ignore", env_ignore_empty=True, case_sensitive=False, frozen=True, env_file_encoding="utf-8"
+    )
+
+
+class CoreSettings(Settings):
+    """What the core needs to know."""
+
+    model: str = Field("", description="Which model answers, as provider:name (openai:gpt-5-mini, ollama:qwen3).")
+    fallback_models: Words = Field((), description="Models to try when the first cannot answer, as a,b,c.")
+    openai_api_key: SecretStr = Field(
+        SecretStr(""), description="Key for OpenAI, or for any server at OPENAI_BASE_URL."
+    )
+    openai_base_url: str = Field("https://api.openai.com/v1", description="Where OpenAI, or a compatible server, is.")
+    ark_api_key: SecretStr = Field(SecretStr(""), description="Key for Volcengine Ark.")
+    ark_base_url: str = Field("https://ark.cn-beijing.volces.com/api/v3", description="Where Volcengine Ark is.")
+    deepseek_api_key: SecretStr = Field(SecretStr(""), description="Key for DeepSeek.")
+    deepseek_base_url: str = Field("https://api.deepseek.com", description="Where DeepSeek is.")
+    openrouter_api_key: SecretStr = Field(SecretStr(""), description="Key for OpenRouter.")
+    openrouter_base_url: str = Field("https://openrouter.ai/api/v1", description="Where OpenRouter is.")
+    gemini_api_key: SecretStr = Field(SecretStr(""), description="Key for Gemini.")
+    gemini_base_url: str = Field(
+        "https://generativelanguage.googleapis.com/v1beta/openai/", description="Where Gemini's compatible endpoint is."
+    )
+    anthropic_api_key: SecretStr = Field(SecretStr(""), description="Key for Anthropic.")
+    anthropic_base_url: str = Field("https://api.anthropic.com/v1/", description="Where Anthropic's endpoint is.")
+    ollama_api_key: SecretStr = Field(SecretStr(""), description="Key for Ollama's cloud; a local Ollama needs none.")
+    ollama_api_url: str = Field("http://localhost:11434/v1", description="Where Ollama is.")
+    vllm_api_key: SecretStr = Field(SecretStr(""), description="Key for a vLLM server, if it has one.")
+    vllm_base_url: str = Field("http://localhost:8000/v1", description="Where a vLLM server is.")
+    tool_mode: Literal["auto", "native", "prompt"] = Field(
+        "auto", description="How tools are offered: natively, in the prompt, or natively until the server refuses."
+    )
+    max_tool_rounds: int = Field(5, ge=2, le=50, description="Model calls a turn; 2 is the classical two-pass loop.")
+    max_calls_per_pass: int = Field(16, ge=1, le=64, description="Tool calls that one pass may ask for.")
+    first_token_seconds: float = Field(60.0, gt=0, description="How long the model may take to begin.")
+    idle_seconds: float = Field(30.0, gt=0, description="How long the model may pause while it writes.")
+    turn_seconds: float = Field(300.0, gt=0, description="How long a whole turn may take.")
+    tool_seconds: float = Field(30.0, gt=0, description="How long a tool may take that states no time of its own.")
+    tool_result_chars: int = Field(8000, ge=500, description="Characters of a tool's result the model is given.")
+    max_output_chars: int = Field(40_000, ge=500, description="Characters of an answer; the rest is not read.")
+    max_message_chars: int = Field(100_000, ge=100, description="Characters of a message that are accepted.")
+    context_tokens: int = Field(
+        0, ge=0, description="Tokens of conversation sent to the model; 0: as the model allows."
+    )
+    database_url: str = Field("sqlite:///data/parley.db", description="Where conversations are kept.")
+    bot_name: str = Field("Parley", description="What the assistant calls itself.")
+    instructions: str = Field("", description="Anything the assistant should always know or do, in your words.")
+    time_zone: str = Field("UTC", description="The time zone the assistant assumes, as Europe/Paris.")
+    allow_all: bool = Field(False, description="Answer everybody. Costs you money if strangers find the bot.")
+    allowed_users: Ids = Field((), description="People who may write, as telegram:123,slack:T1/U1,discord:456.")
+    allowed_chats: Words = Field(
+        (), description="Chats whose members may all write, as telegram:BOT/CHAT; see parley chats."
+    )
+    admins: Ids = Field((), description="People who may also stop others' turns and change a chat's model.")
+    http_host: str = Field("127.0.0.1", description="Where the HTTP server listens (health; webhooks).")
+    http_port: int | None = Field(None, ge=0, le=65535, description="Its port; unset: no server.")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="How much is logged.")
+    log_format: Literal["console", "json"] = Field("console", description="For people, or for machines.")
+
+
+S = TypeVar("S", bound=Settings)
+
+
+def env_file() -> Path | None:
+    """The `.env` to read: `PARLEY_ENV_FILE` names another, and set but empty it means none."""
+    named = os.environ.get("PARLEY_ENV_FILE")
+    path = Path(".env" if named is None else named)
+    return path if (named is None or named) and path.is_file() else None
+
+
+def read(kind: type[S], file: Path | None = None) -> S:
+    """Read one settings class from the environment and `file`.
+
+    Raises:
+        SettingsError: a value is malformed; the sentence names the variable and what it should hold.
+    """
+    try:
+        return kind(_env_file=file)
+    except ValidationError as error:
+        raise SettingsError(_sentence(kind, error)) from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{file}: this file is not UTF-8 text; save it as UTF-8") from None
+
+
+def variables(kinds: Iterable[type[Settings]]) -> dict[str, tuple[str, str]]:
+    """Every variable of these classes: name → (default as written in `.env`, description)."""
+    table: dict[str, tuple[str, str]] = {}
+    for kind in kinds:
+        for name, field in kind.model_fields.items():
+            table[name.upper()] = (_written(field.default), field.description or "")
+    return table
+
+
+def refuse_unknown(file: Path | None, known: Mapping[str, object]) -> None:
+    """Raises SettingsError when `file` sets a variable that no settings class declares."""
+    if file is None:
+        return
+    from dotenv import dotenv_values
+
+    for name in dotenv_values(file, interpolate=False):
+        if name.upper() not in known:
+            near = _nearest(name.upper(), known)
+            hint = f"; did you mean {near}?" if near else "; .env.example lists all settings"
+            raise SettingsError(f"{name} in {file} is no setting of this program{hint}")
+
+
+def secrets_of(settings: Iterable[Settings]) -> list[str]:
+    """The values that must never leave the program."""
+    return [
+        value.get_secret_value()
+        for one in settings
+        for value in dict(one).values()
+        if isinstance(value, SecretStr) and value.get_secret_value()
+    ]
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return "" if value is None else str(value)
+
+
+def _sentence(kind: type[Settings], error: ValidationError) -> str:
+    """One clear sentence from the first thing pydantic found wrong."""
+    first = error.errors()[0]
+    name = str(first["loc"][0]) if first["loc"] else ""
+    field = kind.model_fields.get(name)
+    secret = field is not None and "Secret" in str(field.annotation)
+    what = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    got = "" if secret or first["type"] == "value_error" else f", not {first['input']!r}"
+    should = what if first["type"] == "value_error" else f"should be {what}{got}"
+    return f"{name.upper()} {should}" if first["type"] != "value_error" else f"{name.upper()}: {should}"
+
+
+def _nearest(name: str, known: Mapping[str, object]) -> str:
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name, list(known), 1, 0.75)), "")

@@ -204,11 +204,12 @@ def results_message(results: Sequence[ToolEntry]) -> str:
 
     Nothing inside a block can close it or open another.
     """
-    blocks = [
-        f'{RESULT_OPENING} name="{_UNFIT.sub("_", result.name)}" id="{_UNFIT.sub("_", result.call_id)}" '
-        f'status="{"ok" if result.ok else "error"}">\n{_TAG.sub(r"‹\1", result.text)}\n</tool_result>'
-        for result in results
-    ]
+    blocks = []
+    for result in results:
+        name, call_id = (_UNFIT.sub("_", value) for value in (result.name, result.call_id))
+        status = "ok" if result.ok else "error"
+        text = _TAG.sub("‹\\1", result.text)
+        blocks.append(f'{RESULT_OPENING} name="{name}" id="{call_id}" status="{status}">\n{text}\n</tool_result>')
     return "\n".join([*blocks, "", _ANSWER_FROM_RESULTS])
 
 
@@ -222,7 +223,8 @@ def correction(name: str, problem: str, parameters: Mapping[str, Json]) -> str:
     schema = _json(dict(parameters))
     return (
         f"Error: the call of {name} was not run. {problem.rstrip()} "
-        f"Its arguments must be one JSON object that fits this schema: {schema}. Correct the call, or answer without it."
+        f"Its arguments must be one JSON object that fits this schema: {schema}. "
+        "Correct the call, or answer without it."
     )
 
 

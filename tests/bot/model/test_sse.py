@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -66,6 +68,6 @@ def test_cutting_a_stream_anywhere_changes_nothing(events: list[str], newline: s
     stream = "".join(f"data: {event}{newline}{newline}" for event in events).encode()
     borders = [0, *sorted(cut for cut in cuts if cut <= len(stream)), len(stream)]
 
-    pieces = [stream[left:right] for left, right in zip(borders, borders[1:], strict=False)]
+    pieces = [stream[left:right] for left, right in itertools.pairwise(borders)]
 
     assert decode(*pieces) == events

@@ -1,0 +1,316 @@
+"""The built-in model: no AI, the same answer to the same request, in English and Chinese.
+
+It reads what any model would be given (messages, tools or a description of them) and writes what a good one would
+write: a call where a question needs one, an answer from the results, its memory from the history.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from playground.model import texts
+from playground.model.reply import Body, Reply
+from playground.model.wire import tokens
+
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_RESULT = re.compile(r"<tool_result\b([^>]*)>(.*?)</tool_result\s*>", re.S)
+_ATTRIBUTE = re.compile(r"(\w+)\s*=\s*[\"']([^\"']*)[\"']")
+_URL = re.compile(r"https?://[^\s<>\"'|）)\]]+")
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{2,4}|\d{1,2}:\d{2}")
+_SUM = re.compile(r"[(\d][\d\s.,()（）+\-−*/×÷^%]*[\d)）]")
+_OPERATOR = re.compile(r"[\d)）]\s*(?:[+\-−*/×÷^%]|\*\*)\s*[(（\d]")
+_SIGNS = str.maketrans({"×": "*", "÷": "/", "−": "-", "（": "(", "）": ")", ",": None})
+
+_GREETING = re.compile(r"^\W*(hi|hello|hey|good (morning|evening|afternoon)|你好|您好|嗨|早上好|晚上好|哈喽)\W*$", re.I)
+_HELP = re.compile(r"^\W*(help|what can you do|帮助|你会什么|你能做什么)\W*$", re.I)
+_LONG = re.compile(r"\blong\b|长文|长一点|很长", re.I)
+_CODE = re.compile(r"^\W*(code|show me (some )?code|代码|写代码)\W*$", re.I)
+_BREAK = re.compile(r"^\W*(break|drop)\b|断开|中断连接", re.I)
+_THINK = re.compile(r"\bthink\b|想一想|思考", re.I)
+_BEFORE = re.compile(
+    r"what (did|have) i (just )?(say|said|write|written|told|tell)|刚才说了?什么|之前说了?什么|我说过什么", re.I
+)
+_NAME = re.compile(
+    r"\bmy name is ([^\s,.!?，。！]+)|\bi am called ([^\s,.!?]+)|我(?:的名字)?(?:叫|是)([^\s,.!?，。！？什么]+)", re.I
+)
+_WHO = re.compile(r"what('s| is) my name|who am i|我叫什么|我是谁|我的名字是什么", re.I)
+_TIME = re.compile(
+    r"what(?:'s| is)? (?:the )?(?:time|date|day)|current (?:time|date)|\bthe time\b|today's date"
+    r"|几点|几号|星期几|现在时间|什么时间|日期",
+    re.I,
+)
+_SEARCH = re.compile(
+    r"\b(search|look up|google|latest|news|weather|today|current(ly)?|recent(ly)?|price|who won|this (week|year))\b"
+    r"|搜索|搜一下|查一下|查查|最新|新闻|天气|今天|最近|价格|多少钱",
+    re.I,
+)
+_MATH = re.compile(r"\b(calculate|compute)\b|计算|等于多少", re.I)
+_LEAD = re.compile(
+    r"^\W*(please\s+)?(search( for)?|look up|google|find|请?搜索(一下)?|请?搜一下|请?查一下|查查)\s*", re.I
+)
+_ZONES = {
+    "tokyo": "Asia/Tokyo",
+    "东京": "Asia/Tokyo",
+    "beijing": "Asia/Shanghai",
+    "北京": "Asia/Shanghai",
+    "shanghai": "Asia/Shanghai",
+    "上海": "Asia/Shanghai",
+    "london": "Europe/London",
+    "伦敦": "Europe/London",
+    "paris": "Europe/Paris",
+    "巴黎": "Europe/Paris",
+    "new york": "America/New_York",
+    "纽约": "America/New_York",
+}
+_SHOWN_CHARACTERS = 220
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    tool: str
+    text: str
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """What the last question was, what came before it, and what the tools have said since."""
+
+    question: str
+    earlier: tuple[str, ...]
+    results: tuple[_Result, ...]
+    tools: dict[str, Body]
+    """Name → schema of the arguments; empty schemas in the text protocol."""
+    native: bool
+    may_call: bool
+
+    @property
+    def language(self) -> str:
+        return "zh" if _CHINESE.search(self.question) else "en"
+
+
+class ScriptedModel:
+    """Called with a Chat Completions request; answers like a small, honest, entirely predictable model."""
+
+    def __init__(self, words_per_second: float = 50.0) -> None:
+        self.words_per_second = words_per_second
+        """The pace of its answers; 0: at once."""
+
+    def __call__(self, body: Body) -> Reply:
+        talk = _read(body)
+        reply = _answer_results(talk) if talk.results else _answer(talk)
+        if reply.calls and not talk.native:
+            reply = replace(reply, text_calls="hermes")
+        if _THINK.search(talk.question) and not reply.reasoning:
+            reply = replace(reply, reasoning=texts.REASONING[talk.language])
+        return replace(reply, words_per_second=self.words_per_second)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content if isinstance(part, dict))
+    return content or ""
+
+
+def _read(body: Body) -> _Talk:
+    messages: list[Body] = body["messages"]
+    questions: list[str] = []
+    results: list[_Result] = []
+    names: dict[str, str] = {}
+    for message in messages:
+        text = _text(message.get("content"))
+        match message["role"]:
+            case "user" if "<tool_result" in text:
+                results += [_text_result(*found) for found in _RESULT.findall(text)]
+            case "user":
+                questions.append(text.strip())
+                results = []
+            case "assistant":
+                names |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls", [])}
+            case "tool":
+                # Nothing in a tool message says whether the call went well; its own words do.
+                bad = text.lower().startswith(("error", "failed", "timed out", "错误"))
+                results.append(_Result(names.get(message["tool_call_id"], "tool"), text.strip(), not bad))
+    system = "\n".join(
+        _text(message.get("content")) for message in messages if message["role"] in ("system", "developer")
+    )
+    tools = {tool["function"]["name"]: tool["function"].get("parameters", {}) for tool in body.get("tools", [])}
+    native = bool(tools)
+    if not tools and "<tool_call>" in system:
+        known = ("search_web", "calculator", "current_time")
+        tools = {name: {} for name in known if re.search(rf"\b{name}\b", system)}
+    may_call = bool(tools) and body.get("tool_choice") != "none"
+    question = questions[-1] if questions else ""
+    return _Talk(question, tuple(questions[:-1]), tuple(results), tools, native, may_call)
+
+
+def _text_result(attributes: str, text: str) -> _Result:
+    given = dict(_ATTRIBUTE.findall(attributes))
+    return _Result(given.get("name", "tool"), text.strip(), given.get("status", "ok") == "ok")
+
+
+def _answer(talk: _Talk) -> Reply:
+    """The answer to a question no tool has said anything about yet."""
+    language, question = talk.language, talk.question
+    if _GREETING.match(question):
+        return _say(texts.GREETING[language])
+    if _HELP.match(question):
+        return _signed(texts.HELP, language)
+    if _BEFORE.search(question):
+        return _remember(talk)
+    if _WHO.search(question):
+        name = _name_in(talk.earlier)
+        return _signed(texts.NAMED, language, name=name) if name else _signed(texts.NAMELESS, language)
+    if _BREAK.search(question):
+        text = texts.BREAK[language]
+        return Reply(text, drop_after=len(text) // 2)
+    wanted = _wanted(question)
+    if wanted and talk.may_call:
+        calls = tuple((name, _arguments(name, value, talk.tools[name])) for name, value in wanted if name in talk.tools)
+        if calls:
+            return Reply(calls=calls)
+    if _LONG.search(question):
+        return Reply(texts.long_answer())
+    if _CODE.match(question):
+        return _signed(texts.CODE, language)
+    if wanted:
+        return _signed(texts.UNARMED, language, tool=wanted[0][0])
+    name = _name_in((question,))
+    if name:
+        return _signed(texts.NOTED, language, name=name)
+    template = texts.THOUGHT if _THINK.search(question) else texts.ECHO
+    return _signed(template, language, question=_short(question))
+
+
+def _say(text: str) -> Reply:
+    return Reply(text)
+
+
+def _signed(template: dict[str, str], language: str, **values: str) -> Reply:
+    text = template[language]
+    for key, value in values.items():
+        text = text.replace("{" + key + "}", value)
+    return Reply(f"{text}\n\n{texts.SIGNATURE[language]}")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN_CHARACTERS else line[:_SHOWN_CHARACTERS] + "…"
+
+
+def _name_in(said: Sequence[str]) -> str:
+    for text in reversed(said):
+        found = None if _WHO.search(text) else _NAME.search(text)
+        if found:
+            return next(group for group in found.groups() if group)
+    return ""
+
+
+def _remember(talk: _Talk) -> Reply:
+    if not talk.earlier:
+        return _signed(texts.SILENT, talk.language)
+    said = "\n".join(f"{number}. {_short(text)}" for number, text in enumerate(talk.earlier[-10:], 1))
+    return _signed({talk.language: f"{texts.SAID[talk.language]}\n\n{said}"}, talk.language)
+
+
+def _wanted(question: str) -> list[tuple[str, str]]:
+    """Which tools a question needs, each with its argument."""
+    wanted = []
+    expression = _expression(question)
+    asks_time = bool(_TIME.search(question))
+    if _SEARCH.search(question) and not asks_time:
+        query = _LEAD.sub("", question).strip()
+        wanted.append(("search_web", query or question))
+    if expression:
+        wanted.append(("calculator", expression))
+    if asks_time:
+        zone = next((zone for city, zone in _ZONES.items() if city in question.lower()), "")
+        wanted.append(("current_time", zone))
+    return wanted
+
+
+def _expression(question: str) -> str:
+    text = _DATE.sub(" ", question)
+    for found in _SUM.findall(text):
+        if _OPERATOR.search(found):
+            return " ".join(found.translate(_SIGNS).replace("^", "**").split())
+    return ""
+
+
+def _arguments(name: str, value: str, schema: Body) -> Body:
+    """`value` under the argument's own name: the schema's first string, else what the tool's name suggests."""
+    usual = {"search_web": "query", "calculator": "expression", "current_time": "zone"}[name]
+    properties: dict[str, Body] = schema.get("properties", {})
+    if not value:
+        return {}
+    if usual in properties or not properties:
+        return {usual: value}
+    return {next((key for key, kind in properties.items() if kind.get("type") == "string"), usual): value}
+
+
+def _answer_results(talk: _Talk) -> Reply:
+    language = talk.language
+    parts: list[str] = []
+    sources: list[tuple[str, str]] = []
+    for result in talk.results:
+        if not result.ok:
+            parts.append(_fill(texts.FAILED, language, tool=result.tool, result=_first_line(result.text)))
+        elif result.tool == "search_web":
+            parts.append(_cite(result.text, language, sources))
+        else:
+            template = {"calculator": texts.COMPUTED, "current_time": texts.CLOCK}.get(result.tool, texts.PLAIN)
+            parts.append(_fill(template, language, tool=result.tool, result=_first_line(result.text)))
+    if sources:
+        lines = [f"{number}. [{title}]({url})" for number, (title, url) in enumerate(sources, 1)]
+        parts.append("\n".join([f"**{texts.SOURCES[language]}**", "", *lines]))
+    parts.append(texts.SIGNATURE[language])
+    return Reply("\n\n".join(parts))
+
+
+def _fill(template: dict[str, str], language: str, *, tool: str, result: str) -> str:
+    return template[language].replace("{tool}", tool).replace("{result}", result)
+
+
+def _first_line(text: str) -> str:
+    """The first line that says something; the result of a tool that answers in JSON, when it has one."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if isinstance(value, dict) and "result" in value:
+        return str(value["result"])
+    lines = [line.strip() for line in text.splitlines() if line.strip(" \t#-*`")]
+    return _short(lines[0]) if lines else "—"
+
+
+def _cite(text: str, language: str, sources: list[tuple[str, str]]) -> str:
+    """What a search found, one point a source; adds the sources to `sources`.
+
+    The layout of a result is the tool's own affair: a title stands on the address's line or above it, content below.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    places = [index for index, line in enumerate(lines) if _URL.search(line)]
+    points: list[str] = []
+    for index in places[:4]:
+        found = _URL.search(lines[index])
+        url = found.group().rstrip(".,;，。；") if found else ""
+        if not url or any(url == known for _, known in sources):
+            continue
+        title = _clean(lines[index].replace(url, "")) or (_clean(lines[index - 1]) if index else "") or url
+        body = next((line for line in lines[index + 1 :] if tokens(line) > 8 and not _URL.search(line)), "")
+        sources.append((title, url))
+        points.append(f"- {_short(_clean(body) or title)} [{len(sources)}]")
+    if not points:
+        return f"{texts.FOUND[language]}\n\n{_first_line(text)}"
+    return "\n".join([texts.FOUND[language], "", *points])
+
+
+def _clean(line: str) -> str:
+    """A title without its number, its label and its marks."""
+    line = re.sub(r"^\W*\d+[.):、]\s*", "", line)
+    line = re.sub(r"^\W*(title|url|source|content|标题|来源|地址|链接|内容)\s*[:：]\s*", "", line, flags=re.I)
+    return line.strip(" \t-*#[]()<>（）·|—:：")

@@ -1,0 +1,258 @@
+"""The server: who may ask, what is refused, which reply answers, and what was asked."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from aiohttp import web
+
+from playground.faults import Faults
+from playground.loopback import Loopback, after, before
+from playground.model import responses, wire
+from playground.model.reply import Body, Reply, error_object, too_long_error
+from playground.model.scripted import ScriptedModel
+from playground.model.streaming import Stream, cuts
+from playground.model.strictness import Refused, check
+
+_LARGEST_REQUEST = 64 * 1024 * 1024
+_PAGE = "<!doctype html><title>502 Bad Gateway</title><h1>502 Bad Gateway</h1>"
+
+
+@dataclass(slots=True)
+class ModelRequest:
+    """One request as it arrived, and what became of it."""
+
+    path: str
+    body: Body
+    headers: dict[str, str]
+    at: float
+    """Event loop time (monotonic seconds) at which it arrived; `first_at`, `last_at` and `ended_at` likewise."""
+    status: int = 0
+    """The status it was answered with; 0 while it is not."""
+    error: str = ""
+    """Why it was refused."""
+    first_at: float = 0.0
+    """When the first written characters were sent."""
+    last_at: float = 0.0
+    """When the last ones were."""
+    ended_at: float = 0.0
+    sent: int = 0
+    """Characters sent."""
+    closed_early: bool = False
+    """The client left before the answer was complete."""
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when nothing more is sent, for whatever reason."""
+
+    def __getitem__(self, key: str) -> Any:
+        return self.body[key]
+
+    @property
+    def messages(self) -> list[Body]:
+        """The messages of a Chat Completions request."""
+        return list(self.body.get("messages", []))
+
+
+class ModelServer:
+    """An OpenAI-compatible server on loopback: Chat Completions, Responses and the list of models.
+
+    What answers a request: the next waiting `reply(…)`, else `script`, else the built-in scripted model.
+    """
+
+    def __init__(
+        self, host: str = "127.0.0.1", port: int = 0, *, key: str = "", words_per_second: float = 50.0
+    ) -> None:
+        self.key = key
+        """Asked for when set; another one, or none, is a 401."""
+        self.models: list[str] = ["scripted"]
+        self.requests: list[ModelRequest] = []
+        self.faults = Faults()
+        """By method: `chat.completions`, `responses`, `models`."""
+        self.script: Callable[[Body], Reply | Awaitable[Reply]] | None = None
+        """Called with the request; of a Responses request with its Chat Completions form."""
+        self.scripted = ScriptedModel(words_per_second)
+        self.supports_tools = True
+        """False: a request with tools is refused in Ollama's words."""
+        self.tools_with_history = True
+        """Tool messages are refused when `tools` is left out, as by several servers."""
+        self.context_tokens = 128_000
+        self._waiting: deque[Reply] = deque()
+        self._arrived = asyncio.Condition()
+        self._calls = 0
+        self._answers = 0
+        app = web.Application(client_max_size=_LARGEST_REQUEST)
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/responses", self._respond)
+        app.router.add_get("/v1/models", self._list)
+        app.router.add_get("/v1/models/{name}", self._list)
+        app.router.add_route("*", "/{path:.*}", self._nowhere)
+        self._http = Loopback(app, host, port)
+
+    @property
+    def base_url(self) -> str:
+        """What a client takes as its base URL; ends with `/v1`."""
+        return f"{self._http.url}/v1"
+
+    async def __aenter__(self) -> Self:
+        await self._http.open()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._http.close()
+
+    def reply(self, *replies: Reply) -> None:
+        """Let the next requests be answered with `replies`, one each, first in, first out."""
+        self._waiting.extend(replies)
+
+    async def asked(self, count: int = 1, seconds: float = 20.0) -> ModelRequest:
+        """Wait until `count` requests have arrived since the start; the last of these.
+
+        Raises:
+            TimeoutError: they did not arrive in `seconds`.
+        """
+        async with asyncio.timeout(seconds), self._arrived:
+            await self._arrived.wait_for(lambda: len(self.requests) >= count)
+        return self.requests[count - 1]
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        return await self._handle(request, "chat.completions")
+
+    async def _respond(self, request: web.Request) -> web.StreamResponse:
+        return await self._handle(request, "responses")
+
+    async def _handle(self, request: web.Request, method: str) -> web.StreamResponse:
+        raw = await request.read()
+        clock = asyncio.get_running_loop().time
+        try:
+            body = json.loads(raw)
+        except ValueError:
+            body = None
+        seen = ModelRequest(request.path, body if isinstance(body, dict) else {}, dict(request.headers), clock())
+        self.requests.append(seen)
+        async with self._arrived:
+            self._arrived.notify_all()
+        complete = False
+        try:
+            answer = await self._answer(request, method, seen, isinstance(body, dict))
+            seen.status = answer.status
+            complete = True
+            return answer
+        except Refused as refused:
+            seen.status, seen.error = refused.status, str(refused)
+            complete = True
+            return web.json_response({"error": refused.error}, status=refused.status)
+        finally:
+            # Cancelled, or a write that failed: the client has gone.
+            seen.closed_early = not complete
+            seen.ended_at = clock()
+            seen.ended.set()
+
+    async def _answer(
+        self, request: web.Request, method: str, seen: ModelRequest, readable: bool
+    ) -> web.StreamResponse:
+        fault = self.faults.take(method)
+        failed = await before(fault, request, json.dumps({"error": error_object("The server failed.", "server_error")}))
+        if failed is not None:
+            return failed
+        self._check_key(request)
+        if not readable:
+            raise Refused("We could not parse the JSON body of your request: expected an object.")
+        chat = self._check_body(method, seen.body)
+        reply = wire.spoken(await self._choose(chat))
+        lost = await after(fault, request)
+        if lost is not None:
+            return lost
+        if reply.hang_before_headers:
+            await (reply.until or asyncio.Event()).wait()
+        if reply.status:
+            headers = {} if reply.retry_after is None else {"Retry-After": f"{reply.retry_after:g}"}
+            error = reply.error or error_object("The server failed.", "server_error")
+            seen.error = str(error.get("message", ""))
+            return web.json_response({"error": dict(error)}, status=reply.status, headers=headers)
+        if reply.html_200:
+            return web.Response(text=_PAGE, content_type="text/html")
+        return await self._send(request, method, seen, reply)
+
+    def _check_key(self, request: web.Request) -> None:
+        if not self.key:
+            return
+        given = request.headers.get("Authorization", "").removeprefix("Bearer").strip()
+        if not given:
+            raise Refused("You didn't provide an API key.", status=401)
+        if given != self.key:
+            shown = f"{given[:3]}***{given[-2:]}"
+            raise Refused(f"Incorrect API key provided: {shown}.", status=401, code="invalid_api_key")
+
+    def _check_body(self, method: str, body: Body) -> Body:
+        """The request in its Chat Completions form, when it keeps the rules."""
+        name = body.get("model")
+        if not isinstance(name, str) or not name:
+            raise Refused("You must provide a model parameter.", "model")
+        if name not in self.models:
+            message = f"The model `{name}` does not exist or you do not have access to it."
+            raise Refused(message, "model", status=404, code="model_not_found")
+        chat = responses.as_chat(body) if method == "responses" else body
+        check(chat, tools_with_history=self.tools_with_history)
+        if chat.get("tools") and not self.supports_tools:
+            raise Refused(f"registry.ollama.ai/library/{name} does not support tools")
+        weight = wire.prompt_tokens(chat)
+        if weight > self.context_tokens:
+            error = too_long_error(self.context_tokens, weight)
+            raise Refused(error["message"], "messages", code="context_length_exceeded")
+        return chat
+
+    async def _choose(self, chat: Body) -> Reply:
+        if self._waiting:
+            return self._waiting.popleft()
+        if self.script is None:
+            return self.scripted(chat)
+        chosen = self.script(chat)
+        return await chosen if inspect.isawaitable(chosen) else chosen
+
+    async def _send(self, request: web.Request, method: str, seen: ModelRequest, reply: Reply) -> web.StreamResponse:
+        self._answers += 1
+        ids = [*reply.call_ids]
+        while len(ids) < len(reply.calls):
+            self._calls += 1
+            ids.append(f"call_{self._calls:06d}")
+        headers = {"x-request-id": f"req_{self._answers:06d}"}
+        body, now = seen.body, int(time.time())
+        if method == "responses":
+            head = {"id": f"resp_{self._answers:06d}", "created_at": now, "model": body["model"]}
+            whole, frames = responses.answer, responses.frames
+        else:
+            head = {"id": f"chatcmpl-{self._answers:06d}", "created": now, "model": body["model"]}
+            whole, frames = wire.completion, wire.frames
+        if not body.get("stream"):
+            return web.json_response(whole(body, reply, head, ids), headers=headers)
+        streamed = (
+            [wire.Frame(wire.event("[DONE]"))] if reply.only_done else frames(body, reply, head, ids, cuts(reply))
+        )
+        return await Stream(request, reply, seen, headers).write(streamed)
+
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        fault = self.faults.take("models")
+        failed = await before(fault, request)
+        if failed is not None:
+            return failed
+        try:
+            self._check_key(request)
+            listed = [{"id": name, "object": "model", "created": 0, "owned_by": "playground"} for name in self.models]
+            name = request.match_info.get("name", "")
+            if not name:
+                return web.json_response({"object": "list", "data": listed})
+            if name not in self.models:
+                raise Refused(f"The model '{name}' does not exist", "model", status=404, code="model_not_found")
+            return web.json_response(listed[self.models.index(name)])
+        except Refused as refused:
+            return web.json_response({"error": refused.error}, status=refused.status)
+
+    async def _nowhere(self, request: web.Request) -> web.StreamResponse:
+        message = f"Invalid URL ({request.method} {request.path})"
+        return web.json_response({"error": error_object(message, "invalid_request_error")}, status=404)

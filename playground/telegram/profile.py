@@ -1,0 +1,153 @@
+"""The calls that are about the bot and its chats and write nothing into them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+
+from playground.telegram.call import Arguments, Json, bad_request
+from playground.telegram.world import World
+
+_SIGNS = (
+    "❤ 👍 👎 🔥 🥰 👏 😁 🤔 🤯 😱 🤬 😢 🎉 🤩 🤮 💩 🙏 👌 🕊 🤡 🥱 🥴 😍 🐳 ❤\u200d🔥 🌚 🌭 💯 🤣 ⚡ "
+    "🍌 🏆 💔 🤨 😐 🍓 🍾 💋 🖕 😈 😴 😭 🤓 👻 👨\u200d💻 👀 🎃 🙈 😇 😨 🤝 ✍ 🤗 🫡 🎅 🎄 ☃ 💅 "
+    "🤪 🗿 🆒 💘 🙉 🦄 😘 💊 🙊 😎 👾 🤷\u200d♂ 🤷 🤷\u200d♀ 😡"
+)
+REACTIONS = frozenset(_SIGNS.split())
+
+Handler = Callable[[World, Arguments], Awaitable[object]]
+
+
+async def get_me(world: World, arguments: Arguments) -> Json:
+    return world.bot
+
+
+async def log_out(world: World, arguments: Arguments) -> bool:
+    world.logged_out = True
+    return True
+
+
+async def close(world: World, arguments: Arguments) -> bool:
+    return True
+
+
+async def get_chat(world: World, arguments: Arguments) -> Json:
+    chat = world.chat(arguments)
+    full: Json = {
+        "accent_color_id": 0,
+        "max_reaction_count": 11,
+        "accepted_gift_types": dict.fromkeys(
+            (
+                "unlimited_gifts",
+                "limited_gifts",
+                "unique_gifts",
+                "premium_subscription",
+                "gifts_from_channels",
+            ),
+            False,
+        ),
+    }
+    return chat.json() | full
+
+
+async def get_chat_member(world: World, arguments: Arguments) -> Json:
+    world.chat(arguments)
+    number = arguments.integer("user_id")
+    if number == world.bot["id"]:
+        return {"status": "member", "user": world.bot_user}
+    person = world.people.get(number)
+    if person is None:
+        raise bad_request("user not found")
+    return {"status": "member", "user": person.json()}
+
+
+def _scope(arguments: Arguments) -> str:
+    """The place a command list is for; lists of different scopes and languages do not touch."""
+    scope = arguments.mapping("scope")
+    parts = [scope.get("type", "default"), scope.get("chat_id", ""), scope.get("user_id", "")]
+    return ":".join(map(str, [*parts, arguments.text("language_code")]))
+
+
+async def set_my_commands(world: World, arguments: Arguments) -> bool:
+    commands = arguments.structure("commands")
+    if not isinstance(commands, list):
+        raise bad_request("can't parse commands: expected an Array of BotCommand")
+    if len(commands) > 100:
+        raise bad_request("BOT_COMMANDS_TOO_MUCH")
+    for command in commands:
+        if not re.fullmatch(r"[a-z0-9_]{1,32}", str(command.get("command", "")).removeprefix("/")):
+            raise bad_request("BOT_COMMAND_INVALID")
+        if not 1 <= len(str(command.get("description", ""))) <= 256:
+            raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
+    world.profile[f"commands:{_scope(arguments)}"] = commands
+    return True
+
+
+async def get_my_commands(world: World, arguments: Arguments) -> object:
+    return world.profile.get(f"commands:{_scope(arguments)}", [])
+
+
+async def delete_my_commands(world: World, arguments: Arguments) -> bool:
+    world.profile.pop(f"commands:{_scope(arguments)}", None)
+    return True
+
+
+def setter(name: str, most: int) -> Handler:
+    """A call that sets one text of the bot's profile, per language."""
+
+    async def set_text(world: World, arguments: Arguments) -> bool:
+        value = arguments.text(name)
+        if len(value) > most:
+            raise bad_request(f"BOT_{name.upper()}_TOO_LONG")
+        world.profile[f"{name}:{arguments.text('language_code')}"] = value
+        return True
+
+    return set_text
+
+
+def getter(name: str) -> Handler:
+    """The call that reads what `setter` set."""
+
+    async def get_text(world: World, arguments: Arguments) -> Json:
+        default = world.profile.get(f"{name}:", world.bot["first_name"] if name == "name" else "")
+        return {name: world.profile.get(f"{name}:{arguments.text('language_code')}", default)}
+
+    return get_text
+
+
+async def set_menu_button(world: World, arguments: Arguments) -> bool:
+    world.profile["menu_button"] = dict(arguments.mapping("menu_button")) or {"type": "default"}
+    return True
+
+
+async def get_menu_button(world: World, arguments: Arguments) -> object:
+    return world.profile.get("menu_button", {"type": "default"})
+
+
+async def answer_callback_query(world: World, arguments: Arguments) -> bool:
+    query = arguments.text("callback_query_id")
+    if query not in world.callbacks:
+        raise bad_request("query is too old and response timeout expired or query ID is invalid")
+    if len(arguments.text("text")) > 200:
+        raise bad_request("MESSAGE_TOO_LONG")
+    world.callbacks[query] = {"text": arguments.text("text"), "show_alert": arguments.flag("show_alert")}
+    return True
+
+
+async def set_message_reaction(world: World, arguments: Arguments) -> bool:
+    chat = world.chat(arguments)
+    message = world.messages.get((chat.id, arguments.integer("message_id")))
+    if message is None:
+        raise bad_request("message to react not found")
+    wanted = arguments.structure("reaction") or []
+    if not isinstance(wanted, list):
+        raise bad_request("can't parse reaction types: expected an Array of ReactionType")
+    if len(wanted) > 1:
+        raise bad_request("REACTIONS_TOO_MANY")
+    for reaction in wanted:
+        if reaction.get("type") == "emoji" and str(reaction.get("emoji")).rstrip("\ufe0f") not in REACTIONS:
+            raise bad_request("REACTION_INVALID")
+    world.reactions[chat.id, message.id] = wanted
+    signs = "".join(str(reaction.get("emoji", "")) for reaction in wanted)
+    world.screen.notice(str(chat.id), f"reaction {signs}".strip())
+    return True

@@ -17,7 +17,7 @@ from tools.registry import ToolRegistry
 from bot.events import FileProduced, ToolFinished, ToolStarted
 from bot.messages import File
 from bot.transcript import ToolEntry
-from bot.untrusted import as_data
+from bot.untrusted import tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult
 
 CallEvent: TypeAlias = ToolStarted | ToolFinished | FileProduced
@@ -82,8 +82,7 @@ class CallRunner:
 
     def entry(self, call: ToolCall, result: ToolResult) -> ToolEntry:
         """What the model is told of a result."""
-        text = as_data(result.text, self._marker, call.name) if result.untrusted else result.text
-        return ToolEntry(call.id, call.name, text, result.ok)
+        return tool_entry(call, result, self._marker)
 
     async def run(self, calls: Sequence[ToolCall]) -> AsyncIterator[CallEvent]:
         """Run one pass's calls: side by side, those with effects one after another in their order.

@@ -195,6 +195,12 @@ class ReplyStream:
             self._status[key] = line
         self._want()
 
+    def clear_status(self) -> None:
+        """The answer arrives: nothing is said of tools any more."""
+        if self._status:
+            self._status.clear()
+            self._want()
+
     def attach(self, file: File) -> None:
         """Post a file after the text."""
         self._files.append(file)

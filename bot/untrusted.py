@@ -10,6 +10,9 @@ from __future__ import annotations
 import re
 import secrets
 
+from bot.transcript import ToolEntry
+from tools.base import ToolCall, ToolResult
+
 _MARKUP = re.compile(
     r"<(?=/?(?:\|?(?:im_start|im_end|system|assistant|user|eot_id|eom_id|start_header_id|end_header_id|python_tag"
     r"|tool_call|tool_calls|tool_result|function_calls|invoke|minimax:tool_call|seed:tool_call|think|TOOLCALL"
@@ -34,3 +37,9 @@ def as_data(text: str, marker: str, origin: str) -> str:
 def wrapper_length(origin: str) -> int:
     """Characters that `as_data` adds around a text."""
     return len(as_data("", "0" * 8, origin))
+
+
+def tool_entry(call: ToolCall, result: ToolResult, marker: str) -> ToolEntry:
+    """What the model is told of a result: text from outside only as data."""
+    text = as_data(result.text, marker, call.name) if result.untrusted else result.text
+    return ToolEntry(call.id, call.name, text, result.ok)

@@ -1,0 +1,412 @@
+"""One turn, from a stored question to its last edit. The only module that knows history, agent and reply together.
+
+Every stage is stored before the next begins, so that a process that dies at any moment is followed by one that
+goes on: finished passes and tool results are reused, and the same messages are edited to completion.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from tools.registry import ToolRegistry
+
+from bot import context, prompts
+from bot.agent import Agent, Task
+from bot.clock import Clock
+from bot.errors import StoreError
+from bot.events import (
+    Event,
+    Failed,
+    FileProduced,
+    Finished,
+    PassEnded,
+    ReasoningDelta,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
+from bot.messages import MessageRef, MessageSent, Quoted
+from bot.model import Models
+from bot.model.base import Model
+from bot.pacing import Pacer
+from bot.reply import ReplyStream, ShownBefore
+from bot.safety import AnswerFilter, LinkFilter, LinkPolicy, Redactor, clean_name, clean_untrusted
+from bot.sentences import language_of, say
+from bot.store import Store
+from bot.surface import Surface
+from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
+from bot.untrusted import new_marker, tool_entry
+from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
+
+log = logging.getLogger(__name__)
+
+MOST_ATTEMPTS = 2
+"""How often a turn is begun; one that fails so often is not begun again."""
+
+
+class Ending(enum.Enum):
+    """Why a running turn is ended from outside."""
+
+    STOPPED = "stopped"
+    SHUTDOWN = "shutdown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOptions:
+    """How turns are made; from the settings."""
+
+    bot_name: str
+    instructions: str
+    turn_seconds: float
+    context_tokens: int
+    """Tokens of conversation sent; 0: as the model allows."""
+    calls_per_pass: int
+    zone: str
+    secrets: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Made:
+    """What the running turn brought so far; enough to complete its history at any moment."""
+
+    passes: list[AssistantEntry] = field(default_factory=list)
+    results: dict[str, ToolEntry] = field(default_factory=dict)
+    current: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    model: str = ""
+    usage: Usage = field(default_factory=Usage)
+    visible: list[str] = field(default_factory=list)
+    marker: str = field(default_factory=new_marker)
+
+    def entries(self, question: UserEntry, note: str) -> list[Entry]:
+        """The turn as history keeps it: exactly one result per call, and always an answer after the question."""
+        entries: list[Entry] = [question]
+        for made in self.passes:
+            entries.append(made)
+            entries.extend(
+                self.results.get(call.id, ToolEntry(call.id, call.name, "Error: cancelled before it ended.", False))
+                for call in made.calls
+            )
+        rest = "".join(self.current).strip()
+        if rest or not self.passes or self.passes[-1].calls:
+            entries.append(AssistantEntry(text=rest or f"({note or 'no answer'})"))
+        return entries
+
+
+class Conversation:
+    """Runs turns; one object for the whole process, one `run` per turn."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        models: Models,
+        agent: Agent,
+        registry: ToolRegistry,
+        pacer: Pacer,
+        clock: Clock,
+        options: TurnOptions,
+        surface: Callable[[MessageSent], Surface],
+    ) -> None:
+        self._store = store
+        self._models = models
+        self._agent = agent
+        self._registry = registry
+        self._pacer = pacer
+        self._clock = clock
+        self._options = options
+        self._surface = surface
+
+    async def run(self, turn: int, question: MessageSent, ending: Callable[[], Ending | None]) -> None:
+        """Answer `question`. Never raises but for cancellation without an `ending`: the edge around a turn.
+
+        Args:
+            turn: the inbox row's id.
+            ending: why the task is being cancelled, asked when it is.
+        """
+        reference = secrets.token_hex(3)
+        language = language_of(question.text, question.sender.language)
+        try:
+            attempts = await self._store.intake.begin(turn)
+            if attempts > MOST_ATTEMPTS:
+                await self.tell(question, say("failed", language, id=reference), turn=f"t{turn}")
+                await self._store.intake.end(turn, "failed")
+                log.error("turn %s [%s]: given up after %d attempts", turn, reference, attempts - 1)
+                return
+            await self._answer(turn, question, language, ending)
+        except asyncio.CancelledError:
+            raise
+        except StoreError as error:
+            log.error("turn %s [%s]: %s", turn, reference, error)
+            await self._apologise(question, say("store", language))
+        except Exception:
+            log.exception("turn %s [%s] failed", turn, reference)
+            await self._apologise(question, say("failed", language, id=reference))
+            try:
+                await self._store.intake.end(turn, "failed")
+            except StoreError as error:
+                log.error("turn %s [%s]: %s", turn, reference, error)
+
+    async def tell(self, question: MessageSent, text: str, *, turn: str = "") -> None:
+        """Answer with words of our own: no model, no history."""
+        surface = self._surface(question)
+        reply = ReplyStream(
+            surface,
+            self._pacer,
+            _Unrecorded(),
+            self._clock,
+            turn=turn or f"{question.delivery}",
+            filters=(Redactor(self._options.secrets),),
+            careful=False,
+        )
+        async with reply:
+            reply.append(text)
+
+    async def _apologise(self, question: MessageSent, sentence: str) -> None:
+        try:
+            await self.tell(question, sentence, turn=f"sorry {question.delivery}")
+        except Exception:
+            log.exception("not even an apology could be shown")
+
+    async def _answer(
+        self, turn: int, question: MessageSent, language: str, ending: Callable[[], Ending | None]
+    ) -> None:
+        store, options = self._store, self._options
+        await store.turns.open(turn, question.chat, question.sender.id)
+        before = await store.turns.load(turn)
+        deadline = self._clock.monotonic() + options.turn_seconds
+        model = self._models.choose(await store.settings.get(question.chat, "model") or "")
+        surface = self._surface(question)
+        form = surface.limits.command_form
+        asked = UserEntry(question_text(question))
+        policy = LinkPolicy()
+        policy.learn(asked.text)
+
+        made = _Made(passes=list(before.entries))
+        done: list[tuple[ToolCall, ToolResult]] = []
+        unknown: set[str] = set()
+        for record in before.calls:
+            if record.result is not None:
+                done.append((record.call, record.result))
+                policy.learn(record.result.text)
+            elif record.effects:
+                unknown.add(record.call.id)
+
+        tools = self.tools_for(question)
+        entries = await self._told(question, asked, model, tools)
+        task = Task(
+            entries=entries,
+            model=model,
+            tools=tools,
+            context=ToolContext(
+                scope=str(question.chat),
+                person=question.sender.id,
+                language=language,
+                zone=options.zone,
+                facts=store.facts,
+                timers=store.timers,
+                files=store.files,
+            ),
+            deadline=deadline,
+            passes=tuple(before.entries),
+            results=tuple(done),
+            outcome_unknown=frozenset(unknown),
+        )
+        reply = ReplyStream(
+            surface,
+            self._pacer,
+            _Recorded(store, turn),
+            self._clock,
+            turn=f"t{turn}",
+            filters=(AnswerFilter(), Redactor(options.secrets), LinkFilter(policy)),
+            preamble=_preamble(question),
+            shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages},
+        )
+        state, note, error = "done", "", ""
+        async with reply:
+            for number, entry in enumerate(before.entries):
+                if entry.text:
+                    gap = "\n\n" if number and made.visible else ""
+                    made.visible.append(gap + entry.text)
+                    reply.append(gap + entry.text)
+            try:
+                async with aclosing(self._agent.answer(task)) as events:
+                    async for event in events:
+                        outcome = await self._take(turn, event, made, reply, policy)
+                        if outcome is not None:
+                            break
+            except asyncio.CancelledError:
+                why = ending()
+                if why is None:
+                    raise
+                current = asyncio.current_task()
+                if current is not None:
+                    current.uncancel()
+                if why is Ending.SHUTDOWN:
+                    reply.append(_paragraph(made, say("shutdown", language)))
+                    await reply.finish()
+                    return
+                outcome, state, note = None, "stopped", say("stopped", language)
+                reply.append(_paragraph(made, note))
+            else:
+                note = self._note(outcome, language, form, turn)
+                if note:
+                    reply.append(_paragraph(made, note))
+                if isinstance(outcome, Failed):
+                    state, error = "failed", outcome.detail
+            await reply.finish()
+        await store.turns.close(
+            turn,
+            state,
+            made.entries(asked, note),
+            visible=reply.text,
+            reasoning="".join(made.reasoning),
+            model=made.model or model.name,
+            usage=made.usage,
+            error=error or reply.lost,
+        )
+
+    async def _take(
+        self, turn: int, event: Event, made: _Made, reply: ReplyStream, policy: LinkPolicy
+    ) -> Finished | Failed | None:
+        """One event: stored where it must survive, then shown. Returns the last one."""
+        match event:
+            case TextDelta(text):
+                made.current.append(text)
+                made.visible.append(text)
+                reply.clear_status()
+                reply.append(text)
+            case ReasoningDelta(text):
+                made.reasoning.append(text)
+            case PassEnded(entry, model, usage):
+                made.model, made.usage = model, made.usage + usage
+                await self._store.turns.save_pass(turn, len(made.passes) + 1, entry, model, usage)
+                made.passes.append(entry)
+                made.current.clear()
+            case ToolStarted(call, status):
+                number = len(made.passes)
+                position = [one.id for one in made.passes[-1].calls].index(call.id)
+                spec = self._registry.spec(call.name)
+                await self._store.turns.call_started(
+                    turn, call, passnumber=number, position=position, effects=bool(spec and spec.effects)
+                )
+                reply.status(call.id, status)
+            case ToolFinished(call, result):
+                made.results[call.id] = tool_entry(call, result, made.marker)
+                policy.learn(result.text)
+                await self._store.turns.call_ended(turn, call.id, result)
+            case FileProduced(file):
+                reply.attach(file)
+            case Finished() | Failed():
+                return event
+        return None
+
+    def _note(self, outcome: Finished | Failed | None, language: str, form: str, turn: int) -> str:
+        """What the person is told at the end, beside the answer."""
+        words = {"retry": form.format(word="retry"), "new": form.format(word="new")}
+        match outcome:
+            case Finished(cut):
+                return say(cut, language, **words) if cut else ""
+            case Failed():
+                reference = secrets.token_hex(3)
+                log.warning("turn %s [%s]: %s", turn, reference, outcome.detail)
+                return say(outcome.sentence, language, id=reference, tools=", ".join(outcome.tools), **words)
+            case None:
+                return ""
+
+    def tools_for(self, question: MessageSent) -> tuple[ToolSpec, ...]:
+        """The tools offered for this question: none for a greeting."""
+        if prompts.is_greeting(question.text):
+            return ()
+        return self._registry.specs()
+
+    async def _told(
+        self, question: MessageSent, asked: UserEntry, model: Model, tools: Sequence[ToolSpec]
+    ) -> tuple[Entry, ...]:
+        """Our words, what fits of the history, and the question."""
+        system = SystemEntry(
+            prompts.system_prompt(
+                name=self._options.bot_name,
+                today=self._clock.wall(),
+                zone=self._options.zone,
+                group=question.group,
+                extra=self._options.instructions,
+            )
+        )
+        estimate = self._models.estimator(model.name).tokens
+        budget = self._options.context_tokens or self._models.window(model.name)
+        fixed = (
+            estimate(system.text) + estimate(asked.text) + sum(estimate(str(spec.parameters)) + 80 for spec in tools)
+        )
+        rows = await self._store.history.entries(question.chat)
+        kept = context.fit([row.entry for row in rows], max(0, budget * 3 // 4 - fixed), estimate)
+        return (system, *kept, asked)
+
+
+class _Recorded:
+    """A reply's delivery record, kept in the turn's rows."""
+
+    def __init__(self, store: Store, turn: int) -> None:
+        self._store = store
+        self._turn = turn
+
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+        await self._store.turns.save_page(
+            self._turn, number, start=0, end=len(body), body=body, ref=ref, state=state, nonce=nonce
+        )
+
+    async def save_file(self, number: int, *, ref: MessageRef | None, state: str) -> None:
+        await self._store.turns.save_file(self._turn, number, ref=ref, state=state)
+
+
+class _Unrecorded:
+    """The record of a reply that nobody resumes."""
+
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+        return None
+
+    async def save_file(self, number: int, *, ref: MessageRef | None, state: str) -> None:
+        return None
+
+
+def question_text(question: MessageSent) -> str:
+    """What the model is told a person wrote: with the quoted message, and in groups with the speaker."""
+    text = question.text
+    if question.group and question.sender.name:
+        text = f"{clean_name(question.sender.name)}: {text}"
+    if question.quoted is not None and question.quoted.text.strip():
+        text = f"{_quoted(question.quoted)}\n\n{text}"
+    return text
+
+
+def _quoted(quoted: Quoted) -> str:
+    who = "you" if quoted.from_bot else clean_name(quoted.author) or "somebody"
+    lines = clean_untrusted(quoted.text)[:4000].splitlines()
+    return f"(In reply to a message by {who}:)\n" + "\n".join(f"> {line}" for line in lines)
+
+
+def _preamble(question: MessageSent) -> str:
+    """The question at the head of a reply whose readers cannot see it."""
+    if not question.quote_question:
+        return ""
+    from bot.markdown import quote
+
+    text = " ".join(question.text.split())
+    return quote(text if len(text) <= 300 else text[:299] + "…") + "\n\n"
+
+
+def _paragraph(made: _Made, note: str) -> str:
+    """A sentence of our own after what the model wrote, closing a fence it left open."""
+    from bot.paging import open_fence
+
+    written = "".join(made.visible)
+    if not written:
+        return note
+    fence = open_fence(written)
+    return (f"\n{fence}" if fence else "") + f"\n\n{note}"

@@ -1,0 +1,264 @@
+"""From "something arrived" to "its turn begins": known already? allowed? a command? busy?
+
+`deliver` returns as soon as the delivery is stored; everything else happens after the platform was told
+"received", in the order of arrival within a chat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from tools.registry import ToolRegistry
+
+from bot.access import Access
+from bot.clock import Clock
+from bot.commands import BY_WORD, help_text
+from bot.conversation import Conversation, Ending
+from bot.errors import DeliveryError, SettingsError, StoreError
+from bot.messages import ChatId, Incoming, MessageSent, RegeneratePressed, StopPressed, TimerDue
+from bot.model import Models
+from bot.sentences import language_of, say
+from bot.store import InboxRow, Store
+from bot.surface import Surface
+from bot.turns import Running, TurnQueue
+
+log = logging.getLogger(__name__)
+
+OFFLINE_AFTER = 15 * 60.0
+"""A message that waited longer than this for a start is not answered late but asked for again."""
+MOST_WAITING = 2
+"""Messages of one person that wait in one chat."""
+
+
+class Dispatcher:
+    """Takes in deliveries and begins their turns."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        access: Access,
+        conversation: Conversation,
+        models: Models,
+        registry: ToolRegistry,
+        clock: Clock,
+        surface: Callable[[MessageSent], Surface],
+        most_chars: int = 100_000,
+    ) -> None:
+        self._store = store
+        self._access = access
+        self._conversation = conversation
+        self._models = models
+        self._registry = registry
+        self._clock = clock
+        self._surface = surface
+        self._most_chars = most_chars
+        self._queue = TurnQueue()
+        self._routes: dict[ChatId, asyncio.Task[None]] = {}
+        self._loose: set[asyncio.Task[None]] = set()
+        self._open = True
+
+    @property
+    def queue(self) -> TurnQueue:
+        return self._queue
+
+    async def deliver(self, incoming: Incoming) -> None:
+        """Store a delivery; return when it is safe. What was stored before is dropped.
+
+        Raises:
+            StoreError: it could not be stored; the platform must deliver it again.
+        """
+        id = await self._store.intake.take_in(incoming)
+        if id is None:
+            log.debug("delivered before: %s %s", incoming.chat, incoming.delivery)
+            return
+        if self._open:
+            self._route(id, incoming)
+
+    async def resume(self) -> None:
+        """Go on with everything that a former process left unfinished."""
+        now = self._clock.wall()
+        for row in await self._store.intake.waiting():
+            if row.state == "new" and now - row.received_at > OFFLINE_AFTER:
+                self._begin(row.chat, self._offline(row))
+            else:
+                self._route(row.id, row.incoming)
+
+    async def close(self, grace: float = 8.0) -> None:
+        """Take in nothing more, and end what runs; unfinished turns go on at the next start."""
+        self._open = False
+        await self._queue.close(grace)
+        rest = [*self._routes.values(), *self._loose]
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
+    async def idle(self) -> None:
+        """Wait until everything taken in so far is answered."""
+        while self._loose or self._routes or self._queue.busy:
+            await asyncio.gather(*self._loose, *self._routes.values(), return_exceptions=True)
+            await self._queue.idle()
+
+    def _route(self, id: int, incoming: Incoming) -> None:
+        """Decide about a stored delivery, after the chat's earlier ones: the order of arrival is kept."""
+        self._begin(incoming.chat, self._decide(id, incoming))
+
+    def _begin(self, chat: ChatId, work: object) -> None:
+        before = self._routes.get(chat)
+
+        async def in_order() -> None:
+            if before is not None:
+                await asyncio.gather(before, return_exceptions=True)
+            try:
+                await work  # type: ignore[misc]  # a coroutine of this class
+            except StoreError as error:
+                log.error("%s: %s", chat, error)
+            except Exception:
+                log.exception("%s: a delivery could not be handled", chat)
+            finally:
+                if self._routes.get(chat) is asyncio.current_task():
+                    del self._routes[chat]
+
+        self._routes[chat] = asyncio.create_task(in_order(), name=f"route {chat}")
+
+    async def _decide(self, id: int, incoming: Incoming) -> None:
+        match incoming:
+            case MessageSent():
+                await self._message(id, incoming)
+            case StopPressed():
+                if await self._access.allowed(incoming):
+                    await self._stop(incoming)
+                await self._store.intake.end(id, "done")
+            case RegeneratePressed() | TimerDue():
+                await self._store.intake.end(id, "done")
+            case _:
+                await self._store.intake.end(id, "done")
+
+    async def _message(self, id: int, message: MessageSent) -> None:
+        language = language_of(message.text, message.sender.language)
+        command = BY_WORD.get(message.command)
+        if not await self._access.allowed(message) and not (command is not None and command.open):
+            await self._store.intake.end(id, "refused")
+            if not message.group and await self._access.first_refusal(message.sender):
+                self._tell(message, say("stranger", language, id=message.sender.id))
+            return
+        if message.command and not (command is not None and command.queued):
+            await self._command(message, language)
+            await self._store.intake.end(id, "done")
+            return
+        refusal = self._refusal(message, language)
+        if refusal:
+            await self._store.intake.end(id, "refused")
+            self._tell(message, refusal)
+            return
+        self._queue.put(message.chat, id, message.sender.id, lambda running: self._turn(id, message, language, running))
+
+    def _refusal(self, message: MessageSent, language: str) -> str:
+        """Why this message is not answered, as a sentence; empty when it is."""
+        if len(message.text) > self._most_chars:
+            return say("too_big", language, length=len(message.text), limit=self._most_chars)
+        if not message.command and not message.text.strip() and message.quoted is None:
+            return say("empty_question", language)
+        if self._queue.waiting(message.chat, message.sender.id) >= MOST_WAITING:
+            return say("queue_full", language)
+        return ""
+
+    async def _turn(self, id: int, message: MessageSent, language: str, running: Running) -> None:
+        match message.command:
+            case "new":
+                await self._store.history.new(message.chat)
+                await self._conversation.tell(message, say("new", language))
+                await self._store.intake.end(id, "done")
+            case "retry":
+                await self._retry(id, message, language, running)
+            case _:
+                await self._conversation.run(id, message, lambda: running.ending)
+
+    async def _retry(self, id: int, message: MessageSent, language: str, running: Running) -> None:
+        """Ask the last question again; its former answer leaves the history."""
+        last = await self._store.turns.last(message.chat)
+        if last is None or not isinstance(last.incoming, MessageSent):
+            await self._conversation.tell(message, say("retry_nothing", language))
+            await self._store.intake.end(id, "done")
+            return
+        if last.person != message.sender.id and not await self._access.admin(message.sender):
+            await self._conversation.tell(message, say("not_yours", language))
+            await self._store.intake.end(id, "refused")
+            return
+        again = await self._store.turns.ask_again(id, message, last)
+        await self._conversation.run(id, again, lambda: running.ending)
+
+    async def _command(self, message: MessageSent, language: str) -> None:
+        """Answer a command at once, beside whatever the chat is busy with."""
+        form = self._surface(message).limits.command_form
+        match message.command:
+            case "start":
+                text = say("started", language, help=form.format(word="help"))
+            case "help":
+                text = help_text(language, form)
+            case "stop":
+                if await self._stop(message):
+                    return
+                text = say("stopped_nothing", language)
+            case "tools":
+                specs = self._registry.specs()
+                text = "\n".join(f"- {spec.icon} **{spec.name}** — {spec.purpose}" for spec in specs)
+                text = text or say("no_tools", language)
+            case "model":
+                text = await self._model(message, language)
+            case "whoami":
+                text = f"`{message.sender.id}`\n`{message.chat}`"
+            case "pair":
+                paired = await self._access.pair(message.sender, message.text)
+                text = say("paired" if paired else "pair_wrong", language)
+            case word:
+                text = say("unknown_command", language, word=word, help=form.format(word="help"))
+        self._tell(message, text)
+
+    async def _model(self, message: MessageSent, language: str) -> str:
+        name = message.text.strip()
+        chosen = await self._store.settings.get(message.chat, "model") or self._models.name
+        if not name:
+            return say("model_now", language, model=chosen)
+        if not await self._access.admin(message.sender) and message.group:
+            return say("not_yours", language)
+        if name not in self._models.names:
+            return say("model_unknown", language, model=name, choices=", ".join(self._models.names))
+        await self._store.settings.set(message.chat, "model", name)
+        return say("model_set", language, model=name)
+
+    async def _stop(self, incoming: Incoming) -> bool:
+        """End the chat's running turn, if the sender may; False when nothing runs."""
+        running = self._queue.running(incoming.chat)
+        if running is None:
+            return False
+        if running.person == incoming.sender.id or await self._access.admin(incoming.sender):
+            running.end(Ending.STOPPED)
+        elif isinstance(incoming, MessageSent):
+            language = language_of(incoming.text, incoming.sender.language)
+            self._tell(incoming, say("not_yours", language))
+        return True
+
+    async def _offline(self, row: InboxRow) -> None:
+        """The message waited too long while no process ran: say so once."""
+        await self._store.intake.end(row.id, "offline")
+        if isinstance(row.incoming, MessageSent) and await self._access.allowed(row.incoming):
+            language = language_of(row.incoming.text, row.incoming.sender.language)
+            self._tell(row.incoming, say("offline", language))
+
+    def _tell(self, message: MessageSent, text: str) -> None:
+        """Show a sentence of our own without holding anything up."""
+
+        async def tell() -> None:
+            try:
+                await self._conversation.tell(message, text)
+            except (DeliveryError, SettingsError) as error:
+                log.warning("%s: %s", message.chat, error)
+            except Exception:
+                log.exception("%s: a sentence could not be shown", message.chat)
+
+        task = asyncio.create_task(tell(), name=f"tell {message.chat}")
+        self._loose.add(task)
+        task.add_done_callback(self._loose.discard)

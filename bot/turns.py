@@ -1,0 +1,123 @@
+"""One turn at a time in a chat, all chats side by side.
+
+A chat's mailbox lives as long as something waits in it. It is fed from the stored inbox, so nothing is lost with
+the process; what waits here is only the order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from bot.conversation import Ending
+from bot.messages import ChatId
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Running:
+    """The turn a chat is busy with."""
+
+    id: int
+    person: str
+    task: asyncio.Task[None] | None = None
+    ending: Ending | None = None
+
+    def end(self, why: Ending) -> None:
+        """Ask it to end; it completes what is on screen and stores how far it came."""
+        if self.ending is None and self.task is not None and not self.task.done():
+            self.ending = why
+            self.task.cancel()
+
+
+Work = Callable[[Running], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _Mailbox:
+    waiting: deque[tuple[int, str, Work]] = field(default_factory=deque)
+    running: Running | None = None
+    worker: asyncio.Task[None] | None = None
+
+
+class TurnQueue:
+    """The mailboxes of all chats that are busy now."""
+
+    def __init__(self) -> None:
+        self._boxes: dict[ChatId, _Mailbox] = {}
+        self._closed = False
+
+    def put(self, chat: ChatId, id: int, person: str, work: Work) -> None:
+        """Do `work` after everything that waits in this chat already."""
+        box = self._boxes.setdefault(chat, _Mailbox())
+        box.waiting.append((id, person, work))
+        if box.worker is None and not self._closed:
+            box.worker = asyncio.create_task(self._work(chat, box), name=f"chat {chat}")
+
+    def running(self, chat: ChatId) -> Running | None:
+        """The turn this chat is busy with."""
+        box = self._boxes.get(chat)
+        return box.running if box else None
+
+    def waiting(self, chat: ChatId, person: str) -> int:
+        """How many messages of a person wait in this chat."""
+        box = self._boxes.get(chat)
+        return sum(1 for _, who, _ in box.waiting if who == person) if box else 0
+
+    @property
+    def busy(self) -> int:
+        """Chats with a turn under way."""
+        return sum(1 for box in self._boxes.values() if box.running is not None)
+
+    async def idle(self) -> None:
+        """Wait until nothing runs and nothing waits."""
+        while workers := [box.worker for box in self._boxes.values() if box.worker is not None]:
+            await asyncio.gather(*workers, return_exceptions=True)
+
+    async def close(self, grace: float) -> None:
+        """Begin nothing more; give running turns `grace` seconds, then end them with a note on screen."""
+        self._closed = True
+        for box in self._boxes.values():
+            box.waiting.clear()
+        workers = [box.worker for box in self._boxes.values() if box.worker is not None]
+        if not workers:
+            return
+        _, late = await asyncio.wait(workers, timeout=max(0.0, grace))
+        if late:
+            for box in self._boxes.values():
+                if box.running is not None:
+                    box.running.end(Ending.SHUTDOWN)
+            _, late = await asyncio.wait(late, timeout=1.0)
+        for worker in late:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _work(self, chat: ChatId, box: _Mailbox) -> None:
+        try:
+            while box.waiting:
+                id, person, work = box.waiting.popleft()
+                running = box.running = Running(id, person)
+                running.task = asyncio.create_task(_as_coroutine(work, running), name=f"turn {id}")
+                try:
+                    await asyncio.shield(running.task)
+                except asyncio.CancelledError:
+                    if not running.task.done():
+                        running.task.cancel()
+                        await asyncio.gather(running.task, return_exceptions=True)
+                        raise
+                except Exception:
+                    log.exception("turn %s failed", id)
+                box.running = None
+        finally:
+            # No await between the last look at the mailbox and this: nothing put meanwhile is stranded.
+            box.running = box.worker = None
+            if not box.waiting:
+                self._boxes.pop(chat, None)
+
+
+async def _as_coroutine(work: Work, running: Running) -> None:
+    await work(running)

@@ -107,7 +107,7 @@ class CoreSettings(Settings):
     log_format: Literal["console", "json"] = Field("console", description="For people, or for machines.")
 
 
-S = TypeVar("S", bound=Settings)
+S = TypeVar("S", bound=BaseSettings)
 
 
 def env_file() -> Path | None:
@@ -131,7 +131,7 @@ def read(kind: type[S], file: Path | None = None) -> S:
         raise SettingsError(f"{file}: this file is not UTF-8 text; save it as UTF-8") from None
 
 
-def variables(kinds: Iterable[type[Settings]]) -> dict[str, tuple[str, str]]:
+def variables(kinds: Iterable[type[BaseSettings]]) -> dict[str, tuple[str, str]]:
     """Every variable of these classes: name → (default as written in `.env`, description)."""
     table: dict[str, tuple[str, str]] = {}
     for kind in kinds:
@@ -153,7 +153,7 @@ def refuse_unknown(file: Path | None, known: Mapping[str, object]) -> None:
             raise SettingsError(f"{name} in {file} is no setting of this program{hint}")
 
 
-def secrets_of(settings: Iterable[Settings]) -> list[str]:
+def secrets_of(settings: Iterable[BaseSettings]) -> list[str]:
     """The values that must never leave the program."""
     return [
         value.get_secret_value()
@@ -175,7 +175,7 @@ def _written(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _sentence(kind: type[Settings], error: ValidationError) -> str:
+def _sentence(kind: type[BaseSettings], error: ValidationError) -> str:
     """One clear sentence from the first thing pydantic found wrong."""
     first = error.errors()[0]
     name = str(first["loc"][0]) if first["loc"] else ""

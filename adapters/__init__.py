@@ -1,0 +1,35 @@
+"""One platform a file: what the platform sent → `Incoming`, `Page` → the platform's message.
+
+The table below is the list of platforms. Each module has
+
+- `open_adapter(settings) -> Adapter`, with `settings` of the class named beside it in `adapters/settings.py`, and
+- `async def check(settings) -> list[Finding]` for `parley doctor`.
+
+The modules import their platform's library, so they are loaded by name and only when they are configured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adapters.settings import ConsoleSettings, DiscordSettings, PlatformSettings, SlackSettings, TelegramSettings
+
+PLATFORMS: dict[str, tuple[str, type[PlatformSettings]]] = {
+    "telegram": ("adapters.telegram", TelegramSettings),
+    "slack": ("adapters.slack", SlackSettings),
+    "discord": ("adapters.discord", DiscordSettings),
+    "console": ("adapters.console", ConsoleSettings),
+}
+"""Name → (module, settings class)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that `parley doctor` looked at."""
+
+    ok: bool
+    text: str
+    """What was found, and when it is not well, what to do."""
+
+
+__all__ = ["PLATFORMS", "Finding", "PlatformSettings"]

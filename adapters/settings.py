@@ -1,0 +1,83 @@
+"""The platforms' settings, a class each. Imports no platform library."""
+
+from __future__ import annotations
+
+from pydantic import Field, SecretStr
+
+from bot.errors import SettingsError
+from bot.settings import Settings
+
+
+class PlatformSettings(Settings):
+    """What every platform's settings can answer."""
+
+    @property
+    def configured(self) -> bool:
+        """A token is set, so the platform is wanted."""
+        return False
+
+    def require(self) -> None:
+        """Raises SettingsError when it is wanted but something it needs is missing."""
+
+
+class TelegramSettings(PlatformSettings):
+    """Telegram."""
+
+    telegram_bot_token: SecretStr = Field(SecretStr(""), description="From BotFather, as 123456:ABC-DEF.")
+    telegram_api_base_url: str = Field(
+        "https://api.telegram.org", description="Where the Bot API is; for a local Bot API server."
+    )
+    telegram_webhook_url: str = Field("", description="Public address for updates; unset: long polling.")
+    telegram_webhook_secret: SecretStr = Field(
+        SecretStr(""), description="Secret that Telegram sends with each update."
+    )
+
+    @property
+    def configured(self) -> bool:
+        return bool(self.telegram_bot_token.get_secret_value())
+
+    def require(self) -> None:
+        if self.telegram_webhook_url:
+            raise SettingsError("TELEGRAM_WEBHOOK_URL is not supported yet: leave it empty to use long polling")
+        number, _, rest = self.telegram_bot_token.get_secret_value().partition(":")
+        if not number.isdigit() or not rest:
+            raise SettingsError("TELEGRAM_BOT_TOKEN should look like 123456:ABC-DEF; BotFather shows it")
+
+
+class SlackSettings(PlatformSettings):
+    """Slack, over Socket Mode."""
+
+    slack_bot_token: SecretStr = Field(SecretStr(""), description="Bot token of the app, xoxb-…")
+    slack_app_token: SecretStr = Field(SecretStr(""), description="App-level token with connections:write, xapp-…")
+    slack_signing_secret: SecretStr = Field(SecretStr(""), description="Signing secret; only for HTTP delivery.")
+    slack_api_base_url: str = Field("https://slack.com/api/", description="Where the Web API is.")
+
+    @property
+    def configured(self) -> bool:
+        return bool(self.slack_bot_token.get_secret_value() or self.slack_app_token.get_secret_value())
+
+    def require(self) -> None:
+        if not self.slack_bot_token.get_secret_value().startswith("xoxb-"):
+            raise SettingsError("SLACK_BOT_TOKEN should be the app's bot token and begin with xoxb-")
+        if not self.slack_app_token.get_secret_value().startswith("xapp-"):
+            raise SettingsError(
+                "SLACK_APP_TOKEN should be an app-level token with connections:write and begin with xapp-"
+            )
+
+
+class DiscordSettings(PlatformSettings):
+    """Discord, over the gateway."""
+
+    discord_bot_token: SecretStr = Field(SecretStr(""), description="Bot token from the developer portal.")
+    discord_public_key: str = Field("", description="Public key of the application; only for HTTP interactions.")
+    discord_api_base_url: str = Field(
+        "https://discord.com/api/v10", description="Where the API is; the gateway's address is taken from its /gateway."
+    )
+
+    @property
+    def configured(self) -> bool:
+        return bool(self.discord_bot_token.get_secret_value())
+
+
+class ConsoleSettings(PlatformSettings):
+    """A terminal; opened by `parley chat`, never by a token."""

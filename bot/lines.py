@@ -1,0 +1,148 @@
+"""The block structure of Markdown, line by line: fences, tables, headings, list items, blank lines.
+
+A scanner of its own and not the Markdown parser, because paging and the link filter look at every line of every
+reply, most of them more than once while it is written. It agrees with `bot.markdown` on what opens and closes a fence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    """What a line is."""
+
+    BLANK = 0
+    TEXT = 1
+    HEADING = 2
+    ITEM = 3
+    FENCE_OPEN = 4
+    CODE = 5
+    CODE_BLANK = 6
+    FENCE_CLOSE = 7
+    TABLE_RULE = 8
+    """The row of dashes: the line before it was the header."""
+    TABLE_ROW = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """An open code fence: enough to close it, and to open it again on another page."""
+
+    lead: str
+    """Quote signs and indentation before the mark; list markers have become spaces."""
+    mark: str
+    info: str
+    depth: int
+    """In how many quotes it stands."""
+
+    @property
+    def opener(self) -> str:
+        return f"{self.lead}{self.mark}{self.info}"
+
+    @property
+    def closer(self) -> str:
+        return self.lead + self.mark
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An open table: where its header row begins and its row of dashes ends, as offsets into what was scanned."""
+
+    start: int
+    body: int
+
+
+_LINE = re.compile(r"([ \t>]*)((?:(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$))*)(`{3,}|~{3,})?([^\r\n]*)")
+_QUOTES = re.compile(r"[ \t]*>")
+_MARKER = re.compile(r"[^\s>]")
+_RULE = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+
+
+def columns(row: str) -> int:
+    """Count the cells of a table row."""
+    return len(_CELL_BORDER.findall(row.strip().removeprefix("|").removesuffix("|"))) + 1
+
+
+class LineScanner:
+    """Names each line in turn; `fence` and `table` are what is open after the last one. No line is empty."""
+
+    __slots__ = ("_before", "_before_start", "fence", "table")
+
+    def __init__(self) -> None:
+        self.fence: Fence | None = None
+        self.table: Table | None = None
+        self._before = ""
+        self._before_start = 0
+
+    def feed(self, line: str, start: int = 0) -> Kind:
+        """Take one line, with or without its newline; `start` is its offset, which `table` reports back."""
+        fence = self.fence
+        if fence is None:
+            if self.table is None and line[0].isalpha():  # most lines
+                self._before = line
+                self._before_start = start
+                return Kind.TEXT
+            if line == "\n":
+                self.table = None
+                self._before = ""
+                return Kind.BLANK
+        else:
+            rest = line if not fence.depth else _unquoted(line, fence.depth)
+            if rest is not None:
+                rest = rest.strip(" \t\r\n")
+                if not rest:
+                    return Kind.CODE_BLANK
+                if rest[0] == fence.mark[0] and len(rest) >= len(fence.mark) and not rest.strip(fence.mark[0]):
+                    self.fence = None
+                    return Kind.FENCE_CLOSE
+                return Kind.CODE
+            self.fence = None  # a quote that ends takes its fence with it
+        found = _LINE.match(line)
+        assert found is not None
+        lead, items, mark, rest = found.groups()
+        before, before_start = self._before, self._before_start
+        self._before, self._before_start = "", start
+        if mark and (mark[0] == "~" or "`" not in rest):
+            self.table = None
+            self.fence = Fence(lead + _MARKER.sub(" ", items), mark, rest, lead.count(">"))
+            return Kind.FENCE_OPEN
+        if not rest and not items and not mark:
+            self.table = None
+            return Kind.BLANK
+        if self.table is not None and not items:
+            if lead.count(">") == before.count(">"):
+                self._before = lead
+                return Kind.TABLE_ROW
+            self.table = None
+        if rest.startswith("#") and rest.lstrip("#")[:1] in ("", " ", "\t") and not mark:
+            self.table = None
+            return Kind.HEADING
+        if before and not mark and rest[:1] in "|:-" and _RULE.fullmatch(rest) and _is_header(before, rest, lead):
+            self.table = Table(before_start, start + len(line))
+            self._before = lead
+            return Kind.TABLE_RULE
+        self.table = None
+        self._before = line
+        return Kind.ITEM if items else Kind.TEXT
+
+
+def _unquoted(line: str, depth: int) -> str | None:
+    """`line` without `depth` quote signs; None when it has fewer."""
+    position = 0
+    for _ in range(depth):
+        found = _QUOTES.match(line, position)
+        if found is None:
+            return None
+        position = found.end()
+    return line[position:]
+
+
+def _is_header(before: str, rule: str, lead: str) -> bool:
+    found = _LINE.match(before)
+    assert found is not None
+    header = before[found.end(2) :].strip()
+    return "|" in header and found[1].count(">") == lead.count(">") and columns(header) == columns(rule)

@@ -1,0 +1,214 @@
+"""Cutting a growing reply into platform-sized pages.
+
+A page that is full is sealed and never changes again; the last one is open and only grows. Fences are closed at the
+end of a page and opened again on the next, a table that must be cut repeats its header; everything else is the
+source, letter for letter. It looks at lines and not at Markdown (`bot.lines`), once per page and not once per token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bot.cutting import Border, border_at, find_cut
+from bot.graphemes import boundary_before
+from bot.lines import LineScanner
+from bot.measures import utf8_length, utf16_length
+
+__all__ = ["PageText", "Paginator", "utf8_length", "utf16_length"]
+
+SHORTEST_PAGE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """The Markdown of one page."""
+
+    body: str
+    start: int
+    """Offset of its first character in the source."""
+    end: int
+    """Offset after its last one: stored, it brings the same page back (`Paginator.resume`)."""
+    opened: int = 0
+    """Leading characters of `body` that paging added: a fence opened again, a table's header."""
+    closed: int = 0
+    """Trailing characters of `body` that paging added: a fence's end."""
+
+    @property
+    def source(self) -> str:
+        """The body without what paging added."""
+        return self.body[self.opened : len(self.body) - self.closed]
+
+    @property
+    def blank(self) -> bool:
+        """Nothing to see: platforms refuse such a message, so it is not shown at all."""
+        return not self.source.strip()
+
+
+class Paginator:
+    """The pages of one reply while it grows.
+
+    `measure` counts as the platform does: a sum over characters, at least 1 for each. Text is added in amortised
+    linear time; reading `pages` costs the open page.
+    """
+
+    def __init__(self, length: int, measure: Callable[[str], int] = len) -> None:
+        if length < SHORTEST_PAGE:
+            raise ValueError(f"a page of {length!r} is too short: the least is {SHORTEST_PAGE}")
+        self._length = length
+        self._measure = measure
+        self._sealed: list[PageText] = []
+        self._open: list[str] = []
+        self._start = 0
+        self._opener = ""
+        self._size = 0
+        self._closer = ""
+        self._finished = False
+        # How the next page opens depends on its first character, so right after a resume it is not known yet.
+        self._border: tuple[str, int] | None = None
+
+    @classmethod
+    def resume(
+        cls, length: int, measure: Callable[[str], int], source: str, sealed_ends: Sequence[int] = ()
+    ) -> Paginator:
+        """Rebuild the pages of a reply from its source and the ends of the pages sealed so far."""
+        pages = cls(length, measure)
+        for end in sealed_ends:
+            text = pages._opener + source[pages._start : end]
+            pages._size = 0
+            following = source[end : end + 1]
+            pages._seal(text, len(text), border_at(text, len(text), length, following or "x"))
+            pages._border = None if following else (text, len(text))
+        pages.extend(source[pages._start :])
+        return pages
+
+    @property
+    def pages(self) -> Sequence[PageText]:
+        """Every page so far: all but the last are sealed. Empty before the first character."""
+        if not self._open:
+            return tuple(self._sealed)
+        text = "".join(self._open)
+        self._open = [text]
+        last = PageText(
+            self._opener + text + self._closer,
+            self._start,
+            self._start + len(text),
+            len(self._opener),
+            len(self._closer),
+        )
+        return (*self._sealed, last)
+
+    @property
+    def sealed(self) -> int:
+        """How many pages are sealed: the first ones of `pages`."""
+        return len(self._sealed) + (1 if self._finished and self._open else 0)
+
+    @property
+    def sealed_ends(self) -> tuple[int, ...]:
+        """What `resume` needs besides the source."""
+        return tuple(page.end for page in self._sealed)
+
+    @property
+    def finished(self) -> bool:
+        return self._finished
+
+    def extend(self, text: str) -> None:
+        """Add text at the end."""
+        if not text:
+            return
+        if self._finished:
+            raise ValueError("this reply is finished: nothing can be added to it")
+        if self._border is not None:
+            page, at = self._border
+            self._border = None
+            self._opener = border_at(page, at, self._length, text[0]).opener
+            self._size = self._measure(self._opener)
+        self._open.append(text)
+        self._size += self._measure(text)
+        if self._size > self._length:
+            self._reflow(self._length)
+
+    def finish(self) -> None:
+        """Say that the text is complete: the last page is sealed too, and a fence left open is closed."""
+        if self._finished:
+            return
+        self._finished = True
+        self._close()
+
+    def shrink(self, by: int, page: int = -1) -> bool:
+        """Cut a page again because it was `by` units too long once rendered.
+
+        `page` is its index in `pages`, by default the last. It is sealed shorter, and what follows it flows anew: so
+        the pages after it must not have been shown. Returns False when nothing can be taken from it any more.
+        """
+        pages = self.pages
+        target = pages[page]
+        index = page % len(pages)
+        text = (target.opened and target.body[: target.opened]) or ""
+        floor = self._measure(text)
+        size = self._measure(text + target.source)
+        if _indivisible(target.source):
+            return False
+        less = max(by, 1) + max(by, 1) // 8 + 8
+        length = max(size - less, floor + (size - floor) // 4, floor + 1)
+        self._sealed = list(pages[:index])
+        self._open = [later.source for later in pages[index:]]
+        self._start = target.start
+        self._opener, self._closer, self._border = text, "", None
+        self._size = floor + sum(self._measure(part) for part in self._open)
+        self._reflow(length, once=True)
+        if self._finished:
+            self._close()
+        return True
+
+    def _close(self) -> None:
+        """Close the fence that the end of the text left open; cut once more when it does not fit."""
+        while self._open:
+            body = self._opener + "".join(self._open)
+            if "```" not in body and "~~~" not in body:
+                return
+            scanner = LineScanner()
+            position = 0
+            while position < len(body):
+                end = body.find("\n", position) + 1 or len(body)
+                scanner.feed(body[position:end], position)
+                position = end
+            if scanner.fence is None:
+                return
+            self._closer = ("" if body.endswith("\n") else "\n") + scanner.fence.closer
+            if self._size + self._measure(self._closer) <= self._length:
+                return
+            room = self._length - self._measure(self._closer)
+            self._closer = ""
+            self._reflow(min(room, self._size - 1), once=True)
+
+    def _reflow(self, length: int, *, once: bool = False) -> None:
+        """Seal pages until the rest fits on one; the first at `length`, `once` even if it would fit."""
+        rest = "".join(self._open)
+        position = 0
+        # A page looks at most this far: itself, and as much again to see whether a table fits on the next.
+        window = 2 * self._length + 1024
+        while self._size > self._length or once:
+            once = False
+            text = self._opener + rest[position : position + window]
+            cut = find_cut(text, len(self._opener), length, self._measure, self._length)
+            if cut.at >= len(text):
+                break
+            length = self._length
+            position += cut.at - len(self._opener)
+            self._seal(text, cut.at, cut.border)
+        self._open = [rest[position:]] if position < len(rest) else []
+
+    def _seal(self, text: str, at: int, border: Border) -> None:
+        """Seal the page `text[:at]`, and open the next one."""
+        opened = len(self._opener)
+        end = self._start + at - opened
+        self._sealed.append(PageText(text[:at] + border.closer, self._start, end, opened, len(border.closer)))
+        self._size += self._measure(border.opener) - self._measure(text[:at])
+        self._start = end
+        self._opener = border.opener
+
+
+def _indivisible(text: str) -> bool:
+    """Tell whether `text` is one character as a person sees it, or none."""
+    return len(text) < 2 or boundary_before(text, len(text) - 1) == 0

@@ -66,7 +66,6 @@ class TurnOptions:
     turn_seconds: float
     context_tokens: int
     """Tokens of conversation sent; 0: as the model allows."""
-    calls_per_pass: int
     zone: str
     secrets: tuple[str, ...] = ()
 

@@ -59,6 +59,7 @@ class Dispatcher:
         self._routes: dict[ChatId, asyncio.Task[None]] = {}
         self._loose: set[asyncio.Task[None]] = set()
         self._open = True
+        self._resumed: set[str] = set()
 
     @property
     def queue(self) -> TurnQueue:
@@ -77,10 +78,15 @@ class Dispatcher:
         if self._open:
             self._route(id, incoming)
 
-    async def resume(self) -> None:
-        """Go on with everything that a former process left unfinished."""
+    async def resume(self, platform: str) -> None:
+        """Go on with everything that a former process left unfinished on a platform, once it is logged in."""
+        if platform in self._resumed:
+            return
+        self._resumed.add(platform)
         now = self._clock.wall()
         for row in await self._store.intake.waiting():
+            if row.chat.platform != platform:
+                continue
             if row.state == "new" and now - row.received_at > OFFLINE_AFTER:
                 self._begin(row.chat, self._offline(row))
             else:

@@ -124,7 +124,7 @@ def read(kind: type[S], file: Path | None = None) -> S:
         SettingsError: a value is malformed; the sentence names the variable and what it should hold.
     """
     try:
-        return kind(_env_file=file)  # type: ignore[call-arg]  # an argument of every BaseSettings
+        return kind(_env_file=file)
     except ValidationError as error:
         raise SettingsError(_sentence(kind, error)) from None
     except UnicodeDecodeError:

@@ -1,0 +1,287 @@
+"""Builds every object once, joins them, starts and stops them in order. The one module that looks everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import signal
+from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bot.clock import Clock, SystemClock
+from bot.errors import SettingsError
+from bot.settings import CoreSettings, Settings, env_file, read, refuse_unknown, secrets_of, variables
+from tools.base import Json
+
+if TYPE_CHECKING:
+    from bot.messages import MessageSent
+    from bot.model import ModelOptions
+    from bot.surface import Adapter, Surface
+
+log = logging.getLogger(__name__)
+
+STOP_SECONDS = 8.0
+"""What running turns are given when the process is asked to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Everything the environment and `.env` say."""
+
+    core: CoreSettings
+    platforms: Mapping[str, Any]
+    """Platform name → its settings, all of them, configured or not."""
+    tools: Mapping[str, Any]
+    file: Path | None
+
+    @property
+    def configured(self) -> list[str]:
+        """The platforms whose token is set."""
+        return [name for name, settings in self.platforms.items() if settings.configured]
+
+    @property
+    def secrets(self) -> list[str]:
+        return secrets_of([self.core, *self.platforms.values(), *self.tools.values()])
+
+
+def settings_classes() -> list[type[Any]]:
+    """Every settings class of the program, the core's first."""
+    platforms = importlib.import_module("adapters").PLATFORMS
+    tools = importlib.import_module("tools").SETTINGS
+    return [CoreSettings, *(kind for _, kind in platforms.values()), *tools.values()]
+
+
+def configure() -> Configuration:
+    """Read all settings.
+
+    Raises:
+        SettingsError: one is malformed, or `.env` holds a name that nobody declares.
+    """
+    file = env_file()
+    refuse_unknown(file, variables(settings_classes()) | {"PARLEY_ENV_FILE": ("", "")})
+    platforms = importlib.import_module("adapters").PLATFORMS
+    tools = importlib.import_module("tools").SETTINGS
+    return Configuration(
+        core=read(CoreSettings, file),
+        platforms={name: read(kind, file) for name, (_, kind) in platforms.items()},
+        tools={name: read(kind, file) for name, kind in tools.items()},
+        file=file,
+    )
+
+
+def model_options(core: CoreSettings) -> ModelOptions:
+    """What the model client is told.
+
+    Raises:
+        SettingsError: no model is named and no provider's key is set.
+    """
+    from bot.model import ModelOptions, default_model
+
+    keys = {
+        name: getattr(core, f"{name}_api_key").get_secret_value()
+        for name in ("openai", "ark", "deepseek", "openrouter", "gemini", "anthropic", "ollama", "vllm")
+    }
+    urls = {name: getattr(core, "ollama_api_url" if name == "ollama" else f"{name}_base_url") for name in keys}
+    name = core.model or default_model(keys)
+    if not name:
+        raise SettingsError(
+            "MODEL is not set and no provider's key is: set OPENAI_API_KEY, or MODEL=ollama:qwen3 for a local Ollama"
+        )
+    return ModelOptions(
+        name=name,
+        fallbacks=core.fallback_models,
+        keys=keys,
+        base_urls=urls,
+        tool_mode=core.tool_mode,
+        first_token_seconds=core.first_token_seconds,
+        idle_seconds=core.idle_seconds,
+        turn_seconds=core.turn_seconds,
+    )
+
+
+def open_adapters(configuration: Configuration, names: Iterable[str]) -> dict[str, Adapter]:
+    """Load the modules of the platforms in use, and only those.
+
+    A platform that lacks something is reported and left out; the others run.
+
+    Raises:
+        SettingsError: not one of them can be used.
+    """
+    table = importlib.import_module("adapters").PLATFORMS
+    adapters: dict[str, Adapter] = {}
+    problem: SettingsError | None = None
+    for name in names:
+        settings = configuration.platforms[name]
+        try:
+            settings.require()
+            adapters[name] = importlib.import_module(table[name][0]).open_adapter(settings)
+        except SettingsError as error:
+            log.error("%s is off: %s", name, error)
+            problem = error
+    if not adapters and problem is not None:
+        raise problem
+    return adapters
+
+
+class App:
+    """The running program: `async with App(...)` builds and opens it, `serve` runs it until it is asked to end."""
+
+    def __init__(
+        self, configuration: Configuration, adapters: Mapping[str, Adapter], clock: Clock | None = None
+    ) -> None:
+        self._configuration = configuration
+        self._adapters = adapters
+        self._clock = clock or SystemClock()
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> App:
+        from bot.access import Access
+        from bot.agent import Agent, AgentLimits
+        from bot.conversation import Conversation, TurnOptions
+        from bot.dispatcher import Dispatcher
+        from bot.model import open_models
+        from bot.pacing import Pacer
+        from bot.platforms import Platforms
+        from bot.store import Store
+
+        core, clock = self._configuration.core, self._clock
+        options = model_options(core)
+        registry_of = importlib.import_module("tools").open_registry
+        async with AsyncExitStack() as stack:
+            self.store = await stack.enter_async_context(Store.open(core.database_url, clock=clock))
+            self.models = await stack.enter_async_context(open_models(options, clock))
+            self.registry = registry_of(
+                self._configuration.tools, timeout=core.tool_seconds, result_chars=core.tool_result_chars
+            )
+            stack.push_async_callback(self.registry.close)
+            self.pacer = Pacer(clock)
+            stack.push_async_callback(self.pacer.close)
+            self.platforms = Platforms(self._adapters, clock)
+            agent = Agent(
+                self.registry,
+                AgentLimits(
+                    rounds=core.max_tool_rounds,
+                    calls_per_pass=core.max_calls_per_pass,
+                    output_chars=core.max_output_chars,
+                ),
+            )
+            self.access = Access(
+                self.store.access,
+                clock,
+                allow_all=core.allow_all,
+                users=core.allowed_users,
+                chats=core.allowed_chats,
+                admins=core.admins,
+            )
+
+            def surface(message: MessageSent) -> Surface:
+                return self.platforms.surface(message.target)
+
+            conversation = Conversation(
+                store=self.store,
+                models=self.models,
+                agent=agent,
+                registry=self.registry,
+                pacer=self.pacer,
+                clock=clock,
+                options=TurnOptions(
+                    bot_name=core.bot_name,
+                    instructions=core.instructions,
+                    turn_seconds=core.turn_seconds,
+                    context_tokens=core.context_tokens,
+                    zone=core.time_zone,
+                    secrets=tuple(self._configuration.secrets),
+                ),
+                surface=surface,
+            )
+            self.dispatcher = Dispatcher(
+                store=self.store,
+                access=self.access,
+                conversation=conversation,
+                models=self.models,
+                registry=self.registry,
+                clock=clock,
+                surface=surface,
+                most_chars=core.max_message_chars,
+            )
+            if core.http_port is not None:
+                from bot.http import HttpServer
+
+                self.http = await stack.enter_async_context(HttpServer(core.http_host, core.http_port, self.state))
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._stack.aclose()
+
+    async def state(self) -> Mapping[str, Json]:
+        """How the program is, for `/ready` and `/state`."""
+        states = dict(self.platforms.state)
+        return {
+            "ready": bool(states) and all(state == "listening" for state in states.values()),
+            "platforms": dict(states),
+            "model": self.models.name,
+            "busy": self.dispatcher.queue.busy,
+        }
+
+    async def serve(self, stop: asyncio.Event) -> None:
+        """Take messages in and answer them until `stop` is set.
+
+        Raises:
+            SettingsError: not one platform can be used as configured.
+        """
+        code = await self.access.pairing_code()
+        if code is not None:
+            log.warning("Write /pair %s to your bot to make yourself its owner (the code works once, 15 minutes)", code)
+        log.info("answering with %s on %s", self.models.name, ", ".join(self._adapters))
+        leave = asyncio.Event()
+        running = asyncio.create_task(
+            self.platforms.run(self.dispatcher.deliver, self.dispatcher.resume, leave), name="platforms"
+        )
+        stopping = asyncio.create_task(stop.wait(), name="stop")
+        try:
+            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await self.platforms.quiet()
+            await self.dispatcher.close(STOP_SECONDS)
+        finally:
+            leave.set()
+            stopping.cancel()
+            await asyncio.gather(stopping, return_exceptions=True)
+        try:
+            await running
+        except* SettingsError as group:
+            raise group.exceptions[0] from None
+
+
+async def run(configuration: Configuration, names: Iterable[str]) -> None:
+    """`parley run`: until SIGTERM or Ctrl-C; a second one ends the process at once.
+
+    Raises:
+        SettingsError: it cannot start as configured.
+    """
+    stop = asyncio.Event()
+    asked = 0
+
+    def ask() -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 1:
+            import os
+
+            os._exit(1)
+        log.info("stopping; running answers get %.0f s", STOP_SECONDS)
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ask)
+    async with App(configuration, open_adapters(configuration, names)) as app:
+        await app.serve(stop)
+    log.info("stopped")
+
+
+__all__ = ["App", "Configuration", "Settings", "configure", "model_options", "open_adapters", "run"]

@@ -1,0 +1,123 @@
+"""The platforms in use: each entered, listened to, and left on its own, so that one in trouble never holds another."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from bot.clock import Clock
+from bot.errors import BotError, SettingsError, Unreachable
+from bot.messages import ReplyTarget
+from bot.surface import Adapter, Deliver, Surface
+
+log = logging.getLogger(__name__)
+
+_BACKOFF = (1.0, 2.0, 5.0, 10.0, 30.0)
+
+
+class Platforms:
+    """All adapters of this process and how they are."""
+
+    def __init__(self, adapters: Mapping[str, Adapter], clock: Clock) -> None:
+        self._adapters = dict(adapters)
+        self._clock = clock
+        self._open: set[str] = set()
+        self._listening: dict[str, asyncio.Task[None]] = {}
+        self.state: dict[str, str] = dict.fromkeys(adapters, "starting")
+        """Platform → `starting`, `listening`, `unreachable: …` or `off: …`."""
+
+    def surface(self, target: ReplyTarget) -> Surface:
+        """Open a place to write to.
+
+        Raises:
+            Unreachable: the platform is not in use, or not logged in.
+        """
+        if target.platform not in self._open:
+            raise Unreachable(f"{target.platform} is not connected")
+        return self._adapters[target.platform].surface(target)
+
+    async def run(self, deliver: Deliver, resume: Callable[[str], Awaitable[None]], leave: asyncio.Event) -> None:
+        """Keep every platform listening until `leave` is set or all are off for good.
+
+        Args:
+            resume: called once per platform when it is logged in, before it takes anything in.
+            leave: set when surfaces are not needed any more; adapters are left only then.
+
+        Raises:
+            SettingsError: not one platform can be used as configured.
+        """
+        async with asyncio.TaskGroup() as group:
+            for name, adapter in self._adapters.items():
+                group.create_task(self._keep(name, adapter, deliver, resume, leave), name=f"platform {name}")
+        refused = [state for state in self.state.values() if state.startswith("off: ")]
+        if self._adapters and len(refused) == len(self._adapters) and not leave.is_set():
+            raise SettingsError(refused[0].removeprefix("off: "))
+
+    async def quiet(self) -> None:
+        """Stop taking in; surfaces go on working."""
+        for task in list(self._listening.values()):
+            task.cancel()
+        await asyncio.gather(*self._listening.values(), return_exceptions=True)
+
+    async def _keep(
+        self,
+        name: str,
+        adapter: Adapter,
+        deliver: Deliver,
+        resume: Callable[[str], Awaitable[None]],
+        leave: asyncio.Event,
+    ) -> None:
+        """One platform: log in (again and again while it cannot be reached), resume, listen, leave."""
+        tries = 0
+        while not leave.is_set():
+            try:
+                async with adapter:
+                    self._open.add(name)
+                    tries = 0
+                    await resume(name)
+                    await self._listen(name, adapter, deliver, leave)
+                    await leave.wait()
+                    return
+            except SettingsError as error:
+                self.state[name] = f"off: {error}"
+                log.error("%s is off: %s", name, error)
+                return
+            except BotError as error:
+                self.state[name] = f"unreachable: {error}"
+                log.warning("%s cannot be reached: %s", name, error)
+            except Exception:
+                self.state[name] = "unreachable: an error of our own"
+                log.exception("%s failed", name)
+            finally:
+                self._open.discard(name)
+            await self._pause(tries, leave)
+            tries += 1
+
+    async def _listen(self, name: str, adapter: Adapter, deliver: Deliver, leave: asyncio.Event) -> None:
+        tries = 0
+        while not leave.is_set():
+            self.state[name] = "listening"
+            task = self._listening[name] = asyncio.create_task(adapter.listen(deliver), name=f"listen {name}")
+            try:
+                await asyncio.shield(task)
+                return
+            except asyncio.CancelledError:
+                if task.cancelled():
+                    return
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                raise
+            except Unreachable as error:
+                self.state[name] = f"unreachable: {error}"
+                log.warning("%s cannot be reached, trying again: %s", name, error)
+            await self._pause(tries, leave)
+            tries += 1
+
+    async def _pause(self, tries: int, leave: asyncio.Event) -> None:
+        sleep = asyncio.create_task(self._clock.sleep(_BACKOFF[min(tries, len(_BACKOFF) - 1)]))
+        wait = asyncio.create_task(leave.wait())
+        await asyncio.wait({sleep, wait}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (sleep, wait):
+            task.cancel()
+        await asyncio.gather(sleep, wait, return_exceptions=True)

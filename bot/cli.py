@@ -1,0 +1,159 @@
+"""The command line: what each command does, and its exit code.
+
+0: done. 1: it failed while running. 2: it cannot start as configured or as called; one sentence says why.
+Heavy imports happen inside the commands, so that `parley --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+
+from bot.errors import BotError, SettingsError
+
+_DESCRIPTION = """\
+One assistant that answers in Telegram, Slack and Discord.
+
+Without a command: `run` when a platform token is set, else `playground`.
+Settings come from the environment or a file .env; .env.example explains each.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands and their options."""
+    top = argparse.ArgumentParser(
+        prog="parley", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = top.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser("run", help="answer on every platform whose token is set")
+    playground = commands.add_parser("playground", help="try it in the browser: no account, no key, nothing leaves")
+    playground.add_argument("--port", type=int, help="where the page is served (8765, or the next free one)")
+    playground.add_argument("--no-browser", action="store_true", help="do not open a browser")
+    playground.add_argument("--data", help="folder that keeps its conversations; default: a temporary one")
+    chat = commands.add_parser("chat", help="talk to it in this terminal")
+    chat.add_argument("--name", default="me", help="whose conversation to go on with (me)")
+    tools = commands.add_parser("tools", help="list the tools, or run one")
+    tools.add_argument("name", nargs="?", help="the tool to run")
+    tools.add_argument("arguments", nargs="?", default="{}", help="its arguments as JSON")
+    commands.add_parser("doctor", help="check tokens, model and tools, and say what to mend")
+    chats = commands.add_parser("chats", help="list, export or forget stored chats")
+    chats.add_argument("action", nargs="?", choices=["list", "export", "forget"], default="list")
+    chats.add_argument("chat", nargs="?", help="the chat's id, as `parley chats` lists it")
+    return top
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command; the exit code."""
+    options = parser().parse_args(list(arguments))
+    try:
+        return _command(options)
+    except SettingsError as error:
+        print(f"parley: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    except BotError as error:
+        print(f"parley: {error}", file=sys.stderr)  # noqa: T201
+        return 1
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 130
+
+
+def _command(options: argparse.Namespace) -> int:
+    if options.command == "playground":
+        return _playground(options)
+    if options.command is None:
+        from bot import app
+
+        if not app.configure().configured:
+            return _playground(parser().parse_args(["playground"]))
+    match options.command:
+        case "run" | None:
+            return _run()
+        case "chat":
+            return _chat(options.name)
+        case "tools":
+            return _tools(options.name, options.arguments)
+        case "doctor":
+            from bot.doctor import examine
+
+            return asyncio.run(examine())
+        case _:
+            return asyncio.run(_chats(options.action, options.chat))
+
+
+def _run() -> int:
+    from bot import app
+    from bot.logs import set_up
+
+    configuration = app.configure()
+    set_up(configuration.core.log_level, configuration.core.log_format, configuration.secrets)
+    names = configuration.configured
+    if not names:
+        raise SettingsError(
+            "no platform is configured: set TELEGRAM_BOT_TOKEN, SLACK_BOT_TOKEN with SLACK_APP_TOKEN, or "
+            "DISCORD_BOT_TOKEN (`parley playground` needs none)"
+        )
+    asyncio.run(app.run(configuration, names))
+    return 0
+
+
+def _playground(options: argparse.Namespace) -> int:
+    """Replace this process by the playground's: it imports nothing of ours and starts the bot as its child."""
+    import os
+
+    command = [sys.executable, "-m", "playground"]
+    if options.port is not None:
+        command += ["--port", str(options.port)]
+    if options.no_browser:
+        command += ["--no-browser"]
+    if options.data:
+        command += ["--data", options.data]
+    os.execv(sys.executable, command)
+
+
+def _chat(name: str) -> int:
+    import importlib
+
+    from bot import app
+    from bot.logs import set_up
+
+    configuration = app.configure()
+    set_up("WARNING", configuration.core.log_format, configuration.secrets)
+    return int(importlib.import_module("adapters.console").chat(configuration, name))
+
+
+def _tools(name: str | None, arguments: str) -> int:
+    import importlib
+
+    from bot import app
+
+    configuration = app.configure()
+    shell = importlib.import_module("tools.shell")
+    return int(shell.main(configuration.tools, name, arguments))
+
+
+async def _chats(action: str, chat: str | None) -> int:
+    from bot import app
+    from bot.clock import SystemClock
+    from bot.messages import ChatId
+    from bot.store import Store
+
+    configuration = app.configure()
+    place = None
+    if action != "list":
+        try:
+            place = ChatId.parse(chat or "")
+        except ValueError:
+            raise SettingsError(f"which chat to {action}? `parley chats` lists their ids, as telegram:42/7") from None
+    async with Store.open(configuration.core.database_url, clock=SystemClock()) as store:
+        if action == "list":
+            for row in await store.history.chats():
+                print(f"{row.chat}\t{row.turns} turns\t{row.bytes:,} bytes")  # noqa: T201
+        elif action == "export" and place is not None:
+            async for line in store.history.export(place):
+                print(json.dumps(line, ensure_ascii=False))  # noqa: T201
+        elif place is not None:
+            print(f"{await store.history.forget(place)} turns forgotten")  # noqa: T201
+    return 0

@@ -306,7 +306,71 @@ forgotten, either. Completion comes before progress, and the stalest reply comes
 | tools | registry | each call, before it runs | 🔎 searching | finished calls keep their results |
 | finished | surface | the whole answer | the whole answer | the last edit is sent again |
 
-## 9. Where the marks end
+## 9. A few files more
+
+A reader who asks for an example wants the whole file, not its middle, so here are three small ones in a row. First \
+the styles of the page on which the three chats stand side by side:
+
+```css
+:root {
+  color-scheme: light dark;
+  --gap: clamp(0.5rem, 2vw, 1.5rem);
+}
+
+main {
+  display: grid;
+  grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr));
+  gap: var(--gap);
+}
+
+.bubble.edited::after {
+  content: "edited";
+  opacity: 0.6;
+}
+```
+
+Then a service that restarts what dies, and waits a little longer each time it dies again:
+
+```yaml
+services:
+  parley:
+    image: python:3.11-slim
+    command: ["python", "-m", "bot", "run"]
+    restart: unless-stopped
+    environment:
+      MODEL: "openai:scripted"
+      LOG_LEVEL: info
+    volumes:
+      - ./data:/data   # the only thing worth keeping
+```
+
+And at last a difference, because plus and minus at the beginning of a line are no list:
+
+```diff
+-    await message.edit(text)            # refused, and never sent again
++    while not await shown(message, text):
++        await asyncio.sleep(pause)      # the last edit always lands
+```
+
+### 9.1 Numbers, mixed with words
+
+1. On Monday the answer had 1,024 words, 3 tables and 1 picture.
+2. On Tuesday it had 2,048 words, and the second message began in the middle of a list.
+3. On Wednesday somebody wrote a table with a bar in it: `a | b`, which is why the cutter reads lines and not bars.
+
+   A paragraph that belongs to the third point stands here, indented, and must not fall out of the list.
+
+4. 星期四，回答全部改成了中文：两千零四十八个汉字，三张表格，没有一个字丢失。
+5. Le vendredi, tout était en français, avec des accents où il en faut : é, è, ê, ç, œ.
+6. В субботу ответ пришёл по-русски, а в воскресенье никто не спрашивал. 😴
+
+> 一句话总结：**先存后发，整页更新，最后一次必达。**
+>
+> > In one sentence: *store first, show the whole page, and never lose the last edit.*
+
+---
+
+## 10. Where the marks end
 
 A mark may be cut anywhere: **bold words that go on and on until a border falls between them and the rest of the \
 sentence stands on the next page**, or ~~struck words~~, or `code with | a bar`, or ***all of it at once***. Each page \

@@ -30,6 +30,7 @@ PAGES: tuple[CannedPage, ...] = (
         "https://tianqi.example/paris",
         "巴黎天气预报",
         "巴黎今天上午有小雨，下午转晴，最高气温18度，西风三级。夜间晴，最低11度。明天天气干燥，最高21度，"
+        "适合出门散步。",
         age_days=0,
     ),
     CannedPage(
@@ -66,7 +67,8 @@ PAGES: tuple[CannedPage, ...] = (
         "https://nengyuan.example/taiyangneng",
         "太阳能发电最新消息：新增装机再创纪录",
         "据能源机构报告，去年太阳能新增装机超过其他所有电源之和，组件价格连续第十年下降。专家提醒，"
-        "电网建设需要跟上太阳能发电的速度。",news",
+        "电网建设需要跟上太阳能发电的速度。",
+        "news",
         3,
     ),
     CannedPage(
@@ -81,6 +83,7 @@ PAGES: tuple[CannedPage, ...] = (
         "https://qiche.example/diandongche",
         "电动汽车冬季续航测试",
         "在十二款电动汽车的测试中，冬季续航比标称值平均低百分之二十三，夏季低百分之六。"
+        "时速从一百公里提高到一百二十公里，续航大约减少五分之一。",
         age_days=45,
     ),
     CannedPage(
@@ -104,7 +107,8 @@ PAGES: tuple[CannedPage, ...] = (
         "A station around the Moon: what is planned",
         "Engineers plan a small station in orbit around the Moon, as a harbour between Earth and the surface. It is to "
         "be visited by four people for a month each year. The first module is being tested; a launch date is not "
-        "fixed.",news",
+        "fixed.",
+        "news",
         12,
     ),
     CannedPage(
@@ -127,7 +131,8 @@ PAGES: tuple[CannedPage, ...] = (
         "https://tiyu.example/juesai",
         "足球新闻：决赛加时分出胜负",
         "杯赛决赛经过加时以二比一结束，第一百一十二分钟的头球决定了比赛。主教练称赞球队很有耐心，"
-        "现场有六万一千名球迷。",news",
+        "现场有六万一千名球迷。",
+        "news",
         1,
     ),
     CannedPage(
@@ -150,7 +155,8 @@ PAGES: tuple[CannedPage, ...] = (
         "https://caijing.example/gushi",
         "今日股市：小幅收高",
         "今日股市小幅收高百分之零点四，机械和银行股领涨，成交平稳。黄金价格持平，油价下跌百分之一点一。"
-        "分析师等待周末公布的通胀数据。",finance",
+        "分析师等待周末公布的通胀数据。",
+        "finance",
         0,
     ),
     CannedPage(
@@ -163,7 +169,7 @@ PAGES: tuple[CannedPage, ...] = (
     CannedPage(
         "https://changcheng.example/lishi",
         "长城的历史与长度",
-        "长城始建于两千多年以前，历代不断修建，现存的大部分是明代长城。各时代的长城总长度超过两万公里，穿过山地、"
+        "长城始建于两千多年以前，历代不断修建，现存的大部分是明代长城。各时代的长城总长度超过两万公里，穿过山地、",
     ),
     CannedPage(
         "https://kitchen.example/sourdough",
@@ -214,7 +220,7 @@ LAST_RESORT = CannedPage(
     "https://playground.example/nothing-found",
     "The playground's search knows no page about this",
     "This search is canned: it knows two dozen invented pages about weather, energy, cars, programming, space, sport, "
-    "markets, bridges, food, health and language models. 演示用的搜索只认识这些主题：天气、太阳能、电动汽车、足球、股市、长城、"
-    "绿茶、人工智能。Set TAVILY_API_KEY to search the real web.",
+    "markets, bridges, food, health and language models. 演示用的搜索只认识这些主题：天气、太阳能、电动汽车、足球、股市、"
+    "长城、绿茶、人工智能。Set TAVILY_API_KEY to search the real web.",
 )
 """What a search finds that finds nothing else; plainly says so."""

@@ -352,6 +352,4 @@ def _usage(usage: Mapping[str, Any]) -> Usage | None:
     prompt_details, details = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
     cached = prompt_details.get("cached_tokens") if isinstance(prompt_details, Mapping) else None
     reasoning = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
-    return Usage(
-        prompt, completion, _count(cached or usage.get("prompt_cache_hit_tokens")), _count(reasoning)
-    )
+    return Usage(prompt, completion, _count(cached or usage.get("prompt_cache_hit_tokens")), _count(reasoning))

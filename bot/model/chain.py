@@ -1,0 +1,161 @@
+"""A model and those that stand in for it, over one shared HTTP session."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from types import TracebackType
+from typing import Self
+
+import httpx2
+import openai
+
+from bot.clock import Clock
+from bot.errors import ModelBusy, ModelDropped, ModelError, ModelSlow, SettingsError
+from bot.model.base import Piece, Request
+from bot.model.client import ModelClient
+from bot.model.failures import SetupRefused
+from bot.model.learned import Learned
+from bot.model.options import TOOL_MODES, ModelOptions
+from bot.model.providers import ModelName, base_url_of, key_of
+from bot.model.responses import ResponsesWire
+from bot.model.usage import Estimator
+from bot.model.wire import ChatWire
+
+_CONNECT_SECONDS = 10.0
+_KEEP_SECONDS = 30.0
+"""How long an idle connection is kept: the next pass of a turn comes within seconds."""
+_WAIT_BEFORE_FALLBACK = 2.0
+"""A busy model is not waited for longer than this while another one could answer."""
+
+
+class Chain:
+    """Models asked in order until one begins to answer."""
+
+    def __init__(self, clients: Sequence[ModelClient]) -> None:
+        self._clients = tuple(clients)
+
+    @property
+    def name(self) -> str:
+        """The first one's `provider:name`; `Answer.model` says which one answered."""
+        return self._clients[0].name
+
+    @property
+    def context_tokens(self) -> int:
+        """The window of the first one."""
+        return self._clients[0].context_tokens
+
+    @property
+    def estimator(self) -> Estimator:
+        """Estimates tokens for the first one."""
+        return self._clients[0].estimator
+
+    async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
+        """Ask the first; before the first piece, go on to the next when it cannot answer.
+
+        When none can, the first one's error is raised: it is the one the operator chose. See `bot.model.base.Model`.
+        """
+        first_error: ModelError | None = None
+        for client in self._clients:
+            last = client is self._clients[-1]
+            started = False
+            try:
+                wait = float("inf") if last else _WAIT_BEFORE_FALLBACK
+                async with aclosing(client.stream(request, longest_wait=wait)) as pieces:
+                    async for piece in pieces:
+                        started = True
+                        yield piece
+                return
+            except (ModelBusy, ModelDropped, ModelSlow, SetupRefused) as error:
+                if started:
+                    raise
+                first_error = first_error or error
+                if last:
+                    raise first_error from None
+
+
+class Models(Chain):
+    """The configured chain, and any other model a chat chooses. Closing it closes the shared HTTP session."""
+
+    def __init__(self, options: ModelOptions, clock: Clock, *, jitter: random.Random | None = None) -> None:
+        if options.tool_mode not in TOOL_MODES:
+            raise SettingsError(f"TOOL_MODE is {options.tool_mode!r}, but must be one of {', '.join(TOOL_MODES)}")
+        self._options = options
+        self._clock = clock
+        self._jitter = jitter or random.Random()
+        self._learned = Learned()
+        self._known: dict[str, ModelClient] = {}
+        names = [ModelName.parse(options.name)]
+        names += [ModelName.parse(name, "FALLBACK_MODELS") for name in options.fallbacks]
+        for number, name in enumerate(names):
+            self._check(name, "FALLBACK_MODELS" if number else "MODEL")
+        self._http = openai.DefaultAioHttpClient(
+            timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
+            limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=_KEEP_SECONDS),
+        )
+        super().__init__([self._client(name) for name in dict.fromkeys(map(str, names))])
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the HTTP session and every connection in it."""
+        await self._http.aclose()
+
+    def choose(self, name: str) -> Chain:
+        """The model that a chat chose, with the configured ones behind it.
+
+        Raises:
+            SettingsError: the name is none, or its provider has no key.
+        """
+        parsed = ModelName.parse(name)
+        self._check(parsed, "MODEL")
+        chosen = self._client(str(parsed))
+        return Chain([chosen, *(client for client in self._clients if client is not chosen)])
+
+    def _check(self, name: ModelName, setting: str) -> tuple[str, str]:
+        """The base URL and the key of `name`."""
+        options = self._options
+        base_url = base_url_of(name.provider, options.base_urls)
+        return base_url, key_of(name.provider, options.keys, options.base_urls, setting)
+
+    def _client(self, text: str) -> ModelClient:
+        if text not in self._known:
+            name = ModelName.parse(text)
+            base_url, key = self._check(name, "MODEL")
+            options = self._options
+            client = openai.AsyncOpenAI(
+                api_key=key,
+                base_url=base_url,
+                max_retries=0,
+                timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
+                http_client=self._http,
+            )
+            wires = (
+                ChatWire(
+                    client,
+                    name,
+                    base_url,
+                    self._learned,
+                    effort=options.reasoning_effort,
+                    tokens=options.max_tokens,
+                ),
+                ResponsesWire(client, name, base_url, effort=options.reasoning_effort, tokens=options.max_tokens),
+            )
+            self._known[text] = ModelClient(
+                name,
+                base_url,
+                wires,
+                options,
+                self._clock,
+                learned=self._learned,
+                estimator=Estimator(),
+                jitter=self._jitter,
+            )
+        return self._known[text]

@@ -1,0 +1,172 @@
+"""What servers say when they do not answer, translated once into errors named for what to do next.
+
+The texts hold the model's name, a status and a code, never the server's own words: these may repeat the
+conversation or a part of the key. For the same reason such an error is raised without its cause.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import math
+import re
+from collections.abc import Mapping
+
+import aiohttp
+import httpx2
+import openai
+
+from bot.errors import ContextTooLong, ModelBusy, ModelDropped, ModelError, ModelRefused, ToolsRefused
+
+NETWORK_ERRORS = (
+    openai.OpenAIError,
+    httpx2.HTTPError,
+    httpx2.InvalidURL,
+    httpx2.StreamError,
+    aiohttp.ClientError,
+    OSError,
+    EOFError,
+    ValueError,
+)
+"""Everything that opening and reading a stream may raise; a drop of the connection has many names."""
+
+
+class SetupRefused(ModelRefused):
+    """The key, the model's name or the account is refused: another model may answer."""
+
+
+class NotUnderstood(ModelRefused):
+    """The server refuses one part of the request; `part` says which, and it can be asked without."""
+
+    def __init__(self, message: str, part: str) -> None:
+        super().__init__(message)
+        self.part = part
+
+
+_NO = (
+    r"(?:not support|n't support|unsupported|not (?:yet )?(?:available|enabled|allowed)"
+    r"|unknown|unrecognized|no support)"
+)
+_TOOLS = re.compile(
+    r"does(?: not|n't) support (?:\w+ ){0,2}(?:tools?|functions?)\b"
+    r"|(?:tools?|tool use|tool calls?|tool calling|functions?|function calling|function calls)`?'?\"? "
+    r"(?:param(?:eter)? )?(?:is|are) (?:not|un|currently not)"
+    r"|enable-auto-tool-choice|tool-call-parser|support tool use|support tool calling|requires --jinja"
+    rf"|{_NO}\b.{{0,60}}[`'\"](?:tools|functions)\b"
+    r"|[`'\"]tools[`'\"].{0,40}(?:extra inputs|not permitted|" + _NO + ")"
+)
+_TOOL_CHOICE = re.compile(rf"tool_choice.{{0,80}}{_NO}|{_NO}.{{0,80}}tool_choice")
+_TOO_LONG = re.compile(
+    r"context_length|context length|context window|context size|context_window|exceed_context"
+    r"|prompt is too long|input is too long|request too large|too many (?:input )?tokens"
+    r"|token count.{0,60}exceed|tokens?.{0,40}exceeds?.{0,40}(?:max|limit)|reduce (?:the length|your prompt)"
+    r"|range of input length|max_prompt_length|maximum (?:prompt|input) length"
+)
+_RESPONSES = re.compile(r"v1/responses")
+_FEATURES = {"stream_options": "usage", "stop": "stop", "reasoning_effort": "effort"}
+_UNFIT = re.compile(r"unsupported|unknown|unrecognized|not permitted|extra inputs|not supported|extra_forbidden")
+_CONTENT = re.compile(r"content_filter|content_policy|content policy|sensitive|moderation|safety|content management")
+_UNKNOWN_MODEL = re.compile(
+    r"model_not_found|modelnotfound|model.{0,60}(?:not found|does not exist|not exist|not a valid|unknown|no such)"
+    r"|(?:invalid|unknown|no such) model|not a valid model|invalidendpointormodel|no endpoints found"
+)
+_QUOTA = re.compile(
+    r"insufficient_quota|insufficient balance|billing|exceeded your current quota|credit balance|arrears"
+)
+_OVERLOADED = re.compile(r"overloaded|rate.?limit|too many requests|server_error|temporarily|unavailable|try again")
+
+
+def refusal(
+    status: int, said: str, *, model: str, key: str, native: bool, code: str = "", retry_after: float | None = None
+) -> ModelError:
+    """The error that a refusal means: `said` is everything the server said, `key` the setting of its key."""
+    words = said[:8_000].lower()
+    shown = f"status {status}" if status else "an error in the stream"
+    if code and re.fullmatch(r"[\w.-]{1,60}", code):
+        shown += f", code {code}"
+    if status < 429 or status >= 500:
+        if "v1/responses" in words and _RESPONSES.search(words):
+            return NotUnderstood(f"{model} wants the Responses interface ({shown})", "chat")
+        if native and _TOOL_CHOICE.search(words) and "enable-auto-tool-choice" not in words:
+            return NotUnderstood(f"{model} refuses tool_choice ({shown})", "tool_choice")
+        if native and _TOOLS.search(words):
+            return ToolsRefused(f"{model} does not support native tools ({shown}); TOOL_MODE=prompt does without")
+    if status == 413 or _TOO_LONG.search(words):
+        return ContextTooLong(f"the conversation is too long for {model} ({shown})")
+    if status in (400, 422):
+        for name, part in _FEATURES.items():
+            if name in words and _UNFIT.search(words):
+                return NotUnderstood(f"{model} refuses {name} ({shown})", part)
+    if status == 402 or _QUOTA.search(words):
+        return SetupRefused(f"the account behind {model} has no quota left ({shown}); see the provider's billing page")
+    if status == 401:
+        return SetupRefused(f"{model} refuses the key ({shown}); {key} must hold a valid one")
+    if status in (408, 409, 425, 429) or status >= 500:
+        return ModelBusy(f"{model} is busy or failing ({shown})", retry_after=retry_after)
+    if _CONTENT.search(words):
+        return ModelRefused(f"{model} refuses the content of this conversation ({shown})")
+    if status == 404 or _UNKNOWN_MODEL.search(words):
+        return SetupRefused(f"{model} is not known to its server ({shown}); check the name and the base URL")
+    if status == 403:
+        return SetupRefused(f"{model} may not be used with this key ({shown}); check {key}")
+    if status:
+        return ModelRefused(f"{model} refuses the request ({shown})")
+    if _OVERLOADED.search(words):
+        return ModelBusy(f"{model} is busy or failing ({shown})", retry_after=retry_after)
+    return ModelDropped(f"{model} broke off with an error ({shown})")
+
+
+def failure(
+    error: BaseException, *, model: str, key: str, native: bool, place: str, wall: float, hint: str = ""
+) -> ModelError:
+    """Translate whatever was raised while a stream was opened; `wall` is the time now, for waits given as dates."""
+    if isinstance(error, openai.APIStatusError):
+        code = error.code or error.type or ""
+        return refusal(
+            error.status_code,
+            f"{error.message} {error.body}",
+            model=model,
+            key=key,
+            native=native,
+            code=code if isinstance(code, str) else "",
+            retry_after=retry_after(error.response.headers, wall),
+        )
+    help_ = f"; {hint}" if hint else ""
+    return ModelBusy(f"{model} cannot be reached at {place} ({_kind(error)}){help_}")
+
+
+def stream_fault(error: object, *, model: str, key: str, native: bool) -> ModelError:
+    """Translate an error object that came inside a stream."""
+    inside = error.get("error", error) if isinstance(error, Mapping) else error
+    code = inside.get("code") or inside.get("type") if isinstance(inside, Mapping) else ""
+    status = code if isinstance(code, int) else int(code) if isinstance(code, str) and code.isdecimal() else 0
+    if not 400 <= status < 600:
+        status = 0
+    return refusal(status, str(inside), model=model, key=key, native=native, code=str(code or ""))
+
+
+def dropped(error: BaseException, *, model: str) -> ModelDropped:
+    """Translate whatever was raised while a stream was read."""
+    return ModelDropped(f"the stream of {model} broke ({_kind(error)})")
+
+
+def _kind(error: BaseException) -> str:
+    cause = error.__cause__
+    return f"{type(error).__name__} from {type(cause).__name__}" if cause is not None else type(error).__name__
+
+
+def retry_after(headers: Mapping[str, str], wall: float) -> float | None:
+    """Seconds a server asks to wait; its header holds seconds, milliseconds or a date."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, "").strip()
+        if not value:
+            continue
+        try:
+            seconds = float(value) * scale
+        except ValueError:
+            parsed = email.utils.parsedate_tz(value)
+            if parsed is None:
+                continue
+            seconds = email.utils.mktime_tz(parsed) - wall
+        if math.isfinite(seconds) and seconds > 0:
+            return seconds
+    return None

@@ -1,0 +1,34 @@
+"""What an operator may choose about models, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+FIRST_TOKEN_SECONDS = 60.0
+TOOL_MODES = ("auto", "native", "prompt")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """The model and its fallbacks, with everything needed to ask them."""
+
+    name: str
+    """`provider:name`."""
+    fallbacks: tuple[str, ...] = ()
+    """Asked in this order when the first cannot answer."""
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """By provider name."""
+    base_urls: Mapping[str, str] = field(default_factory=dict)
+    """By provider name; missing or empty: the provider's own."""
+    tool_mode: str = "auto"
+    """`auto`, `native` or `prompt`."""
+    first_token_seconds: float = FIRST_TOKEN_SECONDS
+    """At this default, providers whose models think silently are waited for longer."""
+    idle_seconds: float = 30.0
+    turn_seconds: float = 300.0
+    """The longest a request may take whose own deadline says nothing."""
+    reasoning_effort: str = ""
+    """Sent when set: `none`, `minimal`, `low`, `medium`, `high`."""
+    max_tokens: int = 0
+    """Sent when set; 0: the server's own limit."""

@@ -1,0 +1,93 @@
+"""How long a stream may keep us waiting, by a clock of our own.
+
+A read timeout sees bytes, and comments are bytes: a server that pings forever would hold a turn forever.
+Here only what the caller calls progress starts the clock again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self, TypeVar
+
+from bot.clock import Clock
+from bot.errors import ModelSlow
+
+_Value = TypeVar("_Value")
+
+_BUSY_CHECK = 0.25
+"""How often to look again while the caller is busy with what came, and time does not count."""
+
+
+class Patience:
+    """Deadlines of one stream: the first token, the next one, and the end of the turn.
+
+    Time counts only inside `wait`.
+    """
+
+    def __init__(self, clock: Clock, *, name: str, first: float, idle: float, deadline: float) -> None:
+        self._clock = clock
+        self._name = name
+        self._idle = idle
+        self._first = first
+        self._deadline = deadline
+        self._due = min(clock.monotonic() + first, deadline)
+        self._started = False
+        self._scope: asyncio.Timeout | None = None
+        self._watcher: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._watcher = asyncio.create_task(self._watch(), name=f"deadlines of {self._name}")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._watcher is not None:
+            self._watcher.cancel()
+            await asyncio.gather(self._watcher, return_exceptions=True)
+
+    def progressed(self, seconds: float | None = None) -> None:
+        """Something came: allow the idle time, or `seconds`, from now."""
+        self._started = True
+        self._due = min(self._clock.monotonic() + (self._idle if seconds is None else seconds), self._deadline)
+
+    async def wait(self, start: Callable[[], Awaitable[_Value]]) -> _Value:
+        """Await what `start` begins.
+
+        Raises:
+            ModelSlow: a deadline passed first; what was begun is cancelled.
+        """
+        if self._clock.monotonic() >= self._deadline:
+            raise self._slow()
+        try:
+            async with asyncio.timeout(None) as scope:
+                self._scope = scope
+                try:
+                    return await start()
+                finally:
+                    self._scope = None
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            raise self._slow() from None
+
+    def _slow(self) -> ModelSlow:
+        if self._clock.monotonic() >= self._deadline:
+            return ModelSlow(f"{self._name} did not finish before the turn's deadline")
+        if not self._started:
+            return ModelSlow(f"{self._name} gave no first token within {self._first:g} s")
+        return ModelSlow(f"{self._name} fell silent for {self._idle:g} s")
+
+    async def _watch(self) -> None:
+        while True:
+            left = self._due - self._clock.monotonic()
+            if left > 0:
+                # Progress may bring the end nearer (from the first token's to the idle time), never below idle.
+                await self._clock.sleep(min(left, self._idle))
+            elif self._scope is None:
+                await self._clock.sleep(_BUSY_CHECK)
+            else:
+                self._scope.reschedule(0.0)
+                return

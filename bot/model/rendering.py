@@ -1,0 +1,164 @@
+"""A conversation as messages of Chat Completions, natively or for a model that calls by writing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from bot import prompts
+from bot.model.base import Request
+from bot.model.providers import Provider
+from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
+from tools.base import ToolCall, ToolSpec
+
+Message: TypeAlias = dict[str, Any]
+
+_LONGEST_DESCRIPTION = 1_024
+_UNFIT_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_COMMON_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+NO_RESULT = "Error: there is no result, the call was cancelled."
+
+
+def tool_schema(spec: ToolSpec) -> dict[str, Any]:
+    """A tool as native requests describe it."""
+    description = spec.description
+    if len(description) > _LONGEST_DESCRIPTION:
+        description = description[: _LONGEST_DESCRIPTION - 1] + "…"
+    parameters = dict(spec.parameters) or {"type": "object", "properties": {}}
+    return {"name": spec.name, "description": description, "parameters": parameters}
+
+
+def tool_name(name: str) -> str:
+    """A tool's name as history may hold it: what a model made up can break every rule for names."""
+    return _UNFIT_IN_NAME.sub("_", name)[:64] or "unknown"
+
+
+def call_id(call: str, *, own: bool) -> str:
+    """An id as it may be sent: this server's own byte for byte, another's only if every server takes it."""
+    if own or _COMMON_ID.fullmatch(call):
+        return call
+    return f"call_{hashlib.sha256(call.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
+def results_of(entry: AssistantEntry, following: Sequence[Entry]) -> tuple[list[ToolEntry], int]:
+    """Exactly one result per call, in the calls' order, and how many of the following entries these are."""
+    taken = 0
+    found: dict[str, ToolEntry] = {}
+    while taken < len(following) and isinstance(result := following[taken], ToolEntry):
+        found.setdefault(result.call_id, result)
+        taken += 1
+    return [found.get(call.id) or ToolEntry(call.id, call.name, NO_RESULT, ok=False) for call in entry.calls], taken
+
+
+def written(entry: AssistantEntry) -> str:
+    """An answer with its calls as text: as the model wrote it, else in the taught format."""
+    if entry.written and not entry.native:
+        return entry.written
+    calls = "\n".join(prompts.written_call(call.name, call.arguments) for call in entry.calls)
+    return f"{entry.text}\n{calls}" if entry.text else calls
+
+
+class ChatRendering:
+    """Renders for one provider; `identity` is how history marks that provider's own messages."""
+
+    def __init__(self, provider: Provider, identity: str) -> None:
+        self._provider = provider
+        self._identity = identity
+
+    def messages(self, request: Request, *, native: bool, protocol: bool) -> list[Message]:
+        """All messages. `native`: calls and results have their own roles; `protocol`: tools are taught in words."""
+        system = [entry.text for entry in request.entries if isinstance(entry, SystemEntry) and entry.text]
+        if protocol and request.tools:
+            system.insert(0, prompts.tool_protocol(request.tools))
+        messages: list[Message] = []
+        entries = [entry for entry in request.entries if not isinstance(entry, SystemEntry)]
+        place = 0
+        while place < len(entries):
+            entry = entries[place]
+            place += 1
+            match entry:
+                case UserEntry(text):
+                    _say(messages, text)
+                case AssistantEntry(calls=()):
+                    if entry.text:
+                        messages.append(self._answer(entry, after_tool=_ends_with(messages, "tool")))
+                case AssistantEntry():
+                    results, taken = results_of(entry, entries[place:])
+                    place += taken
+                    if native and not (self._provider.calls_need_raw and not self._own(entry)):
+                        messages.append(self._with_calls(entry))
+                        messages.extend(self._result(entry, result) for result in results)
+                    else:
+                        messages.append({"role": "assistant", "content": written(entry)})
+                        _say(messages, prompts.results_message(results))
+                case _:
+                    pass  # a result without its call: an older cut of history, and refused by servers
+        if request.reminder:
+            if _ends_with(messages, "tool"):
+                # Behind the results a further message of ours would look like a new question.
+                system.append(request.reminder)
+            else:
+                _say(messages, request.reminder)
+        if system:
+            messages.insert(0, {"role": "system", "content": "\n\n".join(system)})
+        return messages
+
+    def _own(self, entry: AssistantEntry) -> bool:
+        return bool(entry.raw) and entry.provider == self._identity
+
+    def _answer(self, entry: AssistantEntry, *, after_tool: bool) -> Message:
+        message: Message = {"role": "assistant", "content": entry.text}
+        if self._own(entry):
+            self._give_back(entry, message, reasoning=after_tool)
+        return message
+
+    def _with_calls(self, entry: AssistantEntry) -> Message:
+        own = self._own(entry)
+        raw_calls = _raw_calls(entry) if own else {}
+        content = entry.text or (None if self._provider.null_content else "")
+        message: Message = {"role": "assistant", "content": content}
+        message["tool_calls"] = [self._call(call, raw_calls.get(call.id, {}), own=own) for call in entry.calls]
+        if own:
+            self._give_back(entry, message, reasoning=True)
+        return message
+
+    def _give_back(self, entry: AssistantEntry, message: Message, *, reasoning: bool) -> None:
+        """What the provider wants to see again of its own message."""
+        for name in ("extra_content", *(self._provider.reasoning_back if reasoning else ())):
+            if entry.raw.get(name):
+                message[name] = entry.raw[name]
+
+    @staticmethod
+    def _call(call: ToolCall, raw: Mapping[str, Any], *, own: bool) -> Message:
+        function = {"name": tool_name(call.name), "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)}
+        raw_function = raw.get("function")
+        if isinstance(raw_function, Mapping):
+            function = {**raw_function, **function}
+        return {**raw, "id": call_id(call.id, own=own), "type": "function", "function": function}
+
+    def _result(self, entry: AssistantEntry, result: ToolEntry) -> Message:
+        return {"role": "tool", "tool_call_id": call_id(result.call_id, own=self._own(entry)), "content": result.text}
+
+
+def _raw_calls(entry: AssistantEntry) -> dict[str, Mapping[str, Any]]:
+    calls = entry.raw.get("tool_calls")
+    if not isinstance(calls, list):
+        return {}
+    return {str(call.get("id")): call for call in calls if isinstance(call, dict)}
+
+
+def _ends_with(messages: Sequence[Message], role: str) -> bool:
+    return bool(messages) and messages[-1]["role"] == role
+
+
+def _say(messages: list[Message], text: str) -> None:
+    """Add a person's message; two in a row become one, as many templates insist on taking turns."""
+    if not text:
+        return
+    if _ends_with(messages, "user"):
+        messages[-1]["content"] += f"\n\n{text}"
+    else:
+        messages.append({"role": "user", "content": text})

@@ -1,0 +1,231 @@
+"""The Responses wire, for OpenAI models that refuse tools beside reasoning effort on Chat Completions.
+
+Nothing is stored at the provider: every request carries the whole conversation, reasoning items encrypted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import openai
+
+from bot.model.arguments import read_arguments
+from bot.model.assembly import Assembly, CallSlots, Delta, SplitCharacters, StreamFault
+from bot.model.base import Request
+from bot.model.providers import ModelName
+from bot.model.rendering import ChatRendering, call_id, results_of, tool_name, tool_schema
+from bot.model.wire import Body, Opening
+from bot.transcript import AssistantEntry, SystemEntry, UserEntry
+from bot.transcript import Usage as Used
+from tools.base import Json, ToolCall
+
+_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+class ResponsesWire:
+    """Responses, stateless."""
+
+    def __init__(self, client: openai.AsyncOpenAI, name: ModelName, base_url: str, *, effort: str, tokens: int) -> None:
+        self._client = client
+        self._model = name.model
+        self._effort = effort
+        self._tokens = tokens
+        self.identity = f"{name.provider.name} {base_url} responses"
+        self._rendering = ChatRendering(name.provider, self.identity)
+
+    def body(self, request: Request, *, native: bool) -> Body:
+        declared = native and bool(request.tools)
+        body: Body = {
+            "model": self._model,
+            "stream": True,
+            "store": False,
+            "include": ["reasoning.encrypted_content"],
+        }
+        if declared:
+            instructions, body["input"] = self._items(request)
+            body["tools"] = [{"type": "function", **tool_schema(spec), "strict": False} for spec in request.tools]
+            if request.tool_choice in ("none", "required"):
+                body["tool_choice"] = request.tool_choice
+            elif request.tool_choice != "auto":
+                body["tool_choice"] = {"type": "function", "name": request.tool_choice}
+        else:
+            messages = self._rendering.messages(request, native=False, protocol=not native)
+            instructions = messages.pop(0)["content"] if messages and messages[0]["role"] == "system" else ""
+            body["input"] = messages
+        if instructions:
+            body["instructions"] = instructions
+        if self._effort:
+            body["reasoning"] = {"effort": self._effort}
+        if self._tokens:
+            body["max_output_tokens"] = self._tokens
+        return body
+
+    def open(self, body: Body) -> Opening:
+        return self._client.responses.with_streaming_response.create(**body)
+
+    def assembly(self) -> Assembly:
+        return ResponsesAssembly()
+
+    def _items(self, request: Request) -> tuple[str, list[dict[str, Any]]]:
+        """The instructions and the conversation as input items."""
+        system = [entry.text for entry in request.entries if isinstance(entry, SystemEntry) and entry.text]
+        entries = [entry for entry in request.entries if not isinstance(entry, SystemEntry)]
+        items: list[dict[str, Any]] = []
+        place = 0
+        while place < len(entries):
+            entry = entries[place]
+            place += 1
+            match entry:
+                case UserEntry(text) if text:
+                    items.append({"role": "user", "content": text})
+                case AssistantEntry():
+                    own = entry.provider == self.identity and bool(entry.raw)
+                    items.extend(self._answer(entry, own=own))
+                    results, taken = results_of(entry, entries[place:])
+                    place += taken
+                    for result in results:
+                        output = {"call_id": call_id(result.call_id, own=own), "output": result.text}
+                        items.append({"type": "function_call_output", **output})
+                case _:
+                    pass
+        if request.reminder:
+            if items and items[-1].get("type") == "function_call_output":
+                system.append(request.reminder)
+            else:
+                items.append({"role": "user", "content": request.reminder})
+        return "\n\n".join(system), items
+
+    @staticmethod
+    def _answer(entry: AssistantEntry, *, own: bool) -> list[dict[str, Any]]:
+        """One answer: the provider's own items where there are any, text and calls always as history has them."""
+        items: list[dict[str, Any]] = []
+        text = [{"role": "assistant", "content": entry.text}] if entry.text else []
+        calls = {call.id: call for call in entry.calls}
+        raw = entry.raw.get("output") if own else None
+        for item in raw if isinstance(raw, list) else []:
+            if not isinstance(item, dict):
+                continue
+            match item.get("type"):
+                case "message":
+                    items.extend(text)
+                    text = []
+                case "function_call":
+                    if calls.pop(str(item.get("call_id")), None) is not None:
+                        items.append(item)
+                case _:
+                    items.append(item)
+        items.extend(text)
+        items.extend(_call_item(call, own=own) for call in calls.values())
+        return items
+
+
+def _call_item(call: ToolCall, *, own: bool) -> dict[str, Any]:
+    return {
+        "type": "function_call",
+        "call_id": call_id(call.id, own=own),
+        "name": tool_name(call.name),
+        "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
+    }
+
+
+class ResponsesAssembly:
+    """An answer of the Responses interface."""
+
+    def __init__(self) -> None:
+        self.finish = ""
+        self.usage: Used | None = None
+        self._slots = CallSlots()
+        self._text = SplitCharacters()
+        self._reasoning = SplitCharacters()
+        self._said = False
+        self._begun: set[int] = set()
+        self._items: dict[int, dict[str, Json]] = {}
+
+    @property
+    def size(self) -> int:
+        return self._slots.size
+
+    def add(self, event: Mapping[str, Any], delta: Delta) -> None:
+        kind = event.get("type")
+        place = event.get("output_index")
+        index = place if isinstance(place, int) else 0
+        match kind:
+            case "response.output_text.delta" | "response.refusal.delta":
+                delta.text += self._text.join(str(event.get("delta") or ""))
+                self._said = True
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                delta.reasoning += self._reasoning.join(str(event.get("delta") or ""))
+            case "response.function_call_arguments.delta":
+                self._slots.add({"index": index, "function": {"arguments": event.get("delta")}})
+                self._begun.add(index)
+            case "response.output_item.added" | "response.output_item.done":
+                item = event.get("item")
+                if isinstance(item, dict):
+                    self._item(item, index, delta, done=kind.endswith("done"))
+            case "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled":
+                self._ended(event.get("response"), str(kind))
+            case "error":
+                raise StreamFault(event)
+            case None if event.get("error"):
+                raise StreamFault(event["error"])
+            case _:
+                return
+        delta.progress = True
+
+    def _item(self, item: dict[str, Any], index: int, delta: Delta, *, done: bool) -> None:
+        if item.get("type") == "function_call":
+            arguments = item.get("arguments") if done and index not in self._begun else ""
+            function = {"name": item.get("name"), "arguments": arguments}
+            self._slots.add({"index": index, "id": item.get("call_id"), "function": function})
+        if not done:
+            return
+        if item.get("type") == "message" and not self._said:
+            parts = item.get("content")
+            for part in parts if isinstance(parts, list) else []:
+                if isinstance(part, dict):
+                    delta.text += self._text.join(str(part.get("text") or part.get("refusal") or ""))
+        self._items[index] = item
+
+    def _ended(self, response: object, kind: str) -> None:
+        if not isinstance(response, Mapping):
+            response = {}
+        if kind in ("response.failed", "response.cancelled"):
+            raise StreamFault(response.get("error") or kind)
+        details = response.get("incomplete_details")
+        reason = str(details.get("reason")) if isinstance(details, Mapping) else ""
+        self.finish = _REASONS.get(reason, reason or "length") if kind == "response.incomplete" else "stop"
+        usage = response.get("usage")
+        if isinstance(usage, Mapping):
+            read, wrote = usage.get("input_tokens_details") or {}, usage.get("output_tokens_details") or {}
+            self.usage = Used(
+                int(usage.get("input_tokens") or 0),
+                int(usage.get("output_tokens") or 0),
+                int(read.get("cached_tokens") or 0),
+                int(wrote.get("reasoning_tokens") or 0),
+            )
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for call, _ in self._slots.read(self.finish))
+
+    def message(self) -> dict[str, Json]:
+        output: list[Json] = []
+        calls = {call.id: call for call in self.calls()}
+        for _, item in sorted(self._items.items()):
+            call = calls.get(str(item.get("call_id")))
+            if item.get("type") == "function_call" and call is not None:
+                mended = json.dumps(dict(call.arguments), ensure_ascii=False)
+                text = item.get("arguments")
+                valid = isinstance(text, str) and text != "" and read_arguments(text) == (dict(call.arguments), "")
+                item = {**item, "arguments": text if valid and _is_json(text) else mended}
+            output.append(item)
+        return {"output": output} if output else {}
+
+
+def _is_json(text: Json) -> bool:
+    try:
+        json.loads(str(text))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,104 @@
+"""The wires: how a request becomes a body, and a stream an answer. Chat Completions here, Responses beside it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from typing import Any, Protocol, TypeAlias
+
+import openai
+
+from bot import prompts
+from bot.model.assembly import Assembly, ChatAssembly
+from bot.model.base import Request
+from bot.model.learned import Learned
+from bot.model.providers import ModelName
+from bot.model.rendering import ChatRendering, tool_schema
+
+Body: TypeAlias = dict[str, Any]
+Opening: TypeAlias = AbstractAsyncContextManager[openai.AsyncAPIResponse[Any]]
+
+
+class Wire(Protocol):
+    """One way to ask one model."""
+
+    @property
+    def identity(self) -> str:
+        """How history marks the raw messages that this wire takes back."""
+        ...
+
+    def body(self, request: Request, *, native: bool) -> Body:
+        """What is sent. With `native` the tools are declared, else taught in words."""
+        ...
+
+    def open(self, body: Body) -> Opening:
+        """Send it; entering waits for the headers, leaving closes the HTTP stream."""
+        ...
+
+    def assembly(self) -> Assembly:
+        """An empty answer, to be filled from the stream's events."""
+        ...
+
+
+class ChatWire:
+    """Chat Completions, in the dialect of one provider."""
+
+    def __init__(
+        self, client: openai.AsyncOpenAI, name: ModelName, base_url: str, learned: Learned, *, effort: str, tokens: int
+    ) -> None:
+        self._client = client
+        self._provider = name.provider
+        self._model = name.model
+        self._base_url = base_url
+        self._learned = learned
+        self._effort = effort
+        self._tokens = tokens
+        self._rendering = ChatRendering(name.provider, self.identity)
+
+    @property
+    def identity(self) -> str:
+        return f"{self._provider.name} {self._base_url}"
+
+    def body(self, request: Request, *, native: bool) -> Body:
+        provider = self._provider
+        chooses = provider.tool_choice and not self._refuses("tool_choice")
+        if request.tools and request.tool_choice not in ("auto", "none") and not (native and chooses):
+            name = "" if request.tool_choice == "required" else request.tool_choice
+            request = replace(request, reminder=f"{request.reminder}\n{prompts.must_call(name)}".strip())
+        keeps = request.tool_choice != "none" or (provider.last_pass_keeps_tools and chooses)
+        declared = native and bool(request.tools) and keeps
+        body: Body = {
+            "model": self._model,
+            "messages": self._rendering.messages(request, native=declared, protocol=not native),
+            "stream": True,
+        }
+        if provider.stream_usage and not self._refuses("usage"):
+            body["stream_options"] = {"include_usage": True}
+        if declared:
+            body["tools"] = [{"type": "function", "function": tool_schema(spec)} for spec in request.tools]
+            if request.tool_choice != "auto" and chooses:
+                body["tool_choice"] = (
+                    request.tool_choice
+                    if request.tool_choice in ("none", "required")
+                    else {"type": "function", "function": {"name": request.tool_choice}}
+                )
+            if provider.parallel_tool_calls is not None:
+                body["parallel_tool_calls"] = provider.parallel_tool_calls
+        elif request.tools and not native and provider.stop_words and not self._refuses("stop"):
+            body["stop"] = [prompts.RESULT_OPENING]
+        if self._tokens:
+            body[provider.max_tokens_name] = self._tokens
+        if self._effort and not self._refuses("effort"):
+            body["reasoning_effort"] = self._effort
+        if provider.extra_body:
+            body["extra_body"] = dict(provider.extra_body)
+        return body
+
+    def _refuses(self, part: Any) -> bool:
+        return self._learned.refuses(self._base_url, self._model, part)
+
+    def open(self, body: Body) -> Opening:
+        return self._client.chat.completions.with_streaming_response.create(**body)
+
+    def assembly(self) -> Assembly:
+        return ChatAssembly()

@@ -1,0 +1,135 @@
+"""Every query of the project. One SQLite file holds what people wrote, what is being answered, and what is remembered.
+
+    async with Store.open("sqlite:///data/parley.db", clock=SystemClock()) as store:
+        turn = await store.intake.take_in(incoming)     # committed to the disk when this returns
+
+What was awaited is durable. Errors of SQLite reach nobody as such: what cannot be written or read is a `StoreError`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from aiosqlite import Connection
+
+from bot.clock import Clock
+from bot.store.access import Access
+from bot.store.facts import StoredFacts
+from bot.store.faults import Fault, fault_of, store_error
+from bot.store.files import StoredFiles
+from bot.store.history import History
+from bot.store.intake import InboxRow, Intake
+from bot.store.location import database_path
+from bot.store.opening import BUSY_TIMEOUT, connect, make_place, move_aside_if_damaged
+from bot.store.readers import COUNT, Readers
+from bot.store.records import (
+    AttachmentRecord,
+    CallRecord,
+    ChatRow,
+    HistoryRow,
+    PageRecord,
+    PassRecord,
+    Summary,
+    TurnRecord,
+    TurnState,
+)
+from bot.store.schema import upgrade
+from bot.store.settings import ChatSettings
+from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
+from bot.store.timers import ChatTimers, StoredTimers, Timer
+from bot.store.turns import Turns
+from bot.store.writer import Writer
+
+__all__ = [
+    "Amount",
+    "AttachmentRecord",
+    "CallRecord",
+    "ChatRow",
+    "ChatTimers",
+    "HistoryRow",
+    "InboxRow",
+    "Limit",
+    "PageRecord",
+    "PassRecord",
+    "Refused",
+    "Reserved",
+    "Store",
+    "Summary",
+    "Timer",
+    "TurnRecord",
+    "TurnState",
+    "database_path",
+]
+
+_PATIENCE = 60.0
+"""Seconds the start waits for another program's lock."""
+
+
+class Store:
+    """The open database, its queries grouped by noun."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+        self.writer = writer
+        self.intake = Intake(writer, readers, clock)
+        self.turns = Turns(writer, readers, clock)
+        self.history = History(writer, readers, clock)
+        self.access = Access(writer, readers, clock)
+        self.settings = ChatSettings(writer, readers)
+        self.facts = StoredFacts(writer, readers, clock)
+        self.timers = StoredTimers(writer, readers, clock)
+        self.files = StoredFiles(writer, readers, clock)
+        self.spending = Spending(writer, readers, clock)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, url: str, *, clock: Clock, busy_timeout: float = BUSY_TIMEOUT) -> AsyncIterator[Store]:
+        """Open the database of a `DATABASE_URL`, made or brought up to date where needed; leaving waits for the writer.
+
+        A damaged file is kept under another name, and an empty database begun. `busy_timeout` is how many seconds
+        SQLite itself waits for another program's lock before the store asks again.
+
+        Raises:
+            SettingsError: the URL names no usable place, or a file that is not ours or of a later version.
+            StoreError: the database cannot be opened now.
+        """
+        path = database_path(url).absolute()
+        make_place(path)
+        await move_aside_if_damaged(path, clock=clock, busy_timeout=busy_timeout)
+
+        async def connect_writer() -> Connection:
+            return await connect(path, busy_timeout=busy_timeout, write=True)
+
+        async with AsyncExitStack() as stack:
+            writer = Writer(connect_writer, clock=clock)
+            give_up = clock.monotonic() + _PATIENCE
+            while True:
+                try:
+                    db = await connect_writer()
+                    stack.push_async_callback(db.close)
+                    await upgrade(db)
+                    break
+                except sqlite3.Error as error:
+                    await stack.aclose()
+                    if fault_of(error) is not Fault.LOCKED or clock.monotonic() >= give_up:
+                        raise store_error(error) from error
+                    await clock.sleep(0.05)
+            stack.pop_all()
+            writer.start(db)
+            stack.push_async_callback(writer.close)
+            connections = []
+            try:
+                for _ in range(COUNT):
+                    connections.append(await connect(path, busy_timeout=busy_timeout, write=False))
+                    stack.push_async_callback(connections[-1].close)
+            except sqlite3.Error as error:
+                raise store_error(error) from error
+            readers = Readers(connections)
+            stack.push_async_callback(readers.close)
+            yield cls(writer, readers, clock)
+
+    async def prune(self) -> None:
+        """Remove what is older than it is kept for. Cheap enough for once an hour; other writes go in between."""
+        for part in (self.intake, self.access, self.files, self.spending):
+            await part.prune()

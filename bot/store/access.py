@@ -1,0 +1,98 @@
+"""Who may talk to the bot: roles of people and chats, the pairing code, and what happens at most once in a while."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+
+from aiosqlite import Connection
+
+from bot.clock import Clock
+from bot.store.readers import Readers
+from bot.store.writer import Writer
+
+ROLES = frozenset({"owner", "admin", "allowed", "blocked"})
+_WRONG_CODES = 20
+"""Wrong guesses after which a pairing code is void: six digits do not withstand a guesser for 15 minutes."""
+
+_log = logging.getLogger(__name__)
+
+
+class Access:
+    """Roles by id: people as settings write them (`telegram:123`), chats as `str(ChatId)`."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+
+    async def role(self, id: str) -> str | None:
+        """`owner`, `admin`, `allowed`, `blocked`, or None where nobody said."""
+        row = await self._readers.row("SELECT role FROM roles WHERE id = ?", (id,))
+        return None if row is None else str(row[0])
+
+    async def set_role(self, id: str, role: str | None) -> None:
+        """Give a role, or take it away with None.
+
+        Raises:
+            ValueError: there is no such role.
+        """
+        if role is None:
+            await self._writer.execute("DELETE FROM roles WHERE id = ?", (id,))
+            return
+        if role not in ROLES:
+            raise ValueError(f"{role!r} is no role; those are {', '.join(sorted(ROLES))}")
+        now = self._clock.wall()
+        await self._writer.run(lambda db: _give(db, id, role, now))
+
+    async def roles(self) -> dict[str, str]:
+        """Every id that has a role."""
+        return dict(await self._readers.rows("SELECT id, role FROM roles ORDER BY id"))
+
+    async def any_owner(self) -> bool:
+        return await self._readers.row("SELECT 1 FROM roles WHERE role = 'owner' LIMIT 1") is not None
+
+    async def set_pairing(self, code_hash: str, expires_wall: float) -> None:
+        """Make a pairing code valid until then; an earlier one is void."""
+        await self._writer.execute("REPLACE INTO pairing VALUES (1, ?, ?, 0)", (code_hash, expires_wall))
+
+    async def use_pairing(self, code_hash: str, person: str) -> bool:
+        """Make the person an owner if the code is right, unused and in time. A code is void after 20 wrong guesses."""
+        now = self._clock.wall()
+
+        async def work(db: Connection) -> bool:
+            for right, expires, wrong in await db.execute_fetchall("SELECT code_hash, expires, wrong FROM pairing"):
+                if hmac.compare_digest(right.encode(), code_hash.encode()) and now < expires:
+                    await db.execute("DELETE FROM pairing")
+                    await _give(db, person, "owner", now)
+                    return True
+                await db.execute("UPDATE pairing SET wrong = wrong + 1")
+                if wrong + 1 >= _WRONG_CODES or now >= expires:
+                    await db.execute("DELETE FROM pairing")
+                    _log.warning("the pairing code is void: it expired, or was guessed wrong too often")
+            return False
+
+        return await self._writer.run(work)
+
+    async def once(self, key: str, seconds: float) -> bool:
+        """True at most once in any such time, also across restarts."""
+        now = self._clock.wall()
+
+        async def work(db: Connection) -> bool:
+            # An end further away than one whole window was set before the clock was put back: it counts as past.
+            done = await db.execute(
+                "INSERT INTO once VALUES (?, ?) ON CONFLICT DO UPDATE SET until = excluded.until "
+                "WHERE until <= ? OR until > excluded.until",
+                (key, now + seconds, now),
+            )
+            return done.rowcount > 0
+
+        return await self._writer.run(work)
+
+    async def prune(self) -> None:
+        """Remove windows that have passed."""
+        await self._writer.execute("DELETE FROM once WHERE until <= ?", (self._clock.wall(),))
+
+
+async def _give(db: Connection, id: str, role: str, now: float) -> None:
+    await db.execute("REPLACE INTO roles VALUES (?, ?, ?)", (id, role, now))

@@ -1,0 +1,117 @@
+"""Facts that tools keep for a person or a chat, found again by their words in any language."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from aiosqlite import Connection
+
+from bot.clock import Clock
+from bot.store.readers import Readers
+from bot.store.text import plain
+from bot.store.writer import Writer
+from tools.base import ToolError
+
+FACTS = 500
+"""Facts that one owner may keep."""
+FACT_CHARS = 2_000
+_QUERY_TERMS = 64
+_LIMIT = 100
+
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Scripts that put no space between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
+_ONE = re.compile(f"([{_UNSPACED}])")
+_RUN = re.compile(f"[{_UNSPACED}]+|[^\\W{_UNSPACED}]+")
+
+
+class StoredFacts:
+    """`tools.base.Facts` in the database."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+
+    async def remember(self, owner: str, text: str) -> int:
+        """Keep a fact and return its id; one that is kept already keeps its id.
+
+        Raises:
+            ToolError: it is empty or too long, or the owner has too many.
+        """
+        text = plain(text).strip()
+        if not text:
+            raise ToolError("There is nothing to remember: the text is empty.")
+        if len(text) > FACT_CHARS:
+            raise ToolError(f"The fact has {len(text)} characters; at most {FACT_CHARS} are kept. Say it shorter.")
+        now = self._clock.wall()
+
+        async def work(db: Connection) -> int:
+            for (known,) in await db.execute_fetchall(
+                "SELECT id FROM facts WHERE owner = ? AND text = ?", (owner, text)
+            ):
+                return int(known)
+            [(count,)] = await db.execute_fetchall("SELECT count(*) FROM facts WHERE owner = ?", (owner,))
+            if count >= FACTS:
+                raise ToolError(f"{count} facts are kept already, which is the limit. Forget one first.")
+            [(id,)] = await db.execute_fetchall(
+                "INSERT INTO facts (owner, text, at) VALUES (?, ?, ?) RETURNING id", (owner, text, now)
+            )
+            await db.execute("INSERT INTO fact_words (rowid, words) VALUES (?, ?)", (id, words(text)))
+            return int(id)
+
+        return await self._writer.run(work)
+
+    async def recall(self, owners: tuple[str, ...], query: str, limit: int) -> list[tuple[int, str, str]]:
+        """The best matches as (id, owner, text); all of them, newest first, for an empty query."""
+        marks = ", ".join("?" * len(owners))
+        limit = max(0, min(limit, _LIMIT))
+        if not query.strip():
+            rows = await self._readers.rows(
+                f"SELECT id, owner, text FROM facts WHERE owner IN ({marks}) ORDER BY id DESC LIMIT ?",
+                (*owners, limit),
+            )
+        elif wanted := match_expression(plain(query)):
+            rows = await self._readers.rows(
+                "SELECT f.id, f.owner, f.text FROM fact_words w JOIN facts f ON f.id = w.rowid "
+                f"WHERE fact_words MATCH ? AND f.owner IN ({marks}) ORDER BY rank, f.id DESC LIMIT ?",
+                (wanted, *owners, limit),
+            )
+        else:
+            rows = []
+        return [(int(id), str(owner), str(text)) for id, owner, text in rows]
+
+    async def forget(self, owners: tuple[str, ...], fact: int) -> bool:
+        """Delete a fact of one of these owners; False where they have none of this id."""
+        marks = ", ".join("?" * len(owners))
+
+        async def work(db: Connection) -> bool:
+            gone = await db.execute(f"DELETE FROM facts WHERE id = ? AND owner IN ({marks})", (fact, *owners))
+            if gone.rowcount:
+                await db.execute("DELETE FROM fact_words WHERE rowid = ?", (fact,))
+            return gone.rowcount > 0
+
+        return await self._writer.run(work)
+
+
+def words(text: str) -> str:
+    """The text as the index takes it: every character of a script without spaces is a word."""
+    return _ONE.sub(r" \1 ", text)
+
+
+def match_expression(query: str) -> str:
+    """An FTS5 expression for facts that share words with the query; empty where it has no words.
+
+    A run of a script without spaces is looked up by its pairs of neighbours, because nobody knows where its words end.
+    """
+    terms: dict[str, None] = {}
+    for run in _RUN.findall(query):
+        if not _ONE.match(run):
+            terms[f'"{run}" *'] = None
+        elif len(run) == 1:
+            terms[f'"{run}"'] = None
+        else:
+            terms |= dict.fromkeys(f'"{first} {second}"' for first, second in pairwise(run))
+    return " OR ".join(list(terms)[:_QUERY_TERMS])

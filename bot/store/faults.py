@@ -1,0 +1,46 @@
+"""What SQLite complains about, sorted by what helps, and said in a sentence."""
+
+from __future__ import annotations
+
+import enum
+import sqlite3
+
+from bot.errors import StoreError
+
+
+class Fault(enum.Enum):
+    """Why a statement failed. The value is the sentence for the operator."""
+
+    LOCKED = "another program is writing to the database and does not let go; close it, or wait"
+    FULL = "the disk is full; free some space, and the bot goes on by itself"
+    READONLY = "the database cannot be written; give its file and folder back to the bot's user"
+    UNREACHABLE = "the database file cannot be opened; check that its folder exists and belongs to the bot's user"
+    IO = "the disk reported an error while the database was read or written; check the disk and its free space"
+    CORRUPT = "the database file is damaged; restart, and it is moved aside and a new one begun"
+    OTHER = "the database refused a statement"
+
+
+_FAULTS = {
+    sqlite3.SQLITE_BUSY: Fault.LOCKED,
+    sqlite3.SQLITE_LOCKED: Fault.LOCKED,
+    sqlite3.SQLITE_FULL: Fault.FULL,
+    sqlite3.SQLITE_READONLY: Fault.READONLY,
+    sqlite3.SQLITE_CANTOPEN: Fault.UNREACHABLE,
+    sqlite3.SQLITE_PERM: Fault.UNREACHABLE,
+    sqlite3.SQLITE_IOERR: Fault.IO,
+    sqlite3.SQLITE_CORRUPT: Fault.CORRUPT,
+    sqlite3.SQLITE_NOTADB: Fault.CORRUPT,
+}
+
+
+def fault_of(error: sqlite3.Error) -> Fault:
+    """Sort an error by its primary result code; errors of the binding itself have none."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return Fault.OTHER if code is None else _FAULTS.get(code & 0xFF, Fault.OTHER)
+
+
+def store_error(error: sqlite3.Error) -> StoreError:
+    """Say it as the core understands it; raise the result `from error`."""
+    fault = fault_of(error)
+    name = getattr(error, "sqlite_errorname", type(error).__name__)
+    return StoreError(f"{fault.value[0].upper()}{fault.value[1:]} ({name}: {error}).")

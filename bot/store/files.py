@@ -1,0 +1,150 @@
+"""Files of a chat, kept by content, and their delivery with a reply."""
+
+from __future__ import annotations
+
+import hashlib
+
+from aiosqlite import Connection
+
+from bot.clock import Clock
+from bot.messages import File, MessageRef
+from bot.store.readers import Readers
+from bot.store.records import AttachmentRecord, message_ref
+from bot.store.text import plain
+from bot.store.writer import Writer
+from tools.base import ProducedFile, ToolError
+
+FILE_BYTES = 16 * 1024 * 1024
+"""The longest file that is kept."""
+SCOPE_BYTES = 64 * 1024 * 1024
+"""Files of one scope together; the oldest give way."""
+KEEP_SECONDS = 30 * 86_400.0
+
+
+class StoredFiles:
+    """`tools.base.Files` in the database, and what the reply needs to send them."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+
+    async def put(self, scope: str, name: str, media_type: str, content: bytes) -> int:
+        """Keep a file and return its id; the newest of a name is the one that `read` finds.
+
+        Raises:
+            ToolError: it is longer than 16 MiB.
+        """
+        if len(content) > FILE_BYTES:
+            raise ToolError(
+                f"The file {name!r} has {len(content) / 2**20:.1f} MiB; at most {FILE_BYTES // 2**20} MiB are kept."
+            )
+        now = self._clock.wall()
+        return await self._writer.run(lambda db: keep_file(db, scope, ProducedFile(name, media_type, content), now))
+
+    async def read(self, scope: str, name: str) -> bytes | None:
+        """The newest file of this name in the scope."""
+        row = await self._readers.row(
+            "SELECT b.content FROM files f JOIN blobs b ON b.digest = f.digest "
+            "WHERE f.scope = ? AND f.name = ? ORDER BY f.id DESC LIMIT 1",
+            (scope, plain(name)),
+        )
+        return None if row is None else bytes(row[0])
+
+    async def get(self, id: int) -> File | None:
+        """A file by its id, to be sent."""
+        row = await self._readers.row(
+            "SELECT f.name, f.media_type, b.content FROM files f JOIN blobs b ON b.digest = f.digest WHERE f.id = ?",
+            (id,),
+        )
+        return None if row is None else File(*row)
+
+    async def save_attachment(
+        self, turn: int, number: int, file: int, *, ref: MessageRef | None, state: str, nonce: str
+    ) -> None:
+        """Store how far the delivery of a reply's file is; states are those of a page."""
+        await self._writer.execute(
+            "INSERT INTO attachments SELECT id, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ? ON CONFLICT DO UPDATE SET "
+            "file = excluded.file, message = excluded.message, form = excluded.form, state = excluded.state, "
+            "nonce = excluded.nonce",
+            (number, file, ref and ref.id, ref and ref.form, state, nonce, turn),
+        )
+
+    async def attachments(self, turn: int) -> list[AttachmentRecord]:
+        """The files of a turn's reply, in order."""
+        return await attachments_of(self._readers, turn)
+
+    async def prune(self) -> None:
+        """Remove files nobody touched for a month, a few at a time."""
+        before = self._clock.wall() - KEEP_SECONDS
+
+        async def work(db: Connection) -> int:
+            old = list(await db.execute_fetchall("SELECT id FROM files WHERE at < ? LIMIT 8", (before,)))
+            await remove_files(db, [int(row[0]) for row in old])
+            return len(old)
+
+        while await self._writer.run(work):
+            pass
+
+
+async def keep_file(db: Connection, scope: str, file: ProducedFile, now: float) -> int:
+    """Insert a file; content that is there already is not written again, nor a file that is its scope's newest."""
+    digest = hashlib.sha256(file.content).digest()
+    name, media_type, size = plain(file.name), plain(file.media_type), len(file.content)
+    newest = await db.execute_fetchall(
+        "SELECT id, digest, media_type FROM files WHERE scope = ? AND name = ? ORDER BY id DESC LIMIT 1", (scope, name)
+    )
+    for id, known, known_type in newest:
+        if (bytes(known), known_type) == (digest, media_type):
+            await db.execute("UPDATE files SET at = ? WHERE id = ?", (now, id))
+            return int(id)
+    await db.execute("INSERT INTO blobs VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (digest, size, file.content))
+    [(id,)] = await db.execute_fetchall(
+        "INSERT INTO files (scope, name, media_type, digest, size, at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+        (scope, name, media_type, digest, size, now),
+    )
+    kept = 0
+    surplus: list[int] = []
+    for other, length in await db.execute_fetchall(
+        "SELECT id, size FROM files WHERE scope = ? ORDER BY id DESC", (scope,)
+    ):
+        kept += length
+        if kept > SCOPE_BYTES:
+            surplus.append(int(other))
+    await remove_files(db, surplus)
+    return int(id)
+
+
+async def remove_files(db: Connection, ids: list[int]) -> None:
+    """Delete files, and each content that no other file has."""
+    for id in ids:
+        rows = await db.execute_fetchall("DELETE FROM files WHERE id = ? RETURNING digest", (id,))
+        for (digest,) in rows:
+            await db.execute(
+                "DELETE FROM blobs WHERE digest = ? AND NOT EXISTS (SELECT 1 FROM files WHERE files.digest = ?)",
+                (digest, digest),
+            )
+
+
+async def produced_files(readers: Readers, turn: int, passnumber: int, position: int) -> tuple[ProducedFile, ...]:
+    """The files that a call of a turn produced, as far as they are still kept."""
+    rows = await readers.rows(
+        "SELECT f.name, f.media_type, b.content FROM calls c, json_each(c.result, '$.files') e "
+        "JOIN files f ON f.id = e.value JOIN blobs b ON b.digest = f.digest "
+        "WHERE c.turn = ? AND c.pass = ? AND c.position = ? ORDER BY e.key",
+        (turn, passnumber, position),
+    )
+    return tuple(ProducedFile(*row) for row in rows)
+
+
+async def attachments_of(readers: Readers, turn: int) -> list[AttachmentRecord]:
+    """The files of a turn's reply, in order."""
+    rows = await readers.rows(
+        "SELECT a.number, a.file, f.name, f.media_type, a.message, a.form, a.state, a.nonce "
+        "FROM attachments a JOIN files f ON f.id = a.file WHERE a.turn = ? ORDER BY a.number",
+        (turn,),
+    )
+    return [
+        AttachmentRecord(number, file, name, media_type, message_ref(message, form), state, nonce)
+        for number, file, name, media_type, message, form, state, nonce in rows
+    ]

@@ -1,0 +1,94 @@
+"""Deleting a chat so that nothing of it can be read from the file again."""
+
+from __future__ import annotations
+
+from aiosqlite import Connection
+
+from bot.messages import ChatId
+from bot.store.readers import Readers
+from bot.store.writer import Writer
+
+_STEP = 500
+"""Rows deleted in one transaction: other chats write in between."""
+_VACUUM_PAGES = 64
+"""Pages given back to the disk in one step."""
+
+
+async def forget_chat(writer: Writer, readers: Readers, chat: ChatId) -> int:
+    """Delete everything of a chat; see `History.forget`.
+
+    The inbox rows go last: a process killed half-way finds its `/forget` there and does it again.
+    """
+    key = str(chat)
+    found = await readers.row("SELECT id FROM chats WHERE chat = ?", (key,))
+    id = -1 if found is None else int(found[0])
+    await writer.execute(
+        "UPDATE chats SET since_sequence = last_sequence, summary = NULL, title = '' WHERE id = ?", (id,)
+    )
+    while await writer.run(lambda db: _delete_history(db, id)):
+        pass
+    for statement, parameter in (
+        ("DELETE FROM timers WHERE chat = ?", key),
+        ("DELETE FROM settings WHERE chat = ?", key),
+        ("DELETE FROM fact_words WHERE rowid IN (SELECT id FROM facts WHERE owner = ?)", key),
+        ("DELETE FROM facts WHERE owner = ?", key),
+        ("DELETE FROM files WHERE scope = ?", key),
+    ):
+        await writer.execute(statement, (parameter,))
+    while await writer.execute(
+        "DELETE FROM blobs WHERE digest IN (SELECT digest FROM blobs WHERE NOT EXISTS "
+        "(SELECT 1 FROM files WHERE files.digest = blobs.digest) LIMIT 4)"
+    ):
+        pass
+    turns = 0
+    while removed := await writer.execute(
+        "DELETE FROM turns WHERE rowid IN (SELECT id FROM turns WHERE chat = ? LIMIT ?)", (id, _STEP)
+    ):
+        turns += removed
+    while await writer.run(lambda db: _delete_inbox(db, key, id)):
+        pass
+    await _leave_no_trace(writer)
+    return turns
+
+
+async def _delete_history(db: Connection, id: int) -> int:
+    rows = list(
+        await db.execute_fetchall(
+            "SELECT sequence, aside FROM history WHERE chat = ? ORDER BY sequence LIMIT ?", (id, _STEP)
+        )
+    )
+    if rows:
+        await db.executemany("DELETE FROM bodies WHERE id = ?", [(row[1],) for row in rows if row[1] is not None])
+        await db.execute("DELETE FROM history WHERE chat = ? AND sequence <= ?", (id, rows[-1][0]))
+    return len(rows)
+
+
+async def _delete_inbox(db: Connection, key: str, id: int) -> int:
+    # A turn that was opened meanwhile goes with its inbox row, and the chat's row when nothing refers to it.
+    done = await db.execute("DELETE FROM inbox WHERE id IN (SELECT id FROM inbox WHERE chat = ? LIMIT ?)", (key, _STEP))
+    if done.rowcount < _STEP:
+        await db.execute("DELETE FROM history WHERE chat = ?", (id,))
+        await db.execute("DELETE FROM chats WHERE id = ?", (id,))
+        return 0
+    return done.rowcount
+
+
+async def _leave_no_trace(writer: Writer) -> None:
+    """Let the search index drop deleted words, give free pages back, and empty the write-ahead log."""
+
+    async def optimize(db: Connection) -> None:
+        await db.execute("INSERT INTO fact_words (fact_words) VALUES ('optimize')")
+
+    async def vacuum(db: Connection) -> int:
+        await db.execute_fetchall(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
+        [(left,)] = await db.execute_fetchall("PRAGMA freelist_count")
+        return int(left)
+
+    async def checkpoint(db: Connection) -> None:
+        await db.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    await writer.run(optimize)
+    left = await writer.run(vacuum)
+    while left and (now := await writer.run(vacuum)) < left:
+        left = now
+    await writer.apart(checkpoint)

@@ -1,0 +1,123 @@
+"""What a chat has said so far, as the model is told it; the list of chats; and their end, by `/new` or `/forget`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from aiosqlite import Connection
+
+from bot.clock import Clock
+from bot.messages import ChatId
+from bot.store.export import export_chat
+from bot.store.forgetting import forget_chat
+from bot.store.readers import Readers
+from bot.store.records import ChatRow, HistoryRow, Summary
+from bot.store.text import plain
+from bot.store.writer import Writer
+from bot.transcript import Entry, ToolEntry, entry_from_json, entry_to_json
+
+_ASIDE = 2048
+"""Characters from which a body lies in its own table, so that the rows of a chat stay close together."""
+
+
+class History:
+    """The entries of every chat, newest last."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+
+    async def entries(self, chat: ChatId, *, limit: int = 400) -> list[HistoryRow]:
+        """The newest `limit` entries since the last `/new`, in order, without answers that were replaced.
+
+        They begin with a whole turn; only where one turn alone is longer than `limit` with a part of it, and even
+        then never between a call and its result.
+        """
+        rows = await self._readers.rows(
+            "SELECT h.sequence, h.turn, coalesce(h.body, b.body), h.tokens, h.at FROM chats c "
+            "JOIN history h ON h.chat = c.id AND h.sequence > c.since_sequence AND h.superseded = 0 "
+            "LEFT JOIN bodies b ON b.id = h.aside WHERE c.chat = ? ORDER BY h.sequence DESC LIMIT ?",
+            (str(chat), limit + 1),
+        )
+        rows.reverse()
+        if len(rows) > limit:
+            cut = rows.pop(0)[1]
+            rows = [row for row in rows if row[1] != cut] or rows
+        found = [HistoryRow(sequence, turn, entry_from_json(body), size, at) for sequence, turn, body, size, at in rows]
+        while found and isinstance(found[0].entry, ToolEntry):
+            found.pop(0)
+        return found
+
+    async def new(self, chat: ChatId) -> None:
+        """Begin anew: what was said before is kept, and not given to the model again."""
+        await self._writer.execute(
+            "UPDATE chats SET since_sequence = last_sequence, summary = NULL, summary_upto = 0, "
+            "since_turn = coalesce((SELECT max(id) FROM turns WHERE turns.chat = chats.id AND ended_at IS NOT NULL), 0)"
+            " WHERE chat = ?",
+            (str(chat),),
+        )
+
+    async def summary(self, chat: ChatId) -> Summary | None:
+        """What stands in place of older entries, where there is something."""
+        row = await self._readers.row(
+            "SELECT summary, summary_upto FROM chats WHERE chat = ? AND summary IS NOT NULL", (str(chat),)
+        )
+        return None if row is None else Summary(*row)
+
+    async def set_summary(self, chat: ChatId, text: str, upto_sequence: int) -> None:
+        """Keep a summary of everything up to an entry; one that a later `/new` made worthless is dropped."""
+        await self._writer.execute(
+            "UPDATE chats SET summary = ?, summary_upto = ? WHERE chat = ? AND since_sequence < ?",
+            (plain(text), upto_sequence, str(chat), upto_sequence),
+        )
+
+    async def forget(self, chat: ChatId) -> int:
+        """Delete everything about a chat for good and return how many turns that were.
+
+        Overwritten in the file and gone from the write-ahead log when this returns. The chat's running turn, if it
+        has one, writes nothing more. Only delivery keys stay, which hold no text.
+        """
+        return await forget_chat(self._writer, self._readers, chat)
+
+    async def chats(self, *, limit: int = 1000) -> list[ChatRow]:
+        """The chats that were answered, the latest first."""
+        rows = await self._readers.rows(
+            "SELECT chat, title, turns, first_at, last_at, bytes FROM chats ORDER BY last_at DESC, id DESC LIMIT ?",
+            (limit,),
+        )
+        return [ChatRow(ChatId.parse(chat), *rest) for chat, *rest in rows]
+
+    def export(self, chat: ChatId) -> AsyncIterator[dict[str, Any]]:
+        """Everything kept of a chat, one JSON object a turn, oldest first, replaced answers included."""
+        return export_chat(self._readers, chat)
+
+
+async def add_entries(
+    db: Connection, chat: int, turn: int, bodies: Sequence[tuple[str, int]], now: float
+) -> tuple[int | None, int | None]:
+    """Append (JSON, tokens) to a chat's history; the first and last sequence, or None where there is nothing to add."""
+    written = sum(len(body.encode()) for body, _ in bodies)
+    [(last,)] = await db.execute_fetchall(
+        "UPDATE chats SET last_sequence = last_sequence + ?, bytes = bytes + ?, turns = turns + 1, last_at = ? "
+        "WHERE id = ? RETURNING last_sequence",
+        (len(bodies), written, now, chat),
+    )
+    first = int(last) - len(bodies) + 1
+    rows: list[tuple[Any, ...]] = []
+    for sequence, (body, tokens) in enumerate(bodies, first):
+        if len(body) > _ASIDE:
+            aside = (await db.execute("INSERT INTO bodies (body) VALUES (?)", (body,))).lastrowid
+            rows.append((chat, sequence, turn, tokens, now, None, aside))
+        else:
+            rows.append((chat, sequence, turn, tokens, now, body, None))
+    await db.executemany(
+        "INSERT INTO history (chat, sequence, turn, tokens, at, body, aside) VALUES (?, ?, ?, ?, ?, ?, ?)", rows
+    )
+    return (first, int(last)) if rows else (None, None)
+
+
+def rough_tokens(entry: Entry) -> int:
+    """A size for entries that nobody measured: a token for three bytes, which is one Chinese character."""
+    return len(entry_to_json(entry).encode(errors="replace")) // 3 + 1

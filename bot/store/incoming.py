@@ -1,0 +1,78 @@
+"""Every kind of `Incoming` as JSON and back: the inbox is read by processes that never saw the message."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from bot.messages import (
+    ChatId,
+    ConfirmPressed,
+    FeedbackGiven,
+    Incoming,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    Quoted,
+    RegeneratePressed,
+    ReplyTarget,
+    Sender,
+    StopPressed,
+    TimerDue,
+)
+from bot.store.text import to_json
+
+_KINDS: dict[str, type[Incoming]] = {
+    "message": MessageSent,
+    "edited": MessageEdited,
+    "deleted": MessageDeleted,
+    "stop": StopPressed,
+    "regenerate": RegeneratePressed,
+    "confirm": ConfirmPressed,
+    "feedback": FeedbackGiven,
+    "timer": TimerDue,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+def incoming_to_json(incoming: Incoming) -> str:
+    """Write it for storage; fields that hold their default are left out."""
+    value: dict[str, Any] = {"kind": _NAMES[type(incoming)]}
+    for field in dataclasses.fields(incoming):
+        held = getattr(incoming, field.name)
+        if held == field.default:
+            continue
+        match held:
+            case ChatId():
+                value[field.name] = [held.platform, held.account, held.chat, held.thread]
+            case Sender() | Quoted():
+                value[field.name] = dataclasses.asdict(held)
+            case ReplyTarget():
+                value[field.name] = {"platform": held.platform, "data": dict(held.data)}
+            case tuple():
+                value[field.name] = list(held)
+            case _:
+                value[field.name] = held
+    return to_json(value)
+
+
+def incoming_from_json(text: str) -> Incoming:
+    """Read what `incoming_to_json` wrote.
+
+    Raises:
+        ValueError: it is no such text, or was written by a later version of the program.
+    """
+    try:
+        value: dict[str, Any] = json.loads(text)
+        kind = _KINDS[value.pop("kind")]
+        value["chat"] = ChatId(*value["chat"])
+        value["sender"] = Sender(**value["sender"])
+        value["target"] = ReplyTarget(value["target"]["platform"], value["target"]["data"])
+        if value.get("quoted") is not None:
+            value["quoted"] = Quoted(**value["quoted"])
+        if "also" in value:
+            value["also"] = tuple(value["also"])
+        return kind(**value)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no stored message: {text[:40]!r}…") from error

@@ -1,0 +1,123 @@
+"""The inbox: what arrived, once, in order, and what became of it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from aiosqlite import Connection
+
+from bot.clock import Clock
+from bot.messages import ChatId, Incoming
+from bot.store.incoming import incoming_from_json, incoming_to_json
+from bot.store.readers import Readers
+from bot.store.writer import Writer
+
+KEEP_SECONDS = 10 * 86_400.0
+"""How long delivery keys and ended rows stay: 7 days are promised, and the clock may be wrong by a day or two."""
+ENDED = frozenset({"done", "failed", "refused", "stopped", "offline"})
+_STEP = 500
+"""Rows removed in one transaction, so that no message waits behind a cleaning."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """One delivery that has not come to its end."""
+
+    id: int
+    chat: ChatId
+    incoming: Incoming
+    received_at: float
+    """Wall-clock time of its intake."""
+    state: str
+    """`new`, or `running` once begun."""
+    attempts: int
+
+
+class Intake:
+    """Takes deliveries in, and keeps their states."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+
+    async def take_in(self, incoming: Incoming) -> int | None:
+        """Store a delivery and return its inbox id; None if it was seen before under any of its keys.
+
+        Keys and row are one transaction: a key is never marked seen for a message that is not stored.
+
+        Raises:
+            StoreError: it is not stored.
+        """
+        chat = incoming.chat
+        now = self._clock.wall()
+        keys = [(chat.platform, chat.account, key, now) for key in dict.fromkeys((incoming.delivery, *incoming.also))]
+        row = (str(chat), incoming_to_json(incoming), now)
+
+        async def work(db: Connection) -> int | None:
+            added = await db.executemany("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?, ?)", keys)
+            if added.rowcount < len(keys):
+                return None  # the keys that were new stay: a third delivery may carry only those
+            inserted = await db.execute("INSERT INTO inbox (chat, incoming, received_at) VALUES (?, ?, ?)", row)
+            return inserted.lastrowid
+
+        return await self._writer.run(work)
+
+    async def waiting(self) -> list[InboxRow]:
+        """Every row that is new or running, in the order of intake.
+
+        A row that cannot be read (written by a later version) is ended as failed, with a line in the log.
+        """
+        found = await self._readers.rows(
+            "SELECT id, chat, incoming, received_at, state, attempts FROM inbox "
+            "WHERE state IN ('new', 'running') ORDER BY id"
+        )
+        rows: list[InboxRow] = []
+        for id, chat, text, received_at, state, attempts in found:
+            try:
+                rows.append(InboxRow(id, ChatId.parse(chat), incoming_from_json(text), received_at, state, attempts))
+            except ValueError:
+                _log.exception("inbox row %d cannot be read and is given up", id)
+                await self.end(id, "failed")
+        return rows
+
+    async def begin(self, id: int) -> int:
+        """Count an attempt before its work starts and return the count; 0 if the row has ended or was forgotten."""
+
+        async def work(db: Connection) -> int:
+            rows = await db.execute_fetchall(
+                "UPDATE inbox SET state = 'running', attempts = attempts + 1 "
+                "WHERE id = ? AND state IN ('new', 'running') RETURNING attempts",
+                (id,),
+            )
+            return next((int(row[0]) for row in rows), 0)
+
+        return await self._writer.run(work)
+
+    async def end(self, id: int, state: str) -> None:
+        """Write down what became of a row; the first end counts.
+
+        Raises:
+            ValueError: `state` is no end.
+        """
+        if state not in ENDED:
+            raise ValueError(f"{state!r} is no end of an inbox row; those are {', '.join(sorted(ENDED))}")
+        await self._writer.execute(
+            "UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND state IN ('new', 'running')",
+            (state, self._clock.wall(), id),
+        )
+
+    async def prune(self) -> None:
+        """Remove old delivery keys, and old rows that no turn refers to."""
+        before = self._clock.wall() - KEEP_SECONDS
+        for statement in (
+            "DELETE FROM deliveries WHERE (platform, account, delivery) IN "
+            "(SELECT platform, account, delivery FROM deliveries WHERE seen_at < ? LIMIT ?)",
+            "DELETE FROM inbox WHERE id IN (SELECT id FROM inbox WHERE ended_at < ? "
+            "AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id) LIMIT ?)",
+        ):
+            while await self._writer.execute(statement, (before, _STEP)) == _STEP:
+                pass

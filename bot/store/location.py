@@ -1,0 +1,31 @@
+"""Where the database lies: reading `DATABASE_URL`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bot.errors import SettingsError
+
+_FORMS = "write sqlite:///data/parley.db for a file below the working directory, or sqlite:////var/lib/parley.db"
+
+
+def database_path(url: str) -> Path:
+    """Read the file's path from a `DATABASE_URL`.
+
+    Three slashes begin a path relative to the working directory, four an absolute one.
+
+    Raises:
+        SettingsError: it names no file, or no SQLite database.
+    """
+    scheme, separator, rest = url.strip().partition("://")
+    if not separator or scheme != "sqlite":
+        raise SettingsError(f"DATABASE_URL is {url!r}, but only SQLite files are supported: {_FORMS}.")
+    if rest.startswith("/:memory:") or rest in ("", "/"):
+        raise SettingsError(
+            f"DATABASE_URL is {url!r}, a database in memory, which would forget every chat at the end: {_FORMS}."
+        )
+    if not rest.startswith("/"):
+        raise SettingsError(f"DATABASE_URL is {url!r}, where {rest!r} would be a host: {_FORMS}.")
+    if "?" in rest or "\0" in rest or rest.endswith("/"):
+        raise SettingsError(f"DATABASE_URL is {url!r}, which does not end in a plain file name: {_FORMS}.")
+    return Path(rest[1:]).expanduser()

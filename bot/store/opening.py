@@ -1,0 +1,155 @@
+"""From a path to a database that can be trusted: checked, moved aside when damaged, connected with our settings."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import os
+import sqlite3
+from pathlib import Path
+
+import aiosqlite
+from aiosqlite import Connection
+
+from bot.clock import Clock
+from bot.errors import SettingsError, StoreError
+from bot.store.faults import Fault, fault_of, store_error
+from bot.store.schema import known_version
+
+BUSY_TIMEOUT = 5.0
+"""Seconds SQLite itself waits for another program's lock."""
+_PATIENCE = 60.0
+"""Seconds the start waits for it."""
+_CHECK_SECONDS = 1.0
+"""A check of a large file is cut off here: it may not hold up the start, and damage beyond is reported when met."""
+_OLDEST = (3, 37, 0)
+"""STRICT tables; RETURNING and upserts are older."""
+_COMPANIONS = ("", "-wal", "-shm")
+
+_log = logging.getLogger(__name__)
+
+
+def make_place(path: Path) -> None:
+    """Make the folder and an empty file that only its owner may read.
+
+    Raises:
+        SettingsError: it cannot be made there.
+    """
+    if sqlite3.sqlite_version_info < _OLDEST:
+        wanted = ".".join(map(str, _OLDEST))
+        raise SettingsError(
+            f"Python was built with SQLite {sqlite3.sqlite_version}; the store needs {wanted} or later."
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise SettingsError(f"DATABASE_URL names a folder, {str(path)!r}; add a file name.")
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise SettingsError(
+            f"The database {str(path)!r} of DATABASE_URL cannot be written: {error.strerror}."
+        ) from error
+
+
+async def connect(path: Path, *, busy_timeout: float, write: bool) -> Connection:
+    """Open one connection with the settings every connection of the store has."""
+    connection = await aiosqlite.connect(path, isolation_level=None, timeout=busy_timeout, cached_statements=256)
+    try:
+        if write:
+            # Only in a file without tables does auto_vacuum take effect, and it must come before the journal's mode.
+            await connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            mode = next(iter(await connection.execute_fetchall("PRAGMA journal_mode = WAL")))[0]
+            if mode != "wal":
+                raise SettingsError(
+                    f"The database {str(path)!r} cannot be kept with a write-ahead log (SQLite offers {mode!r}); "
+                    "put it on a local disk."
+                )
+            await connection.execute("PRAGMA journal_size_limit = 16777216")
+            await connection.execute("PRAGMA secure_delete = ON")
+            await connection.execute("PRAGMA foreign_keys = ON")
+        else:
+            await connection.execute("PRAGMA query_only = ON")
+        await connection.execute("PRAGMA synchronous = FULL")
+        await connection.execute("PRAGMA temp_store = MEMORY")
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
+
+
+async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float) -> None:
+    """Look whether the file is a sound database; where it is not, keep it under another name and begin a new one.
+
+    Raises:
+        SettingsError: it cannot be opened, or is not ours.
+        StoreError: another program keeps it locked.
+    """
+    damage = await _damage(path, clock, busy_timeout)
+    if not damage:
+        return
+    stamp = datetime.datetime.fromtimestamp(clock.wall(), datetime.UTC).strftime("%Y%m%dT%H%M%S")
+    kept = path.with_name(f"{path.name}.damaged-{stamp}")
+    number = 1
+    while any(_beside(kept, suffix).exists() for suffix in _COMPANIONS):
+        number += 1
+        kept = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
+    try:
+        for suffix in _COMPANIONS:
+            if _beside(path, suffix).exists():
+                _beside(path, suffix).rename(_beside(kept, suffix))
+    except OSError as error:
+        raise StoreError(f"The damaged database {str(path)!r} cannot be moved aside: {error.strerror}.") from error
+    _log.critical(
+        "the database %s is damaged (%s): it was kept as %s, and a new, empty one begins; "
+        "chats, owners and settings in it are gone until it is repaired or restored from a backup",
+        path,
+        damage,
+        kept,
+    )
+    make_place(path)
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+async def _damage(path: Path, clock: Clock, busy_timeout: float) -> str:
+    """What is wrong with the file; empty when nothing was found."""
+    if _size(path) == 0:
+        # SQLite would delete the write-ahead log of an empty file, and with it the newest messages.
+        return "it is empty, but its write-ahead log is not" if _size(_beside(path, "-wal")) else ""
+    give_up = clock.monotonic() + _PATIENCE
+    while True:
+        try:
+            return await _quick_check(path, clock, busy_timeout)
+        except sqlite3.Error as error:
+            match fault_of(error):
+                case Fault.CORRUPT:
+                    return str(error)
+                case Fault.LOCKED if clock.monotonic() < give_up:
+                    await clock.sleep(0.05)
+                case Fault.UNREACHABLE | Fault.READONLY:
+                    raise SettingsError(
+                        f"The database {str(path)!r} of DATABASE_URL cannot be opened: {error}."
+                    ) from error
+                case _:
+                    raise store_error(error) from error
+
+
+async def _quick_check(path: Path, clock: Clock, busy_timeout: float) -> str:
+    async with aiosqlite.connect(path, timeout=busy_timeout) as connection:
+        until = clock.monotonic() + _CHECK_SECONDS
+        await known_version(connection)  # before anything of ours touches another program's file
+        await connection.set_progress_handler(lambda: int(clock.monotonic() > until), 10_000)
+        try:
+            rows = list(await connection.execute_fetchall("PRAGMA quick_check(1)"))
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+                return ""
+            raise
+    found = str(rows[0][0]) if rows else "ok"
+    return "" if found == "ok" else found.replace("\n", " ")

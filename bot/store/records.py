@@ -1,0 +1,139 @@
+"""What the store knows of a turn, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.messages import ChatId, Incoming, MessageRef
+from bot.transcript import AssistantEntry, Entry, Usage
+from tools.base import ToolCall, ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class PassRecord:
+    """One model call of a turn that has not ended."""
+
+    number: int
+    entry: AssistantEntry
+    model: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One tool call, also after its turn has ended."""
+
+    passnumber: int
+    position: int
+    call: ToolCall
+    effects: bool
+    """The tool changes something: without a result, nobody knows whether it did."""
+    status: str
+    """`running`, or the status of its result."""
+    started_at: float
+    """Wall-clock time."""
+    seconds: float = 0.0
+    result: ToolResult | None = None
+    """None while running. Its files are there in a `TurnState` only."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRecord:
+    """One page of a reply: which part of the text it shows, and in which message."""
+
+    number: int
+    start: int
+    end: int
+    body: str
+    """Empty once the turn has ended."""
+    ref: MessageRef | None
+    state: str
+    """`sending`, `shown`, `final`, `unclear` or `gone`."""
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentRecord:
+    """One file of a reply, delivered like a page."""
+
+    number: int
+    file: int
+    """Its id in `store.files`."""
+    name: str
+    media_type: str
+    ref: MessageRef | None
+    state: str
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnState:
+    """Everything needed to go on with a turn in a process that did not begin it."""
+
+    turn: int
+    stage: int = 1
+    """The S-number last stored; 1 for a turn that was only taken in."""
+    passes: tuple[PassRecord, ...] = ()
+    calls: tuple[CallRecord, ...] = ()
+    """In the order of passes, then of positions."""
+    pages: tuple[PageRecord, ...] = ()
+    attachments: tuple[AttachmentRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRecord:
+    """One turn as it ended."""
+
+    id: int
+    chat: ChatId
+    person: str
+    incoming: Incoming
+    """The question it answers: another turn's, when this one answered it again."""
+    state: str
+    visible: str
+    reasoning: str
+    model: str
+    usage: Usage
+    cost: float
+    error: str
+    started_at: float
+    ended_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One entry of a chat's history."""
+
+    sequence: int
+    turn: int
+    entry: Entry
+    tokens: int
+    at: float
+    """Wall-clock time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What older history came to, in place of the rows up to `upto`."""
+
+    text: str
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRow:
+    """One chat, for a list."""
+
+    chat: ChatId
+    title: str
+    """The name of whoever asked last: untrusted text."""
+    turns: int
+    first_at: float
+    last_at: float
+    bytes: int
+    """Size of its history."""
+
+
+def message_ref(message: str | None, form: str | None) -> MessageRef | None:
+    """Join the two columns in which a ref is kept."""
+    return None if message is None else MessageRef(message, form or "message")

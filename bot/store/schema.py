@@ -1,0 +1,225 @@
+"""The tables, as numbered steps: a database of any earlier step is brought up to date when it is opened.
+
+A step that has been released is never changed; a later wish is a later step.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from aiosqlite import Connection
+
+from bot.errors import SettingsError, StoreError
+from bot.store.faults import Fault, fault_of, store_error
+
+APPLICATION = 0x5041524C
+"""Marks the file as ours ("PARL"), so that another program's database is never filled with our tables."""
+
+_INTAKE = (
+    # What was seen. Kept apart from the inbox, and longer: a key holds no text, so not even /forget removes it.
+    """
+    CREATE TABLE deliveries (
+        platform TEXT NOT NULL, account TEXT NOT NULL, delivery TEXT NOT NULL, seen_at REAL NOT NULL,
+        PRIMARY KEY (platform, account, delivery)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX deliveries_by_age ON deliveries (seen_at)",
+    # AUTOINCREMENT: an id is never given again, so a turn whose chat was forgotten cannot write into another's.
+    """
+    CREATE TABLE inbox (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, chat TEXT NOT NULL, incoming TEXT NOT NULL,
+        state TEXT NOT NULL DEFAULT 'new', attempts INTEGER NOT NULL DEFAULT 0,
+        received_at REAL NOT NULL, ended_at REAL
+    ) STRICT
+    """,
+    "CREATE INDEX inbox_waiting ON inbox (id) WHERE state IN ('new', 'running')",
+    "CREATE INDEX inbox_by_chat ON inbox (chat)",
+    "CREATE INDEX inbox_by_end ON inbox (ended_at) WHERE ended_at IS NOT NULL",
+)
+
+_TURNS = (
+    """
+    CREATE TABLE chats (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, chat TEXT NOT NULL UNIQUE, title TEXT NOT NULL DEFAULT '',
+        first_at REAL NOT NULL, last_at REAL NOT NULL,
+        turns INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,
+        last_sequence INTEGER NOT NULL DEFAULT 0,
+        since_sequence INTEGER NOT NULL DEFAULT 0, since_turn INTEGER NOT NULL DEFAULT 0,
+        summary TEXT, summary_upto INTEGER NOT NULL DEFAULT 0
+    ) STRICT
+    """,
+    # `question` is the inbox row that is answered: another turn's when this one answers it again.
+    """
+    CREATE TABLE turns (
+        id INTEGER PRIMARY KEY REFERENCES inbox (id) ON DELETE CASCADE,
+        chat INTEGER NOT NULL REFERENCES chats (id), person TEXT NOT NULL, question INTEGER NOT NULL,
+        stage INTEGER NOT NULL DEFAULT 1, state TEXT NOT NULL DEFAULT 'running',
+        started_at REAL NOT NULL, ended_at REAL,
+        first_sequence INTEGER, last_sequence INTEGER, superseded_by INTEGER,
+        visible TEXT NOT NULL DEFAULT '', reasoning TEXT NOT NULL DEFAULT '', model TEXT NOT NULL DEFAULT '',
+        usage TEXT NOT NULL DEFAULT '[]', cost REAL NOT NULL DEFAULT 0, error TEXT NOT NULL DEFAULT ''
+    ) STRICT
+    """,
+    "CREATE INDEX turns_by_chat ON turns (chat, id)",
+    """
+    CREATE TABLE passes (
+        turn INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE, number INTEGER NOT NULL,
+        entry TEXT NOT NULL, model TEXT NOT NULL, usage TEXT NOT NULL, PRIMARY KEY (turn, number)
+    ) STRICT
+    """,
+    # Keyed by position, not by the call's id: some servers call the first call of every pass `call_0`.
+    """
+    CREATE TABLE calls (
+        turn INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
+        pass INTEGER NOT NULL, position INTEGER NOT NULL, call_id TEXT NOT NULL,
+        name TEXT NOT NULL, arguments TEXT NOT NULL, problem TEXT NOT NULL, effects INTEGER NOT NULL,
+        status TEXT NOT NULL, result TEXT, text TEXT, started_at REAL NOT NULL, seconds REAL NOT NULL DEFAULT 0,
+        PRIMARY KEY (turn, pass, position)
+    ) STRICT
+    """,
+    """
+    CREATE TABLE pages (
+        turn INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE, number INTEGER NOT NULL,
+        chat INTEGER NOT NULL, starts INTEGER NOT NULL, ends INTEGER NOT NULL, body TEXT NOT NULL,
+        message TEXT, form TEXT, state TEXT NOT NULL, nonce TEXT NOT NULL, PRIMARY KEY (turn, number)
+    ) STRICT
+    """,
+    "CREATE INDEX pages_by_message ON pages (chat, message) WHERE message IS NOT NULL",
+    # Clustered by chat and sequence: a chat's newest rows lie side by side, however many chats there are.
+    """
+    CREATE TABLE history (
+        chat INTEGER NOT NULL REFERENCES chats (id), sequence INTEGER NOT NULL, turn INTEGER NOT NULL,
+        tokens INTEGER NOT NULL, at REAL NOT NULL, superseded INTEGER NOT NULL DEFAULT 0,
+        body TEXT, aside INTEGER, PRIMARY KEY (chat, sequence)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE TABLE bodies (id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT",
+)
+
+_ACCESS = (
+    "CREATE TABLE roles (id TEXT PRIMARY KEY, role TEXT NOT NULL, since REAL NOT NULL) STRICT, WITHOUT ROWID",
+    """
+    CREATE TABLE pairing (
+        only INTEGER PRIMARY KEY CHECK (only = 1), code_hash TEXT NOT NULL, expires REAL NOT NULL,
+        wrong INTEGER NOT NULL DEFAULT 0
+    ) STRICT
+    """,
+    "CREATE TABLE once (key TEXT PRIMARY KEY, until REAL NOT NULL) STRICT, WITHOUT ROWID",
+    """
+    CREATE TABLE settings (
+        chat TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (chat, name)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
+_PORTS = (
+    "CREATE TABLE facts (id INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, text TEXT NOT NULL, "
+    "at REAL NOT NULL, UNIQUE (owner, text)) STRICT",
+    # Holds the words of `facts.text` as bot/store/facts.py separates them, not the text.
+    "CREATE VIRTUAL TABLE fact_words USING fts5 (words, tokenize = 'unicode61 remove_diacritics 2')",
+    """
+    CREATE TABLE timers (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, person TEXT NOT NULL, due REAL NOT NULL,
+        text TEXT NOT NULL, chat TEXT NOT NULL, sender TEXT NOT NULL, target TEXT NOT NULL, set_at REAL NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX timers_by_due ON timers (due)",
+    "CREATE INDEX timers_by_scope ON timers (scope, person)",
+    "CREATE INDEX timers_by_chat ON timers (chat)",
+    "CREATE TABLE blobs (digest BLOB PRIMARY KEY, size INTEGER NOT NULL, content BLOB NOT NULL) STRICT",
+    """
+    CREATE TABLE files (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, name TEXT NOT NULL, media_type TEXT NOT NULL,
+        digest BLOB NOT NULL REFERENCES blobs (digest), size INTEGER NOT NULL, at REAL NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX files_by_scope ON files (scope, name, id)",
+    "CREATE INDEX files_by_digest ON files (digest)",
+    "CREATE INDEX files_by_age ON files (at)",
+    """
+    CREATE TABLE attachments (
+        turn INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE, number INTEGER NOT NULL,
+        file INTEGER NOT NULL, message TEXT, form TEXT, state TEXT NOT NULL, nonce TEXT NOT NULL,
+        PRIMARY KEY (turn, number)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
+_SPENDING = (
+    """
+    CREATE TABLE spending (
+        key TEXT NOT NULL, seconds INTEGER NOT NULL, start INTEGER NOT NULL,
+        tokens INTEGER NOT NULL, messages INTEGER NOT NULL, money REAL NOT NULL,
+        PRIMARY KEY (key, seconds, start)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX spending_by_end ON spending (start + seconds)",
+)
+
+STEPS: tuple[tuple[str, ...], ...] = (_INTAKE, _TURNS, _ACCESS, _PORTS, _SPENDING)
+
+
+async def upgrade(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:
+    """Bring the tables to the newest step, each step in a transaction of its own.
+
+    Raises:
+        SettingsError: the file belongs to another program or to a later version of this one, or cannot be written.
+        sqlite3.OperationalError: another program keeps the file locked; try again.
+        StoreError: a step failed, and left the file as it was.
+    """
+    done = False
+    while not done:
+        try:
+            await db.execute("BEGIN IMMEDIATE")
+            done = await _step(db, steps)
+            await db.commit()
+        except sqlite3.Error as error:
+            if db.in_transaction:
+                await db.rollback()
+            match fault_of(error):
+                case Fault.LOCKED:
+                    raise
+                case Fault.READONLY | Fault.UNREACHABLE:
+                    raise SettingsError(f"The database of DATABASE_URL cannot be written: {error}.") from error
+                case _ if "fts5" in str(error):
+                    raise SettingsError("Python's SQLite was built without FTS5, which the store needs.") from error
+                case _:
+                    raise store_error(error) from error
+        except (SettingsError, StoreError):
+            await db.rollback()
+            raise
+
+
+async def known_version(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> int:
+    """The step the file is at; 0 for an empty one. Changes nothing.
+
+    Raises:
+        SettingsError: the file belongs to another program or to a later version of this one.
+    """
+    version = await _value(db, "PRAGMA user_version")
+    if await _value(db, "PRAGMA application_id") != APPLICATION and (
+        version or await _value(db, "SELECT count(*) FROM sqlite_master")
+    ):
+        raise SettingsError("The file of DATABASE_URL is another program's SQLite database. Name one of our own.")
+    if version > len(steps):
+        raise SettingsError(
+            f"The database of DATABASE_URL was written by a later version of this program (its schema is {version}, "
+            f"known are {len(steps)}). Install that version again, or name another database."
+        )
+    return version
+
+
+async def _step(db: Connection, steps: tuple[tuple[str, ...], ...]) -> bool:
+    """Take the next step inside the open transaction; True when none is left."""
+    version = await known_version(db, steps)
+    if version == len(steps):
+        return True
+    for statement in steps[version]:
+        await db.execute(statement)
+    await db.execute(f"PRAGMA user_version = {version + 1}")
+    await db.execute(f"PRAGMA application_id = {APPLICATION}")
+    return version + 1 == len(steps)
+
+
+async def _value(db: Connection, sql: str) -> int:
+    return int(next(iter(await db.execute_fetchall(sql)))[0])

@@ -1,0 +1,27 @@
+"""What is set for one chat, by name."""
+
+from __future__ import annotations
+
+from bot.messages import ChatId
+from bot.store.readers import Readers
+from bot.store.text import plain
+from bot.store.writer import Writer
+
+
+class ChatSettings:
+    """Named values of a chat; what they mean is known to whoever sets them."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def get(self, chat: ChatId, name: str) -> str | None:
+        row = await self._readers.row("SELECT value FROM settings WHERE chat = ? AND name = ?", (str(chat), name))
+        return None if row is None else str(row[0])
+
+    async def set(self, chat: ChatId, name: str, value: str | None) -> None:
+        """Set a value, or take it away with None."""
+        if value is None:
+            await self._writer.execute("DELETE FROM settings WHERE chat = ? AND name = ?", (str(chat), name))
+        else:
+            await self._writer.execute("REPLACE INTO settings VALUES (?, ?, ?)", (str(chat), name, plain(value)))

@@ -1,0 +1,118 @@
+"""How much was spent, in windows of time: reserved before a model call, settled after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aiosqlite import Connection
+
+from bot.clock import Clock
+from bot.store.readers import Readers
+from bot.store.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Something spent, or that may be."""
+
+    tokens: int = 0
+    messages: int = 0
+    money: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most `most` in a window of `seconds`, for one key. A zero in `most` limits nothing."""
+
+    key: str
+    """Who spends: a person's id, a chat, or `*` for everybody."""
+    seconds: int
+    """The window: 60 for a minute, 86400 for a day (UTC)."""
+    most: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """What was set aside, and in which windows; plain data to settle with."""
+
+    amount: Amount
+    windows: tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing was set aside, because of one limit."""
+
+    limit: Limit
+    spent: Amount
+    until: float
+    """Wall-clock time at which its window ends."""
+
+
+class Spending:
+    """Counts per key and window."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+
+    async def reserve(self, limits: Sequence[Limit], amount: Amount) -> Reserved | Refused:
+        """Set an amount aside under every limit, or under none where one would be exceeded.
+
+        What a killed process reserved stays counted until its windows end.
+        """
+        now = self._clock.wall()
+        windows = [(limit.key, limit.seconds, int(now // limit.seconds) * limit.seconds) for limit in limits]
+
+        async def work(db: Connection) -> Reserved | Refused:
+            for limit, window in zip(limits, windows, strict=True):
+                for tokens, messages, money in await db.execute_fetchall(_SPENT, window):
+                    spent = Amount(tokens, messages, money)
+                    if _exceeds(spent, amount, limit.most):
+                        return Refused(limit, spent, float(window[2] + limit.seconds))
+                if _exceeds(Amount(), amount, limit.most):
+                    return Refused(limit, Amount(), float(window[2] + limit.seconds))
+            await _add(db, windows, amount)
+            return Reserved(amount, tuple(windows))
+
+        return await self._writer.run(work)
+
+    async def settle(self, reserved: Reserved, spent: Amount) -> None:
+        """Replace a reservation by what was really spent; `Amount()` gives it back."""
+        difference = Amount(
+            spent.tokens - reserved.amount.tokens,
+            spent.messages - reserved.amount.messages,
+            spent.money - reserved.amount.money,
+        )
+        await self._writer.run(lambda db: _add(db, reserved.windows, difference))
+
+    async def spent(self, key: str, seconds: int) -> Amount:
+        """What a key has spent in its present window."""
+        start = int(self._clock.wall() // seconds) * seconds
+        row = await self._readers.row(_SPENT, (key, seconds, start))
+        return Amount(*row) if row else Amount()
+
+    async def prune(self) -> None:
+        """Remove windows that ended more than two days ago."""
+        await self._writer.execute("DELETE FROM spending WHERE start + seconds < ?", (self._clock.wall() - 172_800,))
+
+
+_SPENT = "SELECT tokens, messages, money FROM spending WHERE key = ? AND seconds = ? AND start = ?"
+
+
+async def _add(db: Connection, windows: Sequence[tuple[str, int, int]], amount: Amount) -> None:
+    await db.executemany(
+        "INSERT INTO spending VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "tokens = tokens + excluded.tokens, messages = messages + excluded.messages, money = money + excluded.money",
+        [(*window, amount.tokens, amount.messages, amount.money) for window in windows],
+    )
+
+
+def _exceeds(spent: Amount, more: Amount, most: Amount) -> bool:
+    return (
+        0 < most.tokens < spent.tokens + more.tokens
+        or 0 < most.messages < spent.messages + more.messages
+        or 0 < most.money < spent.money + more.money
+    )

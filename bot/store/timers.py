@@ -1,0 +1,142 @@
+"""Times at which the bot writes again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from aiosqlite import Connection
+
+from bot.clock import Clock
+from bot.messages import ChatId, ReplyTarget, Sender, TimerDue
+from bot.store.readers import Readers
+from bot.store.text import escaped, plain, to_json
+from bot.store.writer import Writer
+from tools.base import ToolError
+
+TIMERS = 50
+"""Timers that one person may have waiting in one chat."""
+TIMER_CHARS = 2_000
+_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """A timer that is due, with everything needed to write into its chat again."""
+
+    id: int
+    due: float
+    """Wall-clock time."""
+    text: str
+    chat: ChatId
+    person: Sender
+    target: ReplyTarget
+
+    def delivery(self) -> TimerDue:
+        """As the inbox takes it: once, however often it is tried."""
+        return TimerDue(
+            delivery=f"timer:{self.id}", chat=self.chat, sender=self.person, target=self.target, text=self.text
+        )
+
+
+class StoredTimers:
+    """All timers. A turn's tools get `bind(...)`, which knows where to write later."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+
+    def bind(self, chat: ChatId, person: Sender, target: ReplyTarget | None) -> ChatTimers:
+        """`tools.base.Timers` for one turn; `target` is a lasting one, or None where the platform gave none."""
+        return ChatTimers(self._writer, self._readers, self._clock, chat, person, target)
+
+    async def due(self, now: float) -> list[Timer]:
+        """Timers whose time has come by `now` (wall clock), the longest due first, at most 100."""
+        rows = await self._readers.rows(
+            "SELECT id, due, text, chat, sender, target FROM timers WHERE due <= ? ORDER BY due, id LIMIT ?",
+            (now, _AT_ONCE),
+        )
+        return [
+            Timer(id, due, text, ChatId.parse(chat), Sender(**json.loads(sender)), ReplyTarget.from_json(target))
+            for id, due, text, chat, sender, target in rows
+        ]
+
+    async def next_due(self) -> float | None:
+        """When the earliest timer is due; None without any."""
+        row = await self._readers.row("SELECT min(due) FROM timers")
+        return None if row is None or row[0] is None else float(row[0])
+
+    async def fired(self, id: int) -> None:
+        """Remove a timer, after its delivery was taken in."""
+        await self._writer.execute("DELETE FROM timers WHERE id = ?", (id,))
+
+
+class ChatTimers:
+    """`tools.base.Timers` in the database, for the chat and person of one turn."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        readers: Readers,
+        clock: Clock,
+        chat: ChatId,
+        person: Sender,
+        target: ReplyTarget | None,
+    ) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+        self._chat = chat
+        self._person = person
+        self._target = target
+
+    async def set(self, scope: str, person: str, due: float, text: str) -> int:
+        """Set a timer for a wall-clock time and return its id.
+
+        Raises:
+            ToolError: nothing can be written here later, the text is too long, or there are too many.
+        """
+        if self._target is None:
+            raise ToolError("In this place nothing can be written later, so no reminder can be set.", retry=False)
+        if len(text) > TIMER_CHARS:
+            raise ToolError(f"The reminder has {len(text)} characters; at most {TIMER_CHARS} are kept.")
+        row = (
+            scope,
+            person,
+            due,
+            plain(text),
+            str(self._chat),
+            to_json(asdict(self._person)),
+            escaped(self._target.to_json()),
+            self._clock.wall(),
+        )
+
+        async def work(db: Connection) -> int:
+            [(count,)] = await db.execute_fetchall(
+                "SELECT count(*) FROM timers WHERE scope = ? AND person = ?", (scope, person)
+            )
+            if count >= TIMERS:
+                raise ToolError(f"{count} reminders wait already, which is the limit. Cancel one first.")
+            [(id,)] = await db.execute_fetchall(
+                "INSERT INTO timers (scope, person, due, text, chat, sender, target, set_at) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                row,
+            )
+            return int(id)
+
+        return await self._writer.run(work)
+
+    async def pending(self, scope: str, person: str) -> list[tuple[int, float, str]]:
+        """The person's timers in this scope as (id, due, text), the earliest first."""
+        rows = await self._readers.rows(
+            "SELECT id, due, text FROM timers WHERE scope = ? AND person = ? ORDER BY due, id", (scope, person)
+        )
+        return [(int(id), float(due), str(text)) for id, due, text in rows]
+
+    async def cancel(self, scope: str, person: str, timer: int) -> bool:
+        """Remove a timer of this person in this scope; False where there is none of this id."""
+        gone = await self._writer.execute(
+            "DELETE FROM timers WHERE id = ? AND scope = ? AND person = ?", (timer, scope, person)
+        )
+        return gone > 0

@@ -1,0 +1,151 @@
+"""A turn's row from its beginning to its end: opened, closed into history, found again, replaced by another answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiosqlite import Connection
+
+from bot.messages import ChatId
+from bot.store.history import add_entries, rough_tokens
+from bot.store.incoming import incoming_from_json
+from bot.store.intake import ENDED
+from bot.store.readers import Readers, Row
+from bot.store.records import TurnRecord
+from bot.store.text import entry_json, plain, usage_from_json
+from bot.store.writer import Writer
+from bot.transcript import Entry, ToolEntry
+
+TURN = """
+    SELECT t.id, c.chat, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.cost, t.error,
+        t.started_at, t.ended_at
+    FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question
+"""
+"""One row for `turn_record`."""
+
+
+async def open_turn(db: Connection, turn: int, chat: ChatId, person: str, now: float) -> None:
+    """Make a turn's row and its chat's, where they do not exist."""
+    for (incoming,) in await db.execute_fetchall("SELECT incoming FROM inbox WHERE id = ?", (turn,)):
+        await db.execute(
+            "INSERT INTO chats (chat, title, first_at, last_at) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET title = excluded.title, last_at = excluded.last_at",
+            (str(chat), plain(json.loads(incoming)["sender"]["name"]), now, now),
+        )
+    await db.execute(
+        "INSERT INTO turns (id, chat, person, question, started_at) "
+        "SELECT i.id, c.id, ?, i.id, ? FROM inbox i, chats c WHERE i.id = ? AND c.chat = ? ON CONFLICT DO NOTHING",
+        (plain(person), now, turn, str(chat)),
+    )
+
+
+async def close_turn(
+    writer: Writer,
+    turn: int,
+    state: str,
+    entries: Sequence[Entry],
+    tokens: Sequence[int],
+    record: Mapping[str, Any],
+    now: float,
+) -> None:
+    """End a turn; see `Turns.close`. `record` holds the columns to write, by name."""
+    if state not in ENDED:
+        raise ValueError(f"{state!r} is no end of a turn; those are {', '.join(sorted(ENDED))}")
+    if tokens and len(tokens) != len(entries):
+        raise ValueError(f"{len(tokens)} token counts were given for {len(entries)} entries")
+    sizes = tokens or [rough_tokens(entry) for entry in entries]
+    bodies = [(entry_json(entry), size) for entry, size in zip(entries, sizes, strict=True)]
+    results = json.dumps([plain(entry.call_id) for entry in entries if isinstance(entry, ToolEntry)])
+
+    async def work(db: Connection) -> None:
+        chat = await _chat_of_running(db, turn, now)
+        if chat is None:
+            return
+        first, last = await add_entries(db, chat, turn, bodies, now)
+        columns = ", ".join(f"{name} = :{name}" for name in record)
+        await db.execute(
+            f"UPDATE turns SET state = :state, ended_at = :now, first_sequence = :first, last_sequence = :last, "
+            f"{columns} WHERE id = :turn",
+            {**record, "state": state, "now": now, "first": first, "last": last, "turn": turn},
+        )
+        await db.execute(
+            "UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND state IN ('new', 'running')", (state, now, turn)
+        )
+        await db.execute("DELETE FROM passes WHERE turn = ?", (turn,))
+        await db.execute("UPDATE pages SET body = '' WHERE turn = ?", (turn,))
+        await db.execute(
+            "UPDATE calls SET text = NULL WHERE turn = ? AND call_id IN (SELECT value FROM json_each(?))",
+            (turn, results),
+        )
+
+    await writer.run(work)
+
+
+async def _chat_of_running(db: Connection, turn: int, now: float) -> int | None:
+    """The chat's key of a turn that has not ended; one that was never opened (its row was given up) is opened now."""
+    query = "SELECT chat, ended_at FROM turns WHERE id = ?"
+    rows = list(await db.execute_fetchall(query, (turn,)))
+    if not rows:
+        for chat, incoming in await db.execute_fetchall("SELECT chat, incoming FROM inbox WHERE id = ?", (turn,)):
+            await open_turn(db, turn, ChatId.parse(chat), json.loads(incoming)["sender"]["id"], now)
+        rows = list(await db.execute_fetchall(query, (turn,)))
+    return None if not rows or rows[0][1] is not None else int(rows[0][0])
+
+
+async def last_turn(readers: Readers, chat: ChatId) -> TurnRecord | None:
+    """See `Turns.last`."""
+    row = await readers.row(
+        f"{TURN} WHERE c.chat = ? AND t.id > c.since_turn AND t.superseded_by IS NULL AND t.ended_at IS NOT NULL "
+        "ORDER BY t.id DESC LIMIT 1",
+        (str(chat),),
+    )
+    return None if row is None else turn_record(row)
+
+
+async def replace_last_turn(writer: Writer, readers: Readers, chat: ChatId, by: int) -> TurnRecord | None:
+    """See `Turns.replace_last`."""
+
+    async def work(db: Connection) -> int | None:
+        for (replaced,) in await db.execute_fetchall("SELECT id FROM turns WHERE superseded_by = ? LIMIT 1", (by,)):
+            return int(replaced)
+        found = await db.execute_fetchall(
+            "SELECT t.id, t.question, t.chat, t.first_sequence, t.last_sequence FROM turns t "
+            "JOIN chats c ON c.id = t.chat WHERE c.chat = ? AND t.id > c.since_turn AND t.id <> ? "
+            "AND t.superseded_by IS NULL AND t.ended_at IS NOT NULL "
+            "AND EXISTS (SELECT 1 FROM turns b WHERE b.id = ? AND b.chat = t.chat) ORDER BY t.id DESC LIMIT 1",
+            (str(chat), by, by),
+        )
+        for replaced, question, key, first, last in found:
+            await db.execute("UPDATE turns SET superseded_by = ? WHERE id = ?", (by, replaced))
+            await db.execute("UPDATE turns SET question = ? WHERE id = ?", (question, by))
+            await db.execute(
+                "UPDATE history SET superseded = 1 WHERE chat = ? AND sequence BETWEEN ? AND ?", (key, first, last)
+            )
+            return int(replaced)
+        return None
+
+    replaced = await writer.run(work)
+    row = None if replaced is None else await readers.row(f"{TURN} WHERE t.id = ?", (replaced,))
+    return None if row is None else turn_record(row)
+
+
+def turn_record(row: Row) -> TurnRecord:
+    """Read one row of `TURN`."""
+    id, chat, person, incoming, state, visible, reasoning, model, usage, cost, error, started_at, ended_at = row
+    return TurnRecord(
+        id=id,
+        chat=ChatId.parse(chat),
+        person=person,
+        incoming=incoming_from_json(incoming),
+        state=state,
+        visible=visible,
+        reasoning=reasoning,
+        model=model,
+        usage=usage_from_json(usage),
+        cost=cost,
+        error=error,
+        started_at=started_at,
+        ended_at=ended_at,
+    )

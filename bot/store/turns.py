@@ -1,0 +1,279 @@
+"""A turn while it runs: every state is stored before the step it announces, so that `kill -9` costs no answer.
+
+A turn is keyed by its inbox id. Writing to a turn whose chat was forgotten meanwhile changes nothing and is no error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from aiosqlite import Connection
+
+from bot.clock import Clock
+from bot.messages import ChatId, MessageRef
+from bot.store.files import FILE_BYTES, attachments_of, keep_file, produced_files
+from bot.store.readers import Readers
+from bot.store.records import CallRecord, PageRecord, PassRecord, TurnRecord, TurnState, message_ref
+from bot.store.text import entry_json, plain, to_json, usage_from_json, usage_json
+from bot.store.turnrecords import close_turn, last_turn, open_turn, replace_last_turn
+from bot.store.writer import Writer
+from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, entry_from_json
+from tools.base import Json, Source, ToolCall, ToolResult
+
+_PAGE_STATES = frozenset({"sending", "shown", "final", "unclear", "gone"})
+
+
+class Turns:
+    """The stages of running turns, and the records of ended ones."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+
+    async def open(self, turn: int, chat: ChatId, person: str) -> None:
+        """Begin the record of a turn; one that exists already is left as it is."""
+        now = self._clock.wall()
+        await self._writer.run(lambda db: open_turn(db, turn, chat, person, now))
+
+    async def stage(self, turn: int, stage: int) -> None:
+        """Store that the turn reached a stage (S2 as 2)."""
+        await self._writer.execute("UPDATE turns SET stage = ? WHERE id = ?", (stage, turn))
+
+    async def save_pass(self, turn: int, number: int, entry: AssistantEntry, model: str, usage: Usage) -> None:
+        """Keep what a model call came to, before the calls it asks for start."""
+        await self._writer.execute(
+            "INSERT INTO passes SELECT id, ?, ?, ?, ? FROM turns WHERE id = ? "
+            "ON CONFLICT DO UPDATE SET entry = excluded.entry, model = excluded.model, usage = excluded.usage",
+            (number, entry_json(entry), plain(model), usage_json(usage), turn),
+        )
+
+    async def call_started(self, turn: int, call: ToolCall, *, passnumber: int, position: int, effects: bool) -> None:
+        """Store that a call is about to run, for the first time or again."""
+        await self._writer.execute(
+            "INSERT INTO calls (turn, pass, position, call_id, name, arguments, problem, effects, status, started_at) "
+            "SELECT id, ?, ?, ?, ?, ?, ?, ?, 'running', ? FROM turns WHERE id = ? "
+            "ON CONFLICT DO UPDATE SET call_id = excluded.call_id, name = excluded.name, "
+            "arguments = excluded.arguments, problem = excluded.problem, effects = excluded.effects, "
+            "status = 'running', result = NULL, text = NULL, started_at = excluded.started_at, seconds = 0",
+            (
+                passnumber,
+                position,
+                plain(call.id),
+                plain(call.name),
+                to_json(dict(call.arguments)),
+                plain(call.problem),
+                effects,
+                self._clock.wall(),
+                turn,
+            ),
+        )
+
+    async def call_ended(self, turn: int, call_id: str, result: ToolResult) -> None:
+        """Store what a call came to, with the files it produced: the newest of this id, and of several the first that
+        still runs. A file over the limit of `store.files` is left out.
+        """
+        facts: dict[str, Json] = {
+            "ok": result.ok,
+            "retry": result.retry,
+            "untrusted": result.untrusted,
+            "sources": [[source.title, source.url] for source in result.sources],
+        }
+        now = self._clock.wall()
+
+        async def work(db: Connection) -> None:
+            files: list[Json] = []
+            for file in result.files:
+                for (scope,) in await db.execute_fetchall(
+                    "SELECT c.chat FROM turns t JOIN chats c ON c.id = t.chat WHERE t.id = ?", (turn,)
+                ):
+                    if len(file.content) <= FILE_BYTES:
+                        files.append(await keep_file(db, scope, file, now))
+            await db.execute(
+                "UPDATE calls SET status = ?, result = ?, text = ?, seconds = ? WHERE rowid = "
+                "(SELECT rowid FROM calls WHERE turn = ? AND call_id = ? "
+                "ORDER BY pass DESC, status <> 'running', position LIMIT 1)",
+                (
+                    result.status,
+                    to_json({**facts, "files": files}),
+                    plain(result.text),
+                    result.seconds,
+                    turn,
+                    plain(call_id),
+                ),
+            )
+
+        await self._writer.run(work)
+
+    async def save_page(
+        self,
+        turn: int,
+        number: int,
+        *,
+        start: int,
+        end: int,
+        body: str,
+        ref: MessageRef | None,
+        state: str,
+        nonce: str,
+    ) -> None:
+        """Store a page as it is now.
+
+        Raises:
+            ValueError: `state` is not one of `sending`, `shown`, `final`, `unclear`, `gone`.
+        """
+        if state not in _PAGE_STATES:
+            raise ValueError(f"{state!r} is no state of a page; those are {', '.join(sorted(_PAGE_STATES))}")
+        await self._writer.execute(
+            "INSERT INTO pages SELECT id, ?, chat, ?, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ? "
+            "ON CONFLICT DO UPDATE SET starts = excluded.starts, ends = excluded.ends, body = excluded.body, "
+            "message = excluded.message, form = excluded.form, state = excluded.state, nonce = excluded.nonce",
+            (number, start, end, plain(body), ref and ref.id, ref and ref.form, state, nonce, turn),
+        )
+
+    async def load(self, turn: int) -> TurnState:
+        """Everything stored of a turn; for one that was never opened, its stage is 1 and the rest is empty."""
+        stage = await self._readers.row("SELECT stage FROM turns WHERE id = ?", (turn,))
+        if stage is None:
+            return TurnState(turn)
+        passes = await self._readers.rows(
+            "SELECT number, entry, model, usage FROM passes WHERE turn = ? ORDER BY number", (turn,)
+        )
+        pages = await self._readers.rows(
+            "SELECT number, starts, ends, body, message, form, state, nonce FROM pages WHERE turn = ? ORDER BY number",
+            (turn,),
+        )
+        return TurnState(
+            turn,
+            int(stage[0]),
+            tuple(
+                PassRecord(number, _assistant(entry), model, usage_from_json(usage))
+                for number, entry, model, usage in passes
+            ),
+            tuple([await self._with_files(turn, call) for call in await self.calls(turn)]),
+            tuple(
+                PageRecord(number, start, end, body, message_ref(message, form), state, nonce)
+                for number, start, end, body, message, form, state, nonce in pages
+            ),
+            tuple(await attachments_of(self._readers, turn)),
+        )
+
+    async def calls(self, turn: int) -> list[CallRecord]:
+        """The tool calls of a turn, running or ended, in order."""
+        rows = await self._readers.rows(
+            "SELECT pass, position, call_id, name, arguments, problem, effects, status, result, text, started_at, "
+            "seconds FROM calls WHERE turn = ? ORDER BY pass, position",
+            (turn,),
+        )
+        texts = await self._texts_in_history(turn) if any(row[8] and row[9] is None for row in rows) else {}
+        return [_call(row, texts) for row in rows]
+
+    async def close(
+        self,
+        turn: int,
+        state: str,
+        entries: Sequence[Entry],
+        *,
+        visible: str,
+        reasoning: str,
+        model: str,
+        usage: Usage,
+        cost: float = 0.0,
+        error: str = "",
+        tokens: Sequence[int] = (),
+    ) -> None:
+        """End a turn in one transaction: its entries join the chat's history, its record is written, its inbox row
+        ends, and what was kept only for resuming is dropped. A turn that has ended already is left as it is.
+
+        `tokens` are the sizes of `entries`, one each, as the context counts them; a rough estimate where left out.
+
+        Raises:
+            ValueError: `state` is no end, or `tokens` do not fit `entries`.
+        """
+        await close_turn(
+            self._writer,
+            turn,
+            state,
+            entries,
+            tokens,
+            {
+                "visible": plain(visible),
+                "reasoning": plain(reasoning),
+                "model": plain(model),
+                "usage": usage_json(usage),
+                "cost": cost,
+                "error": plain(error),
+            },
+            self._clock.wall(),
+        )
+
+    async def last(self, chat: ChatId) -> TurnRecord | None:
+        """The newest ended turn of a chat since its last `/new` that was not answered again."""
+        return await last_turn(self._readers, chat)
+
+    async def replace_last(self, chat: ChatId, by: int) -> TurnRecord | None:
+        """Take the last turn out of the history the model sees, because the open turn `by` answers its question again.
+
+        The rows are kept, marked. Returns the turn that was replaced; called again for the same `by` (a resumed
+        turn), the same one; None where the chat has no such turn.
+        """
+        return await replace_last_turn(self._writer, self._readers, chat, by)
+
+    async def by_message(self, chat: ChatId, message_id: str) -> int | None:
+        """The newest turn that shows a page in this message of the platform."""
+        row = await self._readers.row(
+            "SELECT turn FROM pages WHERE chat = (SELECT id FROM chats WHERE chat = ?) AND message = ? "
+            "ORDER BY turn DESC LIMIT 1",
+            (str(chat), message_id),
+        )
+        return None if row is None else int(row[0])
+
+    async def _with_files(self, turn: int, record: CallRecord) -> CallRecord:
+        if record.result is None:
+            return record
+        files = await produced_files(self._readers, turn, record.passnumber, record.position)
+        return replace(record, result=replace(record.result, files=files)) if files else record
+
+    async def _texts_in_history(self, turn: int) -> dict[str, list[str]]:
+        """The result texts of an ended turn, by call id and in order: only the history keeps them."""
+        rows = await self._readers.rows(
+            "SELECT coalesce(h.body, b.body) FROM turns t "
+            "JOIN history h ON h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence "
+            "LEFT JOIN bodies b ON b.id = h.aside WHERE t.id = ?",
+            (turn,),
+        )
+        entries = [entry_from_json(body) for (body,) in rows]
+        texts: dict[str, list[str]] = {}
+        for entry in entries:
+            if isinstance(entry, ToolEntry):
+                texts.setdefault(entry.call_id, []).append(entry.text)
+        return texts
+
+
+def _assistant(text: str) -> AssistantEntry:
+    entry = entry_from_json(text)
+    assert isinstance(entry, AssistantEntry)
+    return entry
+
+
+def _call(row: tuple[Any, ...], texts: dict[str, list[str]]) -> CallRecord:
+    passnumber, position, call_id, name, arguments, problem, effects, status, result, text, started_at, seconds = row
+    call = ToolCall(call_id, name, json.loads(arguments), problem)
+    if result is None:
+        return CallRecord(passnumber, position, call, bool(effects), status, started_at)
+    facts = json.loads(result)
+    if text is None:
+        text = kept.pop(0) if (kept := texts.get(call_id)) else ""
+    outcome = ToolResult(
+        text=text,
+        ok=facts["ok"],
+        status=status,
+        sources=tuple(Source(title, url) for title, url in facts["sources"]),
+        retry=facts["retry"],
+        untrusted=facts["untrusted"],
+        seconds=seconds,
+    )
+    return CallRecord(passnumber, position, call, bool(effects), status, started_at, seconds, outcome)

@@ -1,0 +1,270 @@
+"""The one connection that writes: operations that wait are committed together.
+
+A commit waits for the disk, so while one is on its way the next group gathers, and the more is asked of the store, the
+less a single operation costs. Each operation has its own savepoint: one that fails takes back its own work only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from aiosqlite import Connection
+
+from bot.clock import Clock
+from bot.errors import StoreError
+from bot.store.faults import Fault, fault_of, store_error
+
+T = TypeVar("T")
+Operation: TypeAlias = Callable[[Connection], Awaitable[T]]
+"""Statements that belong together. May run again after a failure, so it keeps nothing outside the database."""
+
+_PATIENCE = 60.0
+"""Seconds an operation waits for another program's lock before its awaiter hears of it."""
+_PATIENCE_CLOSING = 3.0
+"""The same once the store closes: a process that must end in 10 seconds cannot wait out another's lock."""
+_RETRY = 0.05
+"""SQLite waits for a lock by itself (`busy_timeout`), but not in every case."""
+_TOGETHER = 128
+"""Operations in one commit; the first of them waits for the last."""
+_WAITING = 4096
+"""Operations that may wait; who comes then waits for room."""
+_COMPLAINT = 60.0
+"""Seconds between two lines about the same trouble in the operator's log."""
+
+_REOPEN = frozenset({Fault.READONLY, Fault.UNREACHABLE, Fault.IO, Fault.CORRUPT})
+"""After these the connection may be at fault: SQLite decides at its opening whether a file is writable."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class _Job(Generic[T]):
+    operation: Operation[T]
+    done: asyncio.Future[T]
+    queued_at: float
+    apart: bool
+
+    def settle(self, outcome: T | Exception) -> None:
+        if self.done.done():  # whoever waited was cancelled meanwhile
+            return
+        match outcome:
+            case sqlite3.Error():
+                error = store_error(outcome)
+                error.__cause__ = outcome
+                self.done.set_exception(error)
+            case Exception():
+                self.done.set_exception(outcome)
+            case _:
+                self.done.set_result(outcome)
+
+
+class Writer:
+    """Runs operations one after the other and answers each after its commit."""
+
+    def __init__(
+        self, connect: Callable[[], Awaitable[Connection]], *, clock: Clock, together: int = _TOGETHER
+    ) -> None:
+        self._connect = connect
+        self._clock = clock
+        self._together = together
+        self._db: Connection | None = None
+        self._waiting: deque[_Job[Any]] = deque()
+        self._room = asyncio.Semaphore(_WAITING)
+        self._wake = asyncio.Event()
+        self._closing = False
+        self._complained_at = float("-inf")
+        self._in_trouble = False
+        self._task: asyncio.Task[None] | None = None
+        self.commits = 0
+        """Transactions committed since the store was opened."""
+
+    def start(self, db: Connection) -> None:
+        self._db = db
+        self._task = asyncio.create_task(self._work(), name="store writer")
+
+    async def close(self) -> None:
+        """Finish what waits, then close the connection."""
+        self._closing = True
+        self._wake.set()
+        try:
+            if self._task is not None:
+                await asyncio.wait({self._task})
+        finally:
+            if self._task is not None:
+                self._task.cancel()  # it has ended, unless we were cancelled ourselves
+            await self._drop()
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Run it in a transaction and return what it returned, after the commit.
+
+        Cancelled before its turn came, it is not run; cancelled later, it is committed all the same.
+
+        Raises:
+            StoreError: nothing of it was written.
+            Exception: whatever the operation raised; nothing of it was written either.
+        """
+        return await self._queue(operation, apart=False)
+
+    async def apart(self, operation: Operation[T]) -> T:
+        """Run it alone and outside any transaction, as some PRAGMAs ask. Raises as `run`."""
+        return await self._queue(operation, apart=True)
+
+    async def execute(self, sql: str, parameters: Iterable[Any] = ()) -> int:
+        """Run one statement and return how many rows it changed. Raises as `run`."""
+
+        async def work(db: Connection) -> int:
+            return (await db.execute(sql, parameters)).rowcount
+
+        return await self.run(work)
+
+    async def _queue(self, operation: Operation[T], *, apart: bool) -> T:
+        async with self._room:
+            if self._closing:
+                raise StoreError("The store is closed, so nothing more can be written.")
+            done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+            self._waiting.append(_Job(operation, done, self._clock.monotonic(), apart))
+            self._wake.set()
+            return await done
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting or not self._closing:
+                if group := self._next_group():
+                    await self._settle(group)
+                elif not self._closing:
+                    self._wake.clear()
+                    await self._wake.wait()
+        finally:
+            self._closing = True
+            for job in self._waiting:
+                job.settle(StoreError("The store stopped before this could be written."))
+
+    def _next_group(self) -> list[_Job[Any]]:
+        group: list[_Job[Any]] = []
+        while self._waiting and len(group) < self._together:
+            if self._waiting[0].apart and group:
+                break
+            job = self._waiting.popleft()
+            if job.done.done():
+                continue
+            group.append(job)
+            if job.apart:
+                break
+        return group
+
+    async def _settle(self, group: list[_Job[Any]]) -> None:
+        """Write a group and answer its awaiters."""
+        try:
+            outcomes = await (self._alone(group[0]) if group[0].apart else self._transaction(group))
+        except sqlite3.Error as error:
+            await self._after(error)
+            if len(group) > 1:
+                # The whole transaction is gone, maybe for one operation's sake: each gets its own.
+                for job in group:
+                    if not job.done.done():
+                        await self._settle([job])
+                return
+            outcomes = [(group[0], error)]
+        except BaseException:
+            for job in group:
+                job.settle(StoreError("The store stopped before this could be written."))
+            raise
+        else:
+            if not any(isinstance(outcome, sqlite3.Error) for _, outcome in outcomes):
+                self._recovered()
+        for job, outcome in outcomes:
+            job.settle(outcome)
+
+    async def _alone(self, job: _Job[Any]) -> list[tuple[_Job[Any], Any]]:
+        db = await self._connected()
+        try:
+            return [(job, await job.operation(db))]
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this operation
+            return [(job, error)]
+
+    async def _transaction(self, group: list[_Job[Any]]) -> list[tuple[_Job[Any], Any]]:
+        db = await self._connected()
+        if not await self._begin(db, group):
+            return []
+        outcomes = [(job, await self._one(db, job)) for job in group if not job.done.done()]
+        await db.commit()
+        self.commits += 1
+        return outcomes
+
+    async def _begin(self, db: Connection, group: list[_Job[Any]]) -> bool:
+        """Take the write lock, waiting while another program holds it; False when everybody has given up."""
+        while any(not job.done.done() for job in group):
+            try:
+                # A deferred transaction that reads first can fail at its first write, at once and whatever the timeout.
+                await db.execute("BEGIN IMMEDIATE")
+                return True
+            except sqlite3.OperationalError as error:
+                if fault_of(error) is not Fault.LOCKED:
+                    raise
+                self._complain(error)
+                now = self._clock.monotonic()
+                for job in group:
+                    if now - job.queued_at >= (_PATIENCE_CLOSING if self._closing else _PATIENCE):
+                        job.settle(error)
+                await self._clock.sleep(_RETRY)
+        return False
+
+    async def _one(self, db: Connection, job: _Job[Any]) -> Any:
+        """Run one operation in its savepoint; what it returns, or the exception it raised with its work undone."""
+        await db.execute("SAVEPOINT operation")
+        try:
+            outcome = await job.operation(db)
+        except Exception as error:  # it goes to whoever waits for this operation
+            if not db.in_transaction:  # SQLite took back the whole transaction (disk full, I/O error)
+                if isinstance(error, sqlite3.Error):
+                    raise
+                raise sqlite3.OperationalError("the transaction was taken back") from error
+            await db.execute("ROLLBACK TO operation")
+            if isinstance(error, sqlite3.Error) and fault_of(error) is not Fault.OTHER:
+                self._complain(error)
+            outcome = error
+        await db.execute("RELEASE operation")
+        return outcome
+
+    async def _connected(self) -> Connection:
+        if self._db is None:
+            self._db = await self._connect()
+        return self._db
+
+    async def _after(self, error: sqlite3.Error) -> None:
+        """Leave the connection usable after a transaction that failed."""
+        self._complain(error)
+        if fault_of(error) in _REOPEN:
+            await self._drop()
+        elif self._db is not None:
+            try:
+                await self._db.rollback()
+            except sqlite3.Error:
+                await self._drop()
+
+    async def _drop(self) -> None:
+        db, self._db = self._db, None
+        if db is not None:
+            with suppress(sqlite3.Error):
+                await db.close()
+
+    def _complain(self, error: sqlite3.Error) -> None:
+        now = self._clock.monotonic()
+        if now - self._complained_at >= _COMPLAINT:
+            self._complained_at = now
+            self._in_trouble = True
+            _log.error("the store cannot write: %s", store_error(error))
+
+    def _recovered(self) -> None:
+        if self._in_trouble:
+            self._in_trouble = False
+            _log.warning("the store writes again")

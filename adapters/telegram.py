@@ -1,0 +1,472 @@
+"""Telegram: updates by long polling → `Incoming`, pages → messages that are edited in place.
+
+Facts about the Bot API: https://core.telegram.org/bots/api, limits: https://core.telegram.org/bots/faq.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import html
+import logging
+from types import TracebackType
+from typing import Final
+
+import httpx
+from telegram import Bot, LinkPreviewOptions, Message, MessageEntity, ReplyParameters, Update
+from telegram.constants import ChatAction, ParseMode
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    NetworkError,
+    RetryAfter,
+    TelegramError,
+    TimedOut,
+)
+from telegram.request import HTTPXRequest
+
+from adapters import Finding
+from adapters.formatting.telegram_html import render
+from adapters.settings import TelegramSettings
+from bot import commands
+from bot.errors import (
+    DeliveryError,
+    MessageGone,
+    RateLimited,
+    SettingsError,
+    StoreError,
+    TooLong,
+    Unclear,
+    Unreachable,
+    Unrenderable,
+)
+from bot.messages import (
+    ChatId,
+    File,
+    Incoming,
+    MessageEdited,
+    MessageRef,
+    MessageSent,
+    Page,
+    Quoted,
+    ReplyTarget,
+    Sender,
+)
+from bot.paging import utf16_length
+from bot.surface import Budget, Cost, Deliver, Surface, SurfaceLimits, Window
+
+log = logging.getLogger(__name__)
+
+LIMITS = SurfaceLimits(
+    # 4096 UTF-16 units after the markup is taken away; the rest is room for what rendering adds.
+    page_length=3600,
+    hard_length=4096,
+    measure=utf16_length,
+    attachment_bytes=50 * 1024 * 1024,
+    # A chat action lasts five seconds or until a message arrives.
+    typing_seconds=4.5,
+)
+# One message a second in a chat, short bursts pass; 20 a minute in a group; about 30 a second over all.
+# Edits share these with sends. https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this
+CHAT_RATE: Final = 1.0
+CHAT_BURST: Final = 3
+GROUP_WINDOW: Final = Window(20, 60.0)
+BOT_WINDOW: Final = Window(28, 1.0)
+
+POLL_SECONDS: Final = 10
+_UPDATES: Final = ["message", "edited_message"]
+_PHOTOS: Final = ("image/png", "image/jpeg", "image/webp", "image/gif")
+_PHOTO_BYTES: Final = 10 * 1024 * 1024
+_CONFLICT_SECONDS: Final = 40.0
+"""How long another poller is waited for: our own former process may still be in its last long poll."""
+
+
+def open_adapter(settings: TelegramSettings) -> TelegramAdapter:
+    """The adapter for one bot token."""
+    return TelegramAdapter(settings)
+
+
+class TelegramAdapter:
+    """One bot account."""
+
+    platform = "telegram"
+
+    def __init__(self, settings: TelegramSettings) -> None:
+        root = settings.telegram_api_base_url.rstrip("/")
+        # Long polls have a connection pool of their own, so that they never hold up a reply.
+        self._bot = Bot(
+            settings.telegram_bot_token.get_secret_value(),
+            base_url=f"{root}/bot",
+            base_file_url=f"{root}/file/bot",
+            request=HTTPXRequest(connection_pool_size=64, read_timeout=20.0, connect_timeout=5.0, pool_timeout=30.0),
+            get_updates_request=HTTPXRequest(connection_pool_size=1, read_timeout=POLL_SECONDS + 10.0),
+        )
+        self._root = root
+        self._greeting: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> TelegramAdapter:
+        try:
+            await self._bot.initialize()
+        except InvalidToken:
+            await self._bot.shutdown()
+            raise SettingsError("TELEGRAM_BOT_TOKEN is refused by Telegram: copy it again from BotFather") from None
+        except TelegramError as error:
+            await self._bot.shutdown()
+            raise Unreachable(f"Telegram at {self._root} does not answer ({type(error).__name__})") from None
+        self._greeting = asyncio.create_task(self._announce(), name="telegram commands")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._greeting is not None:
+            self._greeting.cancel()
+            await asyncio.gather(self._greeting, return_exceptions=True)
+        await self._bot.shutdown()
+
+    def surface(self, target: ReplyTarget) -> Surface:
+        return TelegramSurface(self._bot, target)
+
+    async def listen(self, deliver: Deliver) -> None:
+        """Poll for updates; one is confirmed only by the poll after it was stored."""
+        offset = 0
+        conflict_since: float | None = None
+        loop = asyncio.get_running_loop()
+        await self._leave_webhook()
+        while True:
+            try:
+                updates = await self._bot.get_updates(
+                    offset=offset, timeout=POLL_SECONDS, allowed_updates=_UPDATES, limit=100
+                )
+                conflict_since = None
+            except Conflict as error:
+                conflict_since = conflict_since or loop.time()
+                if loop.time() - conflict_since > _CONFLICT_SECONDS:
+                    raise SettingsError(
+                        "another program is polling with the same TELEGRAM_BOT_TOKEN: stop it, or use another bot"
+                    ) from error
+                await asyncio.sleep(2.0)
+                continue
+            except RetryAfter as error:
+                await asyncio.sleep(_seconds(error))
+                continue
+            except InvalidToken:
+                raise SettingsError("TELEGRAM_BOT_TOKEN was revoked: copy the new one from BotFather") from None
+            except TelegramError as error:
+                raise Unreachable(f"Telegram at {self._root} does not answer ({type(error).__name__})") from None
+            if await self._take_in(updates, deliver):
+                offset = max((update.update_id + 1 for update in updates), default=offset)
+            else:
+                await asyncio.sleep(1.0)
+
+    async def _take_in(self, updates: tuple[Update, ...], deliver: Deliver) -> bool:
+        """Store a batch side by side, in order; False when something could not be stored: it comes again."""
+        wanted = [message for update in updates if (message := incoming(update, self._bot)) is not None]
+        outcomes = await asyncio.gather(*(deliver(one) for one in wanted), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, StoreError):
+                log.error("telegram: updates could not be stored and will be fetched again: %s", outcome)
+                return False
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return True
+
+    async def _leave_webhook(self) -> None:
+        """A webhook that was set once would refuse every poll."""
+        try:
+            await self._bot.delete_webhook()
+        except TelegramError as error:
+            log.warning("telegram: the webhook could not be removed: %s", type(error).__name__)
+
+    async def _announce(self) -> None:
+        """Let Telegram offer the commands while a person types; nothing depends on it."""
+        try:
+            for language in ("", "zh"):
+                words = [
+                    (one.word, one.chinese if language else one.english)
+                    for one in commands.COMMANDS
+                    if one.word != "pair"
+                ]
+                await self._bot.set_my_commands(words, language_code=language or None)
+        except TelegramError as error:
+            log.info("telegram: the command list could not be set (%s)", type(error).__name__)
+
+
+def incoming(update: Update, bot: Bot) -> Incoming | None:
+    """What an update says to the bot; None when it was not meant for it."""
+    message = update.message or update.edited_message
+    if message is None or message.from_user is None or message.from_user.is_bot or message.via_bot is not None:
+        return None
+    direct = message.chat.type == "private"
+    text = message.text or message.caption or ""
+    command = commands.parse(text)
+    if command is not None and not _for_us(text, bot):
+        return None
+    quoted = message.reply_to_message
+    to_us = quoted is not None and quoted.from_user is not None and quoted.from_user.id == bot.id
+    stripped, mentioned = _without_mention(message, bot)
+    if not direct and not (to_us or mentioned or command is not None):
+        return None
+    if not text and not _has_content(message):
+        return None
+    thread = str(message.message_thread_id or "") if message.is_topic_message else ""
+    chat = ChatId("telegram", str(bot.id), str(message.chat.id), thread)
+    user = message.from_user
+    sender = Sender(id=f"telegram:{user.id}", name=user.full_name, language=user.language_code or "")
+    target = ReplyTarget(
+        "telegram",
+        {
+            "chat": message.chat.id,
+            "thread": message.message_thread_id if message.is_topic_message else None,
+            "reply_to": None if direct else message.message_id,
+            "group": not direct,
+        },
+    )
+    sent_at = message.date.timestamp()
+    delivery = str(update.update_id)
+    if update.edited_message is not None:
+        return MessageEdited(
+            delivery=delivery,
+            chat=chat,
+            sender=sender,
+            target=target,
+            sent_at=sent_at,
+            message_id=str(message.message_id),
+            text=stripped,
+        )
+    word, argument = command if command is not None else ("", stripped)
+    return MessageSent(
+        delivery=delivery,
+        chat=chat,
+        sender=sender,
+        target=target,
+        sent_at=sent_at,
+        text=argument,
+        command=word,
+        message_id=str(message.message_id),
+        group=not direct,
+        quoted=_quoted(message, bot),
+    )
+
+
+def _for_us(text: str, bot: Bot) -> bool:
+    """`/new` and `/new@our_bot` are ours, `/new@other_bot` is not."""
+    _, at, name = text.split(maxsplit=1)[0].partition("@")
+    return not at or name.lower() == (bot.username or "").lower()
+
+
+def _without_mention(message: Message, bot: Bot) -> tuple[str, bool]:
+    """The text without the mentions of the bot, and whether there were any: by entity, never by substring."""
+    found = {**message.parse_entities(), **message.parse_caption_entities()}
+    text = message.text or message.caption or ""
+    ours: list[MessageEntity] = []
+    for entity, piece in found.items():
+        by_name = entity.type == MessageEntity.MENTION and piece.lower() == f"@{bot.username}".lower()
+        by_id = entity.type == MessageEntity.TEXT_MENTION and entity.user is not None and entity.user.id == bot.id
+        if by_name or by_id:
+            ours.append(entity)
+    units = text.encode("utf-16-le")
+    for entity in sorted(ours, key=lambda one: one.offset, reverse=True):
+        units = units[: entity.offset * 2] + units[(entity.offset + entity.length) * 2 :]
+    return units.decode("utf-16-le").strip(), bool(ours)
+
+
+def _has_content(message: Message) -> bool:
+    return bool(message.photo or message.document or message.voice or message.audio or message.video or message.sticker)
+
+
+def _quoted(message: Message, bot: Bot) -> Quoted | None:
+    replied = message.reply_to_message
+    if replied is None or replied.forum_topic_created is not None:
+        return None
+    text = (message.quote.text if message.quote is not None else "") or replied.text or replied.caption or ""
+    author = replied.from_user
+    return Quoted(
+        text=text,
+        author=author.full_name if author is not None else "",
+        from_bot=author is not None and author.id == bot.id,
+        message_id=str(replied.message_id),
+    )
+
+
+class TelegramSurface:
+    """One chat or topic."""
+
+    def __init__(self, bot: Bot, target: ReplyTarget) -> None:
+        self._bot = bot
+        self._chat = int(str(target.data["chat"]))
+        thread = target.data.get("thread")
+        self._thread = int(str(thread)) if thread else None
+        reply_to = target.data.get("reply_to")
+        self._reply_to = int(str(reply_to)) if reply_to else None
+        self._group = bool(target.data.get("group"))
+        self._shown: dict[str, str] = {}
+        """Message id → what it shows, so that the same text is never sent twice."""
+        of_bot = Budget(f"telegram:{bot.id}", windows=(BOT_WINDOW,), shared=True)
+        scope = f"telegram:{bot.id}/chat/{self._chat}"
+        if self._group:
+            of_chat = Budget(scope, windows=(GROUP_WINDOW,), rate=CHAT_RATE, burst=CHAT_BURST)
+        else:
+            of_chat = Budget(scope, rate=CHAT_RATE, burst=CHAT_BURST)
+        self._typing_cost = Cost((of_bot,))
+        self._post_cost = Cost((of_chat, of_bot), repeats_safely=False)
+        self._edit_cost = Cost((of_chat, of_bot))
+
+    @property
+    def limits(self) -> SurfaceLimits:
+        return LIMITS
+
+    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+        if page is None:
+            return self._typing_cost
+        return self._post_cost if at is None else self._edit_cost
+
+    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        text, mode = _rendered(page)
+        if at is not None and self._shown.get(at.id) == text:
+            return at
+        preview = LinkPreviewOptions(is_disabled=True)
+        try:
+            if at is None:
+                sent = await self._bot.send_message(
+                    self._chat,
+                    text,
+                    parse_mode=mode,
+                    message_thread_id=self._thread,
+                    link_preview_options=preview,
+                    reply_parameters=self._first_reply(),
+                )
+                self._reply_to = None
+                ref = MessageRef(str(sent.message_id))
+            else:
+                await self._bot.edit_message_text(
+                    text, self._chat, int(at.id), parse_mode=mode, link_preview_options=preview
+                )
+                ref = at
+        except TelegramError as error:
+            if isinstance(error, BadRequest) and "not modified" in error.message.lower() and at is not None:
+                ref = at
+            elif isinstance(error, ChatMigrated):
+                self._chat = error.new_chat_id
+                raise DeliveryError(f"the group became a supergroup: {error.new_chat_id}") from error
+            else:
+                raise _translated(error) from error
+        self._shown[ref.id] = text
+        return ref
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        if len(file.content) > LIMITS.attachment_bytes:
+            raise TooLong(f"{file.name!r} is too large", by=len(file.content) - LIMITS.attachment_bytes)
+        photo = file.media_type in _PHOTOS[:3] and len(file.content) <= _PHOTO_BYTES
+        try:
+            if photo:
+                sent = await self._bot.send_photo(
+                    self._chat, file.content, filename=file.name, message_thread_id=self._thread
+                )
+            else:
+                sent = await self._bot.send_document(
+                    self._chat, file.content, filename=file.name, message_thread_id=self._thread
+                )
+        except TelegramError as error:
+            raise _translated(error) from error
+        return MessageRef(str(sent.message_id))
+
+    async def remove(self, at: MessageRef) -> None:
+        try:
+            await self._bot.delete_message(self._chat, int(at.id))
+        except BadRequest:
+            return
+        except TelegramError as error:
+            raise _translated(error) from error
+
+    async def typing(self) -> None:
+        try:
+            await self._bot.send_chat_action(self._chat, ChatAction.TYPING, message_thread_id=self._thread)
+        except TelegramError as error:
+            log.debug("telegram: typing was not shown (%s)", type(error).__name__)
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        """Telegram offers no way to look a message up."""
+        return None
+
+    def _first_reply(self) -> ReplyParameters | None:
+        """In a group the reply's first message points at the question."""
+        if self._reply_to is None:
+            return None
+        return ReplyParameters(self._reply_to, allow_sending_without_reply=True)
+
+
+def _rendered(page: Page) -> tuple[str, ParseMode | None]:
+    """The text as it is sent, and how Telegram must read it.
+
+    Raises:
+        TooLong: it would show more than a message holds.
+    """
+    status = "\n".join(line.text for line in page.status)
+    gap = "\n\n" if status and page.body.strip() else ""
+    if page.plain:
+        text, mode, length = f"{page.body}{gap}{status}", None, utf16_length(f"{page.body}{gap}{status}")
+    else:
+        done = render(page.body, final=page.final)
+        text = done.html + gap + (f"<i>{html.escape(status, quote=False)}</i>" if status else "")
+        mode, length = ParseMode.HTML, done.length + utf16_length(gap + status)
+    if length > LIMITS.hard_length:
+        raise TooLong(f"a page shows {length} units", by=length - LIMITS.hard_length)
+    return text, mode
+
+
+def _seconds(error: RetryAfter) -> float:
+    wait = error.retry_after
+    return wait.total_seconds() if isinstance(wait, datetime.timedelta) else float(wait)
+
+
+_GONE: Final = ("message to edit not found", "message can't be edited", "message_id_invalid", "message to delete")
+_NOT_MADE: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+
+
+def _translated(error: TelegramError) -> DeliveryError:
+    """A library's error as the core knows it. `BadRequest` is a `NetworkError`, so it is asked first."""
+    match error:
+        case RetryAfter():
+            return RateLimited("Telegram asks for a pause", retry_after=_seconds(error))
+        case BadRequest():
+            words = error.message.lower()
+            if "can't parse entities" in words or "unsupported start tag" in words:
+                return Unrenderable(f"Telegram cannot read our markup: {error.message[:200]}")
+            if any(gone in words for gone in _GONE):
+                return MessageGone("the message does not exist any more")
+            if "too long" in words or "too_long" in words:
+                return TooLong("Telegram finds the page too long", by=LIMITS.hard_length // 8)
+            if "chat not found" in words or "peer_id_invalid" in words or "have no rights" in words:
+                return Unreachable(f"Telegram: {error.message[:200]}")
+            if "empty" in words:
+                return Unrenderable("Telegram finds the page empty")
+            return DeliveryError(f"Telegram refuses the page: {error.message[:200]}")
+        case Forbidden():
+            return Unreachable(f"Telegram: {error.message[:200]}")
+        case TimedOut() | NetworkError():
+            if isinstance(error.__cause__, _NOT_MADE):
+                return DeliveryError(f"no connection to Telegram ({type(error.__cause__).__name__})")
+            return Unclear(f"Telegram did not answer ({type(error.__cause__ or error).__name__})")
+        case _:
+            return DeliveryError(f"Telegram: {type(error).__name__}")
+
+
+async def check(settings: TelegramSettings) -> list[Finding]:
+    """Whether the token works, and what the bot is allowed to read."""
+    adapter = TelegramAdapter(settings)
+    async with adapter:
+        bot = adapter._bot
+        me = await bot.get_me()
+        findings = [Finding(True, f"the token works; the bot is @{me.username}")]
+        if not me.can_read_all_group_messages:
+            findings.append(
+                Finding(True, "in groups it sees mentions, replies and commands (privacy mode is on, as it should be)")
+            )
+        hook = await bot.get_webhook_info()
+        if hook.url:
+            findings.append(Finding(True, "a webhook is set; it is removed when the bot starts, because it polls"))
+    return findings

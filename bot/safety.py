@@ -1,0 +1,203 @@
+"""What never leaves, and what never comes in: secrets, and characters that deceive.
+
+Links have a module of their own, `bot.links`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+SHORTEST_SECRET = 12
+"""Shorter values are never replaced: they would hit ordinary words."""
+
+REMOVED = "[secret removed]"
+
+
+class Redactor:
+    """Replaces exact secrets in a stream of text.
+
+    It holds back only a suffix that may still become a secret, nothing otherwise. Any number of secrets costs the
+    same: the search is an Aho-Corasick automaton, one step per character.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._next: list[dict[str, int]] = [{}]
+        self._depth = [0]
+        self._hit = [0]
+        for secret in set(secrets):
+            if len(secret) >= SHORTEST_SECRET:
+                self._add(secret)
+        self._fall = self._falls()
+        firsts = "".join(re.escape(first) for first in self._next[0])
+        self._first = re.compile(f"[{firsts}]") if firsts else None
+        self._state = 0
+        self._held = ""
+        self._given = 0
+        """How many characters of the stream are given out or replaced."""
+        self._spans: list[tuple[int, int]] = []
+
+    def feed(self, text: str) -> str:
+        """Take more text; return what may be shown now."""
+        first = self._first
+        if first is None:
+            return text
+        state, following, fall, hit = self._state, self._next, self._fall, self._hit
+        offset = self._given + len(self._held)
+        position = 0
+        while position < len(text):
+            if not state:
+                found = first.search(text, position)
+                if found is None:
+                    break
+                position = found.start()
+            sign = text[position]
+            while state and sign not in following[state]:
+                state = fall[state]
+            state = following[state].get(sign, 0)
+            position += 1
+            if hit[state]:
+                self._mark(offset + position - hit[state], offset + position)
+        self._state = state
+        self._held += text
+        return self._release(self._given + len(self._held) - self._depth[state])
+
+    def finish(self) -> str:
+        """Return what was held back: the text ends here."""
+        shown = self._release(self._given + len(self._held))
+        self._reset()
+        return shown
+
+    def redact(self, text: str) -> str:
+        """Replace the secrets in a whole text; the stream is not touched."""
+        if self._first is None:
+            return text
+        kept = self._state, self._held, self._given, self._spans
+        self._reset()
+        shown = self.feed(text) + self.finish()
+        self._state, self._held, self._given, self._spans = kept
+        return shown
+
+    def _reset(self) -> None:
+        self._state = 0
+        self._held = ""
+        self._given = 0
+        self._spans = []
+
+    def _add(self, secret: str) -> None:
+        state = 0
+        for sign in secret:
+            if sign not in self._next[state]:
+                self._next.append({})
+                self._depth.append(self._depth[state] + 1)
+                self._hit.append(0)
+                self._next[state][sign] = len(self._next) - 1
+            state = self._next[state][sign]
+        self._hit[state] = len(secret)
+
+    def _falls(self) -> list[int]:
+        """Where each state falls back to: the longest suffix of it that begins a secret."""
+        fall = [0] * len(self._next)
+        waiting = list(self._next[0].values())
+        for state in waiting:
+            for sign, child in self._next[state].items():
+                waiting.append(child)
+                back = fall[state]
+                while back and sign not in self._next[back]:
+                    back = fall[back]
+                fall[child] = self._next[back].get(sign, 0)
+                self._hit[child] = max(self._hit[child], self._hit[fall[child]])
+        return fall
+
+    def _mark(self, start: int, end: int) -> None:
+        """Note a secret; secrets that overlap become one, so that no part of either shows."""
+        while self._spans and self._spans[-1][1] > start:
+            start = min(start, self._spans.pop()[0])
+        self._spans.append((start, end))
+
+    def _release(self, until: int) -> str:
+        """Give out the text before `until`, but for a secret that may still grow."""
+        shown: list[str] = []
+        for start, end in list(self._spans):
+            if end > until:
+                until = min(until, start)
+                break
+            shown.append(self._held[: start - self._given])
+            shown.append(REMOVED)
+            self._held = self._held[end - self._given :]
+            self._given = end
+            self._spans.pop(0)
+        if until > self._given:
+            shown.append(self._held[: until - self._given])
+            self._held = self._held[until - self._given :]
+            self._given = until
+        return "".join(shown)
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    """Replace the secrets in a whole text."""
+    return Redactor(secrets).redact(text)
+
+
+_FLAG = "\U0001f3f4[\U000e0020-\U000e007e]{3,7}\U000e007f"
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
+_OVERRIDES = "\u202a-\u202e\u2066-\u2069"
+_TAGS = "\U000e0000-\U000e007f"
+_INVISIBLE = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028\u2029\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0100-\U000e01ef"
+
+_ANSWER = re.compile(f"({_FLAG})|[\ud800-\udbff][\udc00-\udfff]|[{_CONTROLS}{_OVERRIDES}{_TAGS}\ud800-\udfff]")
+_UNTRUSTED = re.compile(
+    f"({_FLAG})|[\ud800-\udbff][\udc00-\udfff]|[{_CONTROLS}{_OVERRIDES}{_TAGS}{_INVISIBLE}\ud800-\udfff]"
+    # A joiner belongs between two letters of a script that joins, or in an emoji; a selector after what it selects.
+    "|(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f])|(?<=[\u200c\u200d])[\u200c\u200d]+"
+    "|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]+"
+)
+_UNDECIDED = re.compile("(?:\U0001f3f4[\U000e0020-\U000e007e]{0,7}|[\ud800-\udbff])\\Z")
+
+
+def _replacement(found: re.Match[str]) -> str:
+    text = found.group()
+    if found.group(1):
+        return text
+    if len(text) == 2 and "\ud800" <= text[0] <= "\udbff":
+        # The two halves of one character, which a model's JSON may bring in two pieces.
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    return "\ufffd" if "\ud800" <= text[0] <= "\udfff" else ""
+
+
+def clean_answer(text: str) -> str:
+    """Take from a whole answer what deceives or breaks: controls, bidi overrides and isolates, stray tag characters.
+
+    Joiners, RTL letters, combining marks and flags stay as they are.
+    """
+    return _ANSWER.sub(_replacement, text)
+
+
+class AnswerFilter:
+    """`clean_answer` for a stream; it holds back only a flag or half a character that is not complete."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """Take more text; return what may be shown now."""
+        text = self._held + text
+        undecided = _UNDECIDED.search(text, max(0, len(text) - 9))
+        at = undecided.start() if undecided else len(text)
+        self._held = text[at:]
+        return clean_answer(text[:at])
+
+    def finish(self) -> str:
+        """Return what was held back: the text ends here."""
+        text, self._held = self._held, ""
+        return clean_answer(text)
+
+
+def clean_untrusted(text: str) -> str:
+    """Take from a text that others wrote (a web page, a tool's result) everything that cannot be seen."""
+    return _UNTRUSTED.sub(_replacement, text)
+
+
+def clean_name(text: str) -> str:
+    """Make a shown name safe to stand in a line: nothing invisible, one line, single spaces."""
+    return " ".join(clean_untrusted(re.sub(r"[\s\x85\u2028\u2029]+", " ", text)).split())

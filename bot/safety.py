@@ -1,12 +1,25 @@
 """What never leaves, and what never comes in: secrets, and characters that deceive.
 
-Links have a module of their own, `bot.links`.
+Links have a module of their own, `bot.links`; its names may be imported from here.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+
+from bot.links import LinkFilter, LinkPolicy
+
+__all__ = [
+    "AnswerFilter",
+    "LinkFilter",
+    "LinkPolicy",
+    "Redactor",
+    "clean_answer",
+    "clean_name",
+    "clean_untrusted",
+    "redact",
+]
 
 SHORTEST_SECRET = 12
 """Shorter values are never replaced: they would hit ordinary words."""
@@ -143,7 +156,10 @@ _FLAG = "\U0001f3f4[\U000e0020-\U000e007e]{3,7}\U000e007f"
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _OVERRIDES = "\u202a-\u202e\u2066-\u2069"
 _TAGS = "\U000e0000-\U000e007f"
-_INVISIBLE = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028\u2029\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0100-\U000e01ef"
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028\u2029\u2060-\u206f\u3164\ufeff"
+    "\uffa0\ufff9-\ufffb\U000e0100-\U000e01ef"
+)
 
 _ANSWER = re.compile(f"({_FLAG})|[\ud800-\udbff][\udc00-\udfff]|[{_CONTROLS}{_OVERRIDES}{_TAGS}\ud800-\udfff]")
 _UNTRUSTED = re.compile(

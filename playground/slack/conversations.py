@@ -1,0 +1,132 @@
+"""auth, apps, conversations, users, team and reactions: what a bot asks about the workspace."""
+
+from __future__ import annotations
+
+from playground.slack.arguments import Arguments
+from playground.slack.errors import Json, Refused, missing
+from playground.slack.workspace import Channel, Message, Workspace
+
+
+class ConversationMethods:
+    """Reading places, people and past messages; reacting to them."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def auth_test(self, sent: Arguments) -> Json:
+        w = self._workspace
+        body = {"url": f"{w.base}/", "team": w.team_name, "user": w.bot_name, "team_id": w.team_id}
+        return body | {"user_id": w.bot_user_id, "bot_id": w.bot_id, "is_enterprise_install": False}
+
+    def team_info(self, sent: Arguments) -> Json:
+        w = self._workspace
+        return {"team": {"id": w.team_id, "name": w.team_name, "domain": w.team_name, "url": f"{w.base}/"}}
+
+    def user_info(self, sent: Arguments) -> Json:
+        person = self._workspace.person(sent.required("user"))
+        profile = {"real_name": person.name, "display_name": person.name}
+        body: Json = {"id": person.id, "team_id": self._workspace.team_id, "name": person.name, "profile": profile}
+        return {"user": body | {"real_name": person.name, "is_bot": person.is_bot, "deleted": False, "tz": "Etc/UTC"}}
+
+    def info(self, sent: Arguments) -> Json:
+        return {"channel": self._travel(self._workspace.channel(sent.text("channel")))}
+
+    def members(self, sent: Arguments) -> Json:
+        channel = self._workspace.channel(sent.text("channel"))
+        people = list(channel.people)
+        if channel.member and self._workspace.bot_user_id not in people:
+            people.append(self._workspace.bot_user_id)
+        start = self._cursor(sent)
+        limit = max(1, sent.whole("limit", 100))
+        return {"members": people[start : start + limit]} | self._next(start + limit, len(people))
+
+    def open(self, sent: Arguments) -> Json:
+        """conversations.open: the direct message with one person."""
+        if sent.text("channel"):
+            channel = self._workspace.channel(sent.text("channel"))
+            return {"channel": {"id": channel.id}}
+        users = [user for user in sent.text("users").split(",") if user]
+        if not users:
+            raise Refused("users_list_not_supplied")
+        if len(users) > 1:
+            raise Refused("not_enough_users")
+        channel = self._workspace.direct(self._workspace.person(users[0]).id)
+        return {"channel": {"id": channel.id}}
+
+    def history(self, sent: Arguments) -> Json:
+        """conversations.history: newest first, without replies."""
+        channel = self._workspace.channel(sent.text("channel"), inside=True)
+        found = [m for m in self._workspace.lasting(channel.id) if not m.thread_ts]
+        return self._page(sent, found[::-1])
+
+    def replies(self, sent: Arguments) -> Json:
+        """conversations.replies: a root and its replies, oldest first."""
+        channel = self._workspace.channel(sent.text("channel"), inside=True)
+        ts = sent.text("ts")
+        if not ts:
+            raise missing("ts")
+        found = self._workspace.thread(channel.id, ts)
+        if not found:
+            raise Refused("thread_not_found")
+        return self._page(sent, found)
+
+    def react(self, sent: Arguments) -> Json:
+        message, name, users = self._reaction(sent)
+        if self._workspace.bot_user_id in users:
+            raise Refused("already_reacted")
+        message.reactions[name] = [*users, self._workspace.bot_user_id]
+        self._workspace.screen.notice(message.channel, f"reaction::{name}:")
+        return {}
+
+    def unreact(self, sent: Arguments) -> Json:
+        message, name, users = self._reaction(sent)
+        if self._workspace.bot_user_id not in users:
+            raise Refused("no_reaction")
+        users.remove(self._workspace.bot_user_id)
+        if not users:
+            del message.reactions[name]
+        self._workspace.screen.notice(message.channel, f"reaction removed::{name}:")
+        return {}
+
+    def _reaction(self, sent: Arguments) -> tuple[Message, str, list[str]]:
+        name = sent.text("name").strip(":")
+        if not name or not name.replace("_", "").replace("-", "").replace("+", "").replace(":", "").isalnum():
+            raise Refused("invalid_name")
+        if not sent.text("channel") or not sent.text("timestamp"):
+            raise Refused("no_item_specified")
+        channel = self._workspace.channel(sent.text("channel"))
+        message = self._workspace.message(channel.id, sent.text("timestamp"))
+        return message, name, message.reactions.get(name, [])
+
+    def _page(self, sent: Arguments, found: list[Message]) -> Json:
+        oldest, latest, inclusive = sent.text("oldest"), sent.text("latest"), sent.flag("inclusive", False)
+        for stamp in (oldest, latest):
+            if stamp and not stamp.replace(".", "", 1).isdigit():
+                raise Refused("invalid_ts_oldest" if stamp == oldest else "invalid_ts_latest")
+        if oldest:
+            found = [m for m in found if float(m.ts) > float(oldest) or (inclusive and m.ts == oldest)]
+        if latest:
+            found = [m for m in found if float(m.ts) < float(latest) or (inclusive and m.ts == latest)]
+        start, limit = self._cursor(sent), sent.whole("limit", 100)
+        if not 1 <= limit <= 1_000:
+            raise Refused("invalid_limit")
+        metadata = sent.flag("include_all_metadata", False)
+        page = [self._workspace.travel(m, metadata=metadata) for m in found[start : start + limit]]
+        more = len(found) > start + limit
+        return {"messages": page, "has_more": more} | self._next(start + limit, len(found))
+
+    def _cursor(self, sent: Arguments) -> int:
+        cursor = sent.text("cursor")
+        if cursor and not cursor.removeprefix("next:").isdigit():
+            raise Refused("invalid_cursor")
+        return int(cursor.removeprefix("next:")) if cursor else 0
+
+    def _next(self, end: int, count: int) -> Json:
+        return {"response_metadata": {"next_cursor": f"next:{end}" if end < count else ""}}
+
+    def _travel(self, channel: Channel) -> Json:
+        body: Json = {"id": channel.id, "is_im": channel.direct, "is_archived": channel.archived, "created": 0}
+        if channel.direct:
+            return body | {"user": next((p for p in channel.people if p != self._workspace.bot_user_id), "")}
+        body |= {"name": channel.name, "name_normalized": channel.name, "is_channel": True, "is_group": False}
+        return body | {"is_mpim": False, "is_private": False, "is_general": False, "is_member": channel.member}

@@ -1,0 +1,150 @@
+"""A person's side of the workspace: writing, editing, pressing; everything an emulated human can do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from playground.slack.arguments import Arguments
+from playground.slack.blocks import pressable
+from playground.slack.delivery import COMMANDS, Deliveries, Delivery
+from playground.slack.errors import Json, Refused
+from playground.slack.events import Events
+from playground.slack.responses import Responses
+from playground.slack.streams import StreamMethods
+from playground.slack.workspace import Channel, Message, Person, StoredFile, Workspace
+
+SOMEBODY = "U0SOMEBODY"
+
+
+class PeopleSide:
+    """What people do. Names and channels that do not exist yet come into being."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        events: Events,
+        deliveries: Deliveries,
+        responses: Responses,
+        streams: StreamMethods,
+    ) -> None:
+        self.workspace, self.events, self._deliveries = workspace, events, deliveries
+        self._responses, self._streams = responses, streams
+        deliveries.on_answer, deliveries.on_failure = self._answered, self._failed
+
+    def person(self, id: str, name: str = "", *, is_bot: bool = False) -> Person:
+        """Somebody in the workspace; called again with a name, renamed."""
+        person = self.workspace.people.setdefault(id, Person(id, name or id.lower(), is_bot))
+        if name:
+            person.name = name
+        return person
+
+    def channel(self, id: str, name: str = "", member: bool = True) -> Channel:
+        """A public channel; `member` says whether the bot is in it."""
+        channel = self.workspace.channels.setdefault(id, Channel(id, name or id.lower(), member))
+        channel.member, channel.name = member, name or channel.name
+        return channel
+
+    def direct(self, person: str = SOMEBODY) -> str:
+        """The id of the direct message between a person and the bot."""
+        return self.workspace.direct(self.person(person).id).id
+
+    def say(
+        self,
+        channel: str,
+        text: str,
+        *,
+        person: str = SOMEBODY,
+        thread_ts: str = "",
+        files: Sequence[tuple[str, str, bytes]] = (),
+        subtype: str = "",
+        broadcast: bool = False,
+        bot_id: str = "",
+    ) -> str:
+        """Write a message; its `ts`. `files` are (name, media type, content); `bot_id` makes it another app's."""
+        place = self._place(channel, person)
+        if person not in place.people:
+            place.people.append(person)
+        stored = []
+        for name, media, content in files:
+            file = StoredFile(self.workspace.new_id("F"), name, media, content, person)
+            self.workspace.files[file.id] = file
+            stored.append(file)
+        kind = subtype or ("file_share" if files else "")
+        message = Message(
+            channel=place.id,
+            ts=self.workspace.ts(),
+            author=person,
+            bot_id=bot_id,
+            text=text,
+            thread_ts=thread_ts,
+            subtype=kind or ("thread_broadcast" if broadcast else ""),
+            files=stored,
+        )
+        return self.workspace.post(message).ts
+
+    def edit(self, channel: str, ts: str, text: str) -> None:
+        """Replace the text of a person's own message."""
+        message = self.workspace.message(channel, ts)
+        before = self.workspace.travel(message)
+        message.text = text
+        message.edited = {"user": message.author, "ts": self.workspace.ts()}
+        self.workspace.change(message, before)
+
+    def delete(self, channel: str, ts: str) -> None:
+        """Delete any message, the bot's included (as an admin may)."""
+        self.workspace.delete(self.workspace.message(channel, ts))
+
+    def command(self, name: str, text: str, channel: str, person: str = SOMEBODY) -> Delivery:
+        """Type a slash command; it works where the bot is no member too."""
+        place = self._place(channel, person)
+        url = self._responses.give(place.id, person)
+        return self.events.command(name, text, place.id, person, url)
+
+    def press(self, channel: str, ts: str, button: str, person: str = SOMEBODY) -> Delivery:
+        """Press a button, found by its label or its `action_id`. Raises KeyError when there is none."""
+        message = self.workspace.messages[channel, ts]
+        self.person(person)
+        for label, _, action in pressable(message.blocks):
+            if button in (label, action["action_id"]):
+                url = self._responses.give(channel, person, message)
+                return self.events.press(message, action, person, url)
+        raise KeyError(button)
+
+    def stop_session(self, channel: str, thread_ts: str, person: str = SOMEBODY) -> None:
+        """Press the Stop button of an agent session: its streams end and the app is told."""
+        stopped = self._streams.stop_by_person(channel, thread_ts)
+        self.workspace.sessions[channel, thread_ts] = "active"
+        event: Json = {"type": "agent_session_stopped", "channel": channel, "thread_ts": thread_ts, "user": person}
+        if "agent_session_stopped" in self.events.subscriptions:
+            self.events.send(event | {"streaming_message_ts": stopped, "event_ts": self.workspace.ts()})
+
+    def open_messages_tab(self, person: str = SOMEBODY) -> None:
+        """Open the app's Messages tab."""
+        channel = self.direct(person)
+        event: Json = {"type": "app_home_opened", "user": person, "channel": channel, "tab": "messages"}
+        if "app_home_opened" in self.events.subscriptions:
+            self.events.send(event | {"event_ts": self.workspace.ts()})
+
+    def _place(self, channel: str, person: str) -> Channel:
+        self.person(person)
+        if channel.startswith("D") and channel not in self.workspace.channels:
+            members = [person, self.workspace.bot_user_id]
+            self.workspace.channels[channel] = Channel(channel, "", people=members)
+        return self.workspace.channels.get(channel) or self.channel(channel)
+
+    def _answered(self, delivery: Delivery, answer: Json) -> None:
+        """What came with the acknowledgement of a command or a press is shown like a use of its address."""
+        if delivery.kind == COMMANDS and answer:
+            try:
+                self._responses.answer(self._responses.slot(delivery.payload["response_url"]), Arguments(answer))
+            except Refused as refused:
+                self._notice(delivery, refused.error)
+
+    def _failed(self, delivery: Delivery) -> None:
+        late = "timeout" in delivery.reason
+        self._notice(delivery, "operation_timeout" if late else "dispatch_failed")
+
+    def _notice(self, delivery: Delivery, error: str) -> None:
+        if delivery.kind == COMMANDS:
+            name, place = delivery.payload["command"], delivery.payload["channel_id"]
+            self.workspace.screen.notice(place, f'{name} failed with the error "{error}"')

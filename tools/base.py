@@ -36,6 +36,10 @@ class ToolError(Exception):
         self.retry = retry
 
 
+class Unavailable(Exception):
+    """A tool cannot be offered as configured; the text says what it needs."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call as a model asked for it."""

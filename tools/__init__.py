@@ -1,0 +1,41 @@
+"""The tools: a call by name → a result. Knows no chat and imports nothing of the rest.
+
+`TOOLS` is the list: name → module. Each module has `open_tool(settings) -> Tool`, with `settings` of the class named
+in `SETTINGS` (None for a tool without), and raises `Unavailable` when it cannot be offered. Modules import what is
+heavy only when they run.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tools.settings import SearchSettings, ToolSettings
+
+if TYPE_CHECKING:
+    from tools.registry import ToolRegistry
+
+TOOLS: dict[str, str] = {
+    "search_web": "tools.search_web",
+    "calculator": "tools.calculator",
+    "current_time": "tools.current_time",
+}
+SETTINGS: dict[str, type[ToolSettings]] = {"search_web": SearchSettings}
+
+
+def open_registry(
+    settings: Mapping[str, ToolSettings], *, timeout: float = 30.0, result_chars: int = 8000
+) -> ToolRegistry:
+    """Every tool that can be offered with these settings; the registry knows why the others are not."""
+    from tools.base import Unavailable
+    from tools.registry import ToolRegistry
+
+    found, missing = [], {}
+    for name, module in TOOLS.items():
+        open_tool: Callable[[Any], Any] = importlib.import_module(module).open_tool
+        try:
+            found.append(open_tool(settings.get(name)))
+        except Unavailable as reason:
+            missing[name] = str(reason)
+    return ToolRegistry(found, timeout=timeout, result_chars=result_chars, unavailable=missing)

@@ -1,0 +1,187 @@
+"""Finds a tool by name, checks the arguments, keeps the time, caches, and never raises.
+
+Whatever goes wrong becomes a result that says what happened and what to change. Only cancellation passes through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tools.base import Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
+from tools.schema import check, without_unknown
+
+log = logging.getLogger(__name__)
+
+STATUS_CHARS = 60
+CACHE_ENTRIES = 512
+_MIDDLE = "\n[… {left} characters left out …]\n"
+
+
+@dataclass(slots=True)
+class _Kept:
+    result: ToolResult
+    until: float
+
+
+class ToolRegistry:
+    """The tools of this process."""
+
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        *,
+        timeout: float = 30.0,
+        result_chars: int = 8000,
+        unavailable: Mapping[str, str] | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._tools = {tool.spec.name: tool for tool in tools}
+        self._timeout = timeout
+        self._result_chars = result_chars
+        self._now = now
+        self._cache: OrderedDict[str, _Kept] = OrderedDict()
+        self._running: dict[str, asyncio.Task[ToolResult]] = {}
+        self._recent: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
+        self.unavailable = dict(unavailable or {})
+        """Tools that are not offered, and why."""
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model may be told of, in the table's order."""
+        return tuple(tool.spec for tool in self._tools.values())
+
+    def spec(self, name: str) -> ToolSpec | None:
+        tool = self._tools.get(name)
+        return tool.spec if tool is not None else None
+
+    def status(self, call: ToolCall) -> str:
+        """What a person reads while the call runs: `🔎 searching: weather in Oslo`."""
+        spec = self.spec(call.name)
+        if spec is None:
+            return f"🔧 {call.name}"
+        subject: object = call.arguments.get(spec.subject) if spec.subject else None
+        if subject is None:
+            subject = next((value for value in call.arguments.values() if isinstance(value, str)), "")
+        line = " ".join(str(subject).split())
+        head = f"{spec.icon} {spec.verb or spec.name}"
+        if not line:
+            return head
+        room = STATUS_CHARS - len(head) - 2
+        return f"{head}: {line if len(line) <= room else line[: room - 1] + '…'}"
+
+    async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        """Make the call. Whatever happens is in the result, but for cancellation."""
+        started = self._now()
+        tool = self._tools.get(call.name)
+        if tool is None:
+            names = ", ".join(self._tools) or "none"
+            return _failed(f"There is no tool {call.name!r}. Available tools: {names}.")
+        spec = tool.spec
+        arguments, unknown = without_unknown(spec.parameters, call.arguments)
+        problems = check(spec.parameters, arguments)
+        if problems:
+            schema = json.dumps(spec.parameters, ensure_ascii=False)
+            return _failed(f"{call.name} was not run: {'; '.join(problems)}. Its parameters: {schema[:1500]}")
+        wait = self._wait(context.scope, spec)
+        if wait > 0:
+            return _failed(f"{call.name} was called too often in this chat; it may be called again in {wait:.0f} s.")
+        seconds = spec.timeout if spec.timeout is not None else self._timeout
+        result = await self._shared(tool, arguments, replace(context, seconds=seconds), seconds)
+        if unknown:
+            note = f"(Unknown arguments were left out: {', '.join(unknown)}.)\n"
+            result = replace(result, text=note + result.text)
+        return replace(result, text=self._cut(result.text), seconds=self._now() - started)
+
+    async def close(self) -> None:
+        """Cancel what still runs and release what the tools opened."""
+        for task in list(self._running.values()):
+            task.cancel()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        for tool in self._tools.values():
+            await tool.close()
+
+    async def _shared(
+        self, tool: Tool, arguments: Mapping[str, object], context: ToolContext, seconds: float
+    ) -> ToolResult:
+        """From the cache, from the same call under way, or by running it."""
+        spec = tool.spec
+        if spec.cache_seconds <= 0:
+            return await self._guarded(tool, arguments, context, seconds)
+        key = spec.name + json.dumps(arguments, sort_keys=True, ensure_ascii=False)
+        kept = self._cache.get(key)
+        if kept is not None and kept.until > self._now():
+            self._cache.move_to_end(key)
+            return replace(kept.result, status="cached")
+        task = self._running.get(key)
+        own = task is None
+        if task is None:
+            task = self._running[key] = asyncio.create_task(
+                self._guarded(tool, arguments, context, seconds), name=f"tool {spec.name}"
+            )
+            task.add_done_callback(lambda _: self._running.pop(key, None))
+        try:
+            result = await (task if own else asyncio.shield(task))
+        except asyncio.CancelledError:
+            if not own and task.cancelled():
+                current = asyncio.current_task()
+                if current is not None and not current.cancelling():
+                    return await self._guarded(tool, arguments, context, seconds)
+            raise
+        if own and result.ok:
+            self._cache[key] = _Kept(result, self._now() + spec.cache_seconds)
+            while len(self._cache) > CACHE_ENTRIES:
+                self._cache.popitem(last=False)
+        return result if own else replace(result, status="cached")
+
+    async def _guarded(
+        self, tool: Tool, arguments: Mapping[str, object], context: ToolContext, seconds: float
+    ) -> ToolResult:
+        """The edge around a tool: whatever it raises becomes a result."""
+        name = tool.spec.name
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                return await tool.run(arguments, context)  # type: ignore[arg-type]  # checked against the schema
+        except TimeoutError:
+            if not limit.expired():
+                return _failed(f"{name} failed: something it needs did not answer in time.")
+            return _failed(
+                f"{name} did not finish within {seconds:g} s and was stopped. Ask for less, or answer without it.",
+                status="timeout",
+            )
+        except ToolError as error:
+            return _failed(str(error), retry=error.retry)
+        except Exception as error:
+            log.exception("the tool %s failed", name)
+            return _failed(f"{name} failed ({type(error).__name__}). Try other arguments, or answer without it.")
+
+    def _wait(self, scope: str, spec: ToolSpec) -> float:
+        """Seconds until this chat may call this tool again; counts the call when it may now."""
+        now = self._now()
+        times = self._recent.setdefault((scope, spec.name), deque())
+        self._recent.move_to_end((scope, spec.name))
+        while times and times[0] <= now - 60.0:
+            times.popleft()
+        if len(times) >= spec.per_minute:
+            return times[0] + 60.0 - now
+        times.append(now)
+        while len(self._recent) > 4096:
+            self._recent.popitem(last=False)
+        return 0.0
+
+    def _cut(self, text: str) -> str:
+        """A result as long as it may be, notice included. Head and tail are kept: errors stand at the end."""
+        most = self._result_chars
+        if len(text) <= most:
+            return text
+        room = most - len(_MIDDLE.format(left=len(text)))
+        head = room * 2 // 3
+        return text[:head] + _MIDDLE.format(left=len(text) - room) + text[len(text) - (room - head) :]
+
+
+def _failed(text: str, *, status: str = "failed", retry: bool = True) -> ToolResult:
+    return ToolResult(text=f"Error: {text}", ok=False, status=status, retry=retry)

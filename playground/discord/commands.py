@@ -1,0 +1,245 @@
+"""Application commands: what a bot may register, and what a person can then use."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from playground.discord.errors import (
+    NOT_THIS_APPLICATION,
+    TOO_MANY_COMMANDS,
+    TOO_MANY_DAILY_COMMANDS,
+    UNKNOWN_COMMAND,
+    Form,
+    Refusal,
+    form_error,
+)
+from playground.discord.rest import Answer, Asked, Route
+from playground.discord.state import State
+from playground.discord.world import Json
+
+CHAT_INPUT, SUBCOMMAND, GROUP = 1, 1, 2
+_DAY = 86_400.0
+_KEPT = (
+    "options",
+    "default_member_permissions",
+    "dm_permission",
+    "integration_types",
+    "contexts",
+    "nsfw",
+    "name_localizations",
+    "description_localizations",
+)
+
+
+class Commands:
+    """The registered commands of the application: global ones under "", a guild's under its id."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.registered: dict[str, dict[str, Json]] = {}
+        self._created: list[float] = []
+
+    def routes(self) -> list[Route]:
+        routes = []
+        for base in ("/applications/{application}/commands", "/applications/{application}/guilds/{guild}/commands"):
+            routes += [
+                Route("GET", base, self.list, bucket="commands"),
+                Route("PUT", base, self.replace, bucket="commands"),
+                Route("POST", base, self.create, bucket="commands"),
+                Route("GET", base + "/{command}", self.fetch, bucket="commands"),
+                Route("PATCH", base + "/{command}", self.edit, bucket="commands"),
+                Route("DELETE", base + "/{command}", self.delete, bucket="commands"),
+            ]
+        return routes
+
+    def find(self, name: str, guild: str) -> Json | None:
+        """The slash command a person who types `name` in `guild` would use."""
+        for scope in (guild, ""):
+            for command in self.registered.get(scope, {}).values():
+                if command["name"] == name and command["type"] == CHAT_INPUT:
+                    return command
+        return None
+
+    def list(self, asked: Asked) -> Answer:
+        return Answer(200, [*self._scope(asked).values()])
+
+    def replace(self, asked: Asked) -> Answer:
+        scope = self._scope(asked)
+        if not isinstance(asked.body, list):
+            raise form_error("_", "LIST_TYPE_CONVERT", "Only iterables may be used in a ListType")
+        form = Form()
+        seen: set[tuple[int, str]] = set()
+        for number, command in enumerate(asked.body):
+            check_command(command, form, f"{number}.")
+            key = (int(command.get("type") or CHAT_INPUT), str(command.get("name")))
+            if key in seen:
+                names = "Application command names must be unique"
+                form.add(f"{number}", "APPLICATION_COMMANDS_DUPLICATE_NAME", names)
+            seen.add(key)
+        form.check()
+        if len(asked.body) > 100:
+            raise Refusal(TOO_MANY_COMMANDS)
+        kept = {(command["type"], command["name"]): command for command in scope.values()}
+        scope.clear()
+        for command in asked.body:
+            self._store(asked, command, kept.get((int(command.get("type") or CHAT_INPUT), command["name"])))
+        return self.list(asked)
+
+    def create(self, asked: Asked) -> Answer:
+        scope, command, form = self._scope(asked), asked.fields(), Form()
+        check_command(command, form)
+        form.check()
+        wanted = (int(command.get("type") or CHAT_INPUT), command["name"])
+        known = next((one for one in scope.values() if (one["type"], one["name"]) == wanted), None)
+        if known is None and len(scope) >= 100:
+            raise Refusal(TOO_MANY_COMMANDS)
+        return Answer(200 if known else 201, self._store(asked, command, known))
+
+    def fetch(self, asked: Asked) -> Answer:
+        return Answer(200, self._command(asked))
+
+    def edit(self, asked: Asked) -> Answer:
+        known, form = self._command(asked), Form()
+        command = known | asked.fields()
+        check_command(command, form)
+        form.check()
+        return Answer(200, self._store(asked, command, known))
+
+    def delete(self, asked: Asked) -> Answer:
+        del self._scope(asked)[self._command(asked)["id"]]
+        return Answer(204)
+
+    def _scope(self, asked: Asked) -> dict[str, Json]:
+        if asked.parameters["application"] != self.state.application:
+            raise Refusal(NOT_THIS_APPLICATION)
+        return self.registered.setdefault(asked.parameters.get("guild", ""), {})
+
+    def _command(self, asked: Asked) -> Json:
+        found = self._scope(asked).get(asked.parameters["command"])
+        if found is None:
+            raise Refusal(UNKNOWN_COMMAND)
+        return found
+
+    def _store(self, asked: Asked, command: Json, known: Json | None) -> Json:
+        now = self.state.clock.now()
+        if known is None:
+            self._created = [at for at in self._created if at > now - _DAY]
+            if len(self._created) >= self.state.limits.daily_commands:
+                raise Refusal(TOO_MANY_DAILY_COMMANDS)
+            self._created.append(now)
+        id = known["id"] if known else self.state.clock.snowflake()
+        stored: Json = {
+            "id": id,
+            "application_id": self.state.application,
+            "version": self.state.clock.snowflake(),
+            "type": int(command.get("type") or CHAT_INPUT),
+            "name": command["name"],
+            "description": command.get("description") or "",
+            "default_member_permissions": None,
+            "nsfw": False,
+        }
+        stored |= {key: command[key] for key in _KEPT if key in command}
+        if guild := asked.parameters.get("guild"):
+            stored["guild_id"] = guild
+        self._scope(asked)[id] = stored
+        return stored
+
+
+def check_command(command: Json, form: Form, path: str = "") -> None:
+    """Note in `form` everything Discord would refuse about one command."""
+    kind = command.get("type") or CHAT_INPUT
+    name = command.get("name")
+    if not isinstance(name, str):
+        form.add(f"{path}name", "BASE_TYPE_REQUIRED", "This field is required")
+    elif kind == CHAT_INPUT:
+        _check_name(name, form, f"{path}name")
+    elif not 1 <= len(name) <= 32:
+        form.add(f"{path}name", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 32 in length.")
+    if kind == CHAT_INPUT:
+        _check_description(command, form, path)
+        _check_options(command.get("options") or [], form, path)
+        if _size(command) > 8000:
+            form.add(path.rstrip(".") or "_", "APPLICATION_COMMAND_TOO_LARGE", "Command exceeds maximum size (8000)")
+    elif command.get("description"):
+        form.add(
+            f"{path}description",
+            "APPLICATION_COMMAND_CONTEXT_MENU_DESCRIPTION_NOT_ALLOWED",
+            "Context menu commands cannot have description",
+        )
+
+
+def value_options(options: Sequence[Json], given: dict[str, object]) -> list[Json]:
+    """What a person filled in, in the order of the command's options.
+
+    Raises:
+        ValueError: a required option is missing, or one is given that the command does not have.
+    """
+    unknown = set(given) - {option["name"] for option in options}
+    missing = [option["name"] for option in options if option.get("required") and option["name"] not in given]
+    if unknown or missing:
+        raise ValueError(f"options {sorted(unknown)} are unknown and {missing} are missing")
+    filled = [option for option in options if option["name"] in given]
+    return [{"name": option["name"], "type": option["type"], "value": given[option["name"]]} for option in filled]
+
+
+def _check_name(name: str, form: Form, path: str) -> None:
+    if not 1 <= len(name) <= 32:
+        form.add(path, "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 32 in length.")
+    elif name != name.lower() or not all(_in_name(letter) for letter in name):
+        form.add(path, "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid")
+
+
+def _in_name(letter: str) -> bool:
+    """Letters, numbers, - _ ' and the marks of Devanagari and Thai."""
+    category = unicodedata.category(letter)
+    marks = "\u0900" <= letter <= "\u097f" or "\u0e00" <= letter <= "\u0e7f"
+    return letter in "-_'" or category[0] in "LN" or (marks and category[0] == "M")
+
+
+def _check_description(command: Json, form: Form, path: str) -> None:
+    text = command.get("description")
+    if text is None:
+        form.add(f"{path}description", "BASE_TYPE_REQUIRED", "This field is required")
+    elif not 1 <= len(str(text)) <= 100:
+        form.add(f"{path}description", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
+
+
+def _check_options(options: Sequence[Json], form: Form, path: str) -> None:
+    if len(options) > 25:
+        form.add(f"{path}options", "BASE_TYPE_MAX_LENGTH", "Must be 25 or fewer in length.")
+    seen: set[str] = set()
+    optional = False
+    for number, option in enumerate(options):
+        where = f"{path}options.{number}."
+        _check_name(str(option.get("name") or ""), form, f"{where}name")
+        _check_description(option, form, where)
+        if option.get("name") in seen:
+            form.add(
+                f"{where}name", "APPLICATION_COMMAND_OPTIONS_NAME_ALREADY_EXISTS", "Option by that name already exists"
+            )
+        seen.add(str(option.get("name")))
+        kind = option.get("type")
+        if not isinstance(kind, int) or not 1 <= kind <= 11:
+            form.add(f"{where}type", "BASE_TYPE_CHOICES", "Value must be one of (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11).")
+        elif kind in (SUBCOMMAND, GROUP):
+            _check_options(option.get("options") or [], form, where)
+            continue
+        if option.get("required"):
+            if optional:
+                form.add(
+                    f"{where.rstrip('.')}",
+                    "APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID",
+                    "Required options must be placed before non-required options",
+                )
+        else:
+            optional = True
+        if len(option.get("choices") or ()) > 25:
+            form.add(f"{where}choices", "BASE_TYPE_MAX_LENGTH", "Must be 25 or fewer in length.")
+
+
+def _size(command: Json) -> int:
+    """Characters of names, descriptions and values, all the way down."""
+    own = len(str(command.get("name") or "")) + len(str(command.get("description") or ""))
+    choices = sum(len(str(one.get("name"))) + len(str(one.get("value"))) for one in command.get("choices") or ())
+    return own + choices + sum(_size(option) for option in command.get("options") or ())

@@ -1,0 +1,229 @@
+"""A person's side: what people, other bots and webhooks do on the emulated Discord."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from playground.discord import payloads
+from playground.discord.bodies import Draft, Upload
+from playground.discord.channels import Channels
+from playground.discord.commands import GROUP, SUBCOMMAND, Commands, value_options
+from playground.discord.gateway import Gateway
+from playground.discord.interactions import COMPONENT, SLASH, Interaction, Interactions
+from playground.discord.state import GUILDS, State
+from playground.discord.world import PERMISSIONS, TEXT, Channel, Guild, Json, Message, Person
+
+
+class People:
+    """Everything somebody other than the tested bot can do. Ids may be given as numbers."""
+
+    def __init__(
+        self, state: State, gateway: Gateway, interactions: Interactions, commands: Commands, channels: Channels
+    ) -> None:
+        self.state = state
+        self.gateway = gateway
+        self.interactions = interactions
+        self.commands = commands
+        self.channels = channels
+
+    def person(self, id: str | int, name: str = "", *, bot: bool = False) -> Person:
+        """Somebody with an account; the same id is the same person."""
+        key = _id(id)
+        if key not in self.state.people:
+            self.state.people[key] = Person(key, name or f"person-{key}", bot)
+        return self.state.people[key]
+
+    def guild(self, id: str | int, name: str = "", *, member: bool = True) -> Guild:
+        """A server; with `member=False` the bot is not in it, and only its commands can be used there."""
+        made = Guild(_id(id), name or f"server-{id}", member)
+        self.state.guilds[made.id] = made
+        if member:
+            self.state.publish("GUILD_CREATE", lambda _: self.gateway.guild(made.id), intent=GUILDS, guild=made.id)
+        return made
+
+    def role(self, id: str | int, guild: str | int, name: str) -> str:
+        """A role of a server."""
+        self.state.guilds[_id(guild)].roles[_id(id)] = name
+        return _id(id)
+
+    def channel(self, id: str | int, guild: str | int, name: str = "", *, member: bool = True) -> Channel:
+        """A text channel; with `member=False` the bot cannot see it."""
+        place = Channel(_id(id), name or f"channel-{id}", TEXT, self.state.guilds[_id(guild)], member)
+        self.state.channels[place.id] = place
+        self._tell_channel("CREATE", place)
+        return place
+
+    def direct(self, person: Person | str | int) -> Channel:
+        """The direct messages between a person and the bot."""
+        return self.state.direct(self._person(person))
+
+    def thread(self, channel: Channel | str | int, name: str, *, under: str = "", id: str | int = "") -> Channel:
+        """A thread somebody opens in a channel, under the message `under` or on its own."""
+        said = self.state.messages[under] if under else None
+        return self.channels.thread(self._channel(channel), name, Person("1", "owner"), said, id=str(id))
+
+    def archive(self, thread: Channel | str | int, *, locked: bool = False) -> None:
+        """Archive a thread; a locked one cannot be opened by writing in it."""
+        place = self._channel(thread)
+        place.archived, place.locked = True, locked
+
+    def deny(self, channel: Channel | str | int, *permissions: str) -> None:
+        """Take permissions away from the bot in one channel, by name (`SEND_MESSAGES`)."""
+        for permission in permissions:
+            if permission not in PERMISSIONS:
+                raise ValueError(f"{permission!r} is none of {', '.join(PERMISSIONS)}")
+        self._channel(channel).denied.update(permissions)
+
+    def hide(self, channel: Channel | str | int) -> None:
+        """Take the bot's sight of a channel away."""
+        place = self._channel(channel)
+        self._tell_channel("DELETE", place)
+        place.member = False
+
+    def kick(self, guild: str | int) -> None:
+        """Remove the bot from a server."""
+        found = self.state.guilds[_id(guild)]
+        found.member = False
+        self.state.publish("GUILD_DELETE", lambda _: {"id": found.id}, intent=GUILDS, guild=found.id)
+
+    def block(self, person: Person | str | int, blocked: bool = True) -> None:
+        """Let a person take no more direct messages from the bot."""
+        self._person(person).blocked = blocked
+
+    def say(
+        self,
+        channel: Channel | str | int,
+        text: str,
+        *,
+        person: Person | str | int = "",
+        reply_to: str = "",
+        ping: bool = True,
+        files: Sequence[tuple[str, str, bytes]] = (),
+        webhook: str = "",
+    ) -> str:
+        """Write a message and return its id. A reply mentions its target's author unless `ping` is off.
+
+        `webhook` is the name of a webhook that writes instead of a person.
+        """
+        place = self._channel(channel)
+        uploads = [Upload(str(number), *file) for number, file in enumerate(files)]
+        draft = Draft(frozenset({"content"}), text.strip(), uploads=uploads, reference=reply_to)
+        hook = self.state.clock.snowflake() if webhook else ""
+        if webhook:
+            author = Person(hook, webhook, bot=True)
+        else:
+            author = self._author(place, person)
+        said = self.state.post(place, author, draft, webhook=hook, ping_author=ping)
+        return said.id
+
+    def mention(self) -> str:
+        """How a person's message mentions the bot."""
+        return f"<@{self.state.bot.id}>"
+
+    def edit(self, message: str, text: str) -> None:
+        """Let the author of a message change it."""
+        self.state.revise(self.state.messages[message], Draft(frozenset({"content"}), text.strip()))
+
+    def delete(self, message: str) -> None:
+        """Delete a message: one's own, or, as somebody with the right to, the bot's."""
+        self.state.erase(self.state.messages[message])
+
+    def react(self, message: str, emoji: str, person: Person | str | int) -> None:
+        """Put a reaction on a message, or take it off when it is there."""
+        said, who = self.state.messages[message], self._person(person)
+        there = who.id in said.reactions.get(emoji, ())
+        self.channels.reacted(said, emoji, who, "REMOVE" if there else "ADD")
+
+    def slash(
+        self,
+        name: str,
+        options: Mapping[str, object],
+        channel: Channel | str | int,
+        person: Person | str | int,
+    ) -> Interaction:
+        """Use a slash command; `name` may go on with a group and a subcommand (`remind list`).
+
+        Raises:
+            LookupError: no such command is registered here.
+            ValueError: the options do not fit it.
+        """
+        place, who = self._channel(channel), self._person(person)
+        guild = place.guild.id if place.guild else ""
+        words = name.split()
+        command = self.commands.find(words[0], guild)
+        if command is None:
+            raise LookupError(f"no command /{words[0]} is registered here: the bot has to sync it first")
+        data: Json = {"id": command["id"], "name": words[0], "type": 1}
+        if "guild_id" in command:
+            data["guild_id"] = command["guild_id"]
+        level, schema = data, command.get("options") or []
+        for word in words[1:]:
+            inner = next((one for one in schema if one["name"] == word and one["type"] in (SUBCOMMAND, GROUP)), None)
+            if inner is None:
+                raise LookupError(f"/{words[0]} has no subcommand {word!r}")
+            level["options"] = [{"name": word, "type": inner["type"]}]
+            level, schema = level["options"][0], inner.get("options") or []
+        if any(option["type"] in (SUBCOMMAND, GROUP) for option in schema):
+            raise LookupError(f"/{name} needs a subcommand")
+        level["options"] = value_options(schema, dict(options))
+        self.state.screen.notice(place.id, f"{who.name} used /{name}")
+        return self.interactions.begin(SLASH, place, who, data)
+
+    def press(self, message: str, button: str, person: Person | str | int, values: Sequence[str] = ()) -> Interaction:
+        """Press the button (or choose in the menu) with this label or custom id under a message.
+
+        Raises:
+            LookupError: nothing of that name can be pressed there.
+        """
+        said = self.state.messages[message]
+        for part in said.buttons():
+            if button in (part["custom_id"], part.get("label")) and not part.get("disabled"):
+                data: Json = {"component_type": part["type"], "custom_id": part["custom_id"]}
+                if part["type"] != 2:
+                    data["values"] = list(values)
+                return self.interactions.begin(COMPONENT, said.channel, self._person(person), data, said)
+        raise LookupError(f"no {button!r} to press under message {message}")
+
+    def redeliver(self, id: str) -> None:
+        """Bring a message, or an interaction, to the bot once more, as a resumed connection may.
+
+        Raises:
+            LookupError: there is no such message or interaction.
+        """
+        if id in self.state.messages:
+            self.state.tell("MESSAGE_CREATE", self.state.messages[id])
+            return
+        made = next((one for one in self.interactions.by_token.values() if one.id == id), None)
+        if made is None:
+            raise LookupError(f"{id} is neither a message nor an interaction")
+        self.state.publish("INTERACTION_CREATE", lambda _: self.interactions.told(made))
+
+    def message(self, id: str) -> Message:
+        """A message as it stands now."""
+        return self.state.messages[id]
+
+    def _tell_channel(self, what: str, place: Channel) -> None:
+        if place.visible and place.guild is not None:
+            body = payloads.channel(place, self.state.clock)
+            self.state.publish(f"CHANNEL_{what}", lambda _: dict(body), intent=GUILDS, guild=place.guild.id)
+
+    def _author(self, place: Channel, person: Person | str | int) -> Person:
+        if person == "" and place.recipient is not None:
+            return place.recipient
+        return self._person(person)
+
+    def _person(self, person: Person | str | int) -> Person:
+        return person if isinstance(person, Person) else self.person(person)
+
+    def _channel(self, channel: Channel | str | int) -> Channel:
+        return channel if isinstance(channel, Channel) else self.state.channels[_id(channel)]
+
+
+def _id(id: str | int) -> str:
+    """
+    Raises:
+        ValueError: it is no snowflake.
+    """
+    if not str(id).isdecimal():
+        raise ValueError(f"{id!r} is no Discord id: they are whole numbers")
+    return str(id)

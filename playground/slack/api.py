@@ -80,10 +80,19 @@ class Api:
         """`/api/<method>`, by GET or POST."""
         call = Call(self._workspace.now(), request.match_info["method"])
         self.calls.append(call)
+        # The body is read before any fault: a call that is held must be doable when its caller has gone.
+        sent: Arguments | Refused
+        try:
+            sent = await read_arguments(request)
+        except Refused as refused:
+            sent = refused
+        if isinstance(sent, Arguments):
+            call.parameters = {name: value for name, value in sent.values.items() if name != "token"}
+            call.channel = sent.text("channel") or sent.text("channel_id")
 
         async def answer() -> web.Response:
             try:
-                body: Json = {"ok": True} | await self._answer(call, request)
+                body: Json = {"ok": True} | self._answer(call, request, sent)
             except Refused as refused:
                 call.error = refused.error
                 body = {"ok": False, "error": refused.error} | refused.extra
@@ -114,10 +123,9 @@ class Api:
         call.status = response.status
         return response
 
-    async def _answer(self, call: Call, request: web.Request) -> Json:
-        sent = await read_arguments(request)
-        call.parameters = {name: value for name, value in sent.values.items() if name != "token"}
-        call.channel = sent.text("channel") or sent.text("channel_id")
+    def _answer(self, call: Call, request: web.Request, sent: Arguments | Refused) -> Json:
+        if isinstance(sent, Refused):
+            raise sent
         method = self.methods.get(call.method)
         if method is None:
             raise Refused("unknown_method", req_method=call.method)

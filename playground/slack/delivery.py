@@ -57,6 +57,7 @@ class Deliveries:
         self._open: dict[Delivery, None] = {}
         self._envelopes: dict[str, Delivery] = {}
         self._count = itertools.count(1)
+        self._changed = asyncio.Event()
         self.all: list[Delivery] = []
         self.transport: Transport | None = None
         self.on_answer: Callable[[Delivery, Json], None] = lambda delivery, answer: None
@@ -89,12 +90,14 @@ class Deliveries:
         self._open.pop(delivery, None)
         delivery.answer, delivery.deadline, delivery.next_at, delivery.abandon = answer, None, None, None
         delivery.acked.set()
+        self._wake()
         if answer and not delivery.given_up:
             self.on_answer(delivery, answer)
 
     def fail(self, delivery: Delivery, reason: str, *, final: bool = False) -> None:
         """This attempt did not arrive: plan the next one, if there is one."""
         delivery.deadline, delivery.abandon = None, None
+        self._wake()
         waits = self._limits.retry_after
         # Only events are tried again; a command or a press just fails in front of the person.
         if final or delivery.kind != EVENTS or delivery.retry >= len(waits):
@@ -118,6 +121,12 @@ class Deliveries:
                     abandon()
             self._release(delivery)
 
+    async def until(self, seen: Callable[[list[Delivery]], object], seconds: float) -> None:
+        """Wait until `seen(all)` is true; look again at every attempt, failure and acknowledgement."""
+        async with asyncio.timeout(seconds):
+            while not seen(self.all):
+                await self._changed.wait()
+
     async def run(self) -> None:
         """Send queued attempts in order, for ever."""
         while True:
@@ -126,9 +135,15 @@ class Deliveries:
             self._envelopes[envelope_id] = delivery
             delivery.sent.append((self._now(), envelope_id))
             delivery.deadline = self._now() + self._limits.ack_within
+            self._wake()
             assert self.transport is not None
             if reason := await self.transport.transmit(delivery, envelope_id):
                 self.fail(delivery, reason)
+
+    def _wake(self) -> None:
+        # Whoever waits holds the old event; the next change gets a new one.
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def _release(self, delivery: Delivery) -> None:
         if delivery.next_at is not None and delivery.next_at <= self._now():

@@ -30,16 +30,11 @@ class FileMethods:
         self._workspace.files[id] = file
         return {"file_id": id, "upload_url": f"{self._workspace.base}/upload/v1/{id}"}
 
-    async def upload(self, request: web.Request) -> web.Response:
-        """Step two: the bytes, raw or as the first file of a form."""
-        file = self._workspace.files.get(request.match_info["id"])
+    def upload(self, id: str, content: bytes) -> web.Response:
+        """Step two: the bytes."""
+        file = self._workspace.files.get(id)
         if file is None or file.uploaded:
             return web.Response(status=404, text="not found")
-        if request.content_type == "multipart/form-data":
-            parts = [part for part in (await request.post()).values() if isinstance(part, web.FileField)]
-            content = parts[0].file.read() if parts else b""
-        else:
-            content = await request.read()
         if len(content) != file.length:
             return web.Response(status=400, text=f"expected {file.length} bytes, got {len(content)}")
         file.content, file.uploaded = content, True
@@ -94,6 +89,14 @@ class FileMethods:
     async def sign_in(self, request: web.Request) -> web.Response:
         """The page a download without a token ends on."""
         return web.Response(text="<!DOCTYPE html><title>Sign in</title>", content_type="text/html")
+
+
+async def read_upload(request: web.Request) -> bytes:
+    """The bytes of step two, sent raw or as the first file of a form."""
+    if request.content_type != "multipart/form-data":
+        return await request.read()
+    parts = [part for part in (await request.post()).values() if isinstance(part, web.FileField)]
+    return parts[0].file.read() if parts else b""
 
 
 def media_type(name: str) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from aiohttp import web
-
 from playground.slack.arguments import Arguments
 from playground.slack.errors import Json, Refused
 from playground.slack.messages import compose
@@ -40,19 +38,21 @@ class Responses:
         self._slots[key] = Slot(channel, person, until, limits.response_uses, original)
         return f"{self._workspace.base}/commands/{self._workspace.team_id}/{key}"
 
-    async def handle(self, request: web.Request) -> tuple[int, Json]:
+    def handle(self, key: str, text: str) -> tuple[int, Json]:
         """One use of an address: the HTTP status and body."""
-        slot = self._slots.get(request.match_info["key"])
+        slot = self._slots.get(key)
         try:
-            sent = Arguments(json.loads(await request.text()))
+            body = json.loads(text)
         except ValueError:
             return 400, {"ok": False, "error": "invalid_json"}
+        if not isinstance(body, dict):
+            return 400, {"ok": False, "error": "json_not_object"}
         if slot is None or slot.until <= self._workspace.now():
             return 404, {"ok": False, "error": "expired_url"}
         if slot.uses <= 0:
             return 404, {"ok": False, "error": "used_url"}
         try:
-            self.answer(slot, sent)
+            self.answer(slot, Arguments(body))
         except Refused as refused:
             return 400, {"ok": False, "error": refused.error} | refused.extra
         slot.uses -= 1

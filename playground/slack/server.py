@@ -19,7 +19,7 @@ from playground.slack.conversations import ConversationMethods
 from playground.slack.delivery import Deliveries, Delivery
 from playground.slack.errors import Json
 from playground.slack.events import Events
-from playground.slack.files import FileMethods
+from playground.slack.files import FileMethods, read_upload
 from playground.slack.limits import Limits
 from playground.slack.messages import ChatMethods
 from playground.slack.people import PeopleSide
@@ -159,6 +159,14 @@ class SlackServer(PeopleSide):
         self._agents.tick()
         return self.workspace.statuses.get((channel, thread_ts), ("", 0.0))[0]
 
+    async def until_delivery(self, seen: Callable[[list[Delivery]], object], seconds: float = 20.0) -> None:
+        """Wait until `seen(deliveries)` is true; look again after every attempt, failure and acknowledgement.
+
+        Raises:
+            TimeoutError: it did not become true in `seconds`.
+        """
+        await self._deliveries.until(seen, seconds)
+
     def redeliver(self, id: str, reason: str = "timeout") -> Delivery:
         """Send an event (by its `event_id`), command or press again, as a retry."""
         return self._deliveries.again(id, reason)
@@ -226,8 +234,10 @@ class SlackServer(PeopleSide):
         call = Call(self.screen.now(), "response_url")
         self.calls.append(call)
 
+        body_text = await request.text()
+
         async def answer() -> web.Response:
-            status, body = await self._answers.handle(request)
+            status, body = self._answers.handle(request.match_info["key"], body_text)
             call.error = str(body.get("error", ""))
             return web.json_response(body, status=status)
 
@@ -236,4 +246,9 @@ class SlackServer(PeopleSide):
     async def _upload(self, request: web.Request) -> web.StreamResponse:
         call = Call(self.screen.now(), "upload")
         self.calls.append(call)
-        return await self.api.meet(request, call, lambda: self._files.upload(request))
+        content = await read_upload(request)
+
+        async def answer() -> web.Response:
+            return self._files.upload(request.match_info["id"], content)
+
+        return await self.api.meet(request, call, answer)

@@ -31,7 +31,7 @@ class Sockets:
         self._tickets: set[str] = set()
         self._turn = 0
         self._opened = 0
-        self._changed = asyncio.Condition()
+        self._changed = asyncio.Event()
         self.connections: list[Connection] = []
         self.received: list[tuple[int, str]] = []
         """(connection number, envelope id) of every envelope sent."""
@@ -68,7 +68,7 @@ class Sockets:
         }
         try:
             await socket.send_json(hello)
-            await self._wake()
+            self._wake()
             async for frame in socket:
                 if frame.type is WSMsgType.TEXT:
                     self._acknowledged(frame.data)
@@ -77,7 +77,7 @@ class Sockets:
         finally:
             if connection in self.connections:
                 self.connections.remove(connection)
-            await self._wake()
+            self._wake()
         return socket
 
     async def transmit(self, delivery: Delivery, envelope_id: str) -> str:
@@ -116,10 +116,15 @@ class Sockets:
         for connection in list(self.connections):
             await connection.socket.close()
 
-    async def until_connected(self, count: int = 1, seconds: float = 20.0) -> None:
-        """Wait until that many connections take envelopes. Raises TimeoutError."""
-        async with asyncio.timeout(seconds), self._changed:
-            await self._changed.wait_for(lambda: sum(not c.retiring for c in self.connections) >= count)
+    async def until_connected(self, count: int = 1, seconds: float = 20.0, *, since: int = 1) -> None:
+        """Wait until that many connections take envelopes; only those from number `since` on count.
+
+        Raises:
+            TimeoutError: there were not as many within `seconds`.
+        """
+        async with asyncio.timeout(seconds):
+            while sum(not c.retiring and c.number >= since for c in self.connections) < count:
+                await self._changed.wait()
 
     def _acknowledged(self, frame: str) -> None:
         try:
@@ -130,6 +135,7 @@ class Sockets:
             answer = body.get("payload")
             self._deliveries.acknowledge(body["envelope_id"], answer if isinstance(answer, dict) else None)
 
-    async def _wake(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
+    def _wake(self) -> None:
+        # Whoever waits holds the old event; the next change gets a new one.
+        self._changed.set()
+        self._changed = asyncio.Event()

@@ -109,7 +109,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Somebody was notified by a message."""
+    """Somebody was notified by a message of the bot's."""
 
     at: float
     channel: str
@@ -120,7 +120,7 @@ class Ping:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The service fetched an address it found in a message."""
+    """The service fetched an address it found in a message of the bot's."""
 
     at: float
     channel: str
@@ -274,8 +274,10 @@ class Workspace:
             self.changed(change, message, before)
 
     def _draw(self, message: Message) -> DrawnBlocks:
-        """Draw a message; note whom it notifies and which addresses the service fetches for it."""
+        """Draw a message; note whom a message of the bot's notifies, and which addresses are fetched for it."""
         drawn = self.draw(message)
+        if message.author != self.bot_user_id or message.only_for:
+            return drawn
         if not (drawn.mentions or drawn.links or drawn.images):
             return drawn
         known = {p.target for p in self.pings if (p.channel, p.ts) == (message.channel, message.ts)}
@@ -286,7 +288,7 @@ class Workspace:
         for url in dict.fromkeys(drawn.links + drawn.images):
             media = url.lower().partition("?")[0].endswith(MEDIA)
             wanted = url in drawn.images or (message.unfurl_media if media else message.unfurl_links)
-            if wanted and url not in fetched and not message.only_for:
+            if wanted and url not in fetched:
                 self.previews.append(Preview(self.now(), message.channel, message.ts, url))
         return drawn
 

@@ -207,6 +207,7 @@ async def test_links_are_fetched_for_previews_unless_the_post_forbade_it(
     quiet = {"unfurl_links": False, "unfurl_media": False}
     silent = await client.chat_postMessage(channel="C1", text="https://a.example", **quiet)
     await client.chat_update(channel="C1", ts=silent["ts"], text="https://a.example https://b.example/p.png")
+    server.say("C1", "a person's own https://e.example")
     assert server.previews == []
 
     await client.chat_postMessage(channel="C1", text="https://c.example/x https://c.example/p.png", unfurl_links=False)

@@ -97,7 +97,8 @@ def test_markdown_notes_links_pictures_and_mentions() -> None:
 
 
 _ALLOWED = re.compile(
-    r"</?(?:b|i|s|code|pre|blockquote|br|hr)>|<span class=\"mention\">|</span>|</a>|<a href=\"[^\"<>]*\" rel=\"[a-z ]+\">"
+    r"</?(?:b|i|s|code|pre|blockquote|br|hr)>|<span class=\"mention\">|</span>"
+    r"|<a href=\"[^\"<>]*\" rel=\"[a-z ]+\">|</a>"
 )
 
 

@@ -1,0 +1,171 @@
+"""What the app is told by Socket Mode, through Bolt as it runs in production."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from slack_bolt.app.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from playground.slack import SlackServer
+
+
+def told(server: SlackServer) -> list[tuple[str, str]]:
+    """(type, subtype) of every event that was to be delivered."""
+    events = [delivery.payload["event"] for delivery in server.deliveries if "event" in delivery.payload]
+    return [(event["type"], event.get("subtype", "")) for event in events]
+
+
+async def test_a_mention_reaches_bolt_and_its_answer_the_screen(server: SlackServer, bolt: AsyncApp) -> None:
+    @bolt.event("app_mention")
+    async def answer(event: dict[str, Any], say: Any) -> None:
+        await say(text=f"to <@{event['user']}>: {event['text']}", thread_ts=event["ts"])
+
+    ts = server.say("C1", f"<@{server.bot_user_id}> hi", person="U1")
+
+    await server.screen.until(lambda screen: screen.of("C1"))
+    (shown,) = server.screen.of("C1", thread=ts)
+    assert shown.text == "to @ann: @parley hi"
+    assert server.screen.get("C1", ts).author == "U1"  # type: ignore[union-attr]
+    await asyncio.wait_for(server.deliveries[0].acked.wait(), 10)
+
+
+async def test_a_mention_arrives_twice_when_both_are_subscribed(server: SlackServer) -> None:
+    server.subscriptions.add("message.channels")
+
+    ts = server.say("C1", f"<@{server.bot_user_id}> hi")
+
+    assert told(server) == [("app_mention", ""), ("message", "")]
+    first, second = (delivery.payload for delivery in server.deliveries)
+    assert first["event_id"] != second["event_id"]
+    assert first["event"]["ts"] == second["event"]["ts"] == ts
+
+
+async def test_only_what_is_subscribed_is_told(server: SlackServer) -> None:
+    server.say("C1", "no mention")
+    assert told(server) == []
+
+    server.subscriptions.add("message.channels")
+    server.say("C1", "no mention")
+    server.say("C2", f"<@{server.bot_user_id}> where the bot is not")
+
+    assert told(server) == [("message", "")]
+
+
+async def test_a_direct_message_is_a_message_and_never_a_mention(server: SlackServer) -> None:
+    server.say(server.direct("U1"), f"<@{server.bot_user_id}> hi", person="U1")
+
+    assert told(server) == [("message", "")]
+    payload = server.deliveries[0].payload
+    assert payload["event"]["channel_type"] == "im"
+    assert payload["event"]["channel"].startswith("D")
+    assert payload["authorizations"][0]["user_id"] == server.bot_user_id
+
+
+async def test_the_app_hears_its_own_messages_marked_with_its_bot_id(
+    server: SlackServer, client: AsyncWebClient
+) -> None:
+    channel = server.direct("U1")
+    sent = await client.chat_postMessage(channel=channel, text="x")
+    await client.chat_update(channel=channel, ts=sent["ts"], text="y")
+    await client.chat_delete(channel=channel, ts=sent["ts"])
+
+    assert told(server) == [("message", ""), ("message", "message_changed"), ("message", "message_deleted")]
+    assert server.deliveries[0].payload["event"]["bot_id"] == server.bot_id
+
+
+async def test_an_edit_tells_both_texts_and_a_new_mention_is_a_mention(server: SlackServer) -> None:
+    server.subscriptions.add("message.channels")
+    ts = server.say("C1", "hi", person="U1")
+
+    server.edit("C1", ts, f"<@{server.bot_user_id}> hi")
+    server.edit("C1", ts, f"<@{server.bot_user_id}> hi there")
+
+    assert told(server) == [
+        ("message", ""),
+        ("app_mention", ""),
+        ("message", "message_changed"),
+        ("message", "message_changed"),
+    ]
+    event = server.deliveries[-1].payload["event"]
+    assert event["message"]["text"].endswith("hi there")
+    assert event["message"]["edited"]["user"] == "U1"
+    assert event["previous_message"]["text"].endswith("> hi")
+
+
+async def test_a_deleted_message_is_told_and_a_root_with_replies_leaves_a_tombstone(server: SlackServer) -> None:
+    server.subscriptions.add("message.channels")
+    alone, root = server.say("C1", "alone"), server.say("C1", "root")
+    server.say("C1", "reply", thread_ts=root)
+
+    server.delete("C1", alone)
+    server.delete("C1", root)
+
+    gone, tomb = (delivery.payload["event"] for delivery in server.deliveries[-2:])
+    assert (gone["subtype"], gone["deleted_ts"]) == ("message_deleted", alone)
+    assert (tomb["subtype"], tomb["message"]["subtype"]) == ("message_changed", "tombstone")
+
+
+async def test_subtypes_other_bots_and_files_look_as_they_do(server: SlackServer) -> None:
+    server.subscriptions.add("message.channels")
+    server.person("UBOT", "other", is_bot=True)
+    server.say("C1", "joined", subtype="channel_join")
+    server.say("C1", "beep", person="UBOT", bot_id="B9")
+    root = server.say("C1", "look", files=[("a.txt", "text/plain", b"abc")])
+    server.say("C1", "me too", thread_ts=root, broadcast=True)
+
+    join, bot, file, reply = (delivery.payload["event"] for delivery in server.deliveries)
+    assert join["subtype"] == "channel_join"
+    assert bot["bot_id"] == "B9"
+    assert (file["subtype"], file["files"][0]["size"]) == ("file_share", 3)
+    assert (reply["subtype"], reply["thread_ts"]) == ("thread_broadcast", root)
+    assert server.screen.get("C1", root).files == [("a.txt", "text/plain", b"abc")]  # type: ignore[union-attr]
+
+
+async def test_a_slash_command_reaches_bolt_and_its_acknowledgement_is_shown(
+    server: SlackServer, bolt: AsyncApp
+) -> None:
+    @bolt.command("/parley")
+    async def on_command(ack: Any, command: dict[str, Any], respond: Any) -> None:
+        await ack(f"{command['text']} from {command['user_name']} in {command['channel_name']}")
+        await respond(text="for all", response_type="in_channel")
+
+    server.command("/parley", "new", "C2", "U1")
+
+    await server.screen.until(lambda screen: len(screen.of("C2")) == 2)
+    assert {(m.text, m.ephemeral) for m in server.screen.of("C2")} == {
+        ("new from ann in elsewhere", True),
+        ("for all", False),
+    }
+
+
+async def test_a_press_reaches_bolt_with_the_message_and_who_pressed(
+    server: SlackServer, client: AsyncWebClient, bolt: AsyncApp
+) -> None:
+    @bolt.action("stop")
+    async def on_press(ack: Any, body: dict[str, Any], respond: Any) -> None:
+        await ack()
+        await respond(text=f"{body['user']['name']} pressed {body['actions'][0]['value']}", replace_original=True)
+
+    button = {"type": "button", "text": {"type": "plain_text", "text": "Stop"}, "action_id": "stop", "value": "7"}
+    sent = await client.chat_postMessage(channel="C1", text="x", blocks=[{"type": "actions", "elements": [button]}])
+
+    delivery = server.press("C1", sent["ts"], "Stop", "U2")
+
+    await server.screen.until(lambda screen: screen.of("C1")[0].text == "bob pressed 7")
+    assert delivery.payload["container"] == {
+        "type": "message",
+        "message_ts": sent["ts"],
+        "channel_id": "C1",
+        "is_ephemeral": False,
+    }
+    with pytest.raises(KeyError):
+        server.press("C1", sent["ts"], "Nothing")
+
+
+async def test_opening_the_messages_tab_is_told(server: SlackServer) -> None:
+    server.open_messages_tab("U1")
+
+    assert server.deliveries[0].payload["event"]["tab"] == "messages"

@@ -147,6 +147,7 @@ class App:
         from bot.pacing import Pacer
         from bot.platforms import Platforms
         from bot.store import Store
+        from bot.untrusted import wrapper_length
 
         core, clock = self._configuration.core, self._clock
         options = model_options(core)
@@ -155,7 +156,9 @@ class App:
             self.store = await stack.enter_async_context(Store.open(core.database_url, clock=clock))
             self.models = await stack.enter_async_context(open_models(options, clock))
             self.registry = registry_of(
-                self._configuration.tools, timeout=core.tool_seconds, result_chars=core.tool_result_chars
+                self._configuration.tools,
+                timeout=core.tool_seconds,
+                result_chars=core.tool_result_chars - wrapper_length("x" * 40),
             )
             stack.push_async_callback(self.registry.close)
             self.pacer = Pacer(clock)

@@ -85,7 +85,7 @@ class _Scope:
             if window.seconds < 5 or self.live == 0:
                 continue
             used = (len(answered) + self.in_flight + keep) / window.calls
-            gap = window.seconds / window.calls * min(1.0, 0.3 + 1.4 * used)
+            gap = window.seconds / window.calls * min(1.3, 0.35 + 1.3 * used)
             at = max(at, self.last_grant + gap)
         return at
 

@@ -180,6 +180,8 @@ class ToolContext:
     """IANA time zone of the person."""
     seconds: float = 30.0
     """How long the call may take."""
+    chars: int = 8000
+    """How long the result may be; a tool that knows where to cut does it itself."""
     now: Callable[[], datetime.datetime] = _utc_now
     """The aware current time."""
     facts: Facts | None = None

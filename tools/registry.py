@@ -91,7 +91,9 @@ class ToolRegistry:
         if wait > 0:
             return _failed(f"{call.name} was called too often in this chat; it may be called again in {wait:.0f} s.")
         seconds = spec.timeout if spec.timeout is not None else self._timeout
-        result = await self._shared(tool, arguments, replace(context, seconds=seconds), seconds)
+        result = await self._shared(
+            tool, arguments, replace(context, seconds=seconds, chars=self._result_chars), seconds
+        )
         if unknown:
             note = f"(Unknown arguments were left out: {', '.join(unknown)}.)\n"
             result = replace(result, text=note + result.text)

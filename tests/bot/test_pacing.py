@@ -1,0 +1,232 @@
+"""Budgets, priorities, and what a refusal teaches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from bot.pacing import Pacer, Priority
+from bot.surface import Budget, Cost, Window
+
+CHAT = Budget("telegram:1/chat/7", rate=1.0, burst=3)
+BOT = Budget("telegram:1", windows=(Window(28, 1.0),), shared=True)
+GROUP = Budget("telegram:1/chat/-7", windows=(Window(20, 60.0),))
+
+
+@pytest.fixture
+async def pacer(clock: Any) -> AsyncIterator[Pacer]:
+    pacer = Pacer(clock)
+    yield pacer
+    await pacer.close()
+
+
+class Calls:
+    """Calls that were granted, with their times."""
+
+    def __init__(self, pacer: Pacer, clock: Any) -> None:
+        self.pacer = pacer
+        self.clock = clock
+        self.granted: list[tuple[float, str]] = []
+        self.tasks: list[asyncio.Task[None]] = []
+
+    def ask(self, name: str, cost: Cost, priority: Priority, *, answer_after: float = 0.0, **more: Any) -> None:
+        async def call() -> None:
+            async with self.pacer.ask(cost, priority, **more):
+                self.granted.append((round(self.clock.now - 1000.0, 3), name))
+                if answer_after:
+                    await self.clock.sleep(answer_after)
+
+        self.tasks.append(asyncio.create_task(call()))
+
+    @property
+    def names(self) -> list[str]:
+        return [name for _, name in self.granted]
+
+    @property
+    def times(self) -> list[float]:
+        return [at for at, _ in self.granted]
+
+
+@pytest.fixture
+async def calls(pacer: Pacer, clock: Any) -> AsyncIterator[Calls]:
+    calls = Calls(pacer, clock)
+    yield calls
+    for task in calls.tasks:
+        task.cancel()
+    await asyncio.gather(*calls.tasks, return_exceptions=True)
+
+
+async def test_a_chat_takes_its_burst_at_once_and_then_one_call_a_second(calls: Calls, clock: Any) -> None:
+    for number in range(5):
+        calls.ask(str(number), Cost((CHAT,)), Priority.FINAL)
+
+    await clock.advance(10.0)
+
+    assert calls.times == [0.0, 0.0, 0.0, 1.0, 2.0]
+
+
+async def test_a_call_counts_from_its_answer_because_calls_bunch_up_on_the_way(calls: Calls, clock: Any) -> None:
+    slow = Budget("slow", windows=(Window(1, 1.0),))
+    calls.ask("first", Cost((slow,)), Priority.FINAL, answer_after=0.8)
+    calls.ask("second", Cost((slow,)), Priority.FINAL)
+
+    await clock.advance(5.0)
+
+    assert calls.times == pytest.approx([0.0, 1.805])
+
+
+async def test_the_last_edit_of_a_reply_never_waits_behind_its_progress(calls: Calls, clock: Any) -> None:
+    """Progress leaves one call free in the chat's budget, so that the end goes out at once."""
+    for number in range(20):
+        calls.ask(f"progress {number}", Cost((CHAT,)), Priority.PROGRESS, keep=1)
+    await clock.advance(4.3)
+    before = len(calls.granted)
+
+    calls.ask("final", Cost((CHAT,)), Priority.FINAL)
+    await clock.settle()
+
+    assert calls.granted[before:] == [(4.3, "final")]
+
+
+async def test_final_text_goes_before_first_words_and_these_before_progress(calls: Calls, clock: Any) -> None:
+    narrow = Budget("narrow", windows=(Window(1, 1.0),))
+    calls.ask("now", Cost((narrow,)), Priority.FINAL)
+    await clock.settle()
+    calls.ask("progress", Cost((narrow,)), Priority.PROGRESS)
+    calls.ask("first", Cost((narrow,)), Priority.FIRST)
+    calls.ask("final", Cost((narrow,)), Priority.FINAL)
+
+    await clock.advance(10.0)
+
+    assert calls.names == ["now", "final", "first", "progress"]
+
+
+async def test_among_progress_the_stalest_reply_goes_first(calls: Calls, clock: Any) -> None:
+    narrow = Budget("narrow", windows=(Window(1, 1.0),))
+    calls.ask("now", Cost((narrow,)), Priority.FINAL)
+    await clock.settle()
+    calls.ask("fresh", Cost((narrow,)), Priority.PROGRESS, since=999.0)
+    calls.ask("stale", Cost((narrow,)), Priority.PROGRESS, since=990.0)
+
+    await clock.advance(10.0)
+
+    assert calls.names == ["now", "stale", "fresh"]
+
+
+async def test_one_flooded_chat_holds_no_other(calls: Calls, clock: Any) -> None:
+    other = Budget("telegram:1/chat/8", rate=1.0, burst=3)
+    for number in range(50):
+        calls.ask(f"flood {number}", Cost((CHAT, BOT)), Priority.FINAL)
+    calls.ask("other", Cost((other, BOT)), Priority.FIRST)
+
+    await clock.settle()
+
+    assert (0.0, "other") in calls.granted
+
+
+async def test_a_refusal_closes_its_scope_for_exactly_as_long_as_asked_and_no_other(
+    calls: Calls, pacer: Pacer, clock: Any
+) -> None:
+    other = Budget("telegram:1/chat/8", rate=1.0, burst=3)
+    pacer.refused(Cost((CHAT, BOT)), "", 7.4)
+    calls.ask("refused", Cost((CHAT, BOT)), Priority.FINAL)
+    calls.ask("other", Cost((other, BOT)), Priority.FINAL)
+
+    await clock.advance(20.0)
+
+    assert calls.granted == [(0.0, "other"), (7.4, "refused")]
+
+
+async def test_a_refusal_lowers_the_rate_and_calm_raises_it_again(calls: Calls, pacer: Pacer, clock: Any) -> None:
+    pacer.refused(Cost((CHAT,)), "", 0.5)
+    for number in range(4):
+        calls.ask(str(number), Cost((CHAT,)), Priority.FINAL)
+    await clock.advance(5.0)
+    assert calls.times[3] - calls.times[0] > 1.0
+
+    calls.granted.clear()
+    for _ in range(12):
+        await clock.advance(40.0)
+        calls.ask("calm", Cost((CHAT,)), Priority.FINAL)
+    await clock.advance(40.0)
+    calls.granted.clear()
+    for number in range(5):
+        calls.ask(str(number), Cost((CHAT,)), Priority.FINAL)
+    await clock.advance(5.0)
+
+    assert calls.times[4] - calls.times[3] == pytest.approx(1.0, abs=0.01)
+
+
+async def test_progress_in_a_group_is_spread_over_the_minute(calls: Calls, pacer: Pacer, clock: Any) -> None:
+    """Twenty calls a minute spent in twenty seconds would leave a person waiting for forty."""
+    pacer.enter((GROUP,))
+    for number in range(60):
+        calls.ask(str(number), Cost((GROUP,)), Priority.PROGRESS, keep=2)
+
+    await clock.advance(120.0)
+
+    gaps = [after - before for before, after in zip(calls.times, calls.times[1:], strict=False)]
+    assert max(gaps) < 12.0
+    for start in calls.times:
+        assert sum(start <= at < start + 60.0 for at in calls.times) <= 20
+
+
+async def test_a_reply_that_upgrades_to_its_end_overtakes_at_once(pacer: Pacer, clock: Any) -> None:
+    later = pacer.ask(Cost((CHAT,)), Priority.PROGRESS, not_before=clock.now + 100.0)
+    entered = asyncio.Event()
+
+    async def call() -> None:
+        async with later:
+            entered.set()
+
+    task = asyncio.create_task(call())
+    await clock.settle()
+    assert not entered.is_set()
+
+    later.hurry()
+    await task
+
+    assert entered.is_set()
+
+
+async def test_a_cancelled_wait_gives_its_place_back(calls: Calls, pacer: Pacer, clock: Any) -> None:
+    narrow = Budget("narrow", windows=(Window(1, 1.0),))
+    calls.ask("now", Cost((narrow,)), Priority.FINAL)
+    calls.ask("cancelled", Cost((narrow,)), Priority.FINAL)
+    await clock.settle()
+    calls.tasks[1].cancel()
+    calls.ask("next", Cost((narrow,)), Priority.FINAL)
+
+    await clock.advance(3.0)
+
+    assert calls.names == ["now", "next"]
+
+
+async def test_memory_follows_live_replies_not_known_chats(pacer: Pacer, clock: Any) -> None:
+    for number in range(2_000):
+        async with pacer.ask(Cost((Budget(f"chat {number}", rate=1.0, burst=3),)), Priority.FINAL):
+            pass
+        clock.now += 0.1
+
+    assert pacer.known_scopes < 600
+
+
+async def test_nobody_is_refused_with_a_hundred_replies_under_one_bots_limit(pacer: Pacer, clock: Any) -> None:
+    """Whatever the replies want, no window of one second holds more than 28 calls."""
+    calls = Calls(pacer, clock)
+    for reply in range(100):
+        chat = Budget(f"chat {reply}", rate=1.0, burst=3)
+        pacer.enter((chat, BOT))
+        calls.ask(f"first {reply}", Cost((chat, BOT)), Priority.FIRST)
+        for _ in range(3):
+            calls.ask(f"progress {reply}", Cost((chat, BOT)), Priority.PROGRESS, keep=1)
+        calls.ask(f"final {reply}", Cost((chat, BOT)), Priority.FINAL)
+
+    await clock.advance(60.0)
+
+    assert len(calls.granted) == 500
+    for start in calls.times:
+        assert sum(start <= at < start + 1.0 for at in calls.times) <= 28

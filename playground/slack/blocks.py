@@ -197,7 +197,7 @@ def draw_blocks(blocks: list[Json], names: Mapping[str, str]) -> DrawnBlocks:
 def _draw(block: Json, names: Mapping[str, str], drawn: DrawnBlocks) -> None:
     match block.get("type"):
         case "section":
-            for item in [block["text"]] * ("text" in block) + list(block.get("fields") or []):
+            for item in [*([block["text"]] if "text" in block else []), *(block.get("fields") or [])]:
                 drawn.add(_draw_text(item, names))
             if "accessory" in block:
                 _draw_element(block["accessory"], drawn)

@@ -20,6 +20,14 @@ from bot.transcript import Entry, ToolEntry, entry_from_json, entry_to_json
 _ASIDE = 2048
 """Characters from which a body lies in its own table, so that the rows of a chat stay close together."""
 
+NEWEST = """
+    SELECT h.sequence, h.turn, coalesce(h.body, b.body), h.tokens, h.at
+    FROM chats c JOIN history h ON h.chat = c.id AND h.sequence > c.since_sequence AND h.superseded = 0
+    LEFT JOIN bodies b ON b.id = h.aside
+    WHERE c.chat = ? ORDER BY h.sequence DESC LIMIT ?
+"""
+"""A chat's newest rows, the newest first."""
+
 
 class History:
     """The entries of every chat, newest last."""
@@ -36,9 +44,7 @@ class History:
         then never between a call and its result.
         """
         rows = await self._readers.rows(
-            "SELECT h.sequence, h.turn, coalesce(h.body, b.body), h.tokens, h.at FROM chats c "
-            "JOIN history h ON h.chat = c.id AND h.sequence > c.since_sequence AND h.superseded = 0 "
-            "LEFT JOIN bodies b ON b.id = h.aside WHERE c.chat = ? ORDER BY h.sequence DESC LIMIT ?",
+            NEWEST,
             (str(chat), limit + 1),
         )
         rows.reverse()

@@ -1,0 +1,119 @@
+"""What the store's tests share: a clock they move, an open store, and messages to put into it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.store import Store
+
+
+class HandClock:
+    """Time that stands still, except while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.passed = 0.0
+        self.day = 1_800_000_000.0
+        self.at: dict[float, Callable[[], None]] = {}
+        """What happens when so much time has passed."""
+
+    def monotonic(self) -> float:
+        return self.passed
+
+    def wall(self) -> float:
+        return self.day + self.passed
+
+    async def sleep(self, seconds: float) -> None:
+        self.passed += seconds
+        for time in [time for time in self.at if time <= self.passed]:
+            self.at.pop(time)()
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/parley.db"
+
+
+@pytest.fixture
+async def store(url: str, clock: HandClock) -> AsyncIterator[Store]:
+    async with Store.open(url, clock=clock, busy_timeout=0.001) as opened:
+        yield opened
+
+
+@pytest.fixture
+def chat() -> ChatId:
+    return ChatId("telegram", "42", "7")
+
+
+Message = Callable[..., MessageSent]
+
+
+@pytest.fixture
+def message(chat: ChatId) -> Message:
+    """Make a message; every argument is a field of `MessageSent`."""
+
+    def make(delivery: str = "1", text: str = "Hello", *, where: ChatId = chat, **fields: object) -> MessageSent:
+        values: dict[str, object] = {
+            "sender": Sender(id="telegram:1", name="Ada"),
+            "target": ReplyTarget(where.platform, {"chat": where.chat}),
+        }
+        return MessageSent(delivery=delivery, chat=where, text=text, **(values | fields))  # type: ignore[arg-type]
+
+    return make
+
+
+class Program:
+    """Another Python program, which says what it does line by line."""
+
+    def __init__(self, code: str, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[3],
+        )
+
+    def hear(self) -> str:
+        """Its next line."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def tell(self) -> None:
+        """Let it go on."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def close(self) -> None:
+        self.process.kill()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self.process.wait()
+
+
+@pytest.fixture
+def program() -> Iterator[Callable[..., Program]]:
+    """Start other programs, and end them after the test."""
+    started: list[Program] = []
+
+    def start(code: str, *arguments: str) -> Program:
+        started.append(Program(code, *arguments))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()

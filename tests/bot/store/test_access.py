@@ -1,0 +1,128 @@
+"""Roles, pairing, once in a while, settings of a chat, and budgets."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.messages import ChatId
+from bot.store import Amount, Limit, Refused, Reserved, Store
+
+
+async def test_a_role_is_given_changed_and_taken_away(store: Store) -> None:
+    assert await store.access.role("telegram:1") is None
+    await store.access.set_role("telegram:1", "allowed")
+    await store.access.set_role("telegram:1", "owner")
+    assert await store.access.role("telegram:1") == "owner"
+    assert await store.access.roles() == {"telegram:1": "owner"}
+    assert await store.access.any_owner()
+
+    await store.access.set_role("telegram:1", None)
+
+    assert await store.access.role("telegram:1") is None
+    assert not await store.access.any_owner()
+    with pytest.raises(ValueError, match="'king' is no role"):
+        await store.access.set_role("telegram:1", "king")
+
+
+async def test_a_pairing_code_makes_one_owner_however_many_try_at_once(store: Store, clock) -> None:
+    await store.access.set_pairing("hash", clock.wall() + 900)
+
+    used = await asyncio.gather(*(store.access.use_pairing("hash", f"telegram:{number}") for number in range(5)))
+
+    assert used.count(True) == 1
+    assert list((await store.access.roles()).values()) == ["owner"]
+
+
+async def test_a_pairing_code_is_worth_nothing_wrong_late_or_replaced(store: Store, clock) -> None:
+    await store.access.set_pairing("old", clock.wall() + 900)
+    await store.access.set_pairing("hash", clock.wall() + 900)
+    assert not await store.access.use_pairing("old", "telegram:1")
+
+    clock.day += 900
+
+    assert not await store.access.use_pairing("hash", "telegram:1")
+    assert not await store.access.any_owner()
+
+
+async def test_a_guesser_makes_a_pairing_code_void(store: Store, clock) -> None:
+    await store.access.set_pairing("hash", clock.wall() + 900)
+    for guess in range(20):
+        await store.access.use_pairing(f"guess {guess}", "telegram:666")
+
+    assert not await store.access.use_pairing("hash", "telegram:1")
+
+
+async def test_once_a_day_means_once_across_restarts_and_strange_clocks(url: str, clock) -> None:
+    async with Store.open(url, clock=clock) as store:
+        assert [await store.access.once("refusal", 86_400) for _ in range(3)] == [True, False, False]
+        assert await store.access.once("another", 86_400)
+
+    async with Store.open(url, clock=clock) as store:
+        assert not await store.access.once("refusal", 86_400)
+        clock.day += 86_400
+        await store.prune()
+        assert await store.access.once("refusal", 86_400)
+        clock.day -= 10 * 86_400
+        assert await store.access.once("refusal", 86_400), "the clock was put back: nobody stays silent for ten days"
+
+
+async def test_a_setting_belongs_to_its_chat(store: Store, chat: ChatId) -> None:
+    await store.settings.set(chat, "model", "openai:x")
+    await store.settings.set(chat, "model", "ollama:y")
+
+    assert await store.settings.get(chat, "model") == "ollama:y"
+    assert await store.settings.get(ChatId("telegram", "42", "8"), "model") is None
+
+    await store.settings.set(chat, "model", None)
+    assert await store.settings.get(chat, "model") is None
+
+
+MINUTE = Limit("telegram:1", 60, Amount(messages=2))
+DAY = Limit("*", 86_400, Amount(tokens=1000, money=0.5))
+
+
+async def test_a_budget_is_reserved_under_every_limit_or_under_none(store: Store) -> None:
+    assert isinstance(await store.spending.reserve([MINUTE, DAY], Amount(600, 1)), Reserved)
+
+    refused = await store.spending.reserve([MINUTE, DAY], Amount(600, 1))
+
+    assert isinstance(refused, Refused)
+    assert (refused.limit, refused.spent) == (DAY, Amount(600, 1))
+    assert await store.spending.spent("telegram:1", 60) == Amount(600, 1), "the minute was not charged for the refusal"
+
+
+async def test_many_at_once_cannot_overdraw_a_budget(store: Store) -> None:
+    outcomes = await asyncio.gather(*(store.spending.reserve([MINUTE], Amount(messages=1)) for _ in range(10)))
+
+    assert sum(isinstance(outcome, Reserved) for outcome in outcomes) == 2
+
+
+async def test_settling_charges_what_was_really_spent(store: Store) -> None:
+    reserved = await store.spending.reserve([DAY], Amount(900, 1, 0.4))
+    assert isinstance(reserved, Reserved)
+
+    await store.spending.settle(reserved, Amount(100, 1, 0.25))
+
+    assert await store.spending.spent("*", 86_400) == Amount(100, 1, 0.25)
+    assert isinstance(await store.spending.reserve([DAY], Amount(900)), Reserved)
+
+
+async def test_a_window_ends_and_says_when(store: Store, clock) -> None:
+    clock.day = 1_800_000_000.0 + 30
+    await store.spending.reserve([MINUTE], Amount(messages=2))
+    refused = await store.spending.reserve([MINUTE], Amount(messages=1))
+    assert isinstance(refused, Refused)
+
+    clock.day = refused.until
+
+    assert isinstance(await store.spending.reserve([MINUTE], Amount(messages=1)), Reserved)
+    clock.day += 4 * 86_400
+    await store.prune()
+    assert await store.spending.spent("telegram:1", 60) == Amount()
+
+
+async def test_zero_means_no_limit_and_more_than_a_whole_limit_is_refused(store: Store) -> None:
+    assert isinstance(await store.spending.reserve([MINUTE], Amount(tokens=10**9, messages=1)), Reserved)
+    assert isinstance(await store.spending.reserve([Limit("x", 60, Amount(5))], Amount(6)), Refused)

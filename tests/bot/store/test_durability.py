@@ -1,0 +1,347 @@
+"""What was awaited is there, whatever happens to the process, the disk or the file."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from bot.errors import SettingsError, StoreError
+from bot.store import Store
+from bot.store.schema import STEPS
+
+TAKES_IN_UNTIL_KILLED = """
+import asyncio, sys
+from bot.clock import SystemClock
+from bot.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.store import Store
+
+async def main():
+    chat = ChatId("telegram", "42", "7")
+    async with Store.open(sys.argv[1], clock=SystemClock()) as store:
+        for number in range(100_000):
+            await store.intake.take_in(MessageSent(
+                delivery=str(number), chat=chat, sender=Sender(id="telegram:1"),
+                target=ReplyTarget("telegram"), text="Hello"))
+            print(number, flush=True)
+
+asyncio.run(main())
+"""
+
+HOLDS_THE_LOCK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.readline()
+connection.execute("COMMIT")
+print("released", flush=True)
+sys.stdin.readline()
+"""
+
+WRITES_AGAINST_A_FILE_LIMIT = """
+import asyncio, resource, sys
+from bot.clock import SystemClock
+from bot.errors import StoreError
+from bot.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.store import Store
+
+def message(number, text):
+    return MessageSent(delivery=str(number), chat=ChatId("telegram", "42", "7"), sender=Sender(id="telegram:1"),
+                       target=ReplyTarget("telegram"), text=text)
+
+async def main():
+    async with Store.open(sys.argv[1], clock=SystemClock()) as store:
+        await store.intake.take_in(message(0, "first"))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
+        number, refused = 0, None
+        while refused is None and number < 1000:
+            number += 1
+            try:
+                await store.intake.take_in(message(number, "x" * 20_000))
+            except StoreError as error:
+                refused = error
+        print(type(refused).__name__, len(await store.intake.waiting()) == number, flush=True)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        await store.intake.take_in(message(number, "x" * 20_000))
+        print(len(await store.intake.waiting()) == number + 1, flush=True)
+
+asyncio.run(main())
+"""
+
+
+async def test_what_was_answered_is_there_after_kill_9(url: str, clock, program) -> None:
+    writer = program(TAKES_IN_UNTIL_KILLED, url)
+    lines = [writer.hear() for _ in range(50)]
+
+    writer.process.kill()
+    lines += writer.process.communicate()[0].split()
+
+    async with Store.open(url, clock=clock) as store:
+        kept = [row.incoming.delivery for row in await store.intake.waiting()]
+    assert kept[: len(lines)] == lines
+    assert len(kept) - len(lines) <= 1, "at most the message whose commit was never announced"
+
+
+async def test_what_waits_is_committed_together(store: Store, message) -> None:
+    before = store.writer.commits
+
+    await asyncio.gather(*(store.intake.take_in(message(str(number))) for number in range(100)))
+
+    assert store.writer.commits - before <= 2
+    assert len(await store.intake.waiting()) == 100
+
+
+async def test_an_operation_that_fails_takes_back_only_its_own_work(store: Store, message) -> None:
+    async def broken(db) -> None:
+        await db.execute("INSERT INTO roles VALUES ('telegram:1', 'owner', 0)")
+        raise KeyError("a mistake")
+
+    async def refused(db) -> None:
+        await db.execute("INSERT INTO roles VALUES ('telegram:2', 'owner', 0)")
+        await db.execute("INSERT INTO roles VALUES ('telegram:2', 'owner', 0)")
+
+    before = store.writer.commits
+    outcomes = await asyncio.gather(
+        store.intake.take_in(message("1")),
+        store.writer.run(broken),
+        store.writer.run(refused),
+        store.intake.take_in(message("2")),
+        return_exceptions=True,
+    )
+
+    assert (outcomes[0], outcomes[3]) == (1, 2)
+    assert isinstance(outcomes[1], KeyError)
+    assert isinstance(outcomes[2], StoreError)
+    assert store.writer.commits - before == 1
+    assert not await store.access.any_owner()
+
+
+async def test_nobody_waits_for_an_operation_that_was_cancelled_before_its_turn(store: Store, message) -> None:
+    tasks = [asyncio.create_task(store.intake.take_in(message(str(number)))) for number in range(2)]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+
+    await asyncio.wait(tasks)
+
+    assert [row.incoming.delivery for row in await store.intake.waiting()] == ["1"]
+
+
+async def test_leaving_waits_for_what_is_being_written(url: str, clock, message) -> None:
+    async with Store.open(url, clock=clock) as store:
+        tasks = [asyncio.create_task(store.intake.take_in(message(str(number)))) for number in range(300)]
+        await asyncio.sleep(0)
+
+    assert [await task for task in tasks] == list(range(1, 301))
+    with pytest.raises(StoreError, match="closed"):
+        await store.intake.take_in(message("late"))
+    with pytest.raises(StoreError, match="closed"):
+        await store.intake.waiting()
+
+
+async def test_a_lock_of_another_program_for_half_a_minute_loses_nothing(
+    store: Store, tmp_path: Path, clock, message, program, caplog
+) -> None:
+    other = program(HOLDS_THE_LOCK, f"{tmp_path}/parley.db")
+    assert other.hear() == "locked"
+    clock.at[30.0] = lambda: (other.tell(), other.hear())
+
+    ids = await asyncio.gather(*(store.intake.take_in(message(str(number))) for number in range(20)))
+
+    assert ids == list(range(1, 21))
+    assert clock.passed >= 30
+    assert caplog.text.count("Another program is writing") == 1, "one line, not one per attempt"
+
+
+async def test_a_lock_that_stays_is_told_in_a_sentence_and_reading_goes_on(
+    store: Store, tmp_path: Path, clock, message, program
+) -> None:
+    await store.intake.take_in(message("1"))
+    other = program(HOLDS_THE_LOCK, f"{tmp_path}/parley.db")
+    assert other.hear() == "locked"
+
+    with pytest.raises(StoreError, match="Another program is writing to the database"):
+        await store.intake.take_in(message("2"))
+
+    assert [row.id for row in await store.intake.waiting()] == [1]
+    other.tell()
+    assert other.hear() == "released"
+    assert await store.intake.take_in(message("2")) == 2
+
+
+async def test_the_start_waits_for_a_lock_too(url: str, tmp_path: Path, clock, message, program) -> None:
+    async with Store.open(url, clock=clock):
+        pass
+    other = program(HOLDS_THE_LOCK, f"{tmp_path}/parley.db")
+    assert other.hear() == "locked"
+    clock.at[20.0] = lambda: (other.tell(), other.hear())
+
+    async with Store.open(url, clock=clock, busy_timeout=0.001) as store:
+        assert await store.intake.take_in(message("1")) == 1
+
+
+async def test_a_full_disk_refuses_new_messages_keeps_reading_and_recovers(
+    store: Store, clock, message, caplog
+) -> None:
+    await store.intake.take_in(message("0"))
+    await limit_pages(store, 1)  # as few as there are already
+
+    number = 0
+    with pytest.raises(StoreError, match="The disk is full"):
+        while True:
+            number += 1
+            await store.intake.take_in(message(str(number), "x" * 2000))
+    for again in range(10):
+        with pytest.raises(StoreError, match="The disk is full"):
+            await store.intake.take_in(message(f"again {again}", "x" * 2000))
+    assert len(await store.intake.waiting()) == number
+    assert caplog.text.count("the store cannot write") == 1
+
+    clock.passed += 61
+    with pytest.raises(StoreError):
+        await store.intake.take_in(message(str(number), "x" * 2000))
+    assert caplog.text.count("the store cannot write") == 2
+
+    await limit_pages(store, 1_000_000)
+    assert await store.intake.take_in(message(str(number), "x" * 2000))
+    assert len(await store.intake.waiting()) == number + 1
+
+
+async def test_on_a_full_disk_the_operations_that_fit_are_written(store: Store, message) -> None:
+    await limit_pages(store, 1)
+
+    outcomes = await asyncio.gather(
+        store.intake.take_in(message("small")),
+        store.intake.take_in(message("large", "x" * 500_000)),
+        store.intake.take_in(message("small too")),
+        return_exceptions=True,
+    )
+
+    assert isinstance(outcomes[1], StoreError)
+    assert [row.incoming.delivery for row in await store.intake.waiting()] == ["small", "small too"]
+
+
+def test_a_file_that_may_not_grow_recovers_without_a_restart(url: str, program) -> None:
+    writer = program(WRITES_AGAINST_A_FILE_LIMIT, url)
+
+    assert writer.hear() == "StoreError True"
+    assert writer.hear() == "True"
+    assert writer.process.wait(20) == 0
+
+
+async def test_a_connection_that_turned_read_only_is_opened_anew(store: Store, message) -> None:
+    """SQLite decides once, at opening, whether a file can be written."""
+    await store.writer.run(lambda db: db.execute("PRAGMA query_only = ON"))
+    with pytest.raises(StoreError, match="cannot be written"):
+        await store.intake.take_in(message("1"))
+
+    assert await store.intake.take_in(message("1")) == 1
+
+
+@pytest.mark.parametrize("damage", ["text", "tiny", "header", "pages", "truncated"])
+async def test_a_damaged_file_is_kept_aside_and_a_new_one_begun(
+    url: str, tmp_path: Path, clock, message, caplog, damage: str
+) -> None:
+    file = tmp_path / "parley.db"
+    async with Store.open(url, clock=clock) as store:
+        for number in range(50):
+            await store.intake.take_in(message(str(number), "x" * 3000))
+    content = bytearray(file.read_bytes())
+    match damage:
+        case "text":
+            content = bytearray(b"This is a letter, not a database.\n" * 100)
+        case "tiny":
+            content = bytearray(b"hello")
+        case "header":
+            content[0:16] = b"\0" * 16
+        case "pages":
+            content[4096 : len(content) // 2] = b"\xa5" * (len(content) // 2 - 4096)
+        case "truncated":
+            del content[len(content) // 2 :]
+    file.write_bytes(content)
+    Path(f"{file}-wal").write_bytes(b"a log that belongs to it")
+
+    async with Store.open(url, clock=clock) as store:
+        assert await store.intake.waiting() == []
+        assert await store.intake.take_in(message("1")) == 1
+
+    kept, log = sorted(tmp_path.glob("*.damaged-*"))
+    assert kept.read_bytes() == content
+    assert log.name == f"{kept.name}-wal"
+    assert "is damaged" in caplog.text
+    assert str(kept) in caplog.text
+
+
+async def test_the_log_of_an_emptied_file_is_kept(url: str, tmp_path: Path, clock) -> None:
+    (tmp_path / "parley.db").touch()
+    (tmp_path / "parley.db-wal").write_bytes(b"the newest messages")
+
+    async with Store.open(url, clock=clock):
+        pass
+
+    [kept] = tmp_path.glob("*.damaged-*-wal")
+    assert kept.read_bytes() == b"the newest messages"
+
+
+async def test_two_damaged_files_of_one_second_are_both_kept(url: str, tmp_path: Path, clock) -> None:
+    for text in "one", "two":
+        (tmp_path / "parley.db").write_text(text)
+        async with Store.open(url, clock=clock):
+            pass
+
+    assert sorted(path.read_text() for path in tmp_path.glob("*.damaged-*")) == ["one", "two"]
+
+
+async def test_another_programs_database_is_left_alone(url: str, tmp_path: Path, clock) -> None:
+    file = tmp_path / "parley.db"
+    connection = sqlite3.connect(file)
+    connection.execute("CREATE TABLE photos (id)")
+    connection.commit()
+    connection.close()
+    before = file.read_bytes()
+
+    with pytest.raises(SettingsError, match="another program's"):
+        async with Store.open(url, clock=clock):
+            pass
+
+    assert file.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["parley.db"]
+
+
+async def test_a_database_of_a_later_version_is_left_alone(url: str, tmp_path: Path, clock) -> None:
+    async with Store.open(url, clock=clock) as store:
+        await store.writer.run(lambda db: db.execute(f"PRAGMA user_version = {len(STEPS) + 1}"))
+
+    with pytest.raises(SettingsError, match="later version"):
+        async with Store.open(url, clock=clock):
+            pass
+
+
+async def test_a_folder_in_place_of_a_file_is_a_setting_to_mend(tmp_path: Path, clock) -> None:
+    with pytest.raises(SettingsError, match="names a folder"):
+        async with Store.open(f"sqlite:///{tmp_path}", clock=clock):
+            pass
+
+
+async def test_missing_folders_are_made_and_only_the_owner_may_read(tmp_path: Path, clock) -> None:
+    async with Store.open(f"sqlite:///{tmp_path}/a/b/parley.db", clock=clock) as store:
+        await store.access.once("key", 1)
+        modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "a/b").iterdir()}
+
+    assert modes == {"parley.db": 0o600, "parley.db-wal": 0o600, "parley.db-shm": 0o600}
+
+
+async def test_every_connection_is_as_durable_as_promised(store: Store) -> None:
+    async def settings(db) -> list[int | str]:
+        names = ("journal_mode", "synchronous", "foreign_keys", "secure_delete", "auto_vacuum")
+        return [next(iter(await db.execute_fetchall(f"PRAGMA {name}")))[0] for name in names]
+
+    assert await store.writer.apart(settings) == ["wal", 2, 1, 1, 2]
+    assert await store.writer.run(settings) == ["wal", 2, 1, 1, 2]
+
+
+async def limit_pages(store: Store, pages: int) -> None:
+    """Let the file grow no further than this; SQLite says of it what it says of a full disk."""
+    await store.writer.run(lambda db: db.execute_fetchall(f"PRAGMA max_page_count = {pages}"))

@@ -1,0 +1,274 @@
+"""What a chat remembers, and what it forgets."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import aiosqlite
+import pytest
+
+from bot.errors import StoreError
+from bot.messages import ChatId, MessageRef, ReplyTarget, Sender
+from bot.store import Store, Summary
+from bot.store.history import NEWEST
+from bot.store.schema import STEPS, upgrade
+from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
+from tools.base import ToolCall
+
+OTHER = ChatId("telegram", "42", "8")
+SECRET = "Rosebud was the sledge"
+
+
+async def say(store: Store, message, number: int, *entries: Entry, where: ChatId | None = None) -> int:
+    """One turn, from message to end."""
+    incoming = message(f"m{number}", f"{SECRET}?", **({"where": where} if where else {}))
+    turn = await store.intake.take_in(incoming)
+    assert turn is not None
+    await store.turns.open(turn, incoming.chat, "telegram:1")
+    await store.turns.save_page(
+        turn, 0, start=0, end=1, body=SECRET, ref=MessageRef(f"r{number}"), state="final", nonce=""
+    )
+    await store.turns.close(
+        turn,
+        "done",
+        entries or (UserEntry(f"question {number}"), AssistantEntry(f"answer {number}")),
+        visible=SECRET,
+        reasoning=SECRET,
+        model="m",
+        usage=Usage(1, 1),
+    )
+    return turn
+
+
+def calls(count: int) -> tuple[Entry, ...]:
+    asked = tuple(ToolCall(f"c{number}", "search", {}) for number in range(count))
+    results = (ToolEntry(f"c{number}", "search", "found") for number in range(count))
+    return (UserEntry("q"), AssistantEntry("", asked), *results, AssistantEntry("a"))
+
+
+def texts(rows) -> list[str]:
+    return [row.entry.text for row in rows]
+
+
+async def test_a_chat_remembers_in_order_and_no_other_chats_words(store: Store, chat: ChatId, message) -> None:
+    await say(store, message, 1)
+    await say(store, message, 2, where=OTHER)
+    await say(store, message, 3)
+
+    rows = await store.history.entries(chat)
+
+    assert texts(rows) == ["question 1", "answer 1", "question 3", "answer 3"]
+    assert [row.sequence for row in rows] == [1, 2, 3, 4]
+    assert [row.turn for row in rows] == [1, 1, 3, 3]
+    assert texts(await store.history.entries(OTHER)) == ["question 2", "answer 2"]
+    assert await store.history.entries(ChatId("telegram", "42", "nobody")) == []
+
+
+async def test_long_answers_come_back_whole(store: Store, chat: ChatId, message) -> None:
+    long = "很长的回答。" * 10_000
+
+    await say(store, message, 1, UserEntry("q"), AssistantEntry(long))
+
+    assert texts(await store.history.entries(chat)) == ["q", long]
+
+
+@pytest.mark.parametrize("limit", range(1, 12))
+async def test_a_cut_never_begins_inside_a_call_and_its_results(
+    store: Store, chat: ChatId, message, limit: int
+) -> None:
+    await say(store, message, 1, *calls(3))
+    await say(store, message, 2, *calls(2))
+
+    rows = await store.history.entries(chat, limit=limit)
+
+    assert len(rows) <= limit
+    assert rows
+    assert not isinstance(rows[0].entry, ToolEntry)
+    assert rows[-1].sequence == 11
+    if limit >= 5:
+        assert isinstance(rows[0].entry, UserEntry), "whole turns, where they fit"
+
+
+async def test_sizes_are_the_ones_given_and_else_an_estimate(store: Store, chat: ChatId, message) -> None:
+    turn = await store.intake.take_in(message("a"))
+    entries = [UserEntry("你好" * 100), AssistantEntry("b")]
+    await store.turns.close(turn, "done", entries, visible="", reasoning="", model="", usage=Usage(), tokens=[7, 8])
+    await say(store, message, 1, *entries)
+
+    assert [row.tokens for row in await store.history.entries(chat)][:2] == [7, 8]
+    assert [row.tokens for row in await store.history.entries(chat)][2] >= 200
+
+
+async def test_after_new_the_model_sees_nothing_from_before(store: Store, chat: ChatId, message) -> None:
+    await say(store, message, 1)
+    await store.history.set_summary(chat, "They said hello.", 2)
+
+    await store.history.new(chat)
+    await store.history.set_summary(chat, "Made from what was before.", 2)
+    await say(store, message, 2)
+
+    assert texts(await store.history.entries(chat)) == ["question 2", "answer 2"]
+    assert await store.history.summary(chat) is None
+
+
+async def test_a_summary_stands_until_the_next(store: Store, chat: ChatId, message) -> None:
+    await say(store, message, 1)
+    assert await store.history.summary(chat) is None
+
+    await store.history.set_summary(chat, "Hello was said.", 1)
+    await store.history.set_summary(chat, "Hello was said twice.", 2)
+
+    assert await store.history.summary(chat) == Summary("Hello was said twice.", 2)
+
+
+async def test_chats_are_listed_with_who_wrote_last_and_how_much(store: Store, chat: ChatId, message, clock) -> None:
+    await say(store, message, 1)
+    clock.day += 60
+    await say(store, message, 2, where=OTHER)
+    clock.day += 60
+    await say(store, message, 3)
+
+    first, second = await store.history.chats()
+
+    assert (first.chat, first.title, first.turns) == (chat, "Ada", 2)
+    assert first.last_at - first.first_at == 120
+    assert (second.chat, second.turns) == (OTHER, 1)
+    assert first.bytes == 2 * second.bytes > 0
+
+
+async def test_an_export_holds_every_turn_as_json(store: Store, chat: ChatId, message) -> None:
+    for number in range(60):
+        await say(store, message, number, *(calls(1) if number == 0 else ()))
+    await say(store, message, 99, where=OTHER)
+
+    lines = [json.loads(json.dumps(line)) async for line in store.history.export(chat)]
+
+    assert len(lines) == 60
+    assert [entry["kind"] for entry in lines[0]["entries"]] == ["user", "assistant", "tool", "assistant"]
+    assert lines[0]["question"]["text"] == f"{SECRET}?"
+    assert lines[59]["messages"] == ["r59"]
+    assert lines[59]["usage"] == {"prompt": 1, "completion": 1, "cached": 0, "reasoning": 0}
+
+
+async def test_a_forgotten_chat_is_gone_from_every_table_and_from_the_file(
+    store: Store, chat: ChatId, message, tmp_path: Path
+) -> None:
+    for number in range(30):
+        await say(store, message, number, UserEntry(SECRET), AssistantEntry(SECRET * 500))
+    await say(store, message, 99, UserEntry("Their own words"), where=OTHER)
+    running = await store.intake.take_in(message("running", SECRET))
+    await store.turns.open(running, chat, "telegram:1")
+    await store.turns.call_started(
+        running, ToolCall("c", "search", {"q": SECRET}), passnumber=1, position=0, effects=False
+    )
+    await store.facts.remember(str(chat), SECRET)
+    await store.facts.remember("telegram:1", "likes cats")
+    await store.settings.set(chat, "model", SECRET)
+    timers = store.timers.bind(chat, Sender(id="telegram:1", name=SECRET), ReplyTarget("telegram"))
+    await timers.set(str(chat), "telegram:1", 5.0, SECRET)
+    await store.files.put(str(chat), "notes.txt", "text/plain", SECRET.encode())
+    assert any(SECRET.encode() in path.read_bytes() for path in tmp_path.iterdir()), "the test can fail"
+
+    turns = await store.history.forget(chat)
+
+    assert turns == 31
+    assert [row.chat for row in await store.history.chats()] == [OTHER]
+    assert await store.intake.waiting() == []
+    assert texts(await store.history.entries(OTHER)) == ["Their own words"]
+    assert await store.facts.recall(("telegram:1",), "cats", 5)
+    for path in tmp_path.iterdir():
+        content = path.read_bytes().replace(b"m99", b"")
+        if path.name.endswith("-shm"):
+            continue
+        assert content.count(SECRET.encode()) == others_secrets(content), f"traces in {path.name}"
+
+
+def others_secrets(content: bytes) -> int:
+    """The other chat's question, answer and reasoning hold the same words, and stay."""
+    return 3 if content.startswith(b"SQLite format 3") else 0
+
+
+async def test_a_turn_that_runs_while_its_chat_is_forgotten_writes_nothing(store: Store, chat: ChatId, message) -> None:
+    running = await store.intake.take_in(message("1"))
+    await store.turns.open(running, chat, "telegram:1")
+
+    await store.history.forget(chat)
+    await store.turns.stage(running, 3)
+    await store.turns.save_pass(running, 1, AssistantEntry("a"), "m", Usage())
+    await store.turns.call_started(running, ToolCall("c", "t", {}), passnumber=1, position=0, effects=False)
+    await store.turns.save_page(running, 0, start=0, end=1, body="a", ref=MessageRef("1"), state="shown", nonce="")
+    await store.turns.close(running, "done", [UserEntry("a")], visible="", reasoning="", model="", usage=Usage())
+
+    assert await store.history.entries(chat) == []
+    assert await store.history.chats() == []
+    assert await store.intake.take_in(message("2")) == running + 1, "no later turn gets a forgotten id"
+
+
+async def test_a_message_that_was_forgotten_is_not_answered_when_it_is_delivered_again(
+    store: Store, chat: ChatId, message
+) -> None:
+    await say(store, message, 1)
+
+    await store.history.forget(chat)
+
+    assert await store.intake.take_in(message("m1")) is None
+
+
+async def test_the_file_shrinks_when_a_large_chat_is_forgotten(
+    store: Store, chat: ChatId, message, tmp_path: Path
+) -> None:
+    for number in range(40):
+        await say(store, message, number, UserEntry("x" * 50_000))
+    await store.writer.apart(lambda db: db.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)"))
+    before = (tmp_path / "parley.db").stat().st_size
+
+    await store.history.forget(chat)
+
+    assert (tmp_path / "parley.db").stat().st_size < before / 5
+
+
+async def test_the_newest_rows_are_read_by_their_place_however_much_history_there_is(
+    store: Store, chat: ChatId, message
+) -> None:
+    """The plan touches the chat's newest rows only: no table is scanned and nothing is sorted."""
+    await say(store, message, 1)
+
+    plan = await store.writer.run(lambda db: db.execute_fetchall(f"EXPLAIN QUERY PLAN {NEWEST}", ("x", 50)))
+
+    assert [step[3] for step in plan if "SCAN" in step[3] or "TEMP" in step[3]] == []
+
+
+@pytest.mark.parametrize("step", range(1, len(STEPS) + 1))
+async def test_a_database_of_every_earlier_step_is_brought_up_to_date(
+    url: str, tmp_path: Path, clock, chat: ChatId, message, step: int
+) -> None:
+    async with aiosqlite.connect(tmp_path / "parley.db", isolation_level=None) as db:
+        await upgrade(db, STEPS[:step])
+        await db.execute(
+            "INSERT INTO deliveries VALUES ('telegram', '42', 'old', ?)",
+            (clock.wall(),),
+        )
+
+    async with Store.open(url, clock=clock) as store:
+        assert await store.intake.take_in(message("old")) is None
+        await say(store, message, 1)
+        assert len(await store.history.entries(chat)) == 2
+        await store.prune()
+    connection = sqlite3.connect(tmp_path / "parley.db")
+    assert connection.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
+    connection.close()
+
+
+async def test_a_step_that_fails_leaves_the_file_at_the_step_before(url: str, tmp_path: Path, clock) -> None:
+    async with aiosqlite.connect(tmp_path / "parley.db", isolation_level=None) as db:
+        with pytest.raises(StoreError):
+            await upgrade(db, (*STEPS[:1], ("CREATE TABLE half (id)", "CREATE NONSENSE")))
+        names = await db.execute_fetchall("SELECT name FROM sqlite_master WHERE name = 'half'")
+        [(version,)] = await db.execute_fetchall("PRAGMA user_version")
+
+    assert list(names) == []
+    assert version == 1
+    async with Store.open(url, clock=clock) as store:
+        assert await store.history.chats() == []

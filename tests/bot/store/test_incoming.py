@@ -1,0 +1,84 @@
+"""Whatever a platform delivered is read from the inbox exactly as it was taken in."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.messages import (
+    ChatId,
+    ConfirmPressed,
+    FeedbackGiven,
+    Incoming,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    Quoted,
+    RegeneratePressed,
+    ReplyTarget,
+    Sender,
+    StopPressed,
+    TimerDue,
+)
+from bot.store.incoming import incoming_from_json, incoming_to_json
+
+words = st.text(st.characters(), max_size=20).map(
+    # NUL and halves of surrogate pairs included; two halves that meet are one character already.
+    lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+)
+chats = st.builds(ChatId, words, words, words, words)
+senders = st.builds(Sender, id=words, name=words, language=words)
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | words
+targets = st.builds(ReplyTarget, words, st.dictionaries(words, scalars, max_size=4))
+common = {
+    "delivery": words,
+    "also": st.lists(words, max_size=3).map(tuple),
+    "chat": chats,
+    "sender": senders,
+    "target": targets,
+    "sent_at": st.floats(0, 4e9),
+}
+quoted = st.none() | st.builds(Quoted, text=words, author=words, from_bot=st.booleans(), message_id=words)
+incomings: st.SearchStrategy[Incoming] = st.one_of(
+    st.builds(
+        MessageSent,
+        **common,
+        text=words,
+        command=words,
+        message_id=words,
+        group=st.booleans(),
+        quoted=quoted,
+        quote_question=st.booleans(),
+    ),
+    st.builds(MessageEdited, **common, message_id=words, text=words),
+    st.builds(MessageDeleted, **common, message_id=words),
+    st.builds(StopPressed, **common),
+    st.builds(RegeneratePressed, **common),
+    st.builds(ConfirmPressed, **common, question=words, allowed=st.booleans()),
+    st.builds(FeedbackGiven, **common, message_id=words, good=st.booleans()),
+    st.builds(TimerDue, **common, text=words),
+)
+
+
+@given(incomings)
+def test_every_kind_comes_back_as_it_was(incoming: Incoming) -> None:
+    assert incoming_from_json(incoming_to_json(incoming)) == incoming
+
+
+@given(incomings)
+def test_what_is_written_can_be_stored_as_utf8(incoming: Incoming) -> None:
+    connection = sqlite3.connect(":memory:")
+
+    [(stored,)] = connection.execute("SELECT ?", (incoming_to_json(incoming),))
+
+    connection.close()
+    assert incoming_from_json(stored) == incoming
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "telepathy"}', '{"kind": "stop"}', "null"])
+def test_what_this_version_does_not_know_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError):
+        incoming_from_json(text)

@@ -1,0 +1,196 @@
+"""What tools keep: facts, timers and files."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.messages import ChatId, File, MessageRef, ReplyTarget, Sender
+from bot.store import Store
+from bot.store.facts import FACTS, match_expression, words
+from bot.store.files import FILE_BYTES
+from tools.base import Facts, Files, Timers, ToolError
+
+ADA = Sender(id="telegram:1", name="Ada", language="en")
+
+
+@pytest.mark.parametrize(
+    ("fact", "query"),
+    [
+        ("我住在北京，喜欢喝茶", "北京"),
+        ("我住在北京，喜欢喝茶", "他喜欢什么？"),
+        ("我的猫叫咪咪", "猫"),
+        ("My cat is called Minka", "cats? no, my CAT"),
+        ("My cat is called Minka", "mink"),
+        ("Né à Zürich", "zurich"),
+        ("東京タワーが好きです", "タワー"),
+        ("ฉันชอบกินข้าว", "ข้าว"),
+        ("Кошку зовут Мурка", "мурка"),
+    ],
+)
+async def test_a_fact_is_found_by_its_words_in_any_language(store: Store, fact: str, query: str) -> None:
+    id = await store.facts.remember("p", fact)
+    await store.facts.remember("p", "something else entirely")
+    await store.facts.remember("someone else", fact)
+
+    assert await store.facts.recall(("p",), query, 1) == [(id, "p", fact)]
+
+
+async def test_an_empty_query_lists_everything_newest_first(store: Store) -> None:
+    for owner, text in ("p", "one"), ("c", "two"), ("x", "not theirs"):
+        await store.facts.remember(owner, text)
+
+    assert [text for _, _, text in await store.facts.recall(("p", "c"), " ", 10)] == ["two", "one"]
+    assert len(await store.facts.recall(("p", "c"), "", 1)) == 1
+    assert await store.facts.recall(("p",), "?!", 10) == []
+    assert await store.facts.recall((), "", 10) == []
+
+
+async def test_a_fact_said_twice_is_kept_once(store: Store) -> None:
+    assert await store.facts.remember("p", "likes tea") == await store.facts.remember("p", " likes tea ")
+
+
+async def test_only_its_owner_can_forget_a_fact(store: Store) -> None:
+    id = await store.facts.remember("p", "likes tea")
+
+    assert not await store.facts.forget(("q",), id)
+    assert await store.facts.forget(("p",), id)
+    assert not await store.facts.forget(("p",), id)
+    assert await store.facts.recall(("p",), "tea", 5) == []
+
+
+async def test_the_model_is_told_what_cannot_be_remembered(store: Store) -> None:
+    with pytest.raises(ToolError, match="empty"):
+        await store.facts.remember("p", " ")
+    with pytest.raises(ToolError, match="2000"):
+        await store.facts.remember("p", "x" * 2001)
+    await store.writer.run(
+        lambda db: db.executemany(
+            "INSERT INTO facts (owner, text, at) VALUES ('p', ?, 0)", [(str(number),) for number in range(FACTS)]
+        )
+    )
+    with pytest.raises(ToolError, match="Forget one first"):
+        await store.facts.remember("p", "one too many")
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=40), st.text(st.characters(codec="utf-8"), max_size=40))
+def test_no_text_breaks_the_search(fact: str, query: str) -> None:
+    import sqlite3
+
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE w USING fts5 (words, tokenize = 'unicode61 remove_diacritics 2')")
+    connection.execute("INSERT INTO w VALUES (?)", (words(fact),))
+    if expression := match_expression(query):
+        connection.execute("SELECT * FROM w WHERE w MATCH ?", (expression,)).fetchall()
+    connection.close()
+
+
+async def test_a_timer_is_due_with_everything_needed_to_write_again(url: str, clock, chat: ChatId) -> None:
+    target = ReplyTarget("telegram", {"chat": 7})
+    async with Store.open(url, clock=clock) as store:
+        timers = store.timers.bind(chat, ADA, target)
+        late = await timers.set("scope", "person", 2000.0, "later")
+        soon = await timers.set("scope", "person", 1000.0, "Tea!")
+        assert await timers.pending("scope", "person") == [(soon, 1000.0, "Tea!"), (late, 2000.0, "later")]
+
+    async with Store.open(url, clock=clock) as store:
+        assert await store.timers.next_due() == 1000.0
+        assert await store.timers.due(999.0) == []
+        [timer] = await store.timers.due(1000.0)
+        assert (timer.chat, timer.person, timer.target, timer.text) == (chat, ADA, target, "Tea!")
+        assert await store.intake.take_in(timer.delivery())
+        assert await store.intake.take_in(timer.delivery()) is None, "killed before `fired`, it is still said once"
+        await store.timers.fired(timer.id)
+        assert [timer.text for timer in await store.timers.due(9999.0)] == ["later"]
+
+
+async def test_a_timer_is_cancelled_by_whoever_set_it(store: Store, chat: ChatId) -> None:
+    timers = store.timers.bind(chat, ADA, ReplyTarget("telegram"))
+    id = await timers.set("scope", "person", 1000.0, "Tea!")
+
+    assert not await timers.cancel("scope", "another", id)
+    assert not await timers.cancel("elsewhere", "person", id)
+    assert await timers.cancel("scope", "person", id)
+    assert await store.timers.next_due() is None
+
+
+async def test_the_model_is_told_why_no_timer_can_be_set(store: Store, chat: ChatId) -> None:
+    with pytest.raises(ToolError, match="nothing can be written later"):
+        await store.timers.bind(chat, ADA, None).set("scope", "person", 1000.0, "Tea!")
+    timers = store.timers.bind(chat, ADA, ReplyTarget("telegram"))
+    with pytest.raises(ToolError, match="2000"):
+        await timers.set("scope", "person", 1000.0, "x" * 2001)
+    for number in range(50):
+        await timers.set("scope", "person", 1000.0, str(number))
+    with pytest.raises(ToolError, match="Cancel one first"):
+        await timers.set("scope", "person", 1000.0, "one too many")
+
+
+async def test_the_newest_file_of_a_name_is_read_in_its_own_chat_only(store: Store) -> None:
+    await store.files.put("chat", "notes.txt", "text/plain", b"old")
+    id = await store.files.put("chat", "notes.txt", "text/plain", b"new")
+
+    assert await store.files.read("chat", "notes.txt") == b"new"
+    assert await store.files.read("another", "notes.txt") is None
+    assert await store.files.get(id) == File("notes.txt", "text/plain", b"new")
+    assert await store.files.get(99) is None
+
+
+async def test_equal_content_is_kept_once_until_its_last_file_goes(store: Store, clock) -> None:
+    await store.files.put("chat", "a.bin", "application/octet-stream", b"same")
+    again = await store.files.put("chat", "a.bin", "application/octet-stream", b"same")
+    clock.day += 20 * 86_400
+    other = await store.files.put("another", "b.bin", "application/octet-stream", b"same")
+    assert (again, other, await digests(store)) == (1, 2, [hashlib.sha256(b"same").digest()])
+
+    clock.day += 20 * 86_400
+    await store.prune()
+    assert await store.files.read("chat", "a.bin") is None
+    assert await store.files.read("another", "b.bin") == b"same"
+
+    clock.day += 20 * 86_400
+    await store.prune()
+    assert await digests(store) == []
+
+
+async def test_files_have_a_limit_each_and_together(store: Store) -> None:
+    with pytest.raises(ToolError, match="at most 16 MiB"):
+        await store.files.put("chat", "huge", "x/y", bytes(FILE_BYTES + 1))
+    for number in range(5):
+        await store.files.put("chat", str(number), "x/y", bytes([number]) * FILE_BYTES)
+
+    assert await store.files.read("chat", "0") is None, "the oldest gave way"
+    assert await store.files.read("chat", "1") is not None
+    assert len(await digests(store)) == 4
+
+
+async def test_the_delivery_of_a_file_is_recorded_like_a_page(store: Store, chat: ChatId, message) -> None:
+    turn = await store.intake.take_in(message())
+    await store.turns.open(turn, chat, "telegram:1")
+    file = await store.files.put(str(chat), "plot.png", "image/png", b"\x89PNG")
+    await store.files.save_attachment(turn, 0, file, ref=None, state="sending", nonce="n")
+    await store.files.save_attachment(turn, 0, file, ref=MessageRef("99"), state="final", nonce="n")
+
+    [attachment] = (await store.turns.load(turn)).attachments
+
+    assert (attachment.file, attachment.name, attachment.ref, attachment.state) == (
+        file,
+        "plot.png",
+        MessageRef("99"),
+        "final",
+    )
+    assert await store.files.attachments(turn) == [attachment]
+
+
+def test_the_store_fits_the_ports_that_tools_declare(store: Store, chat: ChatId) -> None:
+    ports: tuple[Facts, Timers, Files] = (store.facts, store.timers.bind(chat, ADA, None), store.files)
+
+    assert all(ports)
+
+
+async def digests(store: Store) -> list[bytes]:
+    rows = await store.writer.run(lambda db: db.execute_fetchall("SELECT digest FROM blobs"))
+    return [row[0] for row in rows]

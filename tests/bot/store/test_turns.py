@@ -1,0 +1,246 @@
+"""A turn's stages survive the process, its end is one transaction, and a reply finds its turn again."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.messages import ChatId, MessageRef
+from bot.store import Store, TurnState
+from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
+from tools.base import ProducedFile, Source, ToolCall, ToolResult
+
+SEARCH = ToolCall("call_0", "search_web", {"query": "weather"})
+AGAIN = ToolCall("call_0", "search_web", {"query": "weather tomorrow"})
+FOUND = ToolResult(
+    text="It rains.", sources=(Source("Weather", "https://weather.example"),), untrusted=True, seconds=1.5
+)
+ASKS = AssistantEntry("", (SEARCH,), raw={"role": "assistant", "tool_calls": [{"id": "call_0"}]})
+USAGE = Usage(10, 20, 5, 1)
+
+
+@pytest.fixture
+async def turn(store: Store, chat: ChatId, message) -> int:
+    """A turn that has just been opened."""
+    return await begin(store, message("q1", "What is the weather?"))
+
+
+async def begin(store: Store, incoming) -> int:
+    turn = await store.intake.take_in(incoming)
+    assert turn is not None
+    await store.intake.begin(turn)
+    await store.turns.open(turn, incoming.chat, incoming.sender.id)
+    return turn
+
+
+async def close(store: Store, turn: int, *entries: Entry, state: str = "done", visible: str = "Hello") -> None:
+    await store.turns.close(turn, state, entries, visible=visible, reasoning="", model="openai:x", usage=USAGE)
+
+
+async def test_a_turn_goes_on_in_another_process_with_everything_that_was_stored(
+    store: Store, url: str, clock, turn: int
+) -> None:
+    await store.turns.save_pass(turn, 1, ASKS, "openai:x", USAGE)
+    await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
+    await store.turns.call_ended(turn, "call_0", FOUND)
+    await store.turns.call_started(turn, AGAIN, passnumber=2, position=0, effects=True)
+    ref = MessageRef("99", "draft")
+    await store.turns.save_page(turn, 0, start=0, end=4, body="It r", ref=None, state="sending", nonce="n-0")
+    await store.turns.save_page(turn, 0, start=0, end=9, body="It rains.", ref=ref, state="shown", nonce="n-0")
+    await store.turns.stage(turn, 6)
+
+    async with Store.open(url, clock=clock) as other:
+        state = await other.turns.load(turn)
+
+    assert state.stage == 6
+    [first] = state.passes
+    assert (first.number, first.entry, first.model, first.usage) == (1, ASKS, "openai:x", USAGE)
+    searched, running = state.calls
+    assert (searched.call, searched.status, searched.result) == (SEARCH, "completed", FOUND)
+    assert (running.call, running.status, running.result, running.effects) == (AGAIN, "running", None, True)
+    [page] = state.pages
+    assert (page.start, page.end, page.body, page.ref, page.state, page.nonce) == (
+        0,
+        9,
+        "It rains.",
+        ref,
+        "shown",
+        "n-0",
+    )
+
+
+async def test_files_of_a_result_are_there_when_the_turn_goes_on(store: Store, turn: int) -> None:
+    plot = ProducedFile("plot.png", "image/png", b"\x89PNG")
+    await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
+    await store.turns.call_ended(turn, "call_0", ToolResult(text="A plot.", files=(plot,)))
+
+    [call] = (await store.turns.load(turn)).calls
+
+    assert call.result is not None
+    assert call.result.files == (plot,)
+
+
+async def test_parallel_calls_with_one_id_each_get_their_result(store: Store, turn: int) -> None:
+    """Some servers call every call `call_0`."""
+    for position in range(2):
+        await store.turns.call_started(turn, SEARCH, passnumber=1, position=position, effects=False)
+    await store.turns.call_ended(turn, "call_0", ToolResult(text="one"))
+    await store.turns.call_ended(turn, "call_0", ToolResult(text="two", ok=False, status="timeout"))
+
+    calls = await store.turns.calls(turn)
+
+    assert [(call.status, call.result and call.result.text) for call in calls] == [
+        ("completed", "one"),
+        ("timeout", "two"),
+    ]
+
+
+async def test_a_call_that_runs_again_forgets_its_first_outcome(store: Store, turn: int) -> None:
+    await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
+    await store.turns.call_ended(turn, "call_0", ToolResult(text="cut off", ok=False, status="cancelled"))
+
+    await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
+
+    [call] = await store.turns.calls(turn)
+    assert (call.status, call.result) == ("running", None)
+
+
+async def test_opening_a_turn_again_changes_nothing(store: Store, chat: ChatId, turn: int) -> None:
+    await store.turns.stage(turn, 4)
+
+    await store.turns.open(turn, chat, "telegram:1")
+
+    assert (await store.turns.load(turn)).stage == 4
+
+
+async def test_a_turn_that_was_never_opened_is_at_its_first_stage(store: Store) -> None:
+    assert await store.turns.load(77) == TurnState(77)
+
+
+async def test_an_ended_turn_is_history_and_keeps_nothing_for_resuming(store: Store, chat: ChatId, turn: int) -> None:
+    await store.turns.save_pass(turn, 1, ASKS, "openai:x", USAGE)
+    await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
+    await store.turns.call_ended(turn, "call_0", FOUND)
+    await store.turns.save_page(
+        turn, 0, start=0, end=9, body="It rains.", ref=MessageRef("99"), state="final", nonce="n"
+    )
+    entries = [UserEntry("What is the weather?"), ASKS, ToolEntry("call_0", "search_web", "It rains."), answer("Rain.")]
+
+    await close(store, turn, *entries, visible="Rain.")
+
+    assert [row.entry for row in await store.history.entries(chat)] == entries
+    assert await store.intake.waiting() == []
+    state = await store.turns.load(turn)
+    assert state.passes == ()
+    assert [page.body for page in state.pages] == [""]
+    assert [call.result for call in state.calls] == [FOUND], "the text comes from history now"
+
+
+async def test_an_answer_cannot_be_closed_twice(store: Store, chat: ChatId, turn: int) -> None:
+    await close(store, turn, UserEntry("a"), answer("b"))
+
+    await close(store, turn, UserEntry("a"), answer("b"), state="failed")
+
+    assert len(await store.history.entries(chat)) == 2
+    last = await store.turns.last(chat)
+    assert last is not None
+    assert last.state == "done"
+
+
+async def test_a_turn_given_up_before_it_was_opened_has_a_record(store: Store, chat: ChatId, message) -> None:
+    turn = await store.intake.take_in(message("poison"))
+
+    await store.turns.close(
+        turn, "failed", [], visible="Sorry.", reasoning="", model="", usage=Usage(), error="two attempts"
+    )
+
+    last = await store.turns.last(chat)
+    assert last is not None
+    assert (last.id, last.person, last.state, last.error) == (turn, "telegram:1", "failed", "two attempts")
+    assert await store.intake.waiting() == []
+
+
+async def test_the_last_turn_is_found_for_retry_and_why(store: Store, chat: ChatId, turn: int, message) -> None:
+    await close(store, turn, UserEntry("a"), answer("b"), visible="b")
+    running = await begin(store, message("q2"))
+
+    last = await store.turns.last(chat)
+
+    assert last is not None
+    assert (last.id, last.incoming, last.visible, last.model, last.usage) == (
+        turn,
+        message("q1", "What is the weather?"),
+        "b",
+        "openai:x",
+        USAGE,
+    )
+    assert running != last.id
+    assert await store.turns.last(ChatId("telegram", "42", "8")) is None
+
+
+async def test_a_retry_takes_the_answer_out_of_history_and_keeps_the_question(
+    store: Store, chat: ChatId, turn: int, message
+) -> None:
+    await close(store, turn, UserEntry("weather?"), answer("Sun."))
+    retry = await begin(store, message("q2", command="retry"))
+
+    replaced = await store.turns.replace_last(chat, retry)
+    resumed = await store.turns.replace_last(chat, retry)
+    before = await store.history.entries(chat)
+    await close(store, retry, UserEntry("weather?"), answer("Rain."))
+
+    assert replaced is not None
+    assert replaced.id == turn
+    assert resumed == replaced, "a retry that was killed and resumed does not eat another turn"
+    assert before == []
+    assert [row.entry for row in await store.history.entries(chat)] == [UserEntry("weather?"), answer("Rain.")]
+    last = await store.turns.last(chat)
+    assert last is not None
+    assert (last.id, last.incoming) == (retry, message("q1", "What is the weather?")), "to be asked a third time"
+
+
+async def test_there_is_nothing_to_retry_after_new(store: Store, chat: ChatId, turn: int, message) -> None:
+    await close(store, turn, UserEntry("a"), answer("b"))
+    await store.history.new(chat)
+    retry = await begin(store, message("q2", command="retry"))
+
+    assert await store.turns.last(chat) is None
+    assert await store.turns.replace_last(chat, retry) is None
+
+
+async def test_a_message_of_the_platform_finds_the_turn_it_shows(
+    store: Store, chat: ChatId, turn: int, message
+) -> None:
+    other = message("q2", where=ChatId("telegram", "42", "8"))
+    elsewhere = await begin(store, other)
+    for one in turn, elsewhere:
+        await store.turns.save_page(one, 0, start=0, end=1, body="x", ref=MessageRef("99"), state="shown", nonce="")
+
+    assert await store.turns.by_message(chat, "99") == turn
+    assert await store.turns.by_message(other.chat, "99") == elsewhere
+    assert await store.turns.by_message(chat, "98") is None
+
+
+async def test_half_a_surrogate_pair_from_a_model_does_not_cost_the_answer(
+    store: Store, chat: ChatId, turn: int
+) -> None:
+    torn = "\ud83d"
+    call = ToolCall(torn, torn, {torn: torn})
+    await store.turns.save_pass(turn, 1, AssistantEntry(torn, (call,)), "m", Usage())
+    await store.turns.call_started(turn, call, passnumber=1, position=0, effects=False)
+    await store.turns.call_ended(turn, torn, ToolResult(text=torn))
+    await store.turns.save_page(turn, 0, start=0, end=1, body=torn, ref=None, state="shown", nonce="")
+    await store.turns.close(turn, "done", [UserEntry(torn)], visible=torn, reasoning=torn, model="", usage=Usage())
+
+    assert [row.entry for row in await store.history.entries(chat)] == [UserEntry(torn)]
+    assert [call.status for call in await store.turns.calls(turn)] == ["completed"]
+
+
+async def test_mistaken_states_are_refused(store: Store, turn: int) -> None:
+    with pytest.raises(ValueError, match="'open' is no end"):
+        await close(store, turn, state="open")
+    with pytest.raises(ValueError, match="'visible' is no state of a page"):
+        await store.turns.save_page(turn, 0, start=0, end=0, body="", ref=None, state="visible", nonce="")
+
+
+def answer(text: str) -> AssistantEntry:
+    return AssistantEntry(text)

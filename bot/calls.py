@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import TypeAlias
 
 from tools.registry import ToolRegistry
@@ -84,7 +84,7 @@ class CallRunner:
         """What the model is told of a result."""
         return tool_entry(call, result, self._marker)
 
-    async def run(self, calls: Sequence[ToolCall]) -> AsyncIterator[CallEvent]:
+    async def run(self, calls: Sequence[ToolCall]) -> AsyncGenerator[CallEvent, None]:
         """Run one pass's calls: side by side, those with effects one after another in their order.
 
         Yields what happens as it happens; every call gets exactly one `ToolFinished`, also when this is

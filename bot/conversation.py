@@ -14,8 +14,6 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from tools.registry import ToolRegistry
-
 from bot import context, prompts
 from bot.agent import Agent, Task
 from bot.clock import Clock
@@ -31,18 +29,21 @@ from bot.events import (
     ToolFinished,
     ToolStarted,
 )
-from bot.messages import MessageRef, MessageSent, Quoted
+from bot.lines import LineScanner
+from bot.links import LinkFilter, LinkPolicy
+from bot.messages import File, MessageRef, MessageSent, Quoted
 from bot.model import Models
 from bot.model.base import Model
 from bot.pacing import Pacer
 from bot.reply import ReplyStream, ShownBefore
-from bot.safety import AnswerFilter, LinkFilter, LinkPolicy, Redactor, clean_name, clean_untrusted
+from bot.safety import AnswerFilter, Redactor, clean_name, clean_untrusted
 from bot.sentences import language_of, say
 from bot.store import Store
 from bot.surface import Surface
 from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
 from bot.untrusted import new_marker, tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
+from tools.registry import ToolRegistry
 
 log = logging.getLogger(__name__)
 
@@ -187,12 +188,15 @@ class Conversation:
         policy = LinkPolicy()
         policy.learn(asked.text)
 
-        made = _Made(passes=list(before.entries))
+        made = _Made(passes=[one.entry for one in before.passes])
+        for one in before.passes:
+            made.model, made.usage = one.model, made.usage + one.usage
         done: list[tuple[ToolCall, ToolResult]] = []
         unknown: set[str] = set()
         for record in before.calls:
             if record.result is not None:
                 done.append((record.call, record.result))
+                made.results[record.call.id] = tool_entry(record.call, record.result, made.marker)
                 policy.learn(record.result.text)
             elif record.effects:
                 unknown.add(record.call.id)
@@ -209,29 +213,32 @@ class Conversation:
                 language=language,
                 zone=options.zone,
                 facts=store.facts,
-                timers=store.timers,
+                timers=store.timers.bind(
+                    question.chat, question.sender, question.target if question.target.lasts else None
+                ),
                 files=store.files,
             ),
             deadline=deadline,
-            passes=tuple(before.entries),
+            passes=tuple(made.passes),
             results=tuple(done),
             outcome_unknown=frozenset(unknown),
         )
         reply = ReplyStream(
             surface,
             self._pacer,
-            _Recorded(store, turn),
+            _Recorded(store, turn, str(question.chat)),
             self._clock,
             turn=f"t{turn}",
             filters=(AnswerFilter(), Redactor(options.secrets), LinkFilter(policy)),
             preamble=_preamble(question),
             shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages},
+            attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
         )
         state, note, error = "done", "", ""
         async with reply:
-            for number, entry in enumerate(before.entries):
+            for entry in made.passes:
                 if entry.text:
-                    gap = "\n\n" if number and made.visible else ""
+                    gap = "\n\n" if made.visible else ""
                     made.visible.append(gap + entry.text)
                     reply.append(gap + entry.text)
             try:
@@ -334,6 +341,7 @@ class Conversation:
                 name=self._options.bot_name,
                 today=self._clock.wall(),
                 zone=self._options.zone,
+                language=question.sender.language,
                 group=question.group,
                 extra=self._options.instructions,
             )
@@ -351,17 +359,19 @@ class Conversation:
 class _Recorded:
     """A reply's delivery record, kept in the turn's rows."""
 
-    def __init__(self, store: Store, turn: int) -> None:
+    def __init__(self, store: Store, turn: int, scope: str) -> None:
         self._store = store
         self._turn = turn
+        self._scope = scope
 
     async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
         await self._store.turns.save_page(
             self._turn, number, start=0, end=len(body), body=body, ref=ref, state=state, nonce=nonce
         )
 
-    async def save_file(self, number: int, *, ref: MessageRef | None, state: str) -> None:
-        await self._store.turns.save_file(self._turn, number, ref=ref, state=state)
+    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
+        kept = await self._store.files.put(self._scope, file.name, file.media_type, file.content)
+        await self._store.files.save_attachment(self._turn, number, kept, ref=ref, state=state, nonce=nonce)
 
 
 class _Unrecorded:
@@ -370,7 +380,7 @@ class _Unrecorded:
     async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
         return None
 
-    async def save_file(self, number: int, *, ref: MessageRef | None, state: str) -> None:
+    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
         return None
 
 
@@ -402,10 +412,10 @@ def _preamble(question: MessageSent) -> str:
 
 def _paragraph(made: _Made, note: str) -> str:
     """A sentence of our own after what the model wrote, closing a fence it left open."""
-    from bot.paging import open_fence
-
     written = "".join(made.visible)
     if not written:
         return note
-    fence = open_fence(written)
-    return (f"\n{fence}" if fence else "") + f"\n\n{note}"
+    scanner = LineScanner()
+    for line in written.splitlines(keepends=True):
+        scanner.feed(line)
+    return (f"\n{scanner.fence.closer}" if scanner.fence else "") + f"\n\n{note}"

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-
-from tools.registry import ToolRegistry
+from dataclasses import replace
 
 from bot.access import Access
 from bot.clock import Clock
@@ -23,6 +22,7 @@ from bot.sentences import language_of, say
 from bot.store import InboxRow, Store
 from bot.surface import Surface
 from bot.turns import Running, TurnQueue
+from tools.registry import ToolRegistry
 
 log = logging.getLogger(__name__)
 
@@ -193,7 +193,12 @@ class Dispatcher:
             await self._conversation.tell(message, say("not_yours", language))
             await self._store.intake.end(id, "refused")
             return
-        again = await self._store.turns.ask_again(id, message, last)
+        await self._store.turns.open(id, message.chat, message.sender.id)
+        replaced = await self._store.turns.replace_last(message.chat, id)
+        asked = (
+            replaced.incoming if replaced is not None and isinstance(replaced.incoming, MessageSent) else last.incoming
+        )
+        again = replace(asked, target=message.target, delivery=message.delivery, chat=message.chat)
         await self._conversation.run(id, again, lambda: running.ending)
 
     async def _command(self, message: MessageSent, language: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.messages import File
-from bot.transcript import Entry, Usage
+from bot.transcript import AssistantEntry, Usage
 from tools.base import Source, ToolCall, ToolResult
 
 
@@ -28,7 +28,7 @@ class ReasoningDelta:
 class PassEnded:
     """One model call ended; `entry` is what history keeps of it. Arrives before the calls it asks for start."""
 
-    entry: Entry
+    entry: AssistantEntry
     model: str
     usage: Usage
 

@@ -68,6 +68,11 @@ class ReplyTarget:
     platform: str
     data: Mapping[str, Scalar] = field(default_factory=dict)
 
+    @property
+    def lasts(self) -> bool:
+        """It works at any later time; an adapter whose target expires says so with `lasts` in the data."""
+        return bool(self.data.get("lasts", True))
+
     def to_json(self) -> str:
         return json.dumps({"platform": self.platform, "data": dict(self.data)}, ensure_ascii=False)
 

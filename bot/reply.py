@@ -25,7 +25,7 @@ from bot.errors import (
 )
 from bot.messages import File, MessageRef, Page, Status
 from bot.pacing import Grant, Pacer, Priority
-from bot.paging import Paginator
+from bot.paging import PageText, Paginator
 from bot.surface import Surface
 
 log = logging.getLogger(__name__)
@@ -37,12 +37,15 @@ GIVE_UP_AFTER = 300.0
 _BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 
+_NOTHING = PageText("", 0, 0)
+
+
 class Delivery(Protocol):
     """Where a reply records what it shows, before and after: `store.turns` of one turn."""
 
     async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None: ...
 
-    async def save_file(self, number: int, *, ref: MessageRef | None, state: str) -> None: ...
+    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None: ...
 
 
 class TextFilter(Protocol):
@@ -97,6 +100,7 @@ class ReplyStream:
         filters: tuple[TextFilter, ...] = (),
         preamble: str = "",
         shown: Mapping[int, ShownBefore] | None = None,
+        attached: Mapping[int, ShownBefore] | None = None,
         careful: bool = True,
     ) -> None:
         """
@@ -104,6 +108,7 @@ class ReplyStream:
             turn: names the reply for good; the nonces of its messages are made from it.
             preamble: Markdown that stands before the text on the first page (a quoted question).
             shown: what an earlier process showed of this reply, by page number.
+            attached: what an earlier process posted of its files, by number.
             careful: never post a whole text in a call that cannot be repeated safely: post its beginning,
                 and complete it by an edit, so that a crash in between cannot make a second final answer.
         """
@@ -125,6 +130,7 @@ class ReplyStream:
         self._text: list[str] = []
         self._status: dict[str, str] = {}
         self._files: list[File] = []
+        self._attached = {number for number, before in (attached or {}).items() if before.state != "gone"}
         self._finished = False
         self._dead = ""
         self._wanted = asyncio.Event()
@@ -235,11 +241,16 @@ class ReplyStream:
             self._stale_since = self._clock.monotonic()
         self._wanted.set()
 
+    @property
+    def _count(self) -> int:
+        """How many pages there are, counting the one that only shows a status."""
+        return max(1, len(self._pages.pages))
+
     # What to show next
 
     def _page(self, number: int) -> Page:
         """Page `number` as it should look now."""
-        pages = self._pages.pages
+        pages = self._pages.pages or (_NOTHING,)
         last = number == len(pages) - 1
         shown = self._shown.get(number)
         return Page(
@@ -251,7 +262,9 @@ class ReplyStream:
 
     def _next(self) -> int | None:
         """The first page that does not look as it should; pages are shown in order."""
-        for number in range(len(self._pages.pages)):
+        for number, text in enumerate(self._pages.pages or (_NOTHING,)):
+            if text.blank and not (self._status and number >= len(self._pages.pages) - 1):
+                continue
             shown = self._shown.get(number)
             if shown is not None and shown.state in ("done", "lost"):
                 continue
@@ -291,7 +304,7 @@ class ReplyStream:
             await self._look_up(number, shown)
             return
         cost = self._surface.cost(self._page(number), at)
-        waiting = len(self._pages.pages) - sum(1 for one in self._shown.values() if one.ref is not None)
+        waiting = self._count - sum(1 for one in self._shown.values() if one.ref is not None)
         first = not self.visible
         self._grant = self._pacer.ask(
             cost,
@@ -303,7 +316,7 @@ class ReplyStream:
         again = 0.0
         async with self._grant:
             self._grant = None
-            if number >= len(self._pages.pages):
+            if number >= self._count:
                 return
             try:
                 await self._show(number, at, cost.repeats_safely)
@@ -333,7 +346,7 @@ class ReplyStream:
         if at is None:
             shown.state = "sending"
             await self._delivery.save_page(number, body=page.body, ref=None, state="sending", nonce=nonce)
-        if not self._status and number == len(self._pages.pages) - 1:
+        if number == self._count - 1:
             self._stale_since = None
         ref = await self._surface.show(page, at, nonce)
         moved = ref != shown.ref
@@ -358,10 +371,9 @@ class ReplyStream:
         if shown.shrunk > 8:
             log.error("turn %s: page %d is still too long after %d cuts", self._turn, number, shown.shrunk)
             shown.plain = True
-        if number == len(self._pages.pages) - 1:
-            self._pages.shrink(error.by)
-            return 0.0
-        shown.plain = True
+        later = any(one.ref is not None for other, one in self._shown.items() if other > number)
+        if later or not self._pages.shrink(error.by, number):
+            shown.plain = True
         return _BACKOFF[0] if shown.shrunk > 8 else 0.0
 
     async def _mend(
@@ -411,23 +423,25 @@ class ReplyStream:
         """All pages stand: take away what an earlier try left over, then post the files."""
         for number in sorted(self._shown):
             shown = self._shown[number]
-            if number >= len(self._pages.pages) and shown.ref is not None:
+            if number >= self._count and shown.ref is not None:
                 await self._surface.remove(shown.ref)
                 shown.ref = None
         after = max(self.refs.items(), default=(0, None))[1]
         for number, file in enumerate(self._files):
-            await self._post_file(number, file, after)
+            if number not in self._attached:
+                await self._post_file(number, file, after)
 
     async def _post_file(self, number: int, file: File, after: MessageRef | None) -> None:
         cost = self._surface.cost(Page(file.name, final=True), None)
+        nonce = f"{self._turn}-f{number}"
         tries = 0
         while True:
             delay = 0.0
             async with self._pacer.ask(cost, Priority.FINAL):
                 try:
-                    await self._delivery.save_file(number, ref=None, state="sending")
-                    ref = await self._surface.attach(file, after, f"{self._turn}-f{number}")
-                    await self._delivery.save_file(number, ref=ref, state="final")
+                    await self._delivery.save_file(number, file, ref=None, state="sending", nonce=nonce)
+                    ref = await self._surface.attach(file, after, nonce)
+                    await self._delivery.save_file(number, file, ref=ref, state="final", nonce=nonce)
                     return
                 except RateLimited as error:
                     self._pacer.refused(cost, error.scope, error.retry_after)

@@ -210,6 +210,9 @@ class TelegramServer:
         except ApiError as error:
             self.calls.append(Call(self.world.now(), method, "", {}, error.status, 0, error.description))
             return _answer(error.body(), error.status)
+        except ConnectionResetError:
+            # A client that was stopped in the middle of its request: there is nobody to answer.
+            return web.Response()
         except web.HTTPRequestEntityTooLarge:
             return _answer(ApiError(413, "Request Entity Too Large").body(), 413)
         call = Call(self.world.now(), method, arguments.text("chat_id"), arguments.record())

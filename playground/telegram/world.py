@@ -21,12 +21,18 @@ DRAFT_SECONDS = 30.0
 class TelegramScreen(Screen):
     """A screen that also remembers what a reader does not see: fetched previews, and whom a message pings."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, now: Callable[[], float], expire: Callable[[], None]) -> None:
         super().__init__(now)
+        self._expire = expire
         self.previews: list[str] = []
         """Addresses whose page the service would have fetched for a message of the bot, oldest first."""
         self.pings: list[tuple[str, str]] = []
         """(chat, name) for every mention in a message of the bot; people are told of each."""
+
+    def of(self, chat: str, *, author: str = "bot", thread: str | None = None) -> list[Shown]:
+        """The messages of one chat that still stand, without drafts whose time is over."""
+        self._expire()
+        return super().of(chat, author=author, thread=thread)
 
 
 @dataclass(slots=True)
@@ -147,7 +153,7 @@ class World:
 
     def __init__(self, now: Callable[[], float], limits: Limits | None, retry_seconds: float) -> None:
         self.now = now
-        self.screen = TelegramScreen(now)
+        self.screen = TelegramScreen(now, self.expire)
         self.faults = Faults()
         self.flood = Flood(limits, now)
         self.updates = Updates(retry_seconds)

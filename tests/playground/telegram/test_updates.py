@@ -1,0 +1,242 @@
+"""How the bot hears: long polling, the webhook, redelivery, and what privacy mode keeps back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+from telegram import Bot, Update
+from telegram.error import BadRequest, Conflict
+from telegram.ext import Updater
+
+from playground.faults import Fault
+from playground.telegram import TelegramServer
+
+FORUM = -1_001_234_567_890
+
+
+async def test_a_message_reaches_the_real_updater_with_everything_parsed(free: TelegramServer) -> None:
+    free.faults.add("getUpdates", Fault())
+    next_poll = free.faults.add("getUpdates", Fault())
+    update_id = free.say(7, "/ask@parley_test_bot 😀 hello")
+    queue: asyncio.Queue[object] = asyncio.Queue()
+    async with Updater(Bot(free.token, base_url=f"{free.base_url}/bot"), queue) as updater:
+        await updater.start_polling(timeout=10)
+        update = await asyncio.wait_for(queue.get(), 10)
+        await next_poll.reached.wait()
+        await updater.stop()
+
+    assert isinstance(update, Update) and update.message is not None
+    assert update.update_id == update_id
+    assert update.message.parse_entities(["bot_command"]) == {update.message.entities[0]: "/ask@parley_test_bot"}
+    assert update.message.from_user is not None and update.message.from_user.language_code == "en"
+    assert update.message.message_id == free.message_id(update_id)
+
+
+async def test_an_update_stays_until_an_offset_confirms_it(free: TelegramServer, bot: Bot) -> None:
+    first, second = free.say(7, "one"), free.say(7, "two")
+
+    assert [update.update_id for update in await bot.get_updates(limit=1)] == [first]
+    assert [update.update_id for update in await bot.get_updates()] == [first, second]
+    assert [update.update_id for update in await bot.get_updates(offset=second)] == [second]
+    assert [update.update_id for update in await bot.get_updates()] == [second]
+    assert list(await bot.get_updates(offset=second + 1)) == []
+
+
+async def test_a_negative_offset_forgets_all_but_the_last(free: TelegramServer, bot: Bot) -> None:
+    free.say(7, "one")
+    second = free.say(7, "two")
+
+    assert [update.update_id for update in await bot.get_updates(offset=-1)] == [second]
+    assert len(await bot.get_updates()) == 1
+
+
+async def test_an_update_can_come_twice_under_one_id(free: TelegramServer, bot: Bot) -> None:
+    update_id = free.say(7, "once")
+    await bot.get_updates(offset=update_id + 1)
+
+    free.redeliver(update_id)
+
+    assert [update.update_id for update in await bot.get_updates(offset=update_id + 1)] == [update_id]
+    assert list(await bot.get_updates(offset=update_id + 1)) == []
+
+
+async def test_the_older_of_two_pollers_meets_a_conflict(free: TelegramServer, bot: Bot) -> None:
+    arrived = free.faults.add("getUpdates", Fault()).reached
+    older = asyncio.create_task(bot.get_updates(timeout=20))
+    await arrived.wait()
+
+    async with Bot(free.token, base_url=f"{free.base_url}/bot") as newer:
+        await newer.get_updates(timeout=0)
+
+    with pytest.raises(Conflict, match="terminated by other getUpdates request"):
+        await older
+
+
+async def test_allowed_updates_are_remembered(free: TelegramServer, bot: Bot) -> None:
+    answer = await bot.send_message(7, "answer")
+    assert free.react(7, answer.message_id, "👍") == 0
+    await bot.get_updates(allowed_updates=["message_reaction"])
+
+    assert free.say(7, "not wanted") == 0
+    update_id = free.react(7, answer.message_id, "👍")
+
+    [update] = await bot.get_updates()
+    assert update.update_id == update_id
+    assert update.message_reaction is not None and update.message_reaction.new_reaction[0].to_dict()["emoji"] == "👍"
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        ("just talking", False),
+        ("hello @parley_test_bot", True),
+        ("hello @somebody_else", False),
+        ("/ask something", True),
+        ("/ask@parley_test_bot", True),
+        ("/ask@another_bot", False),
+    ],
+)
+async def test_privacy_mode_lets_commands_and_mentions_through(free: TelegramServer, text: str, heard: bool) -> None:
+    assert bool(free.say(-500, text, person=7)) is heard
+    assert free.screen.of("-500", author="7")[0].text == text
+
+
+async def test_privacy_mode_lets_replies_to_the_bot_through(free: TelegramServer, bot: Bot) -> None:
+    answer = await bot.send_message(-500, "answer")
+
+    assert free.say(-500, "and then?", person=7, reply_to=answer.message_id)
+    [update] = await bot.get_updates()
+    assert update.message is not None and update.message.reply_to_message is not None
+    assert update.message.reply_to_message.from_user == bot.bot
+
+
+async def test_topics_edits_and_albums_arrive_as_such(free: TelegramServer, bot: Bot) -> None:
+    topic = free.say(FORUM, "/ask", person=7, thread=42)
+    edited = free.edit(7, free.message_id(free.say(7, "one")), "two")
+    free.say(7, "look", files=[("a.png", "image/png", png()), ("b.txt", "text/plain", b"b")])
+
+    updates = {update.update_id: update for update in await bot.get_updates()}
+
+    message = updates[topic].message
+    assert message is not None and message.is_topic_message and message.message_thread_id == 42
+    assert message.chat.is_forum
+    change = updates[edited].edited_message
+    assert change is not None and change.text == "two" and change.edit_date is not None
+    photo, document = (update.message for update in list(updates.values())[-2:])
+    assert photo is not None and photo.caption == "look" and photo.photo[0].width == 3
+    assert document is not None and document.document is not None and document.document.file_name == "b.txt"
+    assert photo.media_group_id == document.media_group_id != None  # noqa: E711
+
+
+def png() -> bytes:
+    return b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (3).to_bytes(4, "big") + (2).to_bytes(4, "big")
+
+
+async def test_blocking_is_told_and_then_there_is_silence(free: TelegramServer, bot: Bot) -> None:
+    free.block(7)
+    assert free.say(7, "can you hear me") == 0
+
+    [update] = await bot.get_updates()
+
+    assert update.my_chat_member is not None
+    assert update.my_chat_member.new_chat_member.status == "kicked"
+
+
+async def test_a_dropped_poll_loses_nothing(free: TelegramServer, bot: Bot) -> None:
+    arrived = free.faults.add("getUpdates", Fault()).reached
+    lost = asyncio.create_task(bot.get_updates(timeout=20))
+    await arrived.wait()
+    lost.cancel()
+    await asyncio.gather(lost, return_exceptions=True)
+
+    update_id = free.say(7, "still here")
+
+    assert [update.update_id for update in await bot.get_updates()] == [update_id]
+
+
+class Hook:
+    """A webhook that notes what it gets and answers what the test says."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.answers: list[int] = []
+        self.got: asyncio.Queue[tuple[int, str]] = asyncio.Queue()
+
+    async def receive(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.got.put_nowait((body["update_id"], request.headers.get("X-Telegram-Bot-Api-Secret-Token", "")))
+        return web.Response(status=self.answers.pop(0) if self.answers else 200)
+
+    async def next(self) -> tuple[int, str]:
+        return await asyncio.wait_for(self.got.get(), 10)
+
+
+@pytest.fixture
+async def hook() -> AsyncIterator[Hook]:
+    hook = Hook()
+    app = web.Application()
+    app.router.add_post("/hook", hook.receive)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    hook.url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
+    yield hook
+    await runner.cleanup()
+
+
+async def test_a_webhook_gets_each_update_with_the_secret_until_it_answers_2xx(
+    free: TelegramServer, bot: Bot, hook: Hook
+) -> None:
+    hook.answers = [500, 403, 200]
+    waiting = free.say(7, "before")
+    await bot.set_webhook(hook.url, secret_token="s3cret-token")
+
+    assert [await hook.next() for _ in range(3)] == [(waiting, "s3cret-token")] * 3
+    second = free.say(7, "after")
+    assert await hook.next() == (second, "s3cret-token")
+    free.redeliver(waiting)
+    assert await hook.next() == (waiting, "s3cret-token")
+
+    info = await bot.get_webhook_info()
+    assert (info.url, info.last_error_message) == (hook.url, "Wrong response from the webhook: 403 Forbidden")
+
+
+async def test_polling_and_a_webhook_exclude_each_other(free: TelegramServer, bot: Bot, hook: Hook) -> None:
+    await bot.set_webhook(hook.url)
+    with pytest.raises(Conflict, match="can't use getUpdates method while webhook is active"):
+        await bot.get_updates()
+
+    await bot.delete_webhook()
+
+    assert list(await bot.get_updates()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "secret", "error"),
+    [
+        ("http://bot.example/hook", "", "an https url must be provided for webhook"),
+        ("https://bot.example/hook", "no spaces", "Secret token contains unallowed characters"),
+        ("https://bot.example/hook", "x" * 257, "Secret token is too long"),
+    ],
+)
+async def test_a_webhook_has_to_be_safe(bot: Bot, url: str, secret: str, error: str) -> None:
+    with pytest.raises(BadRequest, match=error):
+        await bot.set_webhook(url, secret_token=secret or None)
+
+
+async def test_pressing_a_button_asks_the_bot_and_wants_an_answer(free: TelegramServer, bot: Bot, raw: Any) -> None:
+    keyboard = {"inline_keyboard": [[{"text": "Stop", "callback_data": "stop:1"}]]}
+    _, body = await raw("sendMessage", chat_id=7, text="working", reply_markup=keyboard)
+    free.press(7, body["result"]["message_id"], "Stop")
+
+    [update] = await bot.get_updates()
+    assert update.callback_query is not None and update.callback_query.data == "stop:1"
+    await update.callback_query.answer("Stopped")
+
+    assert free.world.callbacks[update.callback_query.id] == {"text": "Stopped", "show_alert": False}
+    with pytest.raises(BadRequest, match="Query is too old"):
+        await bot.answer_callback_query("12345")

@@ -12,15 +12,16 @@ from playground.faults import Fault
 
 
 class Loopback:
-    """One aiohttp application on one port; port 0 takes a free one.
+    """One aiohttp application on one port; port 0 takes a free one, `others` more are tried when `port` is taken.
 
     A handler is cancelled when its client leaves, so that a server can tell who hung up early.
     """
 
-    def __init__(self, app: web.Application, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, app: web.Application, host: str = "127.0.0.1", port: int = 0, *, others: int = 0) -> None:
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         self._host = host
         self._port = port
+        self._others = others
 
     @property
     def url(self) -> str:
@@ -35,15 +36,20 @@ class Loopback:
         """Listen.
 
         Raises:
-            OSError: the port is taken.
+            OSError: the port, and every other that may be tried, is taken.
         """
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self._port)
-        try:
-            await site.start()
-        except OSError:
-            await self._runner.cleanup()
-            raise
+        last = self._port + self._others
+        for port in range(self._port, last + 1):
+            site = web.TCPSite(self._runner, self._host, port)
+            try:
+                await site.start()
+            except OSError:
+                if port == last:
+                    await self._runner.cleanup()
+                    raise
+            else:
+                break
         self._port = self._runner.addresses[0][1]
 
     async def close(self) -> None:

@@ -66,6 +66,8 @@ _ZONES = {
     "new york": "America/New_York",
     "纽约": "America/New_York",
 }
+_SPEAKER = re.compile(r"^[^\n:：]{1,40}: (?=\S)")
+"""In groups a bot writes the speaker's name before what he said."""
 _SHOWN_CHARACTERS = 220
 
 
@@ -127,7 +129,7 @@ def _read(body: Body) -> _Talk:
             case "user" if "<tool_result" in text:
                 results += [_text_result(*found) for found in _RESULT.findall(text)]
             case "user":
-                questions.append(text.strip())
+                questions.append(_SPEAKER.sub("", text.strip()))
                 results = []
             case "assistant":
                 names |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls", [])}

@@ -220,7 +220,8 @@ LAST_RESORT = CannedPage(
     "https://playground.example/nothing-found",
     "The playground's search knows no page about this",
     "This search is canned: it knows two dozen invented pages about weather, energy, cars, programming, space, sport, "
-    "markets, bridges, food, health and language models. 演示用的搜索只认识这些主题：天气、太阳能、电动汽车、足球、股市、"
+    "markets, bridges, food, health and language models. "
+    "演示用的搜索只认识这些主题：天气、太阳能、电动汽车、足球、股市、"
     "长城、绿茶、人工智能。Set TAVILY_API_KEY to search the real web.",
 )
 """What a search finds that finds nothing else; plainly says so."""

@@ -140,6 +140,10 @@ def test_it_remembers_from_the_history_in_the_request() -> None:
     assert "**小明**" in ask("我叫小明", "我叫什么？").text
 
 
+def test_a_speakers_name_before_the_question_changes_nothing() -> None:
+    assert ask("Ada: hello").text == ask("hello").text
+
+
 def test_thinking_adds_reasoning_and_breaking_drops_the_stream() -> None:
     assert ask("think about bridges").reasoning
     broken = ask("break")

@@ -1,0 +1,78 @@
+"""Which model answers: the scripted one, or one the operator already has and may click on.
+
+A key found in the environment is named on the page, never used before a click, and never sent to the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import aiohttp
+
+SCRIPTED = "scripted"
+_PROVIDERS = (
+    ("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "gpt-5-mini"),
+    ("ark", "ARK_API_KEY", "ARK_BASE_URL", "doubao-seed-1-6"),
+    ("deepseek", "DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "deepseek-chat"),
+    ("openrouter", "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "openai/gpt-5-mini"),
+    ("gemini", "GEMINI_API_KEY", "GEMINI_BASE_URL", "gemini-flash-latest"),
+    ("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "claude-haiku-4-5"),
+)
+_OLLAMA = "http://localhost:11434/v1"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_MOST_OLLAMA_MODELS = 4
+_ALONG = ("HTTPS_PROXY", "https_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")
+"""What a model outside may need to be reached; of no use to the emulators, which speak plain HTTP on loopback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One model that can answer."""
+
+    id: str
+    """`scripted`, or `provider:name`."""
+    label: str
+    """What the button says."""
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The settings that make the bot use it; may hold a key."""
+
+
+def scripted(base_url: str, key: str) -> Choice:
+    """The model server of the playground."""
+    environment = {"MODEL": "openai:scripted", "OPENAI_API_KEY": key, "OPENAI_BASE_URL": base_url}
+    return Choice(SCRIPTED, "the scripted model (no AI, free)", environment)
+
+
+def with_keys(environ: Mapping[str, str]) -> list[Choice]:
+    """The models whose provider's key is set."""
+    choices = []
+    for provider, key, url, default in _PROVIDERS:
+        if not environ.get(key):
+            continue
+        asked = environ.get("MODEL", "")
+        model = asked if asked.startswith(f"{provider}:") else f"{provider}:{default}"
+        settings = {"MODEL": model, **{name: environ[name] for name in (key, url, *_ALONG) if environ.get(name)}}
+        choices.append(Choice(model, f"{model} using your {key}", settings))
+    return choices
+
+
+async def of_ollama(environ: Mapping[str, str]) -> list[Choice]:
+    """The models of an Ollama that runs on this machine; none when there is none."""
+    url = environ.get("OLLAMA_API_URL") or _OLLAMA
+    try:
+        parts = urlsplit(url)
+        if parts.hostname not in _LOOPBACK:
+            return []
+        root = f"{parts.scheme}://{parts.netloc}"
+        timeout = aiohttp.ClientTimeout(total=2)
+        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(f"{root}/api/tags") as answer:
+            listed = await answer.json(content_type=None)
+        names = [str(model["name"]) for model in listed["models"]]
+    except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError):
+        return []
+    return [
+        Choice(f"ollama:{name}", f"ollama:{name} on this machine", {"MODEL": f"ollama:{name}", "OLLAMA_API_URL": url})
+        for name in names[:_MOST_OLLAMA_MODELS]
+    ]

@@ -1,0 +1,386 @@
+// Three chats, drawn from server-sent events. No framework: one element a message, replaced in place when it changes.
+
+const $ = (selector, root = document) => root.querySelector(selector);
+const windows = new Map(); // platform → Chat
+const chinese = navigator.language.toLowerCase().startsWith("zh");
+const TYPING_SECONDS = 6;
+
+const TRIES = chinese
+  ? ["你好", "搜索太阳能的最新新闻", "17 * 23 + 4 等于多少？", "长文", "我刚才说了什么？"]
+  : ["hello", "search the latest news about solar power", "what is 17 * 23 + 4?", "long", "长文", "what did I say before?"];
+const WELCOME = chinese ? "写点什么，看回答怎样一点一点出现。" : "Write something and watch the answer grow.";
+
+async function act(name, body) {
+  let told = "";
+  try {
+    const answer = await fetch(`do/${name}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    if (!answer.ok) told = (await answer.json()).problem ?? `the page answered ${answer.status}`;
+  } catch {
+    told = "the playground does not answer: was it ended?";
+  }
+  problem(told);
+  return !told;
+}
+
+function problem(text) {
+  $("#problem").hidden = !text;
+  $("#problem").textContent = text;
+}
+
+function element(tag, text, properties = {}) {
+  return Object.assign(document.createElement(tag), { textContent: text, ...properties });
+}
+
+/** One platform's window: its places, its messages, and the field to write in. */
+class Chat {
+  constructor(told) {
+    this.name = told.name;
+    this.title = told.title;
+    this.places = told.places;
+    this.messages = new Map(); // "chat id" → the newest view
+    this.articles = new Map(); // "chat id" → its element
+    this.threads = new Map(); // place → the thread being written in
+    this.mention = true;
+    this.root = $("#window").content.cloneNode(true).firstElementChild;
+    this.root.dataset.name = told.name;
+    $("h2", this.root).textContent = told.title;
+    this.log = $(".messages", this.root);
+    this.log.setAttribute("aria-label", `${told.title} messages`);
+    this.field = $("textarea", this.root);
+    this.field.setAttribute("aria-label", `Message on ${told.title}`);
+    $(".welcome p", this.root).textContent = WELCOME;
+    for (const text of TRIES) {
+      const button = element("button", text, { type: "button" });
+      button.addEventListener("click", () => this.send(text));
+      $(".tries", this.root).append(button);
+    }
+    this.tabs = told.places.map((place) => {
+      const tab = element("button", place.name, { type: "button" });
+      tab.setAttribute("role", "tab");
+      tab.addEventListener("click", () => this.go(place.id));
+      return tab;
+    });
+    const nav = $("nav", this.root);
+    nav.setAttribute("aria-label", `Chats on ${told.title}`);
+    nav.append(...this.tabs);
+    nav.addEventListener("keydown", (event) => this.arrow(event));
+    this.listen();
+    this.go(told.places[0].id);
+  }
+
+  get place() {
+    return this.places.find((place) => place.id === this.here);
+  }
+
+  listen() {
+    $("form", this.root).addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.send(this.field.value).then((sent) => {
+        if (!sent) return;
+        this.field.value = "";
+        this.grow();
+      });
+    });
+    this.field.addEventListener("keydown", (event) => {
+      // While an input method composes Chinese, Enter chooses a word and must not send.
+      const composing = event.isComposing || event.keyCode === 229;
+      if (event.key === "Enter" && !event.shiftKey && !composing) {
+        event.preventDefault();
+        $("form", this.root).requestSubmit();
+      }
+    });
+    this.field.addEventListener("input", () => this.grow());
+  }
+
+  arrow(event) {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    const at = this.places.findIndex((place) => place.id === this.here);
+    const next = (at + step + this.places.length) % this.places.length;
+    this.go(this.places[next].id);
+    this.tabs[next].focus();
+  }
+
+  grow() {
+    this.field.style.height = "auto";
+    this.field.style.height = `${this.field.scrollHeight + 2}px`;
+  }
+
+  async send(text) {
+    if (!text.trim()) return false;
+    const body = { platform: this.name, place: this.here, text, mention: this.mention };
+    this.pinned = true;
+    return act("say", { ...body, thread: this.threads.get(this.here) ?? "" });
+  }
+
+  /** Show another place of this platform. */
+  go(place) {
+    this.here = place;
+    this.tabs.forEach((tab, index) => {
+      const chosen = this.places[index].id === place;
+      tab.setAttribute("aria-selected", String(chosen));
+      tab.tabIndex = chosen ? 0 : -1;
+      if (chosen) tab.classList.remove("unread");
+    });
+    this.field.placeholder = `Message ${this.place.name}`;
+    this.sign({ kind: "clear" });
+    this.chips();
+    this.redraw();
+  }
+
+  /** The small buttons over the field: the mention, and the thread one writes in. */
+  chips() {
+    const chips = [];
+    if (this.place.mention) {
+      const mention = element("button", "@Parley", { type: "button", title: "Mention the bot: in here it hears nothing else" });
+      mention.setAttribute("aria-pressed", String(this.mention));
+      mention.addEventListener("click", () => {
+        this.mention = !this.mention;
+        this.chips();
+      });
+      chips.push(mention);
+    }
+    if (this.threads.get(this.here)) {
+      const thread = element("button", "In the thread ✕", { type: "button", title: "Leave the thread and begin a new one" });
+      thread.setAttribute("aria-pressed", "true");
+      thread.addEventListener("click", () => this.enter(""));
+      chips.push(thread);
+    }
+    $(".chips", this.root).replaceChildren(...chips);
+  }
+
+  enter(thread) {
+    this.threads.set(this.here, thread);
+    this.chips();
+    this.field.focus();
+  }
+
+  redraw() {
+    this.articles.clear();
+    this.log.replaceChildren($(".welcome", this.root) ?? this.welcome);
+    this.welcome = $(".welcome", this.log);
+    const shown = [...this.messages.values()].filter((view) => view.place === this.here);
+    for (const view of shown) this.draw(view);
+    for (const note of notes) if (shown.length && note.at > shown[0].at) this.note(note);
+    this.welcome.hidden = this.articles.size > 0;
+    this.pinned = true;
+    this.follow();
+  }
+
+  /** Take a message in its newest form. */
+  show(view) {
+    const key = `${view.chat} ${view.id}`;
+    const known = this.messages.has(key);
+    if (view.deleted) this.messages.delete(key);
+    else this.messages.set(key, view);
+    if (view.author === "bot") {
+      if (view.html && !view.live) this.sign({ kind: "clear", place: view.place });
+      if (!known && !view.deleted) $("#spoken").textContent = `Parley answers on ${this.title}`;
+      this.followThread(view, known);
+    }
+    if (view.place !== this.here) {
+      const tab = this.tabs[this.places.findIndex((place) => place.id === view.place)];
+      if (tab && !view.deleted) tab.classList.add("unread");
+      return;
+    }
+    this.pinned = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 60 || this.pinned;
+    if (view.deleted) {
+      this.articles.get(key)?.remove();
+      this.articles.delete(key);
+    } else this.draw(view);
+    this.welcome.hidden = this.articles.size > 0;
+    this.follow();
+  }
+
+  /** When the bot opens a thread under what was just written, go on writing there: it remembers by thread. */
+  followThread(view, known) {
+    if (known || !view.thread || this.threads.get(view.place)) return;
+    const said = [...this.messages.values()].filter((one) => one.author === "you" && one.place === view.place);
+    const last = said.at(-1);
+    if (last && !last.thread && (last.id === view.thread || this.name === "discord")) {
+      this.threads.set(view.place, view.thread);
+      if (view.place === this.here) this.chips();
+    }
+  }
+
+  draw(view) {
+    const key = `${view.chat} ${view.id}`;
+    let article = this.articles.get(key);
+    if (!article) {
+      article = $("#message").content.cloneNode(true).firstElementChild;
+      this.articles.set(key, article);
+      article.dataset.author = view.author;
+      $(".name", article).textContent = view.name;
+      const time = new Date(view.at * 1000);
+      $("time", article).textContent = time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+      $("time", article).dateTime = time.toISOString();
+      article.classList.toggle("can-thread", this.name === "slack" && !view.thread && !view.ephemeral);
+      $(".answer", article).addEventListener("click", () => this.enter(view.id));
+      this.home(view).append(article);
+    }
+    article.dataset.live = view.live;
+    article.dataset.ephemeral = view.ephemeral;
+    $(".edits", article).textContent = view.edits && !view.live ? `edited ${view.edits}×` : "";
+    $(".flag", article).textContent = view.ephemeral ? "only you see this" : view.live ? "writing…" : "";
+    const quoted = this.messages.get(`${view.chat} ${view.replyTo}`);
+    $(".quote", article).textContent = quoted ? plain(quoted.html).slice(0, 120) : "";
+    // The emulator made this HTML from the markup it was sent, with every text escaped; the page's policy allows no script.
+    const body = $(".body", article);
+    if (body.dataset.html !== view.html) {
+      body.innerHTML = view.html;
+      body.dataset.html = view.html;
+      for (const link of body.querySelectorAll("a")) Object.assign(link, { target: "_blank", rel: "noreferrer noopener" });
+      for (const hidden of body.querySelectorAll(".spoiler")) hidden.tabIndex = 0;
+    }
+    this.keys(article, view);
+    this.files(article, view);
+  }
+
+  /** Where a message stands: under its thread's first message, or in the log. */
+  home(view) {
+    const parent = view.thread && this.articles.get(`${view.chat} ${view.thread}`);
+    return parent ? $(".replies", parent) : this.log;
+  }
+
+  keys(article, view) {
+    const shown = view.buttons.join("\n");
+    if (article.dataset.keys === shown) return;
+    article.dataset.keys = shown;
+    const buttons = view.buttons.map((label) => {
+      const button = element("button", label, { type: "button" });
+      button.addEventListener("click", () => act("press", { platform: this.name, chat: view.chat, id: view.id, button: label }));
+      return button;
+    });
+    $(".keys", article).replaceChildren(...buttons);
+  }
+
+  files(article, view) {
+    if (article.dataset.files === String(view.files.length)) return;
+    article.dataset.files = view.files.length;
+    const links = view.files.map((file, index) => {
+      const href = `files/${[this.name, view.chat, view.id, index].map(encodeURIComponent).join("/")}`;
+      if (/^image\/(png|jpeg|gif|webp)$/.test(file.media)) return Object.assign(new Image(), { src: href, alt: file.name });
+      return element("a", `📎 ${file.name}`, { href });
+    });
+    $(".files", article).replaceChildren(...links);
+  }
+
+  note(note) {
+    this.log.append(element("p", note.text, { className: "note" }));
+    this.follow();
+  }
+
+  /** A sign of work: typing fades, a status stays until the next message. */
+  sign({ kind, text = "", place = this.here }) {
+    if (place !== this.here) return;
+    clearTimeout(this.fading);
+    const line = $(".sign", this.root);
+    line.classList.toggle("busy", kind === "typing" || kind === "status");
+    line.textContent = kind === "typing" ? "Parley is typing…" : kind === "clear" ? "" : text;
+    if (kind !== "status") this.fading = setTimeout(() => this.sign({ kind: "clear" }), TYPING_SECONDS * 1000);
+    if (kind === "clear") clearTimeout(this.fading);
+  }
+
+  state(told) {
+    const link = told.platforms[this.name] ?? (told.phase === "ready" ? "" : "not connected");
+    $(".link", this.root).textContent = link === "listening" ? "connected" : link;
+    const commands = told.commands[this.name] ?? [];
+    const hint = this.name === "discord" || this.name === "slack" ? "Slash commands: " : "Commands: ";
+    $(".hint", this.root).textContent = commands.length ? hint + commands.join(" ") : "Enter sends, Shift+Enter begins a new line";
+  }
+
+  follow() {
+    if (this.pinned) this.log.scrollTop = this.log.scrollHeight;
+    this.pinned = false;
+  }
+}
+
+function plain(html) {
+  return new DOMParser().parseFromString(html, "text/html").body.textContent;
+}
+
+let notes = [];
+
+const PHASES = {
+  starting: "the bot is starting…",
+  ready: "the bot is running",
+  pausing: "the bot starts again…",
+  failed: "the bot cannot start",
+  ended: "the bot has ended",
+};
+
+function showState(told) {
+  $("#model").dataset.scripted = told.scripted;
+  const chosen = told.choices.find((choice) => choice.id === told.chosen);
+  $("#model-name").textContent = told.scripted ? "Scripted model" : told.chosen;
+  $("#model-note").textContent = told.scripted ? "canned words, no AI" : chosen.label.replace(told.chosen, "").trim();
+  const phase = $("#phase");
+  phase.dataset.phase = told.phase;
+  const detail = told.phase === "ready" ? `pid ${told.pid}${told.busy ? `, answering ${told.busy}` : ""}` : told.message;
+  $("span", phase).textContent = detail ? `${PHASES[told.phase]}: ${detail}` : PHASES[told.phase];
+  phase.title = $("span", phase).textContent;
+  $("#kill").disabled = !["starting", "ready"].includes(told.phase);
+  $("#log").textContent = told.log.join("\n") || "nothing yet";
+  const others = told.choices.map((choice) => {
+    const item = document.createElement("li");
+    const text = choice.id === "scripted" ? `Answer with ${choice.label}` : `Answer with ${choice.label} (leaves this machine or costs money)`;
+    const local = choice.id.startsWith("ollama:");
+    const button = element("button", local ? `Answer with ${choice.label}` : text, { type: "button" });
+    button.setAttribute("aria-pressed", String(choice.id === told.chosen));
+    button.addEventListener("click", () => {
+      $("#models").open = false;
+      act("use", { id: choice.id });
+    });
+    item.append(button);
+    return item;
+  });
+  $("#choices").replaceChildren(...others);
+  for (const chat of windows.values()) chat.state(told);
+}
+
+function start(told) {
+  notes = told.notes;
+  if (windows.size === 0) {
+    for (const one of told.windows) {
+      const chat = new Chat(one);
+      windows.set(one.name, chat);
+      $("#chats").append(chat.root);
+    }
+    windows.values().next().value?.field.focus();
+  }
+  for (const chat of windows.values()) {
+    chat.messages.clear();
+    for (const view of told.messages) if (view.platform === chat.name) chat.messages.set(`${view.chat} ${view.id}`, view);
+    chat.redraw();
+  }
+  showState(told.state);
+}
+
+const events = new EventSource("events");
+const on = (kind, take) => events.addEventListener(kind, (event) => take(JSON.parse(event.data)));
+on("start", start);
+on("state", showState);
+on("message", (view) => windows.get(view.platform)?.show(view));
+on("sign", (sign) => windows.get(sign.platform)?.sign(sign));
+on("note", (note) => {
+  notes.push(note);
+  for (const chat of windows.values()) if (chat.articles.size) chat.note(note);
+});
+events.addEventListener("error", () => {
+  $("#phase").dataset.phase = "gone";
+  $("#phase span").textContent = "the playground has ended; start it again in the terminal";
+});
+
+$("#kill").addEventListener("click", () => act("kill", {}));
+$("#restart").addEventListener("click", () => act("restart", {}));
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll(".menu[open]")) if (!menu.contains(event.target)) menu.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of document.querySelectorAll(".menu[open]")) menu.open = false;
+});

@@ -1,0 +1,182 @@
+"""The whole playground in one object: emulators, scripted model, canned search, page, and the bot as a child."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Self
+
+from playground import choices
+from playground.child import BOT, Child
+from playground.choices import SCRIPTED, Choice
+from playground.discord import DiscordServer
+from playground.feed import Feed, Json
+from playground.loopback import Loopback
+from playground.model import ModelServer
+from playground.slack import SlackServer
+from playground.tavily import TavilyServer
+from playground.telegram import TelegramServer
+from playground.website import Website
+from playground.windows import DiscordWindow, Impossible, SlackWindow, TelegramWindow, Window
+
+DEFAULT_PORT = 8765
+_OTHER_PORTS = 20
+_SHOWN_LINES = 14
+_KEY = "sk-playground"
+
+
+class Playground:
+    """The whole playground. `async with` opens the servers and the page and starts the bot; leaving ends all of it.
+
+    A `port` that was asked for is taken or refused; without one it is 8765 or the next free one. `data` is a folder
+    that keeps the bot's database; without one, a temporary folder. `command` is what runs as the bot.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int | None = None,
+        data: Path | None = None,
+        command: Sequence[str] = BOT,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._port = port
+        self._data = data
+        self._command = command
+        self._environ = environ
+        self._stack = AsyncExitStack()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.telegram, self.slack, self.discord = TelegramServer(), SlackServer(), DiscordServer()
+        self.model, self.tavily = ModelServer(key=_KEY), TavilyServer(key="tvly-playground")
+        self.url = ""
+        """Where the page is."""
+        self.child: Child
+        self.windows: dict[str, Window] = {}
+        self._choices: dict[str, Choice] = {}
+        self._chosen = SCRIPTED
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            for server in (self.telegram, self.slack, self.discord, self.model, self.tavily):
+                await stack.enter_async_context(server)
+            windows: tuple[Window, ...] = (
+                TelegramWindow(self.telegram),
+                SlackWindow(self.slack),
+                DiscordWindow(self.discord),
+            )
+            self.windows = {window.name: window for window in windows}
+            self._choices = {
+                choice.id: choice
+                for choice in (choices.scripted(self.model.base_url, _KEY), *choices.with_keys(self._environ))
+            }
+            if self._data is None:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="parley-playground-")))
+            else:
+                folder = self._data.resolve()
+                folder.mkdir(parents=True, exist_ok=True)
+            self.feed = Feed(windows)
+            self.child = Child(folder, lambda: self._settings(folder), self._changed, self.feed.note, self._command)
+            acts = {"kill": self._kill, "restart": self._restart, "use": self._use}
+            site = Website(self.windows, self.feed, self._start, acts)
+            page = await self._open_page(site)
+            stack.push_async_callback(page.close)
+            self.url = f"{page.url}/"
+            # The bot ends before the platforms it is connected to.
+            stack.push_async_callback(self.child.close)
+            stack.push_async_callback(self._cancel)
+            for work in (self.feed.run(), self.child.run(), self._find_ollama()):
+                self._tasks.append(asyncio.create_task(work))
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stack.aclose()
+
+    async def _cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _open_page(self, site: Website) -> Loopback:
+        if self._port is None:
+            page = Loopback(site.app, port=DEFAULT_PORT, others=_OTHER_PORTS)
+        else:
+            page = Loopback(site.app, port=self._port)
+        await page.open()
+        return page
+
+    def _settings(self, folder: Path) -> Mapping[str, str]:
+        """What the bot is started with: everything leads to this process, except a model somebody clicked on."""
+        settings: dict[str, str] = {}
+        for window in self.windows.values():
+            settings |= window.environment
+        return {
+            **settings,
+            **self._choices[self._chosen].environment,
+            "TAVILY_API_KEY": self.tavily.key,
+            "TAVILY_API_BASE_URL": self.tavily.base_url,
+            "ALLOW_ALL": "true",
+            "DATABASE_URL": f"sqlite:///{(folder / 'parley.db').as_posix()}",
+        }
+
+    def _start(self) -> Json:
+        """What a page that opens has to know."""
+        windows = [
+            {
+                "name": window.name,
+                "title": window.title,
+                "places": [
+                    {"id": place.id, "name": place.name, "mention": bool(place.mention)} for place in window.places
+                ],
+            }
+            for window in self.windows.values()
+        ]
+        return {"windows": windows, "state": self._state()}
+
+    def _state(self) -> Json:
+        state = self.child.state
+        return {
+            "phase": state.phase,
+            "message": state.message,
+            "pid": state.pid,
+            "starts": state.starts,
+            "platforms": dict(state.platforms or {}),
+            "busy": state.busy,
+            "log": list(self.child.log)[-_SHOWN_LINES:],
+            "chosen": self._chosen,
+            "scripted": self._chosen == SCRIPTED,
+            "choices": [{"id": choice.id, "label": choice.label} for choice in self._choices.values()],
+            "commands": {window.name: window.commands() for window in self.windows.values()},
+        }
+
+    def _changed(self) -> None:
+        self.feed.tell("state", self._state())
+
+    def _kill(self, body: Mapping[str, Any]) -> None:
+        if self.child.state.phase not in ("starting", "ready"):
+            raise Impossible("the bot is not running")
+        self.child.kill()
+
+    def _restart(self, body: Mapping[str, Any]) -> None:
+        self.child.restart()
+
+    def _use(self, body: Mapping[str, Any]) -> None:
+        """Let another model answer: the bot is started anew with it."""
+        choice = self._choices.get(str(body["id"]))
+        if choice is None:
+            raise Impossible("there is no such model")
+        if choice.id != self._chosen:
+            self._chosen = choice.id
+            self.feed.note(f"From now on answers {choice.label}.")
+            self.child.restart()
+            self._changed()
+
+    async def _find_ollama(self) -> None:
+        found = await choices.of_ollama(self._environ)
+        if found:
+            self._choices |= {choice.id: choice for choice in found}
+            self._changed()

@@ -1,0 +1,155 @@
+"""The page on loopback: its three files, its events, and what a person does on it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from playground.feed import Feed, Json
+from playground.windows import Impossible, Window
+
+_FOLDER = Path(__file__).resolve().parent / "page"
+_FILES = {
+    "/": ("index.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    "/page.js": ("page.js", "text/javascript"),
+}
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+_KEEP_ALIVE_SECONDS = 15.0
+_LONGEST_TEXT = 200_000
+_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+
+Act = Callable[[Json], None]
+
+
+class Website:
+    """Serves the page, tells it what happens, and passes on what is typed and pressed.
+
+    Other web sites may not act here: a request needs a loopback host, and an action the page's own origin, because
+    some actions cost the operator money.
+    """
+
+    def __init__(
+        self, windows: Mapping[str, Window], feed: Feed, start: Callable[[], Json], acts: Mapping[str, Act]
+    ) -> None:
+        self._windows = windows
+        self._feed = feed
+        self._start = start
+        self._acts = {"say": self._say, "press": self._press, **acts}
+        self.app = web.Application(middlewares=[_guard], client_max_size=4 * _LONGEST_TEXT)
+        for path in _FILES:
+            self.app.router.add_get(path, self._file)
+        self.app.router.add_get("/events", self._events)
+        self.app.router.add_get("/files/{platform}/{chat}/{id}/{number}", self._attachment)
+        self.app.router.add_post("/do/{act}", self._do)
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        name, media = _FILES[request.path]
+        return web.Response(text=(_FOLDER / name).read_text(encoding="utf-8"), content_type=media, headers=_HEADERS)
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """Everything that stands, then everything that changes, as server-sent events."""
+        answer = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream; charset=utf-8"})
+        viewer = self._feed.open()
+        try:
+            await answer.prepare(request)
+            await answer.write(
+                _event("start", {**self._start(), "messages": self._feed.so_far(), "notes": self._feed.notes})
+            )
+            while True:
+                try:
+                    await asyncio.wait_for(viewer.wake.wait(), _KEEP_ALIVE_SECONDS)
+                except TimeoutError:
+                    await answer.write(b": still here\n\n")
+                    continue
+                for kind, data in viewer.take():
+                    await answer.write(_event(kind, data))
+        finally:
+            self._feed.close(viewer)
+
+    async def _do(self, request: web.Request) -> web.StreamResponse:
+        act = self._acts.get(request.match_info["act"])
+        if act is None:
+            return _problem(404, "there is no such button")
+        if request.content_type != "application/json":
+            return _problem(415, "send JSON")
+        try:
+            body = json.loads(await request.read())
+            act(body)
+        except Impossible as error:
+            return _problem(409, str(error))
+        except (KeyError, TypeError, ValueError):
+            return _problem(400, "the request was incomplete")
+        return web.json_response({"ok": True}, headers=_HEADERS)
+
+    def _say(self, body: Mapping[str, Any]) -> None:
+        window, text = self._window(body), str(body["text"]).strip()
+        place = next((one for one in window.places if one.id == body["place"]), None)
+        if place is None:
+            raise Impossible("there is no such chat")
+        if not text:
+            raise Impossible("an empty message cannot be sent")
+        if len(text) > _LONGEST_TEXT:
+            raise Impossible(f"at most {_LONGEST_TEXT:,} characters at once")
+        if body.get("mention") and place.mention and not text.startswith("/"):
+            text = f"{place.mention} {text}"
+        window.say(place.id, text, str(body.get("thread") or ""))
+
+    def _press(self, body: Mapping[str, Any]) -> None:
+        self._window(body).press(str(body["chat"]), str(body["id"]), str(body["button"]))
+
+    def _window(self, body: Mapping[str, Any]) -> Window:
+        window = self._windows.get(str(body["platform"]))
+        if window is None:
+            raise Impossible("there is no such platform")
+        return window
+
+    async def _attachment(self, request: web.Request) -> web.StreamResponse:
+        """A file of a message. Only pictures are shown; anything else is a download, never a page of ours."""
+        asked = request.match_info
+        window = self._windows.get(asked["platform"])
+        message = window.screen.get(asked["chat"], asked["id"]) if window else None
+        number = int(asked["number"]) if asked["number"].isdecimal() else -1
+        if message is None or not 0 <= number < len(message.files):
+            return _problem(404, "there is no such file")
+        name, media, content = message.files[number]
+        picture = media in ("image/png", "image/jpeg", "image/gif", "image/webp")
+        headers = dict(_HEADERS)
+        if not picture:
+            plain = "".join(one if one.isascii() and (one.isalnum() or one in "._-") else "_" for one in name)
+            headers["Content-Disposition"] = f'attachment; filename="{plain or "file"}"'
+        return web.Response(
+            body=content, content_type=media if picture else "application/octet-stream", headers=headers
+        )
+
+
+@web.middleware
+async def _guard(request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
+    """Refuse what another web site, or a name that only pretends to be this machine, asks a browser to send."""
+    host, _, _ = request.host.rpartition(":") if not request.host.endswith("]") else (request.host, "", "")
+    if (host or request.host) not in _HOSTS:
+        return _problem(403, "this page is for this machine only")
+    origin = request.headers.get("Origin")
+    if request.method != "GET" and origin is not None and origin != f"http://{request.host}":
+        return _problem(403, "only the page itself may do this")
+    answer: web.StreamResponse = await handler(request)
+    return answer
+
+
+def _problem(status: int, text: str) -> web.Response:
+    return web.json_response({"problem": text}, status=status, headers=_HEADERS)
+
+
+def _event(kind: str, data: Json) -> bytes:
+    return f"event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

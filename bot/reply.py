@@ -340,7 +340,7 @@ class ReplyStream:
         shown = self._shown.setdefault(number, _Shown())
         if shown.since is None and page.final:
             shown.since = self._clock.monotonic()
-        if page.final and at is None and self._careful and not repeats_safely and not shown.gone and not shown.renewed:
+        if at is None and self._careful and not repeats_safely and not shown.gone and not shown.renewed:
             page = _beginning(page)
         nonce = f"{self._turn}-{number}"
         if at is None:
@@ -479,6 +479,8 @@ def _worth_showing(page: Page) -> bool:
 def _beginning(page: Page) -> Page:
     """The page without its last word, as a first post that is not the whole text yet."""
     body = page.body.rstrip()
-    cut = max(body.rfind(" "), body.rfind("\n"), len(body) // 2)
-    shorter = Page(body[:cut].rstrip(), final=False, plain=page.plain)
+    cut = max(body.rfind(" "), body.rfind("\n"))
+    if cut <= 0:
+        cut = len(body) - 1 if len(body) > 3 else len(body)
+    shorter = Page(body[:cut].rstrip(), page.status, final=False, plain=page.plain)
     return shorter if _worth_showing(shorter) else page

@@ -1,0 +1,418 @@
+"""The reply while it is being written, on a surface that can be made to fail in every way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bot.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
+from bot.messages import File, MessageRef, Page
+from bot.pacing import Pacer
+from bot.reply import ReplyStream, ShownBefore
+from bot.surface import Budget, Cost, SurfaceLimits
+
+
+@dataclass
+class Screen:
+    """A surface that keeps what it shows, and fails as told."""
+
+    length: int = 200
+    repeats: bool = True
+    typing_seconds: float = 0.0
+    shown: dict[str, list[Page]] = field(default_factory=dict)
+    calls: list[tuple[str, Page]] = field(default_factory=list)
+    faults: list[Exception | None] = field(default_factory=list)
+    found: dict[str, str] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    typed: int = 0
+
+    @property
+    def limits(self) -> SurfaceLimits:
+        return SurfaceLimits(self.length, self.length * 2, len, typing_seconds=self.typing_seconds)
+
+    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+        return Cost((Budget("chat", rate=1.0, burst=3),), self.repeats or at is not None)
+
+    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        self.calls.append(("post" if at is None else "edit", page))
+        fault = self.faults.pop(0) if self.faults else None
+        if fault is not None:
+            raise fault
+        id = at.id if at else f"m{len(self.shown)}"
+        self.shown.setdefault(id, []).append(page)
+        return MessageRef(id)
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        self.files.append(file.name)
+        return MessageRef(f"f{len(self.files)}")
+
+    async def remove(self, at: MessageRef) -> None:
+        self.removed.append(at.id)
+        self.shown.pop(at.id, None)
+
+    async def typing(self) -> None:
+        self.typed += 1
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        return MessageRef(self.found[nonce]) if nonce in self.found else None
+
+    def now(self, id: str = "m0") -> str:
+        return self.shown[id][-1].body
+
+
+class Log:
+    """What a reply records."""
+
+    def __init__(self) -> None:
+        self.pages: list[tuple[int, str]] = []
+
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+        self.pages.append((number, state))
+
+    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
+        self.pages.append((number, f"file {state}"))
+
+
+@pytest.fixture
+def screen() -> Screen:
+    return Screen()
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+@pytest.fixture
+async def start(screen: Screen, log: Log, clock: Any) -> AsyncIterator[Callable[..., Any]]:
+    pacer = Pacer(clock)
+    opened: list[ReplyStream] = []
+
+    async def start(**more: Any) -> ReplyStream:
+        reply = ReplyStream(screen, pacer, log, clock, turn="t1", **more)
+        await reply.__aenter__()
+        opened.append(reply)
+        return reply
+
+    yield start
+    for reply in opened:
+        await reply.__aexit__(RuntimeError, None, None)
+    await pacer.close()
+
+
+async def finish(reply: ReplyStream, clock: Any, seconds: float = 30.0) -> None:
+    task = asyncio.create_task(reply.finish())
+    await clock.advance(seconds)
+    assert task.done(), "the reply is not whole in time"
+    await task
+
+
+async def test_the_first_words_are_the_first_message(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+
+    reply.append("Hello")
+    await clock.settle()
+
+    assert screen.calls == [("post", Page("Hello"))]
+
+
+async def test_markup_alone_is_not_shown_before_there_is_something_to_read(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+
+    reply.append("**")
+    await clock.settle()
+    assert screen.calls == []
+
+    reply.append("Yes")
+    await clock.settle()
+    assert screen.now() == "**Yes"
+
+
+async def test_an_edit_carries_the_newest_text_and_skips_what_was_between(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    for number in range(100):
+        reply.append(f"word{number} ")
+        await clock.advance(0.05)
+
+    await finish(reply, clock)
+
+    assert screen.now() == "".join(f"word{n} " for n in range(100))[: len(screen.now())]
+    assert reply.text == "".join(f"word{n} " for n in range(100))
+    assert len(screen.calls) < 20
+
+
+async def test_the_last_edit_goes_out_at_once_while_words_stream(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    for number in range(60):
+        reply.append(f"{number} ")
+        await clock.advance(0.1)
+
+    reply.append("end")
+    task = asyncio.create_task(reply.finish())
+    await clock.settle()
+
+    assert task.done()
+    assert screen.shown[max(screen.shown)][-1].body.endswith("end")
+
+
+async def test_a_long_reply_takes_several_messages_in_order_and_nothing_is_lost(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    text = "\n\n".join(f"Paragraph {number} says something." for number in range(40))
+    reply = await start()
+
+    reply.append(text)
+    await finish(reply, clock, 60.0)
+
+    assert len(screen.shown) > 3
+    assert "".join("".join(pages[-1].body.split()) for pages in screen.shown.values()) == "".join(text.split())
+    assert all(pages[-1].final for pages in screen.shown.values())
+
+
+async def test_a_refused_last_edit_is_sent_again_after_the_wait(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [RateLimited("slow down", retry_after=7.0)]
+    reply.append(" and last")
+
+    task = asyncio.create_task(reply.finish())
+    await clock.advance(6.9)
+    assert not task.done()
+    await clock.advance(0.3)
+
+    assert task.done()
+    assert screen.now() == "first and last"
+
+
+async def test_no_call_is_made_before_the_time_a_refusal_names(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    screen.faults = [RateLimited("slow down", retry_after=30.0)]
+    reply.append("words")
+    for _ in range(29):
+        reply.append(" more")
+        await clock.advance(1.0)
+
+    assert len(screen.calls) == 1
+    await finish(reply, clock)
+
+
+async def test_a_deleted_reply_makes_no_progress_and_its_end_is_sent_once(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [MessageGone("deleted")]
+    for _ in range(10):
+        reply.append(" more")
+        await clock.advance(1.0)
+    assert len(screen.calls) == 2
+
+    await finish(reply, clock)
+
+    assert screen.calls[-1] == ("post", Page("first" + " more" * 10, final=True))
+    assert len(screen.calls) == 3
+
+
+async def test_deleted_again_means_stop(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [MessageGone("deleted"), MessageGone("deleted")]
+    reply.append(" more")
+    await clock.advance(2.0)
+
+    await finish(reply, clock)
+
+    assert len(screen.calls) == 3
+
+
+async def test_refused_notation_is_shown_as_plain_text(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    screen.faults = [Unrenderable("can't parse")]
+    reply.append("**odd")
+
+    await finish(reply, clock)
+
+    assert screen.shown["m0"][-1] == Page("**odd", final=True, plain=True)
+
+
+async def test_a_page_that_is_too_long_once_rendered_is_cut_again(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    screen.faults = [TooLong("too long", by=60)]
+    text = " ".join(f"word{number}" for number in range(25))
+    reply.append(text)
+
+    await finish(reply, clock)
+
+    assert len(screen.shown) == 2
+    assert "".join(pages[-1].body for pages in screen.shown.values()).replace(" ", "") == text.replace(" ", "")
+
+
+async def test_a_blocked_bot_ends_quietly(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    screen.faults = [Unreachable("blocked")]
+    reply.append("hello")
+
+    await finish(reply, clock)
+
+    assert reply.lost == "blocked"
+    assert len(screen.calls) == 1
+
+
+async def test_a_post_that_may_have_arrived_is_not_repeated_where_it_cannot_be_recognised(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.repeats = False
+    reply = await start()
+    screen.faults = [Unclear("no answer")]
+    reply.append("first words")
+    for _ in range(10):
+        await clock.advance(1.0)
+        reply.append(" more")
+    assert [kind for kind, _ in screen.calls] == ["post"]
+
+    await finish(reply, clock)
+
+    assert [kind for kind, _ in screen.calls] == ["post", "post", "edit"]
+    assert screen.now() == "first words" + " more" * 10
+
+
+async def test_a_post_that_may_have_arrived_is_looked_up_where_that_is_possible(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.repeats = False
+    screen.found = {"t1-0": "m0"}
+    reply = await start()
+    screen.faults = [Unclear("no answer")]
+    reply.append("first words")
+    await clock.settle()
+
+    await finish(reply, clock)
+
+    assert [kind for kind, _ in screen.calls] == ["post", "edit"]
+
+
+async def test_a_repeatable_call_with_an_unknown_outcome_is_made_again(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [Unclear("no answer"), Unclear("no answer")]
+    reply.append(" last")
+
+    await finish(reply, clock)
+
+    assert screen.now() == "first last"
+
+
+async def test_a_whole_text_is_never_posted_in_a_call_that_cannot_be_repeated(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    """A crash right after such a post would make a second final answer at the next start."""
+    screen.repeats = False
+    reply = await start()
+    reply.append("All of it at once.")
+
+    await finish(reply, clock)
+
+    assert screen.calls == [("post", Page("All of it at")), ("edit", Page("All of it at once.", final=True))]
+
+
+async def test_the_final_text_is_tried_for_five_minutes_and_then_once_as_a_new_message(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    reply.append(" last")
+    screen.faults = [DeliveryError("bad gateway")] * 500
+    task = asyncio.create_task(reply.finish())
+    await clock.advance(299.0)
+    assert not task.done()
+    assert {kind for kind, _ in screen.calls[1:]} == {"edit"}
+    screen.faults = [DeliveryError("bad gateway")]
+    await clock.advance(60.0)
+
+    assert task.done()
+    assert screen.calls[-1] == ("edit", Page("first last", final=True)) or screen.calls[-1][0] == "post"
+
+
+async def test_a_status_is_shown_beside_the_text_and_gone_at_the_end(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    reply.status("c1", "🔎 searching: weather")
+    await clock.settle()
+    assert screen.calls[0][1].status[0].text == "🔎 searching: weather"
+
+    reply.append("Sunny.")
+    await finish(reply, clock)
+
+    assert screen.shown["m0"][-1] == Page("Sunny.", final=True)
+
+
+async def test_a_resumed_reply_completes_the_same_message(start: Any, screen: Screen, clock: Any) -> None:
+    screen.shown["m7"] = [Page("half of")]
+    reply = await start(shown={0: ShownBefore(MessageRef("m7"), "shown")})
+    reply.append("half of it, and the rest")
+
+    await finish(reply, clock)
+
+    assert list(screen.shown) == ["m7"]
+    assert screen.now("m7") == "half of it, and the rest"
+
+
+async def test_messages_left_over_from_an_earlier_longer_try_are_taken_away(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.shown = {"m7": [Page("one")], "m8": [Page("two")]}
+    shown = {0: ShownBefore(MessageRef("m7"), "shown"), 1: ShownBefore(MessageRef("m8"), "shown")}
+    reply = await start(shown=shown)
+    reply.append("short")
+
+    await finish(reply, clock)
+
+    assert screen.removed == ["m8"]
+
+
+async def test_files_come_after_the_text_and_once(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start(attached={0: ShownBefore(MessageRef("f0"), "final")})
+    reply.append("See:")
+    reply.attach(File("a.png", "image/png", b"1"))
+    reply.attach(File("b.png", "image/png", b"2"))
+
+    await finish(reply, clock)
+
+    assert screen.files == ["b.png"]
+
+
+async def test_typing_shows_until_the_first_words_stand(start: Any, screen: Screen, clock: Any) -> None:
+    screen.typing_seconds = 4.0
+    reply = await start()
+    await clock.advance(9.0)
+    assert screen.typed == 3
+
+    reply.append("Hello")
+    await clock.advance(20.0)
+
+    assert screen.typed == 3
+    await finish(reply, clock)
+
+
+async def test_the_record_is_written_before_a_post_and_after_it(start: Any, log: Log, clock: Any) -> None:
+    reply = await start()
+    reply.append("Hello")
+    await clock.settle()
+    assert log.pages == [(0, "sending"), (0, "shown")]
+
+    await finish(reply, clock)
+
+    assert log.pages[-1] == (0, "final")

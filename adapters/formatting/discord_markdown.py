@@ -1,0 +1,108 @@
+"""Markdown as Discord's own: headings to level 3, no tables, no link previews, only ``` fences.
+
+See https://support.discord.com/hc/en-us/articles/210298617. Addresses stand in angle brackets, since an edit has no
+other way to keep Discord from fetching a preview. Mentions stay as text: `AllowedMentions.none()` makes them harmless.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from adapters.formatting.layout import Dialect, Line, Verbatim
+from adapters.formatting.rendered import Rendered
+from bot.markdown import Inline, Link, Style, Styled, parse, text_of
+
+GAP = "\u200b"
+
+_MARKS: dict[Style, str] = {"strong": "**", "emphasis": "*", "strike": "~~", "spoiler": "||"}
+_LANGUAGE = re.compile(r"[\w+#.\-]{1,40}")
+_MARK = re.compile(
+    r"\\(?=[!-/:-@\[-`{-~])"  # a backslash that Discord would take for an escape
+    r"|(?<!\s)\*|\*(?!\s)"  # an asterisk beside a word
+    r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # an underscore at a word's border
+    r"|~(?=~)|(?<=~)~|\|(?=\|)|(?<=\|)\||`"
+    r"|\[(?=[^\]\n]*\]\()"
+)
+_BEGIN = re.compile(r"^([ \t]*)(#{1,3}(?= )|-#(?= )|>(?:>>)?(?= )|[-+*](?= )|\d+(?=\. ))", re.MULTILINE)
+
+
+def render(body: str, *, final: bool = True) -> Rendered:
+    """Draw one page. With `final=False` the text may break off anywhere."""
+    text = _Discord().document(parse(body, final=final)).strip("\n")
+    return Rendered(text, len(text))
+
+
+class _Discord(Dialect):
+    bullet = "-"
+
+    def text(self, text: str) -> str:
+        return _MARK.sub(r"\\\g<0>", text)
+
+    def paragraph(self, children: Sequence[Inline]) -> str:
+        return _BEGIN.sub(_literal, self.inline(children))
+
+    def task(self, bullet: str, checked: bool) -> str:
+        return f"{bullet} {super().task(bullet, checked)}"
+
+    def code(self, text: str) -> str:
+        if not text.strip():
+            return text
+        if "`" not in text:
+            return f"`{text}`"
+        # Two backticks around hold one inside; a longer run is taken apart.
+        text = text.replace("``", f"`{GAP}`")
+        return f"`` {text} ``"
+
+    def styled(self, style: Style, children: Sequence[Inline]) -> str:
+        inner = self.inline(children)
+        core = inner.strip()
+        if not core:
+            return inner
+        mark = _MARKS[style]
+        if mark == "*" and (core.startswith("*") or core.endswith("*")):
+            mark = "_"
+        at = inner.index(core)
+        return f"{inner[:at]}{mark}{core}{mark}{inner[at + len(core) :]}"
+
+    def link(self, link: Link) -> str:
+        label = text_of(link.children).strip()
+        if not label or label == link.url or label == link.url.removeprefix("mailto:"):
+            return label if link.url.startswith("mailto:") else f"<{link.url}>"
+        if re.match(r"https?://", label):
+            # Discord makes no masked link of a label that is an address itself.
+            return f"<{link.url}>" if " " not in label else f"{self.text(label)} <{link.url}>"
+        if link.url.startswith("mailto:"):
+            return f"{self.inline(link.children)} ({link.url.removeprefix('mailto:')})"
+        return f"[{self.inline(link.children)}](<{link.url}>)"
+
+    def code_block(self, text: str, language: str) -> str:
+        name = language if _LANGUAGE.fullmatch(language) else ""
+        # Discord ends a block at the first three backticks, wherever they stand.
+        return f"```{name}\n{text.replace('```', f'`{GAP}`{GAP}`')}\n```"
+
+    def heading(self, level: int, children: Sequence[Inline]) -> str:
+        if level > 3:
+            return self.styled("strong", _plain_strong(children))
+        return f"{'#' * level} {self.inline(children)}"
+
+    def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
+        """A quote of Discord's is one level deep."""
+        return [
+            Line(part if part.startswith("> ") and isinstance(line, Line) else f"> {part}")
+            for line in lines
+            for part in line.text.split("\n")
+        ]
+
+
+def _literal(found: re.Match[str]) -> str:
+    """Keep what would begin a heading, a list or a quote from doing so."""
+    lead, sign = found.groups()
+    return f"{lead}{sign}\\" if sign.isdigit() else f"{lead}\\{sign}"
+
+
+def _plain_strong(children: Sequence[Inline]) -> list[Inline]:
+    flat: list[Inline] = []
+    for child in children:
+        flat.extend(child.children if isinstance(child, Styled) and child.style == "strong" else (child,))
+    return flat

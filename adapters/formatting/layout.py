@@ -1,0 +1,210 @@
+"""From the Markdown tree to lines: what the notations of the platforms have in common.
+
+A platform's renderer is a `Dialect`: it says how words, code and quotes are written; the order of blocks, lists,
+numbers, indentation and the columns of tables are the same everywhere.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import assert_never
+
+from bot.markdown import (
+    Align,
+    Block,
+    Code,
+    CodeBlock,
+    Heading,
+    Inline,
+    Item,
+    Link,
+    Listing,
+    Paragraph,
+    Quote,
+    Rule,
+    Style,
+    Styled,
+    Table,
+    Text,
+    text_of,
+)
+
+RULE = "─" * 10
+_TASKS = {True: "☑", False: "☐"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of words, which a list may indent and a quote may prefix."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verbatim:
+    """Code: its lines must stay at the margin."""
+
+    text: str
+    """As the dialect writes it."""
+    code: str
+    language: str
+
+
+class Dialect(ABC):
+    """How one platform writes things. One object draws one page."""
+
+    bullet = "•"
+
+    @abstractmethod
+    def text(self, text: str) -> str:
+        """Write plain words so that nothing in them is taken for markup."""
+
+    @abstractmethod
+    def code(self, text: str) -> str:
+        """Write inline code."""
+
+    @abstractmethod
+    def styled(self, style: Style, children: Sequence[Inline]) -> str:
+        """Write words that look different."""
+
+    @abstractmethod
+    def link(self, link: Link) -> str:
+        """Write a link."""
+
+    @abstractmethod
+    def code_block(self, text: str, language: str) -> str:
+        """Write code with lines of its own."""
+
+    @abstractmethod
+    def heading(self, level: int, children: Sequence[Inline]) -> str:
+        """Write a heading."""
+
+    @abstractmethod
+    def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
+        """Write a quote around what is written already."""
+
+    def task(self, bullet: str, checked: bool) -> str:
+        """Write what stands before a task."""
+        return _TASKS[checked]
+
+    def paragraph(self, children: Sequence[Inline]) -> str:
+        """Write a paragraph."""
+        return self.inline(children)
+
+    def inline(self, children: Sequence[Inline]) -> str:
+        """Write running words."""
+        return "".join(self.node(child) for child in children)
+
+    def node(self, node: Inline) -> str:
+        """Write one piece of running words."""
+        match node:
+            case Text(text):
+                return self.text(text)
+            case Code(text):
+                return self.code(text)
+            case Styled(style, children):
+                return self.styled(style, children)
+            case Link():
+                return self.link(node)
+            case _:
+                assert_never(node)
+
+    def document(self, blocks: Sequence[Block]) -> str:
+        """Write a whole page."""
+        return "\n".join(line.text for line in self.lines(blocks, apart=True))
+
+    def lines(self, blocks: Sequence[Block], *, apart: bool) -> list[Line | Verbatim]:
+        """Write blocks, with an empty line between two when they stand `apart`."""
+        result: list[Line | Verbatim] = []
+        for block in blocks:
+            drawn = self.block(block)
+            if result and drawn and apart:
+                result.append(Line(""))
+            result.extend(drawn)
+        return result
+
+    def block(self, block: Block) -> Sequence[Line | Verbatim]:
+        """Write one block."""
+        match block:
+            case Paragraph(children):
+                return [Line(line) for line in self.paragraph(children).split("\n")]
+            case Heading(level, children):
+                return [Line(line) for line in self.heading(level, children).split("\n")]
+            case CodeBlock(text, language):
+                return [Verbatim(self.code_block(text, language), text, language)]
+            case Table(rows, aligns):
+                text = aligned(rows, aligns)
+                return [Verbatim(self.code_block(text, ""), text, "")]
+            case Quote(blocks):
+                return self.quote(self.lines(blocks, apart=True))
+            case Listing(items, start):
+                return self.listing(items, start)
+            case Rule():
+                return [Line(RULE)]
+            case _:
+                assert_never(block)
+
+    def listing(self, items: Sequence[Item], start: int | None) -> list[Line | Verbatim]:
+        """Write a list; what belongs to an item is indented under it."""
+        result: list[Line | Verbatim] = []
+        for number, item in enumerate(items, start or 0):
+            marker = self.bullet if start is None else f"{number}."
+            if item.checked is not None:
+                marker = self.task(marker, item.checked)
+            drawn = self.lines(item.blocks, apart=False)
+            indent = " " * (width(marker) + 1)
+            head = drawn.pop(0).text if drawn and isinstance(drawn[0], Line) else ""
+            result.append(Line(f"{marker} {head}" if head else marker))
+            for line in drawn:
+                result.append(Line(indent + line.text) if isinstance(line, Line) and line.text else line)
+        return result
+
+
+def width(text: str) -> int:
+    """Count the columns that `text` takes in a fixed-width font: two for wide letters, none for marks on a letter."""
+    if text.isascii():
+        return len(text)
+    total = 0
+    joined = False
+    for sign in text:
+        if joined:
+            joined = False
+        elif sign == "\u200d":
+            joined = True
+        elif unicodedata.combining(sign) or unicodedata.category(sign) in ("Mn", "Me", "Cf") or "🏻" <= sign <= "🏿":
+            pass
+        elif "\U0001f1e6" <= sign <= "\U0001f1ff":
+            total += 1  # two of them are one flag
+        else:
+            total += 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+    return total
+
+
+def aligned(rows: Sequence[Sequence[Sequence[Inline]]], aligns: Sequence[Align]) -> str:
+    """Write a table as text in columns, with a line under its header."""
+    words = [[" ".join(text_of(cell).split()) for cell in row] for row in rows]
+    widths = [max(map(width, column)) for column in zip_longest(*words, fillvalue="")]
+    lines = []
+    for index, row in enumerate(words):
+        cells = [
+            _padded(cell, size, align)
+            for cell, size, align in zip_longest(row, widths, aligns[: len(widths)], fillvalue=None)
+        ]
+        lines.append(" | ".join(cells).rstrip())
+        if not index:
+            lines.append("-+-".join("-" * size for size in widths))
+    return "\n".join(lines)
+
+
+def _padded(cell: str | None, size: int | None, align: str | None) -> str:
+    cell = cell or ""
+    room = (size or 0) - width(cell)
+    if align == "right":
+        return " " * room + cell
+    if align == "center":
+        return " " * (room // 2) + cell + " " * (room - room // 2)
+    return cell + " " * room

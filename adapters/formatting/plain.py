@@ -1,0 +1,44 @@
+"""Markdown as text for a terminal; and, for a platform that refused our notation, as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adapters.formatting.layout import Dialect, Line, Verbatim
+from adapters.formatting.rendered import Rendered
+from bot.markdown import Inline, Link, Style, parse, text_of
+
+
+def render(body: str, *, final: bool = True) -> Rendered:
+    """Draw one page as text without marks; links show where they lead."""
+    text = _Plain().document(parse(body, final=final)).strip("\n")
+    return Rendered(text, len(text))
+
+
+def as_written(body: str) -> Rendered:
+    """Show the Markdown itself."""
+    return Rendered(body, len(body))
+
+
+class _Plain(Dialect):
+    def text(self, text: str) -> str:
+        return text
+
+    def code(self, text: str) -> str:
+        return text
+
+    def styled(self, style: Style, children: Sequence[Inline]) -> str:
+        return self.inline(children)
+
+    def link(self, link: Link) -> str:
+        label = text_of(link.children)
+        return label if label in (link.url, link.url.removeprefix("mailto:")) else f"{label} <{link.url}>"
+
+    def code_block(self, text: str, language: str) -> str:
+        return text
+
+    def heading(self, level: int, children: Sequence[Inline]) -> str:
+        return self.inline(children)
+
+    def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
+        return [Line(f"> {part}".rstrip()) for line in lines for part in line.text.split("\n")]

@@ -1,0 +1,21 @@
+"""What a renderer hands to its adapter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """One page in a platform's own notation."""
+
+    text: str
+    length: int
+    """As the platform counts it against its limit."""
+    entities: int = 0
+    """Stretches of special text, where the platform limits them."""
+
+    @property
+    def html(self) -> str:
+        """The text, where the notation is HTML."""
+        return self.text

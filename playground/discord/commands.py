@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from playground.discord.errors import (
+    MISSING_ACCESS,
     NOT_THIS_APPLICATION,
     TOO_MANY_COMMANDS,
     TOO_MANY_DAILY_COMMANDS,
@@ -113,7 +114,10 @@ class Commands:
     def _scope(self, asked: Asked) -> dict[str, Json]:
         if asked.parameters["application"] != self.state.application:
             raise Refusal(NOT_THIS_APPLICATION)
-        return self.registered.setdefault(asked.parameters.get("guild", ""), {})
+        guild = asked.parameters.get("guild", "")
+        if guild and (guild not in self.state.guilds or not self.state.guilds[guild].member):
+            raise Refusal(MISSING_ACCESS)
+        return self.registered.setdefault(guild, {})
 
     def _command(self, asked: Asked) -> Json:
         found = self._scope(asked).get(asked.parameters["command"])

@@ -127,6 +127,17 @@ class Gateway:
                 self._changed.clear()
                 await self._changed.wait()
 
+    async def until_left(self, seconds: float = 20.0) -> None:
+        """Wait until no client is connected any more.
+
+        Raises:
+            TimeoutError: one still was after `seconds`.
+        """
+        async with asyncio.timeout(seconds):
+            while self.sessions:
+                self._changed.clear()
+                await self._changed.wait()
+
     def publish(self, name: str, body: Callable[[bool], Json], *, intent: int = 0, guild: str = "") -> None:
         """Push an event to every session that asked for it; `body(reads_all)` writes it for one."""
         for session in list(self._sessions.values()):

@@ -58,13 +58,20 @@ class Rendered:
     html: str
 
 
-def render(source: str, names: Names) -> Rendered:
-    """Take the markup away from `source`, and write it as HTML that holds nothing but this markup."""
+_DEEPEST = 8
+"""Spans inside spans that are still shown as such; hostile text nests hundreds."""
+
+
+def render(source: str, names: Names, *, quoted: bool = False) -> Rendered:
+    """Take the markup away from `source`, and write it as HTML that holds nothing but this markup.
+
+    In what is `quoted` already, a further quotation sign is shown as written.
+    """
     text: list[str] = []
     html: list[str] = []
     at, end = 0, len(source)
     while at < end:
-        block = _block(source, at, names) if at == 0 or source[at - 1] == "\n" or source.startswith("```", at) else None
+        block = _block(source, at, names, quoted)
         if block is not None:
             shown, at = block
             if text and not text[-1].endswith("\n"):
@@ -87,18 +94,18 @@ def render(source: str, names: Names) -> Rendered:
     return Rendered("".join(text), "".join(html))
 
 
-def _block(source: str, at: int, names: Names) -> tuple[Rendered, int] | None:
+def _block(source: str, at: int, names: Names, quoted: bool) -> tuple[Rendered, int] | None:
     if found := _FENCED.match(source, at):
         code = found["code"]
         language = f' class="language-{escape(found["language"])}"' if found["language"] else ""
         return Rendered(code, f"<pre><code{language}>{escape(code)}</code></pre>"), found.end()
     if at and source[at - 1] != "\n":
         return None
-    if found := _QUOTE.match(source, at):
+    if not quoted and (found := _QUOTE.match(source, at)):
         inner = found["rest"]
         if inner is None:
             inner = "\n".join(line[2:] for line in found[0].split("\n"))
-        shown = render(inner, names)
+        shown = render(inner, names, quoted=True)
         return Rendered(shown.text, f"<blockquote>{shown.html}</blockquote>"), found.end()
     if found := _HEADING.match(source, at):
         shown = _inline(found["title"], names)
@@ -114,7 +121,9 @@ def _block(source: str, at: int, names: Names) -> tuple[Rendered, int] | None:
     return None
 
 
-def _inline(source: str, names: Names) -> Rendered:
+def _inline(source: str, names: Names, depth: int = 0) -> Rendered:
+    if depth > _DEEPEST:
+        return Rendered(source, escape(source))
     text: list[str] = []
     html: list[str] = []
 
@@ -128,10 +137,10 @@ def _inline(source: str, names: Names) -> Rendered:
         at = found.end()
         kind = found.lastgroup or ""
         if kind == "target":
-            label = _inline(found["label"], names)
+            label = _inline(found["label"], names, depth + 1)
             put(label.text, _anchor(found["target"], label.html))
         elif kind in _SPANS:
-            inner = _inline(found[kind], names)
+            inner = _inline(found[kind], names, depth + 1)
             put(inner.text, _SPANS[kind][0] + inner.html + _SPANS[kind][1])
         elif kind == "code":
             # One space beside a backtick that belongs to the code is not shown.

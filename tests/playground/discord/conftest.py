@@ -170,6 +170,9 @@ class Bot(discord.Client):
         self.tree = app_commands.CommandTree(self)
         self.heard: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
 
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """Identify again at once: the library would wait five seconds."""
+
     async def on_message(self, message: discord.Message) -> None:
         self.heard.put_nowait(("message", message))
 

@@ -1,0 +1,264 @@
+"""The gateway: who is told what, what is replayed, and how a connection ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playground.discord import DiscordServer
+
+GUILDS, MESSAGES, DIRECT, CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15
+
+
+@pytest.fixture
+def place(server: DiscordServer) -> Any:
+    return server.channel(20, 10, "general")
+
+
+async def test_ready_names_the_servers_and_then_brings_them(server: DiscordServer, gate: Any, place: Any) -> None:
+    one = await gate()
+    await one.identify(GUILDS)
+
+    ready = await one.until("READY")
+    guild = await one.until("GUILD_CREATE")
+
+    assert ready["guilds"] == [{"id": "10", "unavailable": True}]
+    assert ready["user"]["id"] == server.bot.id and ready["application"]["id"] == server.application_id
+    assert ready["resume_gateway_url"] == server.gateway_url
+    assert [channel["id"] for channel in guild["channels"]] == ["20"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"token": "wrong"}, 4004),
+        ({"intents": CONTENT}, 4014),
+        ({"intents": 1 << 1}, 4014),
+        ({"intents": 1 << 40}, 4013),
+        ({"shard": [2, 2]}, 4010),
+    ],
+)
+async def test_a_client_that_may_not_come_in_is_told_why(gate: Any, body: Any, code: int) -> None:
+    one = await gate()
+
+    await one.identify(**body)
+
+    assert await one.closed() == code
+
+
+@pytest.mark.parametrize(("op", "code"), [(99, 4001), (8, 4003), (3, 4003)])
+async def test_an_operation_out_of_place_ends_the_connection(gate: Any, op: int, code: int) -> None:
+    one = await gate()
+
+    await one.send(op, {})
+
+    assert await one.closed() == code
+
+
+async def test_nonsense_and_a_second_identify_end_the_connection(gate: Any) -> None:
+    one, two = await gate(), await gate()
+
+    await one.socket.send_str("nonsense")
+    await two.identify()
+    await two.identify()
+
+    assert await one.closed() == 4002
+    assert await two.closed() == 4005
+
+
+async def test_more_than_120_frames_a_minute_end_the_connection(gate: Any) -> None:
+    one = await gate()
+
+    for _ in range(121):
+        await one.send(1, None)
+
+    assert await one.closed() == 4008
+
+
+async def test_a_heartbeat_is_answered_unless_it_shall_not_be(server: DiscordServer, gate: Any) -> None:
+    one = await gate()
+    await one.send(1, None)
+    assert (await one.take())["op"] == 11
+    server.gateway.acknowledges = False
+
+    await one.send(1, None)
+    await one.identify()
+
+    assert (await one.take())["t"] == "READY"
+
+
+@pytest.mark.parametrize(
+    ("text", "granted", "seen"),
+    [("hello", 0, ""), ("hello", CONTENT, "hello"), ("<@{bot}> hello", 0, "<@{bot}> hello"), ("<@1> hello", 0, "")],
+)
+async def test_the_text_is_told_with_the_intent_or_to_whom_it_mentions(
+    server: DiscordServer, gate: Any, place: Any, text: str, granted: int, seen: str
+) -> None:
+    server.privileged_intents = granted
+    one = await gate()
+    await one.identify(MESSAGES | granted)
+    await one.until("READY")
+
+    server.say(place, text.format(bot=server.bot.id), person=1)
+    told = await one.until("MESSAGE_CREATE")
+
+    assert told["content"] == seen.format(bot=server.bot.id)
+    assert told["guild_id"] == "10" and told["author"]["username"] == "Ada"
+    assert [user["id"] for user in told["mentions"]] == ([] if text == "hello" else [told["mentions"][0]["id"]])
+
+
+async def test_a_reply_to_the_bot_is_told_with_what_it_replies_to(
+    server: DiscordServer, raw: Any, gate: Any, place: Any
+) -> None:
+    sent = (await raw.send(place, "answer")).body["id"]
+    one = await gate()
+    await one.identify(MESSAGES)
+    await one.until("READY")
+
+    server.say(place, "and then?", person=1, reply_to=sent)
+    loud = await one.until("MESSAGE_CREATE")
+    server.say(place, "and then?", person=1, reply_to=sent, ping=False)
+    quiet = await one.until("MESSAGE_CREATE")
+    server.delete(sent)
+    server.redeliver(quiet["id"])
+    orphan = await one.until("MESSAGE_CREATE")
+
+    assert (loud["content"], loud["referenced_message"]["content"]) == ("and then?", "answer")
+    assert [user["id"] for user in loud["mentions"]] == [server.bot.id]
+    assert (quiet["content"], quiet["mentions"], quiet["referenced_message"]["content"]) == ("", [], "answer")
+    assert orphan["referenced_message"] is None
+
+
+async def test_only_what_the_intents_ask_for_and_the_bot_can_see_is_told(
+    server: DiscordServer, gate: Any, place: Any
+) -> None:
+    hidden = server.channel(21, 10, member=False)
+    one = await gate()
+    await one.identify(DIRECT)
+    await one.until("READY")
+
+    server.say(place, server.mention(), person=1)
+    server.say(hidden, server.mention(), person=1)
+    server.say(server.direct(1), "direct")
+
+    assert (await one.take())["d"]["content"] == "direct"
+
+
+async def test_other_bots_and_webhooks_are_told_as_such(server: DiscordServer, gate: Any, place: Any) -> None:
+    other = server.person(7, "Other", bot=True)
+    one = await gate()
+    await one.identify(MESSAGES)
+    await one.until("READY")
+
+    server.say(place, server.mention(), person=other)
+    server.say(place, server.mention(), webhook="News")
+    bot, hook = await one.until("MESSAGE_CREATE"), await one.until("MESSAGE_CREATE")
+
+    assert bot["author"]["bot"] and "webhook_id" not in bot
+    assert hook["webhook_id"] == hook["author"]["id"] and hook["author"]["username"] == "News"
+
+
+async def test_one_event_can_be_delivered_again(server: DiscordServer, raw: Any, gate: Any, place: Any) -> None:
+    await raw("POST", f"/applications/{server.application_id}/commands", {"name": "ask", "description": "Ask"})
+    one = await gate()
+    await one.identify(MESSAGES)
+    await one.until("READY")
+
+    said, used = server.say(place, server.mention(), person=1), server.slash("ask", {}, place, 1)
+    server.redeliver(said)
+    server.redeliver(used.id)
+    seen = [await one.take() for _ in range(4)]
+
+    assert [(frame["t"], frame["d"]["id"]) for frame in seen] == [
+        ("MESSAGE_CREATE", said),
+        ("INTERACTION_CREATE", used.id),
+        ("MESSAGE_CREATE", said),
+        ("INTERACTION_CREATE", used.id),
+    ]
+    assert seen[1]["d"]["token"] == seen[3]["d"]["token"]
+    with pytest.raises(LookupError):
+        server.redeliver("5")
+
+
+async def test_what_was_missed_is_replayed_in_order_on_resume(server: DiscordServer, gate: Any, place: Any) -> None:
+    one = await gate()
+    await one.identify(DIRECT)
+    session = (await one.until("READY"))["session_id"]
+    server.say(server.direct(1), "one")
+    first = await one.take()
+    await one.socket.close(code=4000)
+    await server.gateway.until_left()
+    server.say(server.direct(1), "two")
+    server.say(server.direct(1), "three")
+
+    two = await gate()
+    await two.send(6, {"token": server.token, "session_id": session, "seq": first["s"]})
+    frames = [await two.take() for _ in range(3)]
+
+    assert [frame["d"].get("content", frame["t"]) for frame in frames] == ["two", "three", "RESUMED"]
+    assert [frame["s"] for frame in frames] == [first["s"] + 1, first["s"] + 2, first["s"] + 3]
+
+
+async def test_a_session_that_is_gone_cannot_be_resumed(server: DiscordServer, gate: Any, time: Any) -> None:
+    one = await gate()
+    await one.identify(DIRECT)
+    session = (await one.until("READY"))["session_id"]
+    await one.socket.close(code=4000)
+    await server.gateway.until_left()
+    two = await gate()
+    time.pass_(301)
+
+    await two.send(6, {"token": server.token, "session_id": session, "seq": 1})
+
+    assert (await two.take())["op"] == 9
+    assert (two.seen[-1]["op"], two.seen[-1]["d"]) == (9, False)
+
+
+async def test_a_sequence_from_the_future_ends_the_resume(server: DiscordServer, gate: Any) -> None:
+    one = await gate()
+    await one.identify(DIRECT)
+    session = (await one.until("READY"))["session_id"]
+    two = await gate()
+
+    await two.send(6, {"token": server.token, "session_id": session, "seq": 99})
+
+    assert await two.closed() == 4007
+
+
+async def test_a_client_can_be_sent_away_in_every_way(server: DiscordServer, gate: Any) -> None:
+    one = await gate()
+    await one.identify()
+    await one.until("READY")
+
+    server.gateway.reconnect()
+    assert (await one.take())["op"] == 7
+    server.gateway.invalidate(resumable=True)
+    assert ((await one.take())["op"], one.seen[-1]["d"]) == (9, True)
+    server.gateway.invalidate()
+    assert ((await one.take())["op"], one.seen[-1]["d"]) == (9, False)
+    await server.gateway.drop(4000)
+    assert await one.closed() == 4000
+
+
+async def test_the_library_identifies_anew_when_its_session_is_invalid(server: DiscordServer, start: Any) -> None:
+    bot = await start()
+
+    server.gateway.invalidate()
+    await server.gateway.until_left()
+    await server.gateway.until_ready()
+    server.say(server.direct(1), "again")
+
+    assert len(server.gateway.identified) == 2
+    assert (await bot.next("message")).content == "again"
+
+
+async def test_the_library_comes_back_after_a_lost_connection(server: DiscordServer, start: Any) -> None:
+    bot = await start()
+
+    await server.gateway.drop()
+    await server.gateway.until_left()
+    server.say(server.direct(1), "while away")
+
+    assert (await bot.next("message")).content == "while away"
+    assert server.gateway.resumed == 1

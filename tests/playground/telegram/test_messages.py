@@ -250,4 +250,5 @@ async def test_a_wrong_token_is_401_and_an_unknown_method_404(free: TelegramServ
             {"ok": False, "error_code": 404, "description": "Not Found"},
         )
     with pytest.raises(InvalidToken):
-        await Bot("1:wrong", base_url=f"{free.base_url}/bot").initialize()
+        async with Bot("1:wrong", base_url=f"{free.base_url}/bot"):
+            pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
+import zoneinfo
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -53,7 +54,8 @@ _EXAMPLES: Final[Mapping[str, tuple[tuple[str, dict[str, Json]], ...]]] = {
 def system_prompt(
     *,
     name: str,
-    today: datetime.date,
+    today: float,
+    zone: str = "UTC",
     language: str = "",
     platform_hint: str = "",
     group: bool = False,
@@ -61,8 +63,9 @@ def system_prompt(
 ) -> str:
     """Who the assistant is and how it answers.
 
-    `language` is the tag the platform told of the person, `platform_hint` a sentence about where the answer is
-    read, `extra` the operator's own words. What changes least stands first.
+    `today` is the time now in seconds since the epoch, its date taken in `zone`; `language` is the tag the platform
+    told of the person, `platform_hint` a sentence about where the answer is read, `extra` the operator's own words.
+    What changes least stands first.
     """
     parts = [
         f"You are {name}, an assistant that people write to in a chat. If asked who you are, say so; never claim to "
@@ -89,8 +92,16 @@ def system_prompt(
             f"The person's device is set to the language {language!r}; it matters only where their message does not "
             "show one."
         )
-    parts.append(f"Today is {_WEEKDAYS[today.weekday()]}, {today:%Y-%m-%d}.")
+    date = datetime.datetime.fromtimestamp(today, _zone(zone))
+    parts.append(f"Today is {_WEEKDAYS[date.weekday()]}, {date:%Y-%m-%d}.")
     return "\n\n".join(parts)
+
+
+def _zone(name: str) -> datetime.tzinfo:
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return datetime.UTC
 
 
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -232,3 +243,67 @@ def announced_search(*, native: bool) -> str:
     """The reminder after a reply that announces a look-up and then makes no call."""
     how = "call the tool" if native else f"write the call and nothing else, as {CALL_FORMAT}"
     return f"You said that you would look something up, but made no call. If you need a tool, {how}; else answer now."
+
+
+_GREETINGS: Final = (
+    *("hi", "hello", "hey", "hiya", "howdy", "yo", "greetings", "good morning", "good afternoon", "good evening"),
+    *("good night", "morning", "bye", "goodbye", "see you", "how are you doing", "how are you today", "how are you"),
+    *("what's up", "ok", "okay", "thanks", "thx", "ty", "cheers", "thank you", "great", "cool", "nice", "perfect"),
+    *(
+        "well done",
+        "lol",
+        "你好",
+        "您好",
+        "嗨",
+        "哈喽",
+        "早安",
+        "早上好",
+        "上午好",
+        "中午好",
+        "下午好",
+        "晚上好",
+        "晚安",
+    ),
+    *(
+        "大家好",
+        "早",
+        "在吗",
+        "再见",
+        "拜拜",
+        "谢谢",
+        "多谢",
+        "感谢",
+        "谢啦",
+        "辛苦",
+        "好的",
+        "好",
+        "嗯",
+        "太棒",
+        "太好",
+    ),
+    *("厉害", "不错", "明白", "收到", "没事"),
+)
+_AFTER_GREETING: Final = (
+    *("there", "again", "all", "everyone", "you", "bot", "so much", "very much", "a lot", "for that", "for the help"),
+    *("呀", "啊", "啦", "了", "吗", "哦", "哈", "呢", "你", "您"),
+)
+
+
+def _phrases(words: Sequence[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+_PHRASE: Final = re.compile(rf"[\W_]*(?:({_phrases(_GREETINGS)})|{_phrases(_AFTER_GREETING)})(?![a-z0-9])[\W_]*")
+
+
+def is_greeting(text: str) -> bool:
+    """Whether a message only greets, thanks or nods, so that no tool is offered for it."""
+    text = text.strip().lower()
+    place = 0
+    while len(text) <= 60 and (phrase := _PHRASE.match(text, place)) is not None:
+        if place == 0 and phrase.group(1) is None:
+            return False
+        place = phrase.end()
+        if place == len(text):
+            return True
+    return False

@@ -20,7 +20,16 @@ from bot.model.providers import ModelName, default_model
 if TYPE_CHECKING:
     from bot.model.chain import Models
 
-__all__ = ["ModelName", "ModelOptions", "default_model", "open_models"]
+__all__ = ["ModelName", "ModelOptions", "Models", "default_model", "open_models"]
+
+
+def __getattr__(name: str) -> object:
+    """Load `Models` when it is first asked for: the SDK takes half a second."""
+    if name == "Models":
+        from bot.model.chain import Models
+
+        return Models
+    raise AttributeError(name)
 
 
 def open_models(options: ModelOptions, clock: Clock, *, jitter: random.Random | None = None) -> Models:
@@ -29,6 +38,6 @@ def open_models(options: ModelOptions, clock: Clock, *, jitter: random.Random | 
     Raises:
         SettingsError: a model's name, its provider's key or base URL is not as it must be.
     """
-    from bot.model.chain import Models  # the SDK takes half a second to load
+    from bot.model.chain import Models
 
     return Models(options, clock, jitter=jitter)

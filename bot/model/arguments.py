@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from typing import NoReturn
 
+from bot.toolsyntax import repair
 from tools.base import Json
 
-_REPAIRABLE_CHARS = 200_000
 _STRUCTURE = re.compile(r'["\\{}\[\]]')
 
 
@@ -97,17 +96,14 @@ def _as_object(value: object) -> tuple[dict[str, Json], str]:
 
 
 def _repair(text: str) -> dict[str, Json] | None:
-    if len(text) > _REPAIRABLE_CHARS:
-        return None
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
+    """What the repairs of call bodies make of it; an object that does not end is never mended."""
+    if "{" not in text:
         return None
     try:
-        value = ast.literal_eval(text[start : end + 1])
-        json.dumps(value, allow_nan=False)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        value = repair.loads(text[text.index("{") :])
+    except ValueError:
         return None
-    return value if isinstance(value, dict) else None
+    return _as_object(value)[0] if isinstance(value, dict) else None
 
 
 def whole_text(text: str) -> str:

@@ -41,16 +41,6 @@ class Chain:
         """The first one's `provider:name`; `Answer.model` says which one answered."""
         return self._clients[0].name
 
-    @property
-    def context_tokens(self) -> int:
-        """The window of the first one."""
-        return self._clients[0].context_tokens
-
-    @property
-    def estimator(self) -> Estimator:
-        """Estimates tokens for the first one."""
-        return self._clients[0].estimator
-
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Ask the first; before the first piece, go on to the next when it cannot answer.
 
@@ -75,8 +65,11 @@ class Chain:
                     raise first_error from None
 
 
-class Models(Chain):
-    """The configured chain, and any other model a chat chooses. Closing it closes the shared HTTP session."""
+class Models:
+    """The configured model with its fallbacks, and any other that a chat chooses.
+
+    Closing it closes the HTTP session that all of them share.
+    """
 
     def __init__(self, options: ModelOptions, clock: Clock, *, jitter: random.Random | None = None) -> None:
         if options.tool_mode not in TOOL_MODES:
@@ -94,7 +87,8 @@ class Models(Chain):
             timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
             limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=_KEEP_SECONDS),
         )
-        super().__init__([self._client(name) for name in dict.fromkeys(map(str, names))])
+        self._clients = [self._client(name) for name in dict.fromkeys(map(str, names))]
+        self._chain = Chain(self._clients)
 
     async def __aenter__(self) -> Self:
         return self
@@ -108,12 +102,36 @@ class Models(Chain):
         """Close the HTTP session and every connection in it."""
         await self._http.aclose()
 
+    @property
+    def name(self) -> str:
+        """The configured model's `provider:name`."""
+        return self._chain.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The configured model and its fallbacks."""
+        return tuple(client.name for client in self._clients)
+
+    def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
+        """Ask the configured model; see `Chain.stream`."""
+        return self._chain.stream(request)
+
+    def estimator(self, name: str) -> Estimator:
+        """Estimates tokens for one model, as its server counts them."""
+        return self._client(name).estimator
+
+    def window(self, name: str) -> int:
+        """The tokens that one model may be told, as the provider table has it."""
+        return self._client(name).context_tokens
+
     def choose(self, name: str) -> Chain:
-        """The model that a chat chose, with the configured ones behind it.
+        """The model that a chat chose, with the configured ones behind it; the configured one for an empty name.
 
         Raises:
             SettingsError: the name is none, or its provider has no key.
         """
+        if not name:
+            return self._chain
         parsed = ModelName.parse(name)
         self._check(parsed, "MODEL")
         chosen = self._client(str(parsed))

@@ -6,6 +6,7 @@ import datetime
 import json
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from bot import prompts
 from bot.transcript import ToolEntry
 from tools.base import ToolSpec
 
-TODAY = datetime.date(2026, 11, 21)
+TODAY = datetime.datetime(2026, 11, 21, 23, tzinfo=datetime.UTC).timestamp()
 
 SEARCH = ToolSpec(
     name="search_web",
@@ -47,7 +48,7 @@ def test_the_date_is_the_last_thing_said_so_that_caches_hit() -> None:
         name="Parley", today=TODAY, language="zh", platform_hint="Telegram.", extra="Be kind."
     )
     second = prompts.system_prompt(
-        name="Parley", today=TODAY + datetime.timedelta(1), language="zh", platform_hint="Telegram.", extra="Be kind."
+        name="Parley", today=TODAY + 86_400, language="zh", platform_hint="Telegram.", extra="Be kind."
     )
 
     assert first.endswith("Today is Saturday, 2026-11-21.")
@@ -139,3 +140,38 @@ def test_a_correction_quotes_what_was_wrong_and_the_schema() -> None:
 def test_a_model_that_announced_a_search_is_shown_the_format_it_can_use() -> None:
     assert prompts.CALL_FORMAT in prompts.announced_search(native=False)
     assert prompts.CALL_FORMAT not in prompts.announced_search(native=True)
+
+
+def test_today_is_the_date_where_the_people_are() -> None:
+    assert prompts.system_prompt(name="P", today=TODAY, zone="Asia/Shanghai").endswith("Sunday, 2026-11-22.")
+    assert prompts.system_prompt(name="P", today=TODAY, zone="nowhere").endswith("Saturday, 2026-11-21.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hi", "Hello there!", "thanks a lot 🙂", "thank you so much!!", "你好", "谢谢你！", "早上好呀", "好的，谢谢"],
+)
+def test_a_greeting_or_thanks_needs_no_tool(text: str) -> None:
+    assert prompts.is_greeting(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hi, what is 2+2?",
+        "hello world program in C",
+        "good morning weather in Rome",
+        "你好吗最近的新闻",
+        "7",
+        "🎲",
+        "",
+        "谢谢的英文怎么说",
+    ],
+)
+def test_a_question_behind_a_greeting_is_no_greeting(text: str) -> None:
+    assert not prompts.is_greeting(text)
+
+
+def test_a_message_made_to_be_slow_is_judged_at_once() -> None:
+    assert not prompts.is_greeting("hi " * 20 + "x")
+    assert not prompts.is_greeting("哈" * 59 + "x")

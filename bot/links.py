@@ -155,7 +155,9 @@ _CODE_HELD = 400
 _MARKER_PART = re.compile(r"[-*+]|\d{1,9}[.)]?")
 _LEAD = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
 _SPECIAL = re.compile(r"[`\[!<\\\n]|https?://|www\.[A-Za-z0-9]|mailto:", re.IGNORECASE)
-_PARTIAL = re.compile(r"(?:h|ht|htt|https?|https?:|https?:/|w|ww|www\.?|m|ma|mai|mail|mailt|mailto)\Z", re.IGNORECASE)
+_PARTIAL = re.compile(
+    r"(?<![A-Za-z0-9_])(?:h|ht|htt|https?|https?:|https?:/|w|ww|www\.?|m|ma|mai|mail|mailt|mailto)\Z", re.IGNORECASE
+)
 _WORD_BEFORE = re.compile(r"[A-Za-z0-9_]\Z")
 _LABEL = re.compile(r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*\](?:\([^()\s]*\))?)*+", re.DOTALL)
 _TARGET = re.compile(
@@ -263,6 +265,8 @@ class LinkFilter:
         found = _SPECIAL.search(text, position)
         if found is None:
             partial = None if final else _PARTIAL.search(text, max(position, len(text) - 7))
+            if partial is not None and self._word and not partial.start():
+                partial = None
             end = partial.start() if partial is not None else len(text)
             shown.append(text[position:end])
             return end, partial is not None

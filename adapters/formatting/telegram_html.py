@@ -90,6 +90,7 @@ class _Html(Dialect):
                 result.extend(group)
                 continue
             inner = "\n".join(line.text for line in group).strip("\n")
+            self.entities -= inner.count("<blockquote>")
             inner = inner.replace("<blockquote>", "").replace("</blockquote>", "")
             if inner:
                 result.append(Line(self.tag("blockquote", inner)))

@@ -108,7 +108,8 @@ def test_stored_cuts_bring_the_same_pages_back(
     later.extend(text[at_a_cut:])
 
     assert list(again.pages) == list(pages.pages)
-    assert [page.body for page in later.pages][:1] == [page.body for page in pages.pages][:1]
+    kept = sum(end <= at_a_cut for end in pages.sealed_ends) if at_a_cut else 0
+    assert later.pages[:kept] == pages.pages[:kept]
     assert "".join(page.source for page in later.pages) == text
 
 

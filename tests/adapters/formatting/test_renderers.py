@@ -1,0 +1,298 @@
+"""What people read on each platform is the document, letter for letter."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from adapters.formatting import discord_markdown, plain, slack_mrkdwn, telegram_html
+from adapters.formatting.layout import width
+from adapters.formatting.rendered import Rendered
+from bot.measures import utf16_length
+
+RENDERERS = [telegram_html.render, slack_mrkdwn.render, discord_markdown.render, plain.render]
+
+DOCUMENT = """# Title **bold**
+#### Deep **x** and `c`
+
+这是**粗体：**文字 and **bold *it* `code` z** ~~no~~ ||spoil||, 2*3*4, \\*lit\\* @everyone a_b_c & <b>.
+[label](https://a.b/c?x=1&y=2) https://x.yz/q <https://q.r>
+
+- one
+  more
+  - [x] nested
+
+  ```py
+  a = "```"
+  ```
+3. three
+
+| name | 值 |
+|:--|--:|
+| a | 中文 | extra |
+| long cell | 1 |
+
+> quote **b**
+> > inner
+>
+> ~~~sh
+> ls
+> ~~~
+
+~~~~
+```
+x
+```
+~~~~
+---
+1\\. no list 👩‍👩‍👧 שלום
+"""
+
+PIECES = st.sampled_from(
+    [
+        "**bold**",
+        "*it*",
+        "`code`",
+        "``a`b``",
+        "~~s~~",
+        "||sp||",
+        "[l](https://a.b)",
+        "https://x.yz/a",
+        "![i](https://i.j/k)",
+        "word",
+        "中文",
+        "：",
+        "**",
+        "*",
+        "_",
+        "`",
+        "[",
+        "](",
+        ")",
+        "|",
+        "||",
+        "~~",
+        "\\",
+        "<",
+        "&amp;",
+        "&",
+        "👩\u200d👩\u200d👧",
+        " ",
+        "\n",
+    ]
+)
+BLOCKS = st.one_of(
+    st.lists(PIECES, min_size=1, max_size=10).map("".join),
+    st.lists(PIECES, min_size=1, max_size=4).map(lambda parts: "- " + "".join(parts)),
+    st.lists(PIECES, min_size=1, max_size=4).map(lambda parts: "> " + "".join(parts)),
+    st.lists(PIECES, min_size=1, max_size=4).map(lambda parts: "## " + "".join(parts)),
+    st.sampled_from(
+        [
+            "```py\nx = [1] # <a>\n```",
+            "~~~\n```\n~~~",
+            "1. a\n   - b\n     > c\n",
+            "| a | b |\n|---|---|\n| **x** | `y` | z |",
+            "---",
+            "- [ ] todo\n- [x] done",
+        ]
+    ),
+)
+DOCUMENTS = st.lists(BLOCKS, max_size=6).map("\n\n".join)
+
+
+MASKED = re.compile(r"(?<!\\)\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\(<[^>]*>\)", re.DOTALL)
+
+
+class TelegramScreen(HTMLParser):
+    """Reads HTML as strictly as Telegram does."""
+
+    allowed = frozenset({"b", "i", "s", "u", "a", "code", "pre", "blockquote", "tg-spoiler"})
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.shown = ""
+        self.entities = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in self.allowed
+        assert "code" not in self.open
+        assert "pre" not in self.open or (tag == "code" and self.open[-1] == "pre")
+        assert tag not in self.open
+        if tag in ("pre", "blockquote"):
+            assert not self.open
+        self.entities += not (tag == "code" and "pre" in self.open)
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.shown += data
+
+
+def on_telegram(done: Rendered) -> str:
+    screen = TelegramScreen()
+    screen.feed(done.text)
+    screen.close()
+    assert not screen.open
+    assert "<" not in re.sub(r"</?[a-z-]+(?: [a-z]+=\"[^\"<>]*\")?>", "", done.text)
+    assert done.length == utf16_length(screen.shown)
+    assert done.entities == screen.entities <= 100
+    return screen.shown
+
+
+def on_slack(done: Rendered) -> str:
+    text = re.sub(r"<((?:https?|mailto):[^|>]*)(?:\|([^>]*))?>", lambda found: found[2] or found[1], done.text)
+    assert "<" not in text
+    return html.unescape(text)
+
+
+def on_discord(done: Rendered) -> str:
+    text = re.sub(r"^(> )?```[\w+#.-]*$", "", done.text, flags=re.MULTILINE)
+    return MASKED.sub(r"\1", text)
+
+
+def letters(text: str) -> str:
+    """What people read, without the marks that each platform needs."""
+    return "".join(sign for sign in text if sign.isalnum())
+
+
+def on_plain(done: Rendered) -> str:
+    return re.sub(r" <(?:https?|mailto):[^>]*>", "", done.text)
+
+
+def all_screens(text: str, *, final: bool) -> list[str]:
+    return [
+        letters(on_telegram(telegram_html.render(text, final=final))),
+        letters(on_slack(slack_mrkdwn.render(text, final=final))),
+        letters(on_discord(discord_markdown.render(text, final=final))),
+        letters(on_plain(plain.render(text, final=final))),
+    ]
+
+
+def test_all_platforms_show_the_same_words() -> None:
+    telegram, *others = all_screens(DOCUMENT, final=True)
+
+    assert others == [telegram] * 3
+    for words in ("粗体", "文字", "extra", "nested", "inner", "longcell", "234", "שלום", "abc"):
+        assert words in telegram
+
+
+@settings(max_examples=150, deadline=None)
+@given(DOCUMENTS)
+def test_any_document_shows_the_same_words_everywhere(text: str) -> None:
+    telegram, *others = all_screens(text, final=True)
+
+    assert others == [telegram] * 3
+
+
+@settings(max_examples=100, deadline=None)
+@given(DOCUMENTS)
+def test_no_word_of_a_document_is_lost(text: str) -> None:
+    assume(not re.search(r"^[ >\-]*(```+|~~~+)(?!py$|$)", text, re.MULTILINE))  # a fence's info is not shown
+    words = re.findall(r"word|中文|bold|code|todo|done", text)
+
+    shown = all_screens(text, final=True)[0]
+
+    for word in set(words):
+        assert shown.count(word) >= words.count(word) - text.count("```" + word)
+
+
+@settings(max_examples=40, deadline=None)
+@given(DOCUMENTS)
+def test_every_unfinished_text_is_drawn_balanced(text: str) -> None:
+    for end in range(0, len(text) + 1, 2):
+        all_screens(text[:end], final=False)
+
+
+def test_every_prefix_of_a_long_answer_is_drawn_balanced() -> None:
+    for end in range(len(DOCUMENT) + 1):
+        on_telegram(telegram_html.render(DOCUMENT[:end], final=False))
+        assert discord_markdown.render(DOCUMENT[:end], final=False).text.count("```") % 2 == 0
+        assert slack_mrkdwn.render(DOCUMENT[:end], final=False).text.count("```") % 2 == 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=200), st.booleans(), st.sampled_from(RENDERERS))
+def test_no_text_breaks_a_renderer(text: str, final: bool, render: Callable[..., Rendered]) -> None:
+    render(text, final=final)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "expected"),
+    [
+        ("**a** *b* ~~c~~ `d` ||e||", "<b>a</b> <i>b</i> <s>c</s> <code>d</code> <tg-spoiler>e</tg-spoiler>"),
+        ("# Head", "<b>Head</b>"),
+        ("```c++\na<b\n```", '<pre><code class="language-c++">a&lt;b</code></pre>'),
+        ("> a\n> b", "<blockquote>a\nb</blockquote>"),
+        ("[x](https://a.b/?q=1&r=2)", '<a href="https://a.b/?q=1&amp;r=2">x</a>'),
+        ("[x](javascript:alert)", "[x](javascript:alert)"),
+        ("**b `c` d**", "<b>b </b><code>c</code><b> d</b>"),
+        ("- [x] done\n- [ ] open", "☑ done\n☐ open"),
+        ("2. a\n   - b", "2. a\n   • b"),
+        ("![alt](https://a.b/c.png)", "alt (<code>https://a.b/c.png</code>)"),
+    ],
+)
+def test_telegram_html(markdown: str, expected: str) -> None:
+    assert telegram_html.render(markdown).text == expected
+
+
+def test_telegram_gets_at_most_100_entities_and_every_word() -> None:
+    done = telegram_html.render(" ".join(f"**w{number}**" for number in range(150)))
+
+    assert done.entities == 100
+    assert on_telegram(done).split() == [f"w{number}" for number in range(150)]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "expected"),
+    [
+        ("**a** *b* ~~c~~ `d`", "*a* _b_ ~c~ `d`"),
+        ("这是**粗**字", "这是\u200b*粗*\u200b字"),
+        ("<!channel> <@U1> & >", "&lt;!channel&gt; &lt;@U1&gt; &amp; &gt;"),
+        ("[x|y](https://a.b/?q=1&r=2)", "<https://a.b/?q=1&amp;r=2|x|y>"),
+        ("https://a.b", "<https://a.b>"),
+        ("**two\nlines**", "*two*\n*lines*"),
+        ("~~~py\na ``` b\n~~~", "```\na `\u200b`\u200b` b\n```"),
+        (r"\*not bold\*", "*\u200bnot bold*"),
+        ("# A **b**", "*A b*"),
+        ("> a\n>\n> ```\n> c\n> ```", "> a\n>\n> `c`"),
+    ],
+)
+def test_slack_mrkdwn(markdown: str, expected: str) -> None:
+    assert slack_mrkdwn.render(markdown).text == expected
+
+
+@pytest.mark.parametrize(
+    ("markdown", "expected"),
+    [
+        ("**a** *b* ~~c~~ `d` ||e||", "**a** *b* ~~c~~ `d` ||e||"),
+        ("## Two\n\n#### Four", "## Two\n\n**Four**"),
+        ("see https://a.b/c.", "see <https://a.b/c>."),
+        ("[x](https://a.b)", "[x](<https://a.b>)"),
+        ("````md\n```\nx\n```\n````", "```md\n`\u200b`\u200b`\nx\n`\u200b`\u200b`\n```"),
+        ("~~~\nx\n~~~", "```\nx\n```"),
+        ("@everyone snake_case_name", "@everyone snake_case_name"),
+        (r"\# no head", r"\# no head"),
+        ("| a |\n|---|\n| 中 |", "```\na\n--\n中\n```"),
+        ("[github.com](https://evil.example)", "[github.com (evil.example)](<https://evil.example>)"),
+    ],
+)
+def test_discord_markdown(markdown: str, expected: str) -> None:
+    assert discord_markdown.render(markdown).text == expected
+
+
+def test_plain_text_as_written_is_the_markdown_itself() -> None:
+    assert plain.as_written("**a**").text == "**a**"
+    assert plain.render("**a** [b](https://c.d)").text == "a b <https://c.d>"
+
+
+def test_wide_letters_take_two_columns_and_marks_none() -> None:
+    assert [width(text) for text in ("ab", "中文", "e\u0301", "👩\u200d👧", "🇩🇪")] == [2, 4, 1, 2, 2]

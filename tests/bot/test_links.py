@@ -1,0 +1,114 @@
+"""Only known addresses are links, and no label deceives."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.links import Code, Link, LinkFilter, LinkPolicy, Text, trim_url
+
+KNOWN = "https://known.org/a?b=1"
+
+
+def policy() -> LinkPolicy:
+    made = LinkPolicy()
+    made.learn(f"see {KNOWN}, and https://zh.wikipedia.org/wiki/中文 or write to me@known.org.")
+    return made
+
+
+def filtered(text: str, size: int = 10_000) -> str:
+    links = LinkFilter(policy())
+    return "".join(links.feed(text[at : at + size]) for at in range(0, len(text), size)) + links.finish()
+
+
+CASES = [
+    (f"a [x]({KNOWN}) b {KNOWN}.", f"a [x]({KNOWN}) b {KNOWN}."),
+    ("a [x](https://evil.com/) b", "a x (`https://evil.com/`) b"),
+    ("at https://evil.com/x, and", "at `https://evil.com/x`, and"),
+    ("[evil.com](https://evil.com)", "`https://evil.com`"),
+    ("![alt](https://evil.com/i.png?d=1) z", "alt (`https://evil.com/i.png?d=1`) z"),
+    (f"![alt]({KNOWN})", f"alt (`{KNOWN}`)"),
+    (f"<https://evil.com> <{KNOWN}> <b>", f"`https://evil.com` <{KNOWN}> <b>"),
+    ('<a href="https://evil.com">x</a>', '<a href="`https://evil.com`">x</a>'),
+    ("`https://evil.com` ``a`https://b.c``", "`https://evil.com` ``a`https://b.c``"),
+    ("```\nhttps://evil.com\n```\nhttps://evil.com", "```\nhttps://evil.com\n```\n`https://evil.com`"),
+    ("- ~~~\n  http://e.vil\n  ~~~\nhttp://e.vil", "- ~~~\n  http://e.vil\n  ~~~\n`http://e.vil`"),
+    (f"[google.com]({KNOWN})", f"[google.com (known.org)]({KNOWN})"),
+    (f'[r]: https://evil.com "t"\n[q]: {KNOWN}\n[x][r]', f'[r]: `https://evil.com` "t"\n[q]: {KNOWN}\n[x][r]'),
+    (
+        "看https://evil.com谢谢，https://zh.wikipedia.org/wiki/中文。",
+        "看`https://evil.com`谢谢，https://zh.wikipedia.org/wiki/中文。",
+    ),
+    ("[![alt](http://img)](https://evil.com)", "alt (`http://img`) (`https://evil.com`)"),
+    ("[j](javascript:alert(1))", "j (`javascript:alert(1)`)"),
+    ("www.evil.com mailto:me@known.org mailto:a@b.cc", "`www.evil.com` mailto:me@known.org `mailto:a@b.cc`"),
+    ("[a](https&#58;//evil.com)", "a (`https://evil.com`)"),
+    ("**https://evil.com/a_(b)** (https://evil.com)", "**`https://evil.com/a_(b)`** (`https://evil.com`)"),
+    ("\\[x](http://evil.com)", "\\[x](`http://evil.com`)"),
+    ("`open\n\nhttp://evil.com x", "`open\n\n`http://evil.com` x"),
+    ("a[0] = [1, 2]; b < 3 ! [x] whttps://no", "a[0] = [1, 2]; b < 3 ! [x] whttps://no"),
+]
+
+
+@pytest.mark.parametrize(("text", "shown"), CASES)
+def test_links_are_decided_however_the_stream_is_cut(text: str, shown: str) -> None:
+    for size in (10_000, 1, 2, 3, 7):
+        assert filtered(text, size) == shown
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from([case for case, _ in CASES]), max_size=4).map("\n\n".join), st.integers(1, 9))
+def test_any_cut_of_any_text_gives_the_same(text: str, size: int) -> None:
+    assert filtered(text, size) == filtered(text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(alphabet="ab `~[]()!<>\\*_\n中|#-1.", max_size=80), st.integers(1, 9))
+def test_text_without_an_address_is_not_touched(text: str, size: int) -> None:
+    shown = filtered(text, size)
+
+    if "](" not in text:
+        assert shown == text
+
+
+def test_only_what_may_be_a_link_is_held_back() -> None:
+    links = LinkFilter(policy())
+
+    assert links.feed("some words, ") == "some words, "
+    assert links.feed("see [the pa") == "see "
+    assert links.feed(f"ge]({KNOWN}") == ""
+    assert links.feed(") now") == f"[the page]({KNOWN}) now"
+
+
+def test_what_never_becomes_a_link_is_not_held_for_ever() -> None:
+    links = LinkFilter(policy())
+
+    shown = links.feed("[" + "word " * 1000)
+
+    assert len(shown) > 4000
+
+
+def test_the_policy_compares_addresses_and_not_spellings() -> None:
+    links = policy()
+
+    assert links.allows("HTTPS://KNOWN.org:443/a?b=1#part")
+    assert not links.allows("https://known.org/a?b=2")
+    assert not links.allows("https://known.org.evil.com/a?b=1")
+    assert not links.allows("ftp://known.org/a?b=1")
+
+
+def test_a_link_an_image_and_nothing() -> None:
+    links = policy()
+
+    assert links.shown("x", KNOWN) == Link("x", KNOWN)
+    assert links.shown("x", "https://evil.com") == Code("x", "https://evil.com")
+    assert links.shown("x", KNOWN, image=True) == Code("x", KNOWN)
+    assert links.shown("x", "") == Text("x")
+
+
+@pytest.mark.parametrize(
+    ("written", "url"), [("https://a.b/c).", "https://a.b/c"), ("https://a.b/c_(d)", "https://a.b/c_(d)")]
+)
+def test_the_punctuation_of_the_sentence_is_not_the_address(written: str, url: str) -> None:
+    assert trim_url(written) == url

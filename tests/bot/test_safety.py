@@ -1,0 +1,88 @@
+"""Secrets never leave; characters that deceive never come in."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.safety import REMOVED, AnswerFilter, Redactor, clean_answer, clean_name, clean_untrusted, redact
+
+SECRET = "sk-abcdefghijkl"
+LONGER = "sk-abcdefghijklmno"
+OTHER = "jkl-mno-pqr-stu"
+SECRETS = st.lists(st.text(alphabet="abc", min_size=12, max_size=14))
+
+
+def streamed(redactor: Redactor, text: str, size: int) -> str:
+    return "".join(redactor.feed(text[at : at + size]) for at in range(0, len(text), size)) + redactor.finish()
+
+
+def test_a_secret_is_replaced_wherever_the_stream_breaks() -> None:
+    for size in range(1, 20):
+        assert streamed(Redactor([SECRET]), f"key {SECRET}.", size) == f"key {REMOVED}."
+
+
+def test_only_what_may_become_a_secret_is_held_back() -> None:
+    redactor = Redactor([SECRET])
+
+    assert redactor.feed("words sk-ab") == "words "
+    assert redactor.feed("x") == "sk-abx"
+    assert redactor.feed("sk-") == ""
+    assert redactor.finish() == "sk-"
+
+
+def test_of_two_secrets_that_overlap_no_part_is_left() -> None:
+    text = f"a {SECRET}-mno-pqr-stu b {LONGER} c"
+
+    for size in (1, 3, 100):
+        assert streamed(Redactor([SECRET, LONGER, OTHER]), text, size) == f"a {REMOVED} b {REMOVED} c"
+
+
+def test_short_values_are_never_replaced() -> None:
+    assert redact("password", ["password", ""]) == "password"
+
+
+@given(
+    st.text(alphabet="abc", max_size=60), st.lists(st.text(alphabet="abc", min_size=12, max_size=14)), st.integers(1, 9)
+)
+def test_any_stream_shows_what_the_whole_text_shows(text: str, secrets: list[str], size: int) -> None:
+    text = text + "".join(secrets) + text
+
+    shown = streamed(Redactor(secrets), text, size)
+
+    assert shown == redact(text, secrets)
+    assert not any(secret in shown for secret in secrets)
+
+
+def test_a_redactor_can_redact_a_whole_text_while_it_streams() -> None:
+    redactor = Redactor([SECRET])
+    redactor.feed("sk-abc")
+
+    assert redactor.redact(SECRET) == REMOVED
+    assert redactor.feed("defghijkl") + redactor.finish() == REMOVED
+
+
+def test_an_answer_keeps_emoji_joiners_flags_rtl_letters_and_marks() -> None:
+    scotland = "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+    text = f"👩\u200d👩\u200d👧 🇩🇪 {scotland} שלום می\u200cخواهم e\u0301 क्\u200dष\n\tx"
+
+    assert clean_answer(text) == text
+    assert clean_untrusted(text) == text
+
+
+def test_an_answer_loses_controls_overrides_and_stray_tags() -> None:
+    assert clean_answer("a\x00b\x1bc\r\n\u202ed\u2066e\U000e0041f\x9b") == "abc\ndef"
+
+
+@given(st.text(alphabet="a\ud83d\ude00🏴\U000e0067\U000e0062\U000e007f\u202e", max_size=20), st.integers(1, 4))
+def test_any_answer_stream_is_cleaned_like_the_whole(text: str, size: int) -> None:
+    cleaner = AnswerFilter()
+
+    shown = "".join(cleaner.feed(text[at : at + size]) for at in range(0, len(text), size)) + cleaner.finish()
+
+    assert shown == clean_answer(text)
+    shown.encode()
+
+
+def test_a_name_is_one_visible_line() -> None:
+    assert clean_name("  Eve\u202e\u200b\n\u200dAdmin\U000e0041 ") == "Eve Admin"

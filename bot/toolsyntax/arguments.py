@@ -1,0 +1,363 @@
+"""From what a model wrote to a name and arguments: rules 1, 2, 3, 6 and 7 of the call syntax."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bot.toolsyntax.pieces import Schema
+from bot.toolsyntax.repair import Unreadable, literal, loads, unquote
+
+NAME_KEYS: Final = ("tool", "name", "tool_name", "function")
+ARGUMENT_KEYS: Final = ("arguments", "args", "parameters")
+_NOT_ARGUMENTS: Final = frozenset({"id", "type", "tool_call_id"})
+_QUOTES: Final = "\"'“”‘’`"
+_CLOSING_QUOTES: Final = {'"': '"', "'": "'", "“": "”", "‘": "’"}
+_STRING_STOPS: Final = {end: re.compile(rf"[\\{end}]") for end in "\"'”’"}
+_KEYWORD: Final = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)")
+_SUFFIX: Final = re.compile(r":\d+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One call as it was read; the registry says whether its tool exists."""
+
+    name: str
+    arguments: dict[str, Any] = field(hash=False)
+
+
+class Registry:
+    """The tools offered in this chat, as far as reading calls needs them."""
+
+    def __init__(self, tools: Mapping[str, Schema]) -> None:
+        self._tools = dict(tools)
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The registered names."""
+        return self._tools.keys()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def begins(self, text: str) -> bool:
+        """`text` begins a registered name, or is one."""
+        text = _SUFFIX.sub("", text.strip().lstrip(_QUOTES).rstrip(_QUOTES + ":"))
+        bare = text.removeprefix("functions.")
+        return bool(text) and ("functions.".startswith(text) or any(name.startswith(bare) for name in self._tools))
+
+    def name(self, written: str) -> str:
+        """The name that was meant: without quotes, a `functions.` prefix and a `:N` suffix."""
+        name = written.strip()
+        for bare in (name, name.strip(_QUOTES)):
+            if bare in self._tools:
+                return bare
+        name = _SUFFIX.sub("", name.strip(_QUOTES)).strip(_QUOTES)
+        return name if name in self._tools else name.removeprefix("functions.")
+
+    def properties(self, name: str) -> dict[str, Schema]:
+        """The parameters of a tool, in declared order."""
+        found = self._tools.get(name, {}).get("properties")
+        if not isinstance(found, Mapping):
+            return {}
+        return {key: value if isinstance(value, Mapping) else {} for key, value in found.items()}
+
+    def needs_arguments(self, name: str) -> bool:
+        """The tool has parameters that must be given."""
+        return bool(self._tools.get(name, {}).get("required"))
+
+    def typed(self, name: str, key: str, text: str) -> Any:
+        """A value that was written as plain text, as its schema wants it; the text itself when it does not fit."""
+        kinds = _kinds(self.properties(name).get(key, {}))
+        if "string" in kinds or not kinds:
+            return text
+        stripped = text.strip()
+        try:
+            value = literal(stripped) if stripped[:1] not in ("{", "[", '"') else loads(stripped)
+        except (Unreadable, RecursionError):
+            return text
+        return value if _fits(value, kinds) else text
+
+    # rule 2: objects
+
+    def calls_in(self, value: Any, *, tagged: bool) -> list[Found] | None:
+        """The calls a JSON value stands for, or None when it is not wholly call-like.
+
+        Untagged, at least one of the tools must be registered.
+        """
+        if isinstance(value, dict) and isinstance(value.get("tool_calls"), list) and not self._direct(value):
+            value = value["tool_calls"]
+        items = value if isinstance(value, list) else [value]
+        found = []
+        for item in items:
+            call = self._call_in(item, tagged=tagged) if isinstance(item, dict) else None
+            if call is None:
+                return None
+            found.append(call)
+        if not tagged and not any(call.name in self for call in found):
+            return None
+        return found
+
+    def arguments_in(self, value: Any) -> dict[str, Any] | None:
+        """What stands for a call's arguments as an object, or None when it cannot be one."""
+        if isinstance(value, str):
+            if not value.strip():
+                return {}
+            try:
+                value = loads(value.strip())
+            except Unreadable:
+                return None
+        if value is None:
+            return {}
+        return value if isinstance(value, dict) else None
+
+    def _direct(self, value: Mapping[str, Any]) -> bool:
+        return any(isinstance(value.get(key), str) and self.name(value[key]) in self for key in NAME_KEYS)
+
+    def _call_in(self, item: dict[str, Any], *, tagged: bool) -> Found | None:
+        key, name, holder = self._name_in(item)
+        if not key or (not tagged and name not in self and not _has_arguments(holder, item)):
+            return None
+        properties = self.properties(name)
+        for source in (holder, item) if holder is not item else (item,):
+            for argument_key in ARGUMENT_KEYS:
+                if argument_key not in source:
+                    continue
+                arguments = self.arguments_in(source[argument_key])
+                if arguments is None and key == "tool" and argument_key in properties:
+                    continue  # a flat call of a tool with a parameter of that name
+                if arguments is None or (not tagged and _is_schema(arguments, properties)):
+                    return None
+                return Found(name, arguments)
+        rest = {other: value for other, value in item.items() if other != key}
+        if key == "tool":
+            return Found(name, rest)
+        rest = {other: value for other, value in rest.items() if other not in _NOT_ARGUMENTS}
+        if tagged:
+            return Found(name, rest if rest and rest.keys() <= properties.keys() else {})
+        return Found(name, {}) if key != "name" and holder is item and not rest else None
+
+    def _name_in(self, item: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+        """The key that names the tool (the first that names a registered one), the name, and where it stood."""
+        first = ("", "", item)
+        for key in NAME_KEYS:
+            value, holder = item.get(key), item
+            if key == "function" and isinstance(value, dict):
+                holder = value
+                value = value.get("name")
+            if not isinstance(value, str) or not value.strip():
+                continue
+            name = self.name(value)
+            if name in self:
+                return key, name, holder
+            if not first[0]:
+                first = (key, name, holder)
+        return first
+
+    # rule 6: values in a row
+
+    def arguments_from_line(self, name: str, text: str) -> dict[str, Any]:
+        """The arguments of `使用工具：name: text`, typed by the schema."""
+        properties = list(self.properties(name))
+        text = text.strip()
+        if not text:
+            return {}
+        if text.startswith("{"):
+            try:
+                value = loads(text)
+            except Unreadable:
+                value = None
+            if isinstance(value, dict) and value.keys() <= set(properties):
+                return value
+        if not properties:
+            return {}
+        values = [text] if len(properties) == 1 else split(text, ",，")
+        arguments: dict[str, Any] = {}
+        extra: list[str] = []
+        for value_text in values:
+            key, value_text = _keyword(value_text, properties)
+            free = [each for each in properties if each not in arguments]
+            if not key and not free:
+                extra.append(value_text)
+                continue
+            arguments[key or free[0]] = value_text
+        if extra:
+            arguments[properties[-1]] = ", ".join([arguments[properties[-1]], *extra])
+        return {key: self.typed(name, key, unwrap(value)) for key, value in arguments.items()}
+
+    def first_parameter(self, name: str, text: str) -> dict[str, Any]:
+        """The arguments of `我需要使用工具：name text`: the rest of the line is the first parameter."""
+        properties = list(self.properties(name))
+        text = text.strip()
+        if not text or not properties:
+            return {}
+        return {properties[0]: self.typed(name, properties[0], unwrap(text))}
+
+    def arguments_from_parentheses(self, name: str, text: str) -> dict[str, Any] | None:
+        """The arguments of `name(text)`: JSON and Python values keep their type, other text is a string.
+
+        None when it is rather a signature or has more values than the tool has parameters.
+        """
+        known = name in self
+        properties = list(self.properties(name))
+        text = text.strip()
+        if not text:
+            return {}
+        if known and len(properties) == 1:
+            key, rest = _keyword(text, properties)
+            if not key and _is_signature(rest, properties[0]):
+                return None
+            if not key and rest.startswith("{"):
+                value = python_value(rest)
+                if isinstance(value, dict) and value.keys() <= set(properties):
+                    return value
+            return {key or properties[0]: python_value(rest)}
+        arguments: dict[str, Any] = {}
+        values = split(text, ",")
+        if values and not values[-1].strip():
+            values.pop()
+        signature = True
+        for value_text in values:
+            key, rest = _keyword(value_text, None)
+            if key:
+                arguments[key] = python_value(rest)
+                signature = False
+                continue
+            value = python_value(rest)
+            if isinstance(value, dict) and len(values) == 1 and (value.keys() <= set(properties) or not known):
+                return value
+            free = [each for each in properties if each not in arguments]
+            if not free:
+                if known:
+                    return None
+                free = [f"argument{len(arguments) + 1}"]
+            signature = signature and _is_signature(rest.strip(), free[0])
+            arguments[free[0]] = value
+        return None if signature else arguments
+
+
+def split(text: str, separators: str) -> list[str]:
+    """Cut at separators outside quotes and brackets; a quote only counts where a value begins."""
+    parts: list[str] = []
+    start = depth = pos = 0
+    fresh = True
+    while pos < len(text):
+        c = text[pos]
+        if fresh and c in _CLOSING_QUOTES:
+            pos = string_end(text, pos)
+            fresh = False
+            continue
+        if c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+        elif c in separators and depth <= 0:
+            parts.append(text[start:pos])
+            start = pos + 1
+        fresh = c in "([{=:" or c in separators or (fresh and c.isspace())
+        pos += 1
+    parts.append(text[start:])
+    return parts
+
+
+def string_end(text: str, pos: int) -> int:
+    """Where the string that begins at `pos` ends; the end of the text when it does not."""
+    quote = _CLOSING_QUOTES[text[pos]]
+    stop = _STRING_STOPS[quote]
+    if text.startswith(quote * 3, pos):
+        end = text.find(quote * 3, pos + 3)
+        return end + 3 if end >= 0 else len(text)
+    pos += 1
+    while match := stop.search(text, pos):
+        if match.group() == quote:
+            return match.end()
+        pos = match.end() + 1
+    return len(text)
+
+
+def unwrap(text: str) -> str:
+    """Without the quotes, when all of it is one quoted text."""
+    text = text.strip()
+    quoted = len(text) > 1 and text[0] in _CLOSING_QUOTES and text[-1] == _CLOSING_QUOTES[text[0]]
+    return text[1:-1] if quoted and string_end(text, 0) == len(text) else text
+
+
+def python_value(text: str) -> Any:
+    """A JSON or Python value; text that is none is a string as it stands."""
+    text = text.strip()
+    if text[:1] in _CLOSING_QUOTES and text and string_end(text, 0) == len(text) and len(text) > 1:
+        wide = 3 if len(text) > 5 and text.startswith(_CLOSING_QUOTES[text[0]] * 3) else 1
+        return unquote(text[wide:-wide])
+    if text[:1] in ("{", "["):
+        try:
+            return loads(text)
+        except Unreadable:
+            return text
+    if text.startswith("(") and text.endswith(")"):
+        return [python_value(each) for each in split(text[1:-1], ",") if each.strip()] if len(text) < 4000 else text
+    try:
+        return literal(text)
+    except Unreadable:
+        return text
+
+
+def _keyword(text: str, allowed: Sequence[str] | None) -> tuple[str, str]:
+    """`key=value` in its parts, or no key."""
+    match = _KEYWORD.match(text)
+    if match is None or (allowed is not None and match.group(1) not in allowed):
+        return "", text.strip()
+    return match.group(1), text[match.end() :].strip()
+
+
+def _is_signature(text: str, parameter: str) -> bool:
+    """The value only repeats the parameter: a description of the tool and not a call."""
+    return text in ("...", "…", parameter) or re.match(rf"{re.escape(parameter)}\s*:", text) is not None
+
+
+def _has_arguments(holder: dict[str, Any], item: dict[str, Any]) -> bool:
+    return any(key in holder or key in item for key in ARGUMENT_KEYS)
+
+
+def _is_schema(arguments: dict[str, Any], properties: Mapping[str, Schema]) -> bool:
+    """The "arguments" are a tool's definition, as JSON that describes tools has it."""
+    return (
+        arguments.get("type") == "object"
+        and isinstance(arguments.get("properties"), dict)
+        and ("properties" not in properties)
+    )
+
+
+def _kinds(schema: Schema) -> set[str]:
+    """The JSON types a value may have; empty when the schema says nothing."""
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        return {kind}
+    if isinstance(kind, list):
+        return {each for each in kind if isinstance(each, str)}
+    kinds: set[str] = set()
+    for word in ("anyOf", "oneOf"):
+        options = schema.get(word)
+        if isinstance(options, list):
+            for option in options:
+                if isinstance(option, Mapping):
+                    kinds |= _kinds(option)
+    return kinds
+
+
+def _fits(value: Any, kinds: set[str]) -> bool:
+    match value:
+        case None:
+            return "null" in kinds
+        case bool():
+            return "boolean" in kinds
+        case int():
+            return bool(kinds & {"integer", "number"})
+        case float():
+            return "number" in kinds
+        case list():
+            return "array" in kinds
+        case dict():
+            return "object" in kinds
+    return False

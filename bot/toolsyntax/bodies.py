@@ -1,0 +1,422 @@
+"""The six body kinds: read one from where it begins to where its structure ends.
+
+Each method is a parse that may wait for more text. It returns an `Outcome`; after `TEXT` the caller goes back to
+where it held, after the others what was read is call syntax and is not shown.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Final, NamedTuple
+
+from bot.toolsyntax.arguments import Found, Registry
+from bot.toolsyntax.families import CLOSERS, IN_PAIRS, IN_XML, SEPARATORS, Marker, Role, Trie
+from bot.toolsyntax.python_calls import PythonScan, read_calls
+from bot.toolsyntax.reader import PARTIAL, Reader, Steps
+from bot.toolsyntax.repair import Unreadable, literal, loads, loads_strict
+from bot.toolsyntax.scan import JsonScan
+
+_NAME_STOP: Final = " <[{(\"'`,;"
+_LONGEST_NAME: Final = 128
+_LONGEST_HEAD: Final = 300
+_NAME_ATTRIBUTE: Final = re.compile(r"name\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'>]+)")
+_STRING_ATTRIBUTE: Final = re.compile(r"\bstring\s*=\s*[\"']?(true|false)")
+_PLACEHOLDER: Final = re.compile(r"\s|…|\.\.\.|\$")
+_FENCE: Final = "`"
+
+
+class Verdict(Enum):
+    """What became of a possible body."""
+
+    CALLS = 1
+    TEXT = 2
+    UNFINISHED = 3
+    """The reply ended inside it: there is no call, and nothing of it is shown."""
+    BROKEN = 4
+    """It is call syntax, but cannot be read."""
+
+
+class Outcome(NamedTuple):
+    """A verdict, with the calls in written order."""
+
+    verdict: Verdict
+    calls: tuple[Found, ...] = ()
+
+
+TEXT: Final = Outcome(Verdict.TEXT)
+UNFINISHED: Final = Outcome(Verdict.UNFINISHED)
+BROKEN: Final = Outcome(Verdict.BROKEN)
+
+
+def fired(*calls: Found) -> Outcome:
+    """The outcome of a body that was read."""
+    return Outcome(Verdict.CALLS, calls)
+
+
+class Bodies:
+    """Reads bodies from one reply."""
+
+    def __init__(self, reader: Reader, registry: Registry) -> None:
+        self._reader = reader
+        self._registry = registry
+        self.cut = False
+        """The model stopped for length: what is not closed does not count."""
+        self.begun = False
+        """What is held is call syntax for certain."""
+        self.fenced = False
+        """The body stands in a fence of its own."""
+
+    # JSON values
+
+    def json(self) -> Steps[Outcome]:
+        """One object or list that stands for calls."""
+        text, verdict = yield from self._json_text()
+        if verdict is not Verdict.CALLS:
+            return Outcome(verdict)
+        try:
+            calls = self._registry.calls_in(loads(text, unclosed=True), tagged=True)
+        except Unreadable:
+            return BROKEN
+        return BROKEN if calls is None else fired(*calls)
+
+    def _json_text(self, *, records: bool = True) -> Steps[tuple[str, Verdict]]:
+        """Read one object or list, in which closers may be missing before a closing tag."""
+        r = self._reader
+        scan = JsonScan(records=records)
+        start = r.hold()
+        verdict = Verdict.UNFINISHED
+        while not scan.done:
+            if r.pos >= len(r.text):
+                if r.ended:
+                    break
+                r.quick = scan.quick
+                yield
+                continue
+            r.pos = scan.advance(r.text, r.pos, len(r.text))
+            if not scan.begun and (scan.broken or scan.stopped):
+                verdict = Verdict.TEXT
+                break
+            self.begun = self.begun or scan.begun
+            if scan.stopped:
+                end = r.offset
+                marker = yield from r.match(CLOSERS)
+                if isinstance(marker, Marker):
+                    r.rewind(end)
+                    verdict = Verdict.CALLS if scan.closable else Verdict.BROKEN
+                    break
+                if marker is not PARTIAL:
+                    scan.tolerate()
+                    scan.advance(" ", 0, 1)
+                r.pos += 1
+        if scan.done:
+            verdict = Verdict.CALLS
+        text = r.taken(start)
+        r.drop()
+        return text, verdict
+
+    # a name, then JSON
+
+    def name(self) -> Steps[str]:
+        """A name as it stands, up to what cannot be part of one."""
+        return (yield from self._reader.read_until(_NAME_STOP, _LONGEST_NAME))
+
+    def named(self, name: str, *, plain: bool) -> Steps[Outcome]:
+        """The separator and the arguments after a name that was read; `plain` allows for no separator."""
+        r = self._reader
+        separated = False
+        while True:
+            c = yield from r.skip_spaces()
+            marker = (yield from r.match(SEPARATORS)) if c and c in "<[" else None
+            if marker is PARTIAL:
+                return UNFINISHED
+            if not isinstance(marker, Marker):
+                break
+            separated = self.begun = True
+            c = yield from r.skip_spaces()
+            if marker.written == "[CALL_ID]":
+                yield from r.read_until(" [{<", _LONGEST_NAME)
+            elif c and c not in "{[<`" and (name == "function" or name not in self._registry):
+                name = self._registry.name((yield from self.name()))
+        if c == _FENCE and separated:
+            self.fenced = True
+            yield from r.skip(_FENCE)
+            yield from r.read_until("{\n", _LONGEST_NAME)
+            c = yield from r.skip_spaces()
+        if c == "{" and (separated or plain):
+            return (yield from self._arguments(name))
+        if not separated:
+            return TEXT
+        if not c:
+            return UNFINISHED if self.cut or name not in self._registry else fired(Found(name, {}))
+        marker = (yield from r.match(CLOSERS)) if c in "<[" else None
+        if isinstance(marker, Marker):
+            return fired(Found(name, {}))
+        return BROKEN
+
+    def _arguments(self, name: str) -> Steps[Outcome]:
+        """A JSON object of arguments."""
+        text, verdict = yield from self._json_text(records=False)
+        if verdict is not Verdict.CALLS:
+            return Outcome(verdict)
+        try:
+            arguments = self._registry.arguments_in(loads(text, unclosed=True))
+        except Unreadable:
+            return BROKEN
+        return BROKEN if arguments is None else fired(Found(name, arguments))
+
+    # XML: <function=…> and <invoke name=…>
+
+    def element(self, opener: Marker) -> Steps[Outcome]:
+        """A function or invoke element whose opener was read."""
+        r = self._reader
+        head = yield from r.read_until(">\n<{", _LONGEST_HEAD)
+        written = _name_in(head) if opener.written.endswith(" ") else head
+        c = yield from r.peek()
+        if not c:
+            return UNFINISHED if self.cut or self._registry.begins(written) else TEXT
+        name = self._registry.name(written)
+        if c != ">" or not name or (name not in self._registry and _PLACEHOLDER.search(name)):
+            return TEXT
+        r.pos += 1
+        c = yield from r.skip_spaces()
+        if c == "{":
+            outcome = yield from self._arguments(name)
+            if outcome.verdict is Verdict.CALLS:
+                self.begun = True
+            return outcome
+        if not c:
+            return UNFINISHED
+        if c != "<":
+            return TEXT
+        here = r.offset
+        marker = yield from r.match(IN_XML)
+        if marker is PARTIAL:
+            return UNFINISHED
+        if isinstance(marker, Marker) and marker.role is Role.ELEMENT_END:
+            return fired(Found(name, {}))
+        if not isinstance(marker, Marker) or marker.role is not Role.PARAMETER:
+            return TEXT
+        r.rewind(here)
+        self.begun = True
+        return (yield from self._parameters(name))
+
+    def _parameters(self, name: str) -> Steps[Outcome]:
+        """The parameters of an element up to its end."""
+        r = self._reader
+        arguments: dict[str, object] = {}
+        while True:
+            c = yield from r.skip_spaces()
+            here = r.offset
+            marker = (yield from r.match(IN_XML)) if c == "<" else None
+            if not c or marker is PARTIAL:
+                r.rewind(here)
+                yield from self._to_end()
+                return UNFINISHED if self.cut else fired(Found(name, arguments))
+            if isinstance(marker, Marker) and marker.role is Role.PARAMETER:
+                head = yield from r.read_until(">\n<", _LONGEST_HEAD)
+                c = yield from r.peek()
+                if not c:
+                    return UNFINISHED
+                if c != ">":
+                    return BROKEN
+                r.pos += 1
+                key = _head_name(head, marker)
+                others = self._registry.properties(name).keys() - arguments.keys() - {key}
+                value = yield from self._parameter(name, frozenset(others))
+                if value is None:
+                    return UNFINISHED
+                arguments[key] = self._xml_value(name, key, value, _STRING_ATTRIBUTE.search(head))
+                continue
+            if not isinstance(marker, Marker):
+                return BROKEN
+            if marker.role is not Role.ELEMENT_END:
+                r.rewind(here)  # the element's end is missing
+            return fired(Found(name, arguments))
+
+    def _parameter(self, name: str, others: frozenset[str]) -> Steps[str | None]:
+        """A parameter's value, and its closing tag; None when the reply ends inside.
+
+        A closing tag counts when what follows is a parameter, the element's close or the end. Where the closing
+        tag is missing, the next of the `others` or a finished element ends the value.
+        """
+        r = self._reader
+        start = r.hold()
+        candidate: int | None = None  # an element's end that nothing confirmed yet
+        while (yield from self._find("<")):
+            at = r.offset
+            marker = yield from r.match(IN_XML)
+            if not isinstance(marker, Marker):
+                r.pos += 1
+                continue
+            after = r.offset
+            match marker.role:
+                case Role.PARAMETER_END:
+                    if (yield from self._followed(IN_XML, (Role.PARAMETER, Role.ELEMENT_END, Role.CLOSE))):
+                        return self._value(start, at, after)
+                case Role.ELEMENT_END:
+                    if (yield from self._followed(IN_XML, (Role.CLOSE, Role.ELEMENT))):
+                        return self._value(start, at, at)
+                    candidate = at if candidate is None else candidate
+                case Role.PARAMETER:
+                    head = yield from r.read_until(">\n<", _LONGEST_HEAD)
+                    if _head_name(head, marker) in others and (yield from r.peek()) == ">":
+                        return self._value(start, at, at)
+                case Role.OPEN | Role.ELEMENT if candidate is not None:
+                    return self._value(start, candidate, candidate)
+            r.rewind(after)
+        if candidate is not None and not self.cut:
+            return self._value(start, candidate, candidate)
+        r.drop()
+        return None
+
+    def _value(self, start: int, end: int, then: int) -> str:
+        """The held text from `start` to `end`; reading goes on at `then`. Ends the hold."""
+        r = self._reader
+        r.rewind(end)
+        value = r.taken(start)
+        r.pos += then - end
+        r.drop()
+        return value
+
+    def _followed(self, trie: Trie, roles: tuple[Role, ...]) -> Steps[bool]:
+        """What comes next, whitespace aside, is one of these or the end of the reply. Reads nothing for good."""
+        r = self._reader
+        here = r.offset
+        c = yield from r.skip_spaces()
+        marker = (yield from r.match(trie)) if c and c in "<[" else None
+        r.rewind(here)
+        if not c or marker is PARTIAL:
+            return True
+        return isinstance(marker, Marker) and marker.role in roles
+
+    def _xml_value(self, name: str, key: str, value: str, string: re.Match[str] | None) -> object:
+        """The value as the `string` attribute wants it, else as the schema does."""
+        value = _trim(value)
+        if string is None:
+            return self._registry.typed(name, key, value)
+        if string.group(1) == "true":
+            return value
+        try:
+            return loads(value.strip()) if value.strip()[:1] in ("{", "[") else _scalar(value)
+        except Unreadable:
+            return value
+
+    # <arg_key> pairs
+
+    def pairs(self, name: str) -> Steps[Outcome]:
+        """`<arg_key>` and `<arg_value>` elements after a name that was read."""
+        r = self._reader
+        arguments: dict[str, object] = {}
+        self.begun = True
+        while True:
+            c = yield from r.skip_spaces()
+            here = r.offset
+            marker = (yield from r.match(IN_PAIRS)) if c == "<" else None
+            if not c or marker is PARTIAL:
+                r.rewind(here)
+                yield from self._to_end()
+                return UNFINISHED if self.cut else fired(Found(name, arguments))
+            if not isinstance(marker, Marker):
+                return BROKEN
+            if marker.role is not Role.KEY:
+                r.rewind(here)
+                return fired(Found(name, arguments)) if marker.role is not Role.VALUE else BROKEN
+            key = (yield from r.read_until("<", _LONGEST_HEAD)).strip()
+            while True:  # the key's end and the value's beginning; either may be missing in the other's presence
+                c = yield from r.skip_spaces()
+                marker = (yield from r.match(IN_PAIRS)) if c == "<" else None
+                if not c or marker is PARTIAL:
+                    return UNFINISHED
+                if not isinstance(marker, Marker) or marker.role not in (Role.KEY_END, Role.VALUE):
+                    return BROKEN
+                if marker.role is Role.VALUE:
+                    break
+            value = yield from self._pair_value()
+            if value is None:
+                return UNFINISHED
+            arguments[key] = self._registry.typed(name, key, _trim(value))
+
+    def _pair_value(self) -> Steps[str | None]:
+        r = self._reader
+        start = r.hold()
+        while (yield from self._find("<")):
+            at = r.offset
+            marker = yield from r.match(IN_PAIRS)
+            if not isinstance(marker, Marker):
+                r.pos += 1
+                continue
+            after = r.offset
+            if marker.role is Role.VALUE_END and (yield from self._followed(IN_PAIRS, (Role.KEY, Role.CLOSE))):
+                return self._value(start, at, after)
+            r.rewind(after)
+        r.drop()
+        return None
+
+    def _find(self, mark: str) -> Steps[bool]:
+        """Read up to `mark`; False at the end of the reply."""
+        r = self._reader
+        search = re.compile(re.escape(mark)).search
+        while True:
+            found = r.text.find(mark, r.pos)
+            if found >= 0:
+                r.pos = found
+                return True
+            r.pos = len(r.text)
+            if r.ended:
+                return False
+            r.quick = search
+            yield
+
+    def _to_end(self) -> Steps[None]:
+        """Read what is left of a reply that has ended."""
+        while (yield from self._reader.peek()):
+            self._reader.pos = len(self._reader.text)
+
+    # Python
+
+    def python(self, *, one_line: bool, start: int) -> Steps[Outcome]:
+        """A call or a list of calls that began at the held `start`; the next character is its first bracket."""
+        r = self._reader
+        scan = PythonScan(one_line=one_line)
+        while not scan.done:
+            if r.pos >= len(r.text):
+                if r.ended:
+                    return UNFINISHED
+                r.quick = scan.quick
+                yield
+                continue
+            r.pos = scan.advance(r.text, r.pos)
+            if scan.broken:
+                return TEXT if one_line else BROKEN
+        calls = read_calls(r.taken(start), self._registry)
+        return BROKEN if calls is None else fired(*calls)
+
+
+def _scalar(text: str) -> object:
+    text = text.strip()
+    return loads_strict(text) if text[:1] == '"' else literal(text)
+
+
+def _trim(value: str) -> str:
+    """Without one line break at either end."""
+    for start in ("\r\n", "\n"):
+        if value.startswith(start):
+            value = value[len(start) :]
+            break
+    for end in ("\r\n", "\n"):
+        if value.endswith(end):
+            return value[: -len(end)]
+    return value
+
+
+def _name_in(head: str) -> str:
+    match = _NAME_ATTRIBUTE.search(head)
+    return match.group(1).strip("\"'") if match else ""
+
+
+def _head_name(head: str, marker: Marker) -> str:
+    """The name in a parameter's head, `=name` or ` name="name"`, quoted or not."""
+    if marker.written.endswith("="):
+        return head.strip().strip("\"'“”")
+    return _name_in(head) or head.strip().lstrip("=").strip().strip("\"'")

@@ -1,0 +1,274 @@
+"""Hold and release: one reply, chunk by chunk, into visible text, reasoning and calls.
+
+The detector emits text as soon as it cannot belong to a call, and holds what still could. What comes out does not
+depend on where the chunks were cut, no emitted character is ever taken back, and each character is looked at a
+bounded number of times however long a call is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bot.toolsyntax.arguments import Registry
+from bot.toolsyntax.bodies import Bodies, Outcome, Verdict
+from bot.toolsyntax.families import ANYWHERE, Body, Marker, Role
+from bot.toolsyntax.fences import Fences
+from bot.toolsyntax.pieces import Call, Piece, Schema, Text
+from bot.toolsyntax.protected import Visible
+from bot.toolsyntax.reader import Reader, Steps
+from bot.toolsyntax.scan import JsonScan
+from bot.toolsyntax.tagged import Tagged, TaggedCalls
+from bot.toolsyntax.untagged import Untagged
+
+_PLAIN: Final = re.compile(r"[^<\[`~\nf]*")
+_SPACES: Final = re.compile(r"\s*")
+_FENCE_MARKS: Final = "`~"
+_FENCED_FAMILIES: Final = frozenset({"", "tool_call", "python_tag"})
+_HIGH = ("\ud800", "\udbff")
+
+
+class Detector:
+    """Finds the calls in one reply of a model.
+
+    `feed` takes the text as it arrives, `finish` says that the reply has ended; both return what became certain.
+    Joined, every `Text` is the trimmed visible reply. A call that was cut off or cannot be read is in `dropped`.
+    """
+
+    def __init__(self, tools: Mapping[str, Schema]) -> None:
+        self._registry = Registry(tools)
+        self._reader = Reader()
+        self._bodies = Bodies(self._reader, self._registry)
+        self._tagged = TaggedCalls(self._reader, self._registry, self._bodies)
+        self._untagged = Untagged(self._reader, self._registry, self._bodies)
+        self._visible = Visible()
+        self._fences = Fences(self._reader, self._visible, lambda: Detector(tools))
+        self._in_word = False
+        self._plain_until = 0
+        """Up to here a line was found to be no call; it is not tried again."""
+        self._half = ""
+        self._forms: list[tuple[str, Body | None]] = []
+        self.dropped: list[str] = []
+        """Calls that do not run, as written: cut off in the middle, or beyond repair."""
+        self._steps = self._run()
+        next(self._steps)
+
+    @property
+    def call_started(self) -> bool:
+        """What is held now is a call for certain, so no words are to be expected soon."""
+        return self._bodies.begun
+
+    @property
+    def only_json(self) -> bool:
+        """All calls so far were in the formats that may be the only content of a reply's only fence (format 26)."""
+        return all(
+            family in _FENCED_FAMILIES and (body is Body.JSON or family == "python_tag") for family, body in self._forms
+        )
+
+    def feed(self, text: str) -> list[Piece]:
+        """Take the next piece of the reply."""
+        reader = self._reader
+        quick = reader.quick
+        if quick is not None:
+            if text and not self._half and quick(text) is None and not _HIGH[0] <= text[-1] <= _HIGH[1]:
+                reader.absorb(text)
+                return []
+            reader.quick = None
+        if reader.ended:
+            return []
+        if self._half or (text and _HIGH[0] <= text[-1] <= _HIGH[1]):
+            text = self._whole_characters(text)
+        if not text:
+            reader.quick = quick
+            return []
+        reader.feed(text)
+        next(self._steps)
+        return self._visible.take()
+
+    def finish(self, cut: bool = False) -> list[Piece]:
+        """Take the end of the reply; `cut` when the model stopped for length."""
+        reader = self._reader
+        if reader.ended:
+            return []
+        if self._half:
+            reader.feed(self._half)
+            self._half = ""
+        reader.quick = None
+        reader.ended = True
+        self._bodies.cut = cut
+        for _ in self._steps:
+            pass
+        self._bodies.begun = False
+        return self._visible.take()
+
+    def _whole_characters(self, text: str) -> str:
+        """Join the halves of a character that two pieces share."""
+        text = self._half + text
+        self._half = text[-1] if text and _HIGH[0] <= text[-1] <= _HIGH[1] else ""
+        text = text[: len(text) - len(self._half)]
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+    # the visible text
+
+    def _run(self) -> Steps[None]:
+        r, v = self._reader, self._visible
+        while True:
+            if r.pos >= len(r.text):
+                if r.ended:
+                    return
+                yield
+                continue
+            c = r.text[r.pos]
+            if c.isspace():
+                end = _SPACES.match(r.text, r.pos).end()  # type: ignore[union-attr]  # it matches everything
+                self._show(r.text[r.pos : end])
+                r.pos = end
+            elif v.blank and r.offset >= self._plain_until and (yield from self._line(c)):
+                self._in_word = False
+            elif c in _FENCE_MARKS:
+                yield from self._fences.backticks(c, only=not v.wrote and not self._forms)
+                for call in self._fences.calls:
+                    v.add(call)
+                self._fences.calls = ()
+                self._in_word = False
+            elif not v.inline and (c in "<[" or (c == "f" and not self._in_word)):
+                yield from self._marker(c)
+            else:
+                end = _PLAIN.match(r.text, r.pos + 1).end()  # type: ignore[union-attr]  # it matches everything
+                self._show(r.text[r.pos : end])
+                r.pos = end
+
+    def _show(self, text: str) -> None:
+        self._visible.write(text)
+        if text:
+            self._in_word = text[-1] == "_" or (text[-1].isalnum() and text[-1].isascii())
+
+    def _show_one(self) -> None:
+        r = self._reader
+        if r.pos < len(r.text):
+            self._show(r.text[r.pos])
+            r.pos += 1
+
+    # calls at the beginning of a line
+
+    def _line(self, c: str) -> Steps[bool]:
+        """Read a call that begins the line here; False when there is none, and nothing was read."""
+        r = self._reader
+        if c not in "{[" and not self._untagged.may_begin(c):
+            return False
+        start = r.hold()
+        if c == "[" and (yield from r.match(ANYWHERE)) is not None:
+            r.rewind(start)
+            r.drop()
+            return False
+        if c == "{":
+            line = yield from self._untagged.json(start, records=False)
+        elif c == "[":
+            line = yield from self._untagged.listed(start)
+        else:
+            line = yield from self._untagged.worded(start)
+        verdict = line.outcome.verdict
+        if verdict is Verdict.TEXT and line.data:
+            self._show(r.taken(start))
+            r.drop()
+            if line.unfinished is not None:
+                yield from self._data(line.unfinished)
+        elif verdict is Verdict.TEXT:
+            self._plain_until = max(r.offset, start + 1)
+            r.rewind(start)
+            r.drop()
+            self._bodies.begun = False
+            return False
+        else:
+            self._fire(line.outcome, r.taken(start), "", line.body)
+            r.drop()
+            if verdict is Verdict.CALLS:
+                yield from self._after(None)
+        self._bodies.begun = False
+        return True
+
+    def _data(self, scan: JsonScan) -> Steps[None]:
+        """Show JSON that is no call as it arrives, up to its end, without looking for calls in it."""
+        r = self._reader
+        while not scan.done and not scan.broken and not scan.stopped:
+            if r.pos >= len(r.text):
+                if r.ended:
+                    return
+                yield
+                continue
+            end = scan.advance(r.text, r.pos, len(r.text))
+            self._show(r.text[r.pos : end])
+            r.pos = end
+
+    # calls behind a marker
+
+    def _marker(self, c: str) -> Steps[None]:
+        r = self._reader
+        start = r.hold()
+        marker = yield from r.match(ANYWHERE)
+        if not isinstance(marker, Marker):
+            r.drop()
+            self._show_one()
+            return
+        self._in_word = False
+        match marker.role:
+            case Role.CONTROL:
+                r.drop()
+            case Role.THINK:
+                yield from self._fences.reasoning(marker, start)
+                r.drop()
+            case Role.THINK_END:
+                yield from self._fences.stray_end(start)
+                r.drop()
+            case _:
+                tagged = yield from self._tagged.read(marker)
+                if tagged.outcome.verdict is Verdict.TEXT:
+                    r.rewind(start + len(marker.written))
+                    self._show(r.taken(start))
+                    r.drop()
+                else:
+                    family = tagged.family.name if tagged.family else "element"
+                    self._fire(tagged.outcome, r.taken(start), family, tagged.body)
+                    r.drop()
+                    yield from self._after(tagged)
+        self._bodies.begun = self._bodies.fenced = False
+
+    def _after(self, tagged: Tagged | None) -> Steps[None]:
+        """Read over what still belongs to the call, and fire what else its tag holds."""
+        r = self._reader
+        while True:
+            start = r.hold()
+            outcome = yield from self._tagged.rest(tagged)
+            if outcome is None:
+                r.drop()
+                return
+            family = tagged.family.name if tagged and tagged.family else ""
+            self._fire(outcome, r.taken(start), family, tagged.body if tagged else None)
+            r.drop()
+
+    def _fire(self, outcome: Outcome, raw: str, family: str, body: Body | None) -> None:
+        """Hand out the calls of an outcome, or keep what cannot run."""
+        self._visible.fall()
+        self._forms.append((family, body))
+        if outcome.verdict is not Verdict.CALLS:
+            self.dropped.append(raw)
+        for found in outcome.calls:
+            known = found.name in self._registry
+            problem = "" if known else f"there is no tool {found.name!r}"
+            self._visible.add(Call(found.name, found.arguments, known, raw, problem))
+
+
+def render_call(name: str, arguments: Mapping[str, Any]) -> str:
+    """The one format that models without native calls are asked for, on one line."""
+    body = json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False)
+    return f"<tool_call>{body}</tool_call>"
+
+
+def parse(text: str, tools: Mapping[str, Schema]) -> tuple[str, list[Call]]:
+    """The trimmed visible text and the calls of a whole reply."""
+    detector = Detector(tools)
+    pieces = [*detector.feed(text), *detector.finish()]
+    visible = "".join(piece.text for piece in pieces if isinstance(piece, Text))
+    return visible, [piece for piece in pieces if isinstance(piece, Call)]

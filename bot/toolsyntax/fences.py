@@ -1,0 +1,185 @@
+"""What is never searched for calls: code fences, inline code, reasoning; and the one fence that is (format 26)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from bot.toolsyntax.families import CONTROL_TOKENS, CONTROLS, Marker, Role, trie
+from bot.toolsyntax.pieces import Call, Piece, Text
+from bot.toolsyntax.protected import Visible
+from bot.toolsyntax.reader import PARTIAL, Reader, Steps
+
+if TYPE_CHECKING:
+    from bot.toolsyntax.detector import Detector
+
+_CONTROL: Final = re.compile("|".join(re.escape(token) for token in CONTROL_TOKENS))
+
+
+class Fences:
+    """Reads protected stretches of one reply and shows them."""
+
+    def __init__(self, reader: Reader, visible: Visible, inner: Callable[[], Detector]) -> None:
+        self._reader = reader
+        self._visible = visible
+        self._inner = inner
+        self._first = True
+        self._unclosed: set[str] = set()
+        """Ends of reasoning that the rest of the reply does not have."""
+        self.calls: tuple[Call, ...] = ()
+        """The calls of a reply that was one fence."""
+
+    def backticks(self, c: str, *, only: bool) -> Steps[None]:
+        """A run of backticks or tildes: a fence, the border of inline code, or nothing special.
+
+        `only` says that nothing came before, so that a fence may turn out to be the whole reply.
+        """
+        r, v = self._reader, self._visible
+        starts = v.starts_fence and not v.inline
+        start = r.hold()
+        yield from r.skip(c)
+        length = r.offset - start
+        if starts and length >= 3:
+            info = r.offset
+            more = yield from self._to_newline()
+            if c == "~" or "`" not in r.taken(info):
+                r.pos += more
+                if more and only and self._first:
+                    self._first = False
+                    body = r.offset
+                    if (yield from self._is_whole_reply(c, length)):
+                        r.drop()
+                        return
+                    r.rewind(body)
+                v.write(r.taken(start))
+                r.drop()
+                yield from self._content(c, length)
+                return
+            r.rewind(info)
+        v.write(r.taken(start))
+        r.drop()
+        if c == "`" and v.inline in (0, length):
+            v.inline = length - v.inline
+
+    def _to_newline(self) -> Steps[bool]:
+        """Read up to the next line break; False at the end of the reply."""
+        r = self._reader
+        while True:
+            newline = r.text.find("\n", r.pos)
+            r.pos = newline if newline >= 0 else len(r.text)
+            if newline >= 0 or r.ended:
+                return newline >= 0
+            yield
+
+    def _content(self, c: str, length: int) -> Steps[None]:
+        """Show what is in a fence, up to the line that closes it."""
+        r, v = self._reader, self._visible
+        while True:
+            yield from self._copy(" \t>")
+            run = yield from self._copy(c)
+            if run >= length:
+                yield from self._copy(" \t\r")
+                while (yield from r.peek()) == "<" and isinstance((yield from r.match(CONTROLS)), Marker):
+                    yield from self._copy(" \t\r")
+                if (yield from r.peek()) in ("", "\n"):
+                    return
+            while True:
+                newline = r.text.find("\n", r.pos)
+                stop = newline + 1 if newline >= 0 else len(r.text)
+                v.write(r.text[r.pos : stop])
+                r.pos = stop
+                if newline >= 0:
+                    break
+                if r.ended:
+                    return
+                yield
+
+    def _copy(self, characters: str) -> Steps[int]:
+        """Show as many of these characters as come, and count them."""
+        r = self._reader
+        count = 0
+        while (c := (yield from r.peek())) and c in characters:
+            self._visible.write(c)
+            r.pos += 1
+            count += 1
+        return count
+
+    def _is_whole_reply(self, c: str, length: int) -> Steps[bool]:
+        """The fence whose body begins here holds nothing but calls, and nothing follows it."""
+        r = self._reader
+        body = r.offset
+        first = yield from r.skip_spaces()
+        if not first or first not in "{[<":
+            return False
+        r.rewind(body)
+        inner = self._inner()
+        pieces: list[Piece] = []
+        while True:
+            start = r.offset
+            more = yield from self._to_newline()
+            r.pos += more
+            line = r.taken(start)
+            closing = _CONTROL.sub("", line).strip()
+            if len(closing) >= length and not closing.strip(c):
+                break
+            pieces += inner.feed(line)
+            if not more or not all(_may_stand_alone(piece) for piece in pieces):
+                return False
+        while (yield from r.skip_spaces()):
+            marker = yield from r.match(CONTROLS)
+            if marker is PARTIAL or not isinstance(marker, Marker):
+                return False
+        pieces += inner.finish()
+        if not inner.only_json or not pieces or not all(_may_stand_alone(piece) for piece in pieces):
+            return False
+        self.calls = tuple(piece for piece in pieces if isinstance(piece, Call))
+        return True
+
+    # reasoning
+
+    def reasoning(self, marker: Marker, start: int) -> Steps[None]:
+        """Split reasoning off, after its opener. In the middle of a line it counts only when it is closed.
+
+        The caller holds from `start`, where the opener stands.
+        """
+        r, v = self._reader, self._visible
+        sure = v.blank
+        if not sure and marker.partner in self._unclosed:
+            v.write(r.taken(start))
+            return
+        ends = trie([Marker(marker.partner, Role.THINK_END)])
+        begin = r.offset
+        while True:
+            found = r.text.find(marker.partner[0], r.pos)
+            stop = found if found >= 0 else len(r.text)
+            if sure:
+                v.think(r.text[r.pos : stop])
+            r.pos = stop
+            if found < 0:
+                if r.ended:
+                    break
+                yield
+                continue
+            end = yield from r.match(ends)
+            if isinstance(end, Marker):
+                if not sure:
+                    v.think(r.taken(begin)[: -len(end.written)])
+                return
+            if sure:
+                v.think(r.text[r.pos])
+            r.pos += 1
+        if not sure:
+            self._unclosed.add(marker.partner)
+            r.rewind(begin)
+            v.write(r.taken(start))
+
+    def stray_end(self, start: int) -> Steps[None]:
+        """An end of reasoning that had no beginning: some servers send only that. In a sentence it is a word."""
+        r, v = self._reader, self._visible
+        if not v.blank and (yield from r.peek()) not in ("", "\n", "\r"):
+            v.write(r.taken(start))
+
+
+def _may_stand_alone(piece: Piece) -> bool:
+    return not isinstance(piece, Text) and (not isinstance(piece, Call) or piece.known)

@@ -1,0 +1,96 @@
+"""The visible text: what of it protects from calls (fences, inline code), and the whitespace at its end."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from bot.toolsyntax.pieces import Piece, Reasoning, Text
+
+_MARK: Final = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,4}\Z")
+
+
+class Visible:
+    """Takes visible text in order, and knows where on its line it stands.
+
+    Whitespace at the end waits for the next visible character; a call, or the end, lets it fall.
+    """
+
+    def __init__(self) -> None:
+        self._out: list[Piece] = []
+        self._run: list[str] = []
+        self._thought: list[str] = []
+        self._spaces: list[str] = []
+        self._line: list[str] = []
+        """The line so far, as long as it may be what stands in front of a fence."""
+        self.wrote = False
+        self.blank = True
+        """Nothing but whitespace is visible on this line."""
+        self.inline = 0
+        """How many backticks opened the inline code we are in; 0 outside."""
+
+    @property
+    def starts_fence(self) -> bool:
+        """Only what may stand in front of a fence is on this line: spaces, quote marks, list marks."""
+        return self.blank or (self.inline == 0 and _MARK.match("".join(self._line)) is not None)
+
+    def write(self, text: str) -> None:
+        """Add visible text."""
+        if not text:
+            return
+        newline = text.rfind("\n")
+        line = text[newline + 1 :]
+        if newline >= 0:
+            self.inline = 0
+            self.blank = True
+            self._line.clear()
+        if line and not line.isspace():
+            self.blank = False
+        if len(self._line) < 40:
+            self._line.append(line[:80])
+        stripped = text.rstrip()
+        if not stripped:
+            self._spaces.append(text)
+            return
+        if self._thought:
+            self._close_run()
+        if self.wrote:
+            self._run += self._spaces
+        else:
+            text = text.lstrip()
+            stripped = text.rstrip()
+        self._spaces.clear()
+        self.wrote = True
+        self._run.append(stripped)
+        if len(stripped) < len(text):
+            self._spaces.append(text[len(stripped) :])
+
+    def fall(self) -> None:
+        """A call stands here: let the whitespace before it fall."""
+        self._spaces.clear()
+
+    def add(self, piece: Piece) -> None:
+        """Put something that is no text in its place between the texts."""
+        self._close_run()
+        self._out.append(piece)
+
+    def think(self, text: str) -> None:
+        """Add reasoning."""
+        if text:
+            if self._run:
+                self._close_run()
+            self._thought.append(text)
+
+    def take(self) -> list[Piece]:
+        """What came together since the last time."""
+        self._close_run()
+        out, self._out = self._out, []
+        return out
+
+    def _close_run(self) -> None:
+        if self._thought:
+            self._out.append(Reasoning("".join(self._thought)))
+            self._thought.clear()
+        if self._run:
+            self._out.append(Text("".join(self._run)))
+            self._run.clear()

@@ -1,0 +1,186 @@
+"""A position in text that is still arriving: look ahead as far as needed, go back as far as held.
+
+Going back costs what is gone back over, and a held stretch is joined once, so that holding a megabyte that
+arrives one character at a time stays linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, Final, TypeVar
+
+from bot.toolsyntax.families import END, FOLD, Marker, Trie
+
+_Result = TypeVar("_Result")
+Steps = Generator[None, None, _Result]
+"""A parse that yields whenever it needs more text, and returns its result."""
+
+
+class _Partial:
+    """The type of `PARTIAL`."""
+
+
+PARTIAL: Final = _Partial()
+"""The text ended inside what could have become a marker."""
+
+
+class Reader:
+    """The text of one reply, seen through the chunk that is being read.
+
+    `text[pos:]` is what is unread of the current chunk. A parse may only yield once that is empty.
+    """
+
+    __slots__ = ("_before", "_holds", "base", "ended", "pos", "quick", "text")
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.pos = 0
+        self.base = 0
+        """Where in the reply `text` begins."""
+        self.ended = False
+        self.quick: Callable[[str], object] | None = None
+        """Finds the characters that matter now; a chunk without any need not wake the parse."""
+        self._holds = 0
+        self._before: list[str] = []
+        """The held text before `text`, oldest first."""
+
+    @property
+    def offset(self) -> int:
+        """How many characters of the reply were read."""
+        return self.base + self.pos
+
+    def feed(self, text: str) -> None:
+        """Put the next chunk in the place of the one that was read to its end."""
+        if self._holds and self.text:
+            self._before.append(self.text)
+        self.base += len(self.text)
+        self.text = text
+        self.pos = 0
+
+    def hold(self) -> int:
+        """Keep everything from here on until `drop`, and say where here is. Holds nest."""
+        self._holds += 1
+        return self.offset
+
+    def drop(self) -> None:
+        """End the latest hold."""
+        self._holds -= 1
+        if not self._holds:
+            self._before.clear()
+
+    def rewind(self, offset: int) -> None:
+        """Go back to a place that is held."""
+        if offset >= self.base:
+            self.pos = offset - self.base
+            return
+        tail = [self.text]
+        while self.base > offset:
+            piece = self._before.pop()
+            self.base -= len(piece)
+            tail.append(piece)
+        if offset > self.base:
+            front = offset - self.base
+            self._before.append(tail[-1][:front])
+            tail[-1] = tail[-1][front:]
+            self.base = offset
+        tail.reverse()
+        self.text = "".join(tail)
+        self.pos = 0
+
+    def taken(self, start: int) -> str:
+        """The text from a held place up to here."""
+        if start >= self.base:
+            return self.text[start - self.base : self.pos]
+        tail = [self.text[: self.pos]]
+        begin = self.base
+        for piece in reversed(self._before):
+            begin -= len(piece)
+            tail.append(piece)
+            if begin <= start:
+                break
+        tail[-1] = tail[-1][start - begin :]
+        tail.reverse()
+        return "".join(tail)
+
+    def peek(self) -> Steps[str]:
+        """The next character, unread; empty at the end of the reply."""
+        while self.pos >= len(self.text):
+            if self.ended:
+                return ""
+            yield
+        return self.text[self.pos]
+
+    def skip(self, characters: str) -> Steps[str]:
+        """Read over any of `characters`, and return the next other one, unread."""
+        while True:
+            text, pos = self.text, self.pos
+            while pos < len(text) and text[pos] in characters:
+                pos += 1
+            self.pos = pos
+            if pos < len(text):
+                return text[pos]
+            if self.ended:
+                return ""
+            yield
+
+    def skip_spaces(self) -> Steps[str]:
+        """Read over whitespace, line breaks included, and return the next character, unread."""
+        while True:
+            text, pos = self.text, self.pos
+            while pos < len(text) and text[pos].isspace():
+                pos += 1
+            self.pos = pos
+            if pos < len(text):
+                return text[pos]
+            if self.ended:
+                return ""
+            yield
+
+    def read_until(self, stop: str, limit: int) -> Steps[str]:
+        """Read up to one of the characters in `stop` or whitespace if `stop` has a space; at most `limit`."""
+        start = self.hold()
+        spaces = " " in stop
+        while self.offset - start < limit:
+            c = yield from self.peek()
+            if not c or c in stop or (spaces and c.isspace()):
+                break
+            self.pos += 1
+        found = self.taken(start)
+        self.drop()
+        return found
+
+    def match(self, trie: Trie, fold: Mapping[str, str] = FOLD) -> Steps[Marker | _Partial | None]:
+        """Read one of the markers in `trie` if the text goes on with it, else nothing.
+
+        Returns `PARTIAL` when the reply ends inside what could have become one; nothing is read then either.
+        """
+        start = self.hold()
+        node: dict[str, Any] = trie
+        found: Marker | _Partial | None = None
+        while True:
+            if self.pos >= len(self.text):
+                if self.ended:
+                    found = PARTIAL if self.offset > start else None
+                    break
+                yield
+                continue
+            c = self.text[self.pos]
+            following = node.get(fold.get(c, c))
+            if following is None:
+                break
+            node = following
+            self.pos += 1
+            if END in node:
+                found = node[END]
+                break
+        if not isinstance(found, Marker):
+            self.rewind(start)
+        self.drop()
+        return found
+
+    def absorb(self, text: str) -> None:
+        """Read a chunk over which `quick` found nothing, without waking the parse."""
+        self._before.append(self.text)
+        self.base += len(self.text)
+        self.text = text
+        self.pos = len(text)

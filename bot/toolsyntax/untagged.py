@@ -1,0 +1,224 @@
+"""Calls without a tag: they begin a line as JSON, as `name(…)`, as `[name(…)]` or in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from bot.toolsyntax.arguments import NAME_KEYS, Found, Registry
+from bot.toolsyntax.bodies import TEXT, UNFINISHED, Bodies, Outcome, Verdict, fired
+from bot.toolsyntax.families import CLOSERS_AND_CONTROLS, CONTROL_TOKENS, WORDINGS, Body, Marker, Role, Trie, trie
+from bot.toolsyntax.reader import Reader, Steps
+from bot.toolsyntax.repair import Unreadable, loads, partial
+from bot.toolsyntax.scan import JsonScan
+
+_HOLD_LIMIT: Final = 8000
+"""How many characters of an object are held without a registered name at depth 1."""
+_NO_FOLD: Final[dict[str, str]] = {}
+_QUOTES: Final = "\"'“”‘’"
+
+
+class Line(NamedTuple):
+    """What stood at a line's beginning. Without calls, `data` says that it is JSON of its own, to be shown whole."""
+
+    outcome: Outcome
+    body: Body = Body.JSON
+    data: bool = False
+    unfinished: JsonScan | None = None
+    """Data that is too long to be held any longer, and goes on."""
+
+
+_PLAIN: Final = Line(TEXT)
+
+
+class Untagged:
+    """Reads what may be a call at the beginning of a line; the caller holds from there."""
+
+    def __init__(self, reader: Reader, registry: Registry, bodies: Bodies) -> None:
+        self._reader = reader
+        self._registry = registry
+        self._bodies = bodies
+        self._calls = _calls_trie(registry.names)
+        self._lines = _calls_trie(registry.names, WORDINGS)
+
+    def may_begin(self, c: str) -> bool:
+        """A line that begins with `c` may be a call in words or in brackets."""
+        return c in self._lines
+
+    # JSON
+
+    def json(self, start: int, *, records: bool) -> Steps[Line]:
+        """An object, or a list of them."""
+        r = self._reader
+        scan = JsonScan(records=records)
+        watch = _Watch(self._registry, 2 if records else 1)
+        scan.watch(watch.see)
+        while not scan.done:
+            if r.pos >= len(r.text):
+                if r.ended:
+                    break
+                r.quick = scan.quick
+                yield
+                continue
+            end = len(r.text) if watch.named else min(len(r.text), start + _HOLD_LIMIT - r.base)
+            r.pos = scan.advance(r.text, r.pos, end)
+            if scan.broken or scan.stopped:
+                return _PLAIN
+            if watch.named and scan.on_string is not None:
+                scan.watch(None)
+                self._bodies.begun = True
+            if not watch.named and not scan.done and r.offset >= start + _HOLD_LIMIT:
+                scan.watch(None)
+                scan.one_line_strings = True
+                return Line(TEXT, data=True, unfinished=scan)
+        text = r.taken(start)
+        if not scan.done:
+            return Line(UNFINISHED) if watch.named or self._names_a_tool(text) else _PLAIN
+        try:
+            calls = self._registry.calls_in(loads(text), tagged=False)
+        except Unreadable:
+            return _PLAIN
+        return Line(TEXT, data=True) if calls is None else Line(fired(*calls))
+
+    def _names_a_tool(self, text: str) -> bool:
+        """The text stops inside what begins a registered name."""
+        value = partial(text)
+        if isinstance(value, list) and value:
+            value = value[-1]
+        if not isinstance(value, dict):
+            return False
+        names = (value.get(key) for key in NAME_KEYS)
+        return any(isinstance(name, str) and text.endswith(name) and self._registry.begins(name) for name in names)
+
+    # brackets
+
+    def listed(self, start: int) -> Steps[Line]:
+        """A list that begins at `start`, which is unread."""
+        r = self._reader
+        r.pos += 1
+        c = yield from r.skip_spaces()
+        here = r.offset
+        if c == "{":
+            r.rewind(start)
+            return (yield from self.json(start, records=True))
+        if c and (c in "\"'[-" or c.isdigit()):  # data, most likely
+            r.rewind(start)
+            scan = JsonScan()
+            scan.one_line_strings = True
+            return Line(TEXT, Body.JSON, True, scan)
+        marker = yield from r.match(self._calls, _NO_FOLD)
+        if not isinstance(marker, Marker):
+            r.rewind(here)
+            return _PLAIN
+        r.rewind(start)
+        self._bodies.begun = True
+        outcome = yield from self._bodies.python(one_line=False, start=start)
+        return (yield from self._ended(outcome))
+
+    def worded(self, start: int) -> Steps[Line]:
+        """`name(…)`, or a call in words."""
+        r = self._reader
+        marker = yield from r.match(self._lines, _NO_FOLD)
+        if not isinstance(marker, Marker):
+            return _PLAIN
+        if marker.role is not Role.CALL:
+            return Line((yield from self._sentence(marker.role)), Body.PYTHON)
+        r.rewind(r.offset - 1)
+        self._bodies.begun = True
+        outcome = yield from self._bodies.python(one_line=True, start=start)
+        return (yield from self._ended(outcome))
+
+    def _ended(self, outcome: Outcome) -> Steps[Line]:
+        """The outcome, when nothing follows on the line and all tools are registered."""
+        r = self._reader
+        if outcome.verdict is Verdict.UNFINISHED:
+            return Line(outcome, Body.PYTHON)
+        if outcome.verdict is not Verdict.CALLS or not all(self._may_run(call) for call in outcome.calls):
+            return _PLAIN
+        while True:
+            c = yield from r.skip(" \t\r")
+            if not c or c == "\n":
+                return Line(outcome, Body.PYTHON)
+            if not isinstance((yield from r.match(CLOSERS_AND_CONTROLS)), Marker):
+                return _PLAIN
+
+    def _may_run(self, call: Found) -> bool:
+        """An empty pair of brackets after a tool that needs arguments is a mention and no call."""
+        return call.name in self._registry and (bool(call.arguments) or not self._registry.needs_arguments(call.name))
+
+    # words
+
+    def _sentence(self, role: Role) -> Steps[Outcome]:
+        """What follows `使用工具` or `我需要使用工具` on its line."""
+        r = self._reader
+        if (yield from r.skip(" \t")) not in ("：", ":"):
+            return TEXT
+        r.pos += 1
+        yield from r.skip(" \t" + _QUOTES)
+        name = ""
+        while (c := (yield from r.peek())) and not (c.isspace() or c in "：:" or c in _QUOTES):
+            name += c
+            r.pos += 1
+            if not self._registry.begins(name):
+                return TEXT
+        if not c:
+            return UNFINISHED if self._bodies.cut else self._complete(role, self._registry.name(name), "")
+        name = self._registry.name(name)
+        if name not in self._registry:
+            return TEXT
+        yield from r.skip(_QUOTES)
+        c = yield from r.skip(" \t\r")
+        if c in ("：", ":"):
+            r.pos += 1
+        elif role is Role.USE and c not in ("", "\n"):
+            return TEXT
+        self._bodies.begun = True
+        start = r.hold()
+        while True:
+            newline = r.text.find("\n", r.pos)
+            r.pos = newline if newline >= 0 else len(r.text)
+            if newline >= 0 or r.ended:
+                break
+            yield
+        rest = r.taken(start)
+        r.drop()
+        if newline < 0 and self._bodies.cut:
+            return UNFINISHED
+        return self._complete(role, name, rest)
+
+    def _complete(self, role: Role, name: str, rest: str) -> Outcome:
+        """The call that a whole line makes."""
+        rest = rest.strip()
+        for token in CONTROL_TOKENS:
+            rest = rest.replace(token, "").strip()
+        if name not in self._registry or (not rest and self._registry.needs_arguments(name)):
+            return TEXT
+        if role is Role.NEED:
+            return fired(Found(name, self._registry.first_parameter(name, rest)))
+        return fired(Found(name, self._registry.arguments_from_line(name, rest)))
+
+
+class _Watch:
+    """Notices a registered name where a call has it."""
+
+    def __init__(self, registry: Registry, depth: int) -> None:
+        self._registry = registry
+        self._depth = depth
+        self._keys: dict[int, str] = {}
+        self.named = False
+
+    def see(self, depth: int, is_key: bool, text: str) -> None:
+        """Take note of one string."""
+        if is_key:
+            self._keys[depth] = text
+        elif self._keys.get(depth) in NAME_KEYS and self._in_place(depth - self._depth):
+            self.named = self.named or self._registry.name(text) in self._registry
+
+    def _in_place(self, deeper: int) -> bool:
+        outer = self._keys.get(self._depth)
+        return deeper == 0 or (deeper == 1 and outer == "function") or (deeper in (2, 3) and outer == "tool_calls")
+
+
+def _calls_trie(names: Iterable[str], others: Iterable[Marker] = ()) -> Trie:
+    calls = [Marker(f"{before}{name}(", Role.CALL) for name in names for before in ("", "functions.")]
+    return trie([*calls, *others], _NO_FOLD)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import logging
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -20,7 +21,7 @@ BUSY_TIMEOUT = 5.0
 """Seconds SQLite itself waits for another program's lock."""
 _PATIENCE = 60.0
 """Seconds the start waits for it."""
-_CHECK_SECONDS = 1.0
+_CHECK_SECONDS = 0.5
 """A check of a large file is cut off here: it may not hold up the start, and damage beyond is reported when met."""
 _OLDEST = (3, 37, 0)
 """STRICT tables; RETURNING and upserts are older."""
@@ -84,8 +85,15 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
         SettingsError: it cannot be opened, or is not ours.
         StoreError: another program keeps it locked.
     """
-    damage = await _damage(path, clock, busy_timeout)
+    spare = _keep_log(path)
+    try:
+        damage = await _damage(path, clock, busy_timeout)
+    except BaseException:
+        if _beside(path, "-wal").exists():
+            spare.unlink(missing_ok=True)
+        raise
     if not damage:
+        spare.unlink(missing_ok=True)
         return
     stamp = datetime.datetime.fromtimestamp(clock.wall(), datetime.UTC).strftime("%Y%m%dT%H%M%S")
     kept = path.with_name(f"{path.name}.damaged-{stamp}")
@@ -94,6 +102,9 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
         number += 1
         kept = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
     try:
+        if spare.exists():
+            spare.rename(_beside(kept, "-wal"))
+            _beside(path, "-wal").unlink(missing_ok=True)  # the other name of the same log
         for suffix in _COMPANIONS:
             if _beside(path, suffix).exists():
                 _beside(path, suffix).rename(_beside(kept, suffix))
@@ -113,6 +124,21 @@ def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
+def _keep_log(path: Path) -> Path:
+    """Give the write-ahead log a second name: SQLite deletes a log it finds nothing in, and the file may be damaged."""
+    log, spare = _beside(path, "-wal"), _beside(path, "-wal.kept")
+    try:
+        if log.exists():
+            spare.unlink(missing_ok=True)
+            try:
+                spare.hardlink_to(log)
+            except OSError:  # not every file system has links
+                shutil.copyfile(log, spare)
+    except OSError as error:
+        raise StoreError(f"The write-ahead log of {str(path)!r} cannot be kept safe: {error.strerror}.") from error
+    return spare
+
+
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
@@ -123,15 +149,18 @@ async def _damage(path: Path, clock: Clock, busy_timeout: float) -> str:
         # SQLite would delete the write-ahead log of an empty file, and with it the newest messages.
         return "it is empty, but its write-ahead log is not" if _size(_beside(path, "-wal")) else ""
     give_up = clock.monotonic() + _PATIENCE
+    mode = "ro"  # so that looking changes nothing: the last connection to close writes the log into the file
     while True:
         try:
-            return await _quick_check(path, clock, busy_timeout)
+            return await _quick_check(path, mode, clock, busy_timeout)
         except sqlite3.Error as error:
             match fault_of(error):
                 case Fault.CORRUPT:
                     return str(error)
                 case Fault.LOCKED if clock.monotonic() < give_up:
                     await clock.sleep(0.05)
+                case Fault.READONLY if mode == "ro":
+                    mode = "rw"  # a start was cut off so early that its rollback journal is still to be played back
                 case Fault.UNREACHABLE | Fault.READONLY:
                     raise SettingsError(
                         f"The database {str(path)!r} of DATABASE_URL cannot be opened: {error}."
@@ -140,8 +169,8 @@ async def _damage(path: Path, clock: Clock, busy_timeout: float) -> str:
                     raise store_error(error) from error
 
 
-async def _quick_check(path: Path, clock: Clock, busy_timeout: float) -> str:
-    async with aiosqlite.connect(path, timeout=busy_timeout) as connection:
+async def _quick_check(path: Path, mode: str, clock: Clock, busy_timeout: float) -> str:
+    async with aiosqlite.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=busy_timeout) as connection:
         until = clock.monotonic() + _CHECK_SECONDS
         await known_version(connection)  # before anything of ours touches another program's file
         await connection.set_progress_handler(lambda: int(clock.monotonic() > until), 10_000)

@@ -267,9 +267,10 @@ async def test_a_damaged_file_is_kept_aside_and_a_new_one_begun(
         assert await store.intake.waiting() == []
         assert await store.intake.take_in(message("1")) == 1
 
-    kept, log = sorted(tmp_path.glob("*.damaged-*"))
+    kept = min(tmp_path.glob("*.damaged-*"))
     assert kept.read_bytes() == content
-    assert log.name == f"{kept.name}-wal"
+    assert Path(f"{kept}-wal").read_bytes() == b"a log that belongs to it"
+    assert not list(tmp_path.glob("*.kept"))
     assert "is damaged" in caplog.text
     assert str(kept) in caplog.text
 

@@ -9,6 +9,7 @@ import asyncio
 import datetime
 import html
 import logging
+import os
 from types import TracebackType
 from typing import Final
 
@@ -95,6 +96,8 @@ class TelegramAdapter:
     platform = "telegram"
 
     def __init__(self, settings: TelegramSettings) -> None:
+        # The library's waits as timedelta, as they will be in its next major version; else each one warns.
+        os.environ.setdefault("PTB_TIMEDELTA", "1")
         root = settings.telegram_api_base_url.rstrip("/")
         # Long polls have a connection pool of their own, so that they never hold up a reply.
         self._bot = Bot(

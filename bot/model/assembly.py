@@ -258,8 +258,8 @@ class ChatAssembly:
             elif isinstance(content, list):
                 self._parts(content, delta)
             delta.progress = True
-        if len(said) < 2:
-            return
+            if len(said) == 1:
+                return
         refusal = said.get("refusal")
         if refusal and isinstance(refusal, str):
             delta.text += self._text.join(refusal)

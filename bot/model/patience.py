@@ -16,6 +16,8 @@ from bot.errors import ModelSlow
 
 _Value = TypeVar("_Value")
 
+_LONGEST_NAP = 5.0
+"""How long the watcher sleeps at most: progress may bring the deadline nearer while it does."""
 _BUSY_CHECK = 0.25
 """How often to look again while the caller is busy with what came, and time does not count."""
 
@@ -84,8 +86,7 @@ class Patience:
         while True:
             left = self._due - self._clock.monotonic()
             if left > 0:
-                # Progress may bring the end nearer (from the first token's to the idle time), never below idle.
-                await self._clock.sleep(min(left, self._idle))
+                await self._clock.sleep(min(left, self._idle, _LONGEST_NAP))
             elif self._scope is None:
                 await self._clock.sleep(_BUSY_CHECK)
             else:

@@ -1,0 +1,484 @@
+"""Everything a model's server may do wrong, and what a caller sees of it: partial text, and an error with a name."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from bot.errors import (
+    ContextTooLong,
+    ModelBusy,
+    ModelDropped,
+    ModelError,
+    ModelRefused,
+    ModelSlow,
+)
+from bot.model.base import Request, TextPiece
+from playground.faults import Fault
+from playground.model import ModelServer, Reply
+
+TEXT = "The news is good. " * 10
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        (Reply(TEXT, drop_after=60), True),
+        (Reply(TEXT, drop_after=60, half_line=True), True),
+        (Reply(TEXT, finish_reason=None), True),
+        (Reply(TEXT, cut_after=60), True),
+        (Reply(TEXT, reset_after=60), True),
+        (Reply(TEXT, malformed_line=60), True),
+        (Reply(TEXT, error_object=60), True),
+        (Reply(only_done=True), False),
+        (Reply(html_200=True), False),
+        (Reply(TEXT, malformed_line=0), False),
+    ],
+    ids=lambda value: next(
+        (name for name in ("drop_after", "cut_after", "reset_after", "malformed_line", "error_object", "only_done",
+                           "html_200", "half_line") if getattr(value, name, None) not in (None, False)),
+        "no finish reason",
+    ) if isinstance(value, Reply) else "",
+)  # fmt: skip
+async def test_a_broken_stream_is_a_drop_and_keeps_what_came(
+    server: ModelServer, opened: Any, question: Request, asking: Any, reply: Reply, shown: bool
+) -> None:
+    server.reply(reply)
+
+    asked = await asking(opened(), question)
+
+    assert isinstance(asked.error, ModelDropped)
+    assert bool(asked.text) is shown
+    assert TEXT.startswith(asked.text)
+    assert len(server.requests) == 1
+
+
+async def test_an_error_in_the_stream_before_any_text_has_its_own_name(
+    server: ModelServer, opened: Any, question: Request, asking: Any, clock: Any
+) -> None:
+    clock.instant = True
+    error = {"message": "The server is overloaded.", "type": "overloaded_error", "code": None}
+    server.reply(*[Reply(TEXT, error_object=0, error=error)] * 3)
+
+    asked = await asking(opened(), question)
+
+    assert isinstance(asked.error, ModelBusy)
+    assert len(server.requests) == 3
+
+
+async def test_comments_forever_do_not_keep_a_turn_waiting(
+    server: ModelServer, opened: Any, question: Request, asking: Any, clock: Any
+) -> None:
+    server.reply(Reply(comments_forever=True))
+    task = asyncio.create_task(asking(opened(first_token_seconds=20.0), question))
+    request = await server.asked()
+    await asyncio.sleep(0.05)  # the stream has begun; only comments come
+
+    await clock.advance(19.0)
+    assert not task.done()
+    await clock.advance(2.0)
+
+    assert isinstance((await task).error, ModelSlow)
+    await asyncio.wait_for(request.ended.wait(), 5)
+    assert request.closed_early
+
+
+async def test_a_server_that_never_answers_costs_the_first_token_time(
+    server: ModelServer, opened: Any, question: Request, asking: Any, clock: Any
+) -> None:
+    server.reply(Reply(hang_before_headers=True))
+    task = asyncio.create_task(asking(opened(first_token_seconds=20.0), question))
+    request = await server.asked()
+
+    await clock.advance(21.0)
+
+    error = (await task).error
+    assert isinstance(error, ModelSlow)
+    assert "20 s" in str(error)
+    await asyncio.wait_for(request.ended.wait(), 5)
+
+
+async def test_silence_in_the_middle_costs_the_idle_time_and_keeps_the_text(
+    server: ModelServer, opened: Any, question: Request, asking: Any, clock: Any
+) -> None:
+    server.reply(Reply(TEXT, hang_after=30, comments_forever=True))
+    seen = asyncio.Event()
+    models = opened(idle_seconds=10.0)
+    text: list[str] = []
+
+    async def read() -> None:
+        async with aclosing(models.stream(question)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, TextPiece):
+                    text.append(piece.text)
+                    if len("".join(text)) >= 30:
+                        seen.set()
+
+    task = asyncio.create_task(read())
+    await asyncio.wait_for(seen.wait(), 5)
+    await clock.advance(9.0)
+    assert not task.done()
+    await clock.advance(11.0)
+
+    with pytest.raises(ModelSlow, match="10 s"):
+        await task
+    assert TEXT.startswith("".join(text))
+
+
+async def test_a_slow_reader_is_not_taken_for_a_silent_server(
+    server: ModelServer, opened: Any, question: Request, clock: Any
+) -> None:
+    server.reply(Reply(TEXT))
+    models = opened(idle_seconds=10.0)
+
+    async with aclosing(models.stream(question)) as pieces:
+        first = await anext(pieces)
+        await clock.advance(120.0)
+        rest = [piece async for piece in pieces]
+
+    assert "".join(piece.text for piece in (first, *rest[:-1])) == TEXT
+
+
+async def test_the_turn_s_deadline_ends_a_stream_that_still_moves(
+    server: ModelServer, opened: Any, question: Request, clock: Any
+) -> None:
+    server.reply(Reply(TEXT, endless=True))
+    request = Request(entries=question.entries, deadline=clock.monotonic() + 5.0, max_output_chars=10**9)
+
+    with pytest.raises(ModelSlow, match="deadline"):
+        async with aclosing(opened().stream(request)) as pieces:
+            async for _ in pieces:
+                await clock.advance(1.0)
+
+
+async def test_the_turn_s_time_counts_from_the_request_when_it_has_no_deadline(
+    server: ModelServer, opened: Any, question: Request, clock: Any
+) -> None:
+    server.reply(Reply(TEXT, endless=True))
+    endless = Request(entries=question.entries, max_output_chars=10**9)
+
+    with pytest.raises(ModelSlow):
+        async with aclosing(opened(turn_seconds=3.0).stream(endless)) as pieces:
+            async for _ in pieces:
+                await clock.advance(1.0)
+
+
+async def test_endless_output_is_cut_and_its_stream_closed(
+    server: ModelServer, models: Any, question: Request, asking: Any
+) -> None:
+    server.reply(Reply(TEXT, endless=True))
+    request = Request(entries=question.entries, max_output_chars=1_000)
+
+    asked = await asking(models, request)
+
+    assert asked.answer.finish == "cut"
+    assert len(asked.text) == len(asked.answer.text) == 1_000
+    await asyncio.wait_for(server.requests[0].ended.wait(), 5)
+    assert server.requests[0].closed_early
+
+
+async def test_closing_the_iterator_closes_the_connection_at_once(
+    server: ModelServer, models: Any, question: Request
+) -> None:
+    server.reply(Reply(TEXT, hang_after=20))
+
+    async with aclosing(models.stream(question)) as pieces:
+        await anext(pieces)
+
+    await asyncio.wait_for(server.requests[0].ended.wait(), 1)
+    assert server.requests[0].closed_early
+
+
+async def test_cancelling_the_reader_closes_the_connection(
+    server: ModelServer, models: Any, question: Request, asking: Any
+) -> None:
+    server.reply(Reply(hang_before_headers=True))
+    task = asyncio.create_task(asking(models, question))
+    request = await server.asked()
+
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(request.ended.wait(), 1)
+
+
+async def test_a_busy_server_is_asked_twice_more_with_growing_waits(
+    server: ModelServer, models: Any, question: Request, asking: Any, clock: Any
+) -> None:
+    clock.instant = True
+    server.reply(Reply.refusal(503, "Overloaded"), Reply.refusal(500, "Oops"), Reply("Here."))
+
+    asked = await asking(models, question)
+
+    assert asked.answer.text == "Here."
+    assert len(clock.slept) == 2
+    assert 0.3 < clock.slept[0] < clock.slept[1] < 1.5
+
+
+async def test_a_busy_server_is_given_up_after_three_requests(
+    server: ModelServer, models: Any, question: Request, asking: Any, clock: Any
+) -> None:
+    clock.instant = True
+    server.reply(*[Reply.refusal(502, "Bad gateway")] * 3)
+
+    asked = await asking(models, question)
+
+    assert isinstance(asked.error, ModelBusy)
+    assert len(server.requests) == 3
+
+
+async def test_a_named_wait_is_kept_when_it_fits_the_turn(
+    server: ModelServer, models: Any, question: Request, asking: Any, clock: Any
+) -> None:
+    clock.instant = True
+    server.reply(Reply.rate_limited(12), Reply("Here."))
+
+    asked = await asking(models, question)
+
+    assert asked.answer.text == "Here."
+    assert clock.slept == [12]
+
+
+async def test_a_named_wait_beyond_the_turn_is_an_error_at_once(
+    server: ModelServer, models: Any, question: Request, asking: Any, clock: Any
+) -> None:
+    server.reply(Reply.rate_limited(120))
+    request = Request(entries=question.entries, deadline=clock.monotonic() + 60)
+
+    asked = await asking(models, request)
+
+    assert isinstance(asked.error, ModelBusy)
+    assert asked.error.retry_after == 120
+    assert clock.slept == []
+
+
+async def test_a_wait_named_as_a_date_is_understood(
+    raw_server: Any, opened: Any, question: Request, asking: Any, clock: Any
+) -> None:
+    from email.utils import formatdate
+
+    from aiohttp import web
+
+    async def busy(request: web.Request) -> web.Response:
+        return web.json_response({}, status=429, headers={"Retry-After": formatdate(clock.wall() + 500, usegmt=True)})
+
+    url = await raw_server(busy)
+
+    asked = await asking(opened(base_urls={"openai": url}), question)
+
+    assert isinstance(asked.error, ModelBusy)
+    assert asked.error.retry_after == pytest.approx(500, abs=1)
+
+
+async def test_a_server_out_of_reach_is_named_with_what_may_help(
+    opened: Any, question: Request, asking: Any, clock: Any, unused_tcp_port_factory: Any
+) -> None:
+    clock.instant = True
+    url = f"http://127.0.0.1:{unused_tcp_port_factory()}"
+
+    asked = await asking(opened("ollama:qwen3", base_urls={"ollama": url}), question)
+
+    assert isinstance(asked.error, ModelBusy)
+    assert "ollama serve" in str(asked.error)
+    assert len(clock.slept) == 2
+
+
+async def test_a_connection_dropped_before_the_headers_is_tried_again(
+    server: ModelServer, models: Any, question: Request, asking: Any, clock: Any
+) -> None:
+    clock.instant = True
+    server.faults.add("chat.completions", Fault(drop="before"))
+    server.reply(Reply("Here."))
+
+    assert (await asking(models, question)).answer.text == "Here."
+
+
+async def test_an_empty_answer_is_asked_for_once_more(
+    server: ModelServer, models: Any, question: Request, asking: Any
+) -> None:
+    server.reply(Reply(""), Reply("Here."))
+
+    assert (await asking(models, question)).answer.text == "Here."
+
+
+async def test_a_second_empty_answer_is_given_as_it_is(
+    server: ModelServer, models: Any, question: Request, asking: Any
+) -> None:
+    server.reply(Reply(""), Reply(" "))
+
+    asked = await asking(models, question)
+
+    assert asked.answer.finish == "stop"
+    assert not asked.answer.text.strip()
+    assert len(server.requests) == 2
+
+
+async def test_a_filtered_answer_is_not_asked_for_again(
+    server: ModelServer, models: Any, question: Request, asking: Any
+) -> None:
+    server.reply(Reply("", finish_reason="content_filter"))
+
+    assert (await asking(models, question)).answer.finish == "content_filter"
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "says"),
+    [
+        (Reply.refusal(401, "Incorrect API key provided: sk-secret-key-of-ours"), ModelRefused, "OPENAI_API_KEY"),
+        (Reply.refusal(403, "Country not supported"), ModelRefused, "OPENAI_API_KEY"),
+        (Reply.refusal(404, "The model `x` does not exist", code="model_not_found"), ModelRefused, "not known"),
+        (Reply.refusal(400, "x is not a valid model ID"), ModelRefused, "not known"),
+        (Reply.refusal(402, "Insufficient credits"), ModelRefused, "quota"),
+        (Reply.refusal(429, "You exceeded your current quota", code="insufficient_quota"), ModelRefused, "quota"),
+        (Reply.filtered(), ModelRefused, "content"),
+        (Reply.refusal(400, "temperature is out of range for What is the news?"), ModelRefused, "refuses the request"),
+        (Reply.too_long(), ContextTooLong, "too long"),
+    ],
+)
+async def test_each_refusal_has_its_name_and_is_not_repeated(
+    server: ModelServer, models: Any, question: Request, asking: Any, reply: Reply, kind: type, says: str
+) -> None:
+    server.reply(reply)
+
+    error = (await asking(models, question)).error
+
+    assert type(error).__mro__.count(kind)
+    assert says in str(error)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "the request exceeds the available context size. try increasing the context size",
+        "This model's maximum context length is 4096 tokens.",
+        "Total tokens of image and text exceed max message tokens",
+        "Range of input length should be [1, 30720]",
+        "Input is too long for requested model.",
+        "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000.",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 429, 500])
+async def test_every_server_s_words_for_too_long_are_understood(
+    server: ModelServer, models: Any, question: Request, asking: Any, words: str, status: int
+) -> None:
+    server.reply(Reply.refusal(status, words))
+
+    assert isinstance((await asking(models, question)).error, ContextTooLong)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 200])
+async def test_no_error_repeats_the_key_or_the_conversation(
+    raw_server: Any, opened: Any, question: Request, asking: Any, clock: Any, status: int
+) -> None:
+    import traceback
+
+    from aiohttp import web
+
+    clock.instant = True
+    words = "Bad key sk-secret-key-of-ours for: What is the news?"
+
+    async def refuse(request: web.Request) -> web.Response:
+        return web.json_response({"error": {"message": words, "code": words, "type": words}}, status=status)
+
+    error = (await asking(opened(base_urls={"openai": await raw_server(refuse)}), question)).error
+
+    assert isinstance(error, ModelError)
+    shown = "".join(traceback.format_exception(error))
+    assert "sk-secret" not in str(error)
+    assert "the news" not in str(error)
+    assert "sk-secret" not in shown
+    assert "the news" not in shown
+
+
+async def test_a_server_that_ignores_streaming_is_still_understood(
+    raw_server: Any, opened: Any, question: Request, asking: Any
+) -> None:
+    from aiohttp import web
+
+    async def whole(request: web.Request) -> web.Response:
+        choice = {"index": 0, "message": {"role": "assistant", "content": "Here."}, "finish_reason": "stop"}
+        return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 7, "completion_tokens": 2}})
+
+    asked = await asking(opened(base_urls={"openai": await raw_server(whole)}), question)
+
+    assert asked.answer.text == asked.text == "Here."
+    assert asked.answer.usage.prompt == 7
+
+
+async def test_events_without_the_blank_line_between_them_are_told_apart(
+    raw_server: Any, opened: Any, question: Request, asking: Any
+) -> None:
+    from aiohttp import web
+
+    def chunk(text: str, finish: str | None = None) -> str:
+        return json.dumps({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}]})
+
+    async def handle(request: web.Request) -> web.Response:
+        lines = [f"data: {chunk('Here ')}", f"data: {chunk('it is.', 'stop')}", "data: [DONE]"]
+        return web.Response(text="\n".join(lines), content_type="text/event-stream")
+
+    asked = await asking(opened(base_urls={"openai": await raw_server(handle)}), question)
+
+    assert asked.answer.text == "Here it is."
+
+
+async def test_a_stream_that_is_complete_but_never_closed_ends_soon(
+    raw_server: Any, opened: Any, question: Request, asking: Any, clock: Any
+) -> None:
+    from aiohttp import web
+
+    sent, leave = asyncio.Event(), asyncio.Event()
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b'data: {"choices": [{"delta": {"content": "Here."}, "finish_reason": "stop"}]}\n\n')
+        sent.set()
+        await leave.wait()
+        return response
+
+    task = asyncio.create_task(asking(opened(base_urls={"openai": await raw_server(handle)}), question))
+    await asyncio.wait_for(sent.wait(), 5)
+    await asyncio.sleep(0.05)
+    await clock.advance(12.0)
+
+    assert (await asyncio.wait_for(task, 5)).answer.text == "Here."
+    leave.set()
+
+
+async def test_characters_survive_any_cut_of_the_bytes(
+    server: ModelServer, models: Any, question: Request, asking: Any
+) -> None:
+    server.reply(Reply("早安 😀 é\u0301 مرحبا", reasoning="想一想 🤔", chunk_bytes=1, pings=True))
+
+    asked = await asking(models, question)
+
+    assert asked.text == asked.answer.text == "早安 😀 é\u0301 مرحبا"
+    assert asked.reasoning == asked.answer.reasoning == "想一想 🤔"
+
+
+async def test_one_connection_serves_one_request_after_another(
+    raw_server: Any, opened: Any, question: Request, asking: Any, events: Callable[..., Any]
+) -> None:
+    ports: set[object] = set()
+    done = events('{"choices": [{"delta": {"content": "Here."}, "finish_reason": "stop"}]}', "[DONE]")
+
+    async def handle(request: Any) -> Any:
+        ports.add(request.transport.get_extra_info("peername"))
+        return await done(request)
+
+    models = opened(base_urls={"openai": await raw_server(handle)})
+    for _ in range(3):
+        await asking(models, question)
+
+    assert len(ports) == 1

@@ -1,0 +1,228 @@
+"""How replies arrive with many chats at once: whole, first words, lag, staleness, refusals, CPU, memory.
+
+    python -m bench.delivery --platform telegram --chats 1 20 100
+
+The bot runs as `python -m bot run` against the emulators, with each platform's limits; the model writes 200 words
+at 50 words a second. Lag: from the model's last token to the whole answer on screen. Staleness: how old what is
+visible is against what the model has written, the median over the time it writes. Figures are seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playground.model import ModelServer, Reply
+from playground.model.server import ModelRequest
+from playground.telegram import TelegramServer
+
+WORDS = 200
+PACE = 50.0
+
+
+@dataclass
+class Figures:
+    """What one run came to."""
+
+    chats: int
+    whole: int
+    first: list[float]
+    lag: list[float]
+    stale: list[float]
+    ask: list[float]
+    token_to_screen: list[float]
+    refusals: int
+    model_calls: int
+    cpu: float
+    memory: float
+    seconds: float
+
+    def row(self) -> str:
+        def p(values: list[float], share: float) -> str:
+            return f"{sorted(values)[min(len(values) - 1, int(share * len(values)))]:.2f}" if values else "-"
+
+        return (
+            f"| {self.chats} | {self.whole}/{self.chats} | {p(self.first, 0.5)} / {p(self.first, 0.95)} "
+            f"| {p(self.lag, 0.5)} / {p(self.lag, 0.95)} | {p(self.stale, 0.5)} | {p(self.ask, 0.5)} "
+            f"| {p(self.token_to_screen, 0.5)} | {self.refusals} | {self.model_calls} "
+            f"| {self.cpu / max(1, self.chats):.3f} | {self.memory:.0f} | {self.seconds:.1f} |"
+        )
+
+
+HEAD = (
+    "| chats | whole | first words p50 / p95 | lag p50 / p95 | staleness | question → request "
+    "| token → screen | refused | model calls | CPU a reply | MB | all whole after |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def answer_of(number: int) -> str:
+    """A different answer of 200 words for each chat."""
+    return f"Answer {number}: " + " ".join(f"word{index}" for index in range(WORDS - 3)) + f" end{number}"
+
+
+class Bot:
+    """The bot as its own process."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.environment = {**environment, "PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+        self.process: asyncio.subprocess.Process | None = None
+
+    async def __aenter__(self) -> Bot:
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "bot", "run", env=self.environment, stderr=asyncio.subprocess.PIPE
+        )
+        self.log: list[str] = []
+        self.reader = asyncio.create_task(self._read())
+        return self
+
+    async def _read(self) -> None:
+        assert self.process is not None and self.process.stderr is not None
+        while line := await self.process.stderr.readline():
+            self.log.append(line.decode())
+
+    async def __aexit__(self, *exc: object) -> None:
+        assert self.process is not None
+        self.process.terminate()
+        await self.process.wait()
+        await self.reader
+
+    def cpu(self) -> float:
+        assert self.process is not None
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def memory(self) -> float:
+        assert self.process is not None
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) / 1024
+        return 0.0
+
+
+def staleness(versions: list[tuple[float, int]], request: ModelRequest, length: int) -> float:
+    """Median age of what is visible, from the model's first to its last token."""
+    if not request.first_at:
+        return 0.0
+    written = request.last_at - request.first_at
+    ages = []
+    steps = 200
+    index = -1
+    for step in range(1, steps):
+        now = request.first_at + written * step / steps
+        while index + 1 < len(versions) and versions[index + 1][0] <= now:
+            index += 1
+        shown = versions[index][1] if index >= 0 else 0
+        # When the model had written just as much as is visible now.
+        ages.append(max(0.0, now - (request.first_at + written * min(1.0, shown / length))))
+    return statistics.median(ages)
+
+
+async def telegram(chats: int, text_of: Any = answer_of, pace: float = PACE, wait: float = 90.0) -> Figures:
+    """One question in each of `chats` private chats, all at once."""
+    async with TelegramServer() as server, ModelServer() as model:
+        model.script = lambda body: Reply(
+            text_of(int(str(body["messages"][-1]["content"]).rsplit(" ", 1)[1])), words_per_second=pace
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {
+                "TELEGRAM_BOT_TOKEN": server.token,
+                "TELEGRAM_API_BASE_URL": server.base_url,
+                "MODEL": "openai:scripted",
+                "OPENAI_API_KEY": "sk-loopback-bench",
+                "OPENAI_BASE_URL": model.base_url,
+                "ALLOW_ALL": "true",
+                "DATABASE_URL": f"sqlite:///{folder}/bench.db",
+                "PARLEY_ENV_FILE": "",
+                "LOG_LEVEL": "WARNING",
+            }
+            async with Bot(environment) as bot:
+                async with asyncio.timeout(20):
+                    while not any(call.method == "getUpdates" for call in server.calls):
+                        await asyncio.sleep(0.02)
+                for number in range(chats + 1):
+                    server.person(1000 + number, f"P{number}")
+                # One question first: libraries are loaded then.
+                server.say(1000 + chats, f"please explain number {chats}", person=1000 + chats)
+                await _whole(server, {chats: text_of(chats)}, wait)
+                await asyncio.sleep(1.5)
+                model.requests.clear()
+                server.calls.clear()
+                cpu, start = bot.cpu(), time.monotonic()
+                asked: dict[int, float] = {}
+                for number in range(chats):
+                    asked[number] = time.monotonic()
+                    server.say(1000 + number, f"please explain number {number}", person=1000 + number)
+                done = await _whole(server, {number: text_of(number) for number in range(chats)}, wait)
+                seconds = time.monotonic() - start
+                await asyncio.sleep(0.3)
+                result = Figures(chats, len(done), [], [], [], [], [], 0, len(model.requests), 0, 0, seconds)
+                for request in model.requests:
+                    number = int(str(request.messages[-1]["content"]).rsplit(" ", 1)[1])
+                    messages = server.screen.of(str(1000 + number))
+                    if not messages:
+                        continue
+                    result.ask.append(request.at - asked[number])
+                    versions = [(v.at, len(v.text)) for v in messages[0].versions]
+                    result.first.append(versions[0][0] - asked[number])
+                    result.token_to_screen.append(versions[0][0] - request.first_at)
+                    if number in done:
+                        result.lag.append(max(0.0, done[number] - request.last_at))
+                    if len(messages) == 1:
+                        result.stale.append(staleness(versions, request, len(text_of(number))))
+                result.refusals = server.refusals
+                result.cpu, result.memory = bot.cpu() - cpu, bot.memory()
+        if bot.log:
+            print("".join(bot.log[-5:]), file=sys.stderr)
+        return result
+
+
+async def _whole(server: TelegramServer, wanted: dict[int, str], seconds: float) -> dict[int, float]:
+    """When each answer stood whole on the screen."""
+    squeezed = {number: "".join(text.split()) for number, text in wanted.items()}
+    done: dict[int, float] = {}
+    deadline = time.monotonic() + seconds
+    queue = server.screen.listen()
+
+    def look(number: int) -> None:
+        messages = server.screen.of(str(1000 + number))
+        if number not in done and "".join("".join(m.text.split()) for m in messages) == squeezed[number]:
+            done[number] = max(message.versions[-1].at for message in messages)
+
+    try:
+        for number in wanted:
+            look(number)
+        while len(done) < len(wanted) and time.monotonic() < deadline:
+            try:
+                async with asyncio.timeout(1.0):
+                    changed = await queue.get()
+            except TimeoutError:
+                continue
+            number = int(changed.chat) - 1000
+            if number in wanted:
+                look(number)
+    finally:
+        server.screen.unlisten(queue)
+    return done
+
+
+def main() -> None:
+    """Print the table."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--chats", type=int, nargs="+", default=[1, 20, 100])
+    options = arguments.parse_args()
+    print(HEAD)
+    for chats in options.chats:
+        print(asyncio.run(telegram(chats)).row(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""The whole bot against the emulators: real adapters, real client libraries, a real database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot import app
+from playground.discord import DiscordServer
+from playground.model import ModelServer
+from playground.slack import SlackServer
+from playground.tavily import TavilyServer
+from playground.telegram import TelegramServer
+
+
+@dataclass
+class World:
+    """The outside: three platforms, a model and a search, with the settings that lead there."""
+
+    telegram: TelegramServer
+    slack: SlackServer
+    discord: DiscordServer
+    model: ModelServer
+    tavily: TavilyServer
+    data: Path
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def environment(self) -> dict[str, str]:
+        return {
+            "TELEGRAM_BOT_TOKEN": self.telegram.token,
+            "TELEGRAM_API_BASE_URL": self.telegram.base_url,
+            "SLACK_BOT_TOKEN": self.slack.bot_token,
+            "SLACK_APP_TOKEN": self.slack.app_token,
+            "SLACK_API_BASE_URL": self.slack.base_url,
+            "DISCORD_BOT_TOKEN": self.discord.token,
+            "DISCORD_API_BASE_URL": self.discord.base_url,
+            "MODEL": "openai:scripted",
+            "OPENAI_API_KEY": self.model.key or "sk-loopback-key",
+            "OPENAI_BASE_URL": self.model.base_url,
+            "TAVILY_API_KEY": self.tavily.key or "tvly-loopback-key",
+            "TAVILY_API_BASE_URL": self.tavily.base_url,
+            "ALLOW_ALL": "true",
+            "DATABASE_URL": f"sqlite:///{self.data}/parley.db",
+            "PARLEY_ENV_FILE": "",
+            **self.settings,
+        }
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with AsyncExitStack() as stack:
+        yield World(
+            telegram=await stack.enter_async_context(TelegramServer()),
+            slack=await stack.enter_async_context(SlackServer()),
+            discord=await stack.enter_async_context(DiscordServer()),
+            model=await stack.enter_async_context(ModelServer()),
+            tavily=await stack.enter_async_context(TavilyServer()),
+            data=tmp_path,
+        )
+
+
+Start = Callable[..., Any]
+
+
+@pytest.fixture
+def start(world: World, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """`async with start("telegram", MAX_TOOL_ROUNDS="2") as bot:` runs the bot on these platforms in this process."""
+
+    @asynccontextmanager
+    async def start(*platforms: str, **settings: str) -> AsyncIterator[app.App]:
+        for name, value in {**world.environment(), **settings}.items():
+            monkeypatch.setenv(name, value)
+        configuration = app.configure()
+        stop = asyncio.Event()
+        async with app.App(configuration, app.open_adapters(configuration, platforms)) as bot:
+            serving = asyncio.create_task(bot.serve(stop))
+            try:
+                async with asyncio.timeout(15):
+                    while not (await bot.state())["ready"] and not serving.done():
+                        await asyncio.sleep(0.005)
+                yield bot
+            finally:
+                stop.set()
+                await serving
+
+    return start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -58,6 +59,7 @@ class Playground:
         self.windows: dict[str, Window] = {}
         self._choices: dict[str, Choice] = {}
         self._chosen = SCRIPTED
+        self._run = secrets.token_hex(8)
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -135,7 +137,7 @@ class Playground:
             }
             for window in self.windows.values()
         ]
-        return {"windows": windows, "state": self._state()}
+        return {"run": self._run, "windows": windows, "state": self._state()}
 
     def _state(self) -> Json:
         state = self.child.state

@@ -164,8 +164,12 @@ class Chat {
     this.log.replaceChildren($(".welcome", this.root) ?? this.welcome);
     this.welcome = $(".welcome", this.log);
     const shown = [...this.messages.values()].filter((view) => view.place === this.here);
-    for (const view of shown) this.draw(view);
-    for (const note of notes) if (shown.length && note.at > shown[0].at) this.note(note);
+    const between = notes.filter((note) => shown.length && note.at > shown[0].at);
+    for (const view of shown) {
+      while (between.length && between[0].at < view.at) this.note(between.shift());
+      this.draw(view);
+    }
+    between.forEach((note) => this.note(note));
     this.welcome.hidden = this.articles.size > 0;
     this.pinned = true;
     this.follow();
@@ -304,6 +308,7 @@ function plain(html) {
 }
 
 let notes = [];
+let run = "";
 
 const PHASES = {
   starting: "the bot is starting…",
@@ -343,6 +348,9 @@ function showState(told) {
 }
 
 function start(told) {
+  // Another playground took the place of the one this page was made for.
+  if (run && run !== told.run) return location.reload();
+  run = told.run;
   notes = told.notes;
   if (windows.size === 0) {
     for (const one of told.windows) {

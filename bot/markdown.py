@@ -251,7 +251,10 @@ def inlines(tokens: Sequence[Token]) -> tuple[Inline, ...]:
             case _ if token.nesting < 0 and len(stack) > 1:
                 opened, children = stack.pop()
                 assert opened is not None
-                stack[-1][1].append(_closed(opened, children))
+                if opened.type == "link_open" and not opened.attrs["href"]:
+                    stack[-1][1].extend(children or [Text("[]()")])  # it leads nowhere
+                else:
+                    stack[-1][1].append(_closed(opened, children))
             case _:
                 _add(here, token.content)
     while len(stack) > 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from urllib.parse import unquote
 
 from adapters.formatting.layout import Dialect, Line, Verbatim
 from adapters.formatting.rendered import Rendered
@@ -22,7 +23,7 @@ _MARK = re.compile(
     r"|(?<!\s)\*|\*(?!\s)"  # an asterisk beside a word
     r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # an underscore at a word's border
     r"|~(?=~)|(?<=~)~|\|(?=\|)|(?<=\|)\||`"
-    r"|\[(?=[^\]\n]*\]\()"
+    r"|\](?=\()"  # what only looks like a link
 )
 _BEGIN = re.compile(r"^([ \t]*)(#{1,3}(?= )|-#(?= )|>(?:>>)?(?= )|[-+*](?= )|\d+(?=\. ))", re.MULTILINE)
 
@@ -71,7 +72,8 @@ class _Discord(Dialect):
             return label if link.url.startswith("mailto:") else f"<{link.url}>"
         if re.match(r"https?://", label):
             # Discord makes no masked link of a label that is an address itself.
-            return f"<{link.url}>" if " " not in label else f"{self.text(label)} <{link.url}>"
+            same = unquote(label) == unquote(link.url)
+            return f"<{label}>" if same else f"{self.text(label)} <{link.url}>"
         if link.url.startswith("mailto:"):
             return f"{self.inline(link.children)} ({link.url.removeprefix('mailto:')})"
         return f"[{self.inline(link.children)}](<{link.url}>)"

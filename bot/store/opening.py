@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import logging
 import os
-import shutil
 import sqlite3
 from pathlib import Path
 
@@ -85,15 +84,8 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
         SettingsError: it cannot be opened, or is not ours.
         StoreError: another program keeps it locked.
     """
-    spare = _keep_log(path)
-    try:
-        damage = await _damage(path, clock, busy_timeout)
-    except BaseException:
-        if _beside(path, "-wal").exists():
-            spare.unlink(missing_ok=True)
-        raise
+    damage = await _damage(path, clock, busy_timeout)
     if not damage:
-        spare.unlink(missing_ok=True)
         return
     stamp = datetime.datetime.fromtimestamp(clock.wall(), datetime.UTC).strftime("%Y%m%dT%H%M%S")
     kept = path.with_name(f"{path.name}.damaged-{stamp}")
@@ -102,9 +94,6 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
         number += 1
         kept = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
     try:
-        if spare.exists():
-            spare.rename(_beside(kept, "-wal"))
-            _beside(path, "-wal").unlink(missing_ok=True)  # the other name of the same log
         for suffix in _COMPANIONS:
             if _beside(path, suffix).exists():
                 _beside(path, suffix).rename(_beside(kept, suffix))
@@ -124,21 +113,6 @@ def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
-def _keep_log(path: Path) -> Path:
-    """Give the write-ahead log a second name: SQLite deletes a log it finds nothing in, and the file may be damaged."""
-    log, spare = _beside(path, "-wal"), _beside(path, "-wal.kept")
-    try:
-        if log.exists():
-            spare.unlink(missing_ok=True)
-            try:
-                spare.hardlink_to(log)
-            except OSError:  # not every file system has links
-                shutil.copyfile(log, spare)
-    except OSError as error:
-        raise StoreError(f"The write-ahead log of {str(path)!r} cannot be kept safe: {error.strerror}.") from error
-    return spare
-
-
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
@@ -149,7 +123,9 @@ async def _damage(path: Path, clock: Clock, busy_timeout: float) -> str:
         # SQLite would delete the write-ahead log of an empty file, and with it the newest messages.
         return "it is empty, but its write-ahead log is not" if _size(_beside(path, "-wal")) else ""
     give_up = clock.monotonic() + _PATIENCE
-    mode = "ro"  # so that looking changes nothing: the last connection to close writes the log into the file
+    # Looking must change nothing: the last connection that may write puts the write-ahead log into the file as it
+    # closes, and deletes the log.
+    mode = "ro"
     while True:
         try:
             return await _quick_check(path, mode, clock, busy_timeout)

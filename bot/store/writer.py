@@ -212,7 +212,7 @@ class Writer:
                     raise
                 self._complain(error)
                 now = self._clock.monotonic()
-                for job in group:
+                for job in (*group, *self._waiting):
                     if now - job.queued_at >= (_PATIENCE_CLOSING if self._closing else _PATIENCE):
                         job.settle(error)
                 await self._clock.sleep(_RETRY)

@@ -24,6 +24,8 @@ _NAME_ATTRIBUTE: Final = re.compile(r"name\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'>]+)
 _STRING_ATTRIBUTE: Final = re.compile(r"\bstring\s*=\s*[\"']?(true|false)")
 _PLACEHOLDER: Final = re.compile(r"\s|…|\.\.\.|\$")
 _FENCE: Final = "`"
+_BEYOND_NUMBERS: Final = re.compile(r"[^\d\s,.\-]").search
+"""Nothing ends or changes kind without one of these; until then numbers may wait to be read together."""
 
 
 class Verdict(Enum):
@@ -91,6 +93,8 @@ class Bodies:
                 if r.ended:
                     break
                 r.quick = scan.quick
+                if r.quick is None and scan.begun:
+                    r.quick, r.unread = _BEYOND_NUMBERS, True
                 yield
                 continue
             r.pos = scan.advance(r.text, r.pos, len(r.text))

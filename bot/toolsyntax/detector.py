@@ -72,16 +72,16 @@ class Detector:
         reader = self._reader
         quick = reader.quick
         if quick is not None:
-            if text and not self._half and quick(text) is None and not _HIGH[0] <= text[-1] <= _HIGH[1]:
+            if text and text[-1] < _HIGH[0] and quick(text) is None and not self._half:
                 reader.absorb(text)
                 return []
             reader.quick = None
+            reader.unread = False
         if reader.ended:
             return []
         if self._half or (text and _HIGH[0] <= text[-1] <= _HIGH[1]):
             text = self._whole_characters(text)
         if not text:
-            reader.quick = quick
             return []
         reader.feed(text)
         next(self._steps)
@@ -92,9 +92,8 @@ class Detector:
         reader = self._reader
         if reader.ended:
             return []
-        if self._half:
-            reader.feed(self._half)
-            self._half = ""
+        reader.feed(self._half)
+        self._half = ""
         reader.quick = None
         reader.ended = True
         self._bodies.cut = cut

@@ -30,7 +30,7 @@ class Reader:
     `text[pos:]` is what is unread of the current chunk. A parse may only yield once that is empty.
     """
 
-    __slots__ = ("_before", "_holds", "base", "ended", "pos", "quick", "text")
+    __slots__ = ("_before", "_holds", "_later", "base", "ended", "pos", "quick", "text", "unread")
 
     def __init__(self) -> None:
         self.text = ""
@@ -40,6 +40,9 @@ class Reader:
         self.ended = False
         self.quick: Callable[[str], object] | None = None
         """Finds the characters that matter now; a chunk without any need not wake the parse."""
+        self.unread = False
+        """Chunks that did not wake the parse wait to be read with the next one; else they count as read."""
+        self._later: list[str] = []
         self._holds = 0
         self._before: list[str] = []
         """The held text before `text`, oldest first."""
@@ -54,6 +57,10 @@ class Reader:
         if self._holds and self.text:
             self._before.append(self.text)
         self.base += len(self.text)
+        if self._later:
+            self._later.append(text)
+            text = "".join(self._later)
+            self._later.clear()
         self.text = text
         self.pos = 0
 
@@ -180,6 +187,9 @@ class Reader:
 
     def absorb(self, text: str) -> None:
         """Read a chunk over which `quick` found nothing, without waking the parse."""
+        if self.unread:
+            self._later.append(text)
+            return
         self._before.append(self.text)
         self.base += len(self.text)
         self.text = text

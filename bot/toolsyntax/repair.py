@@ -61,6 +61,8 @@ def partial(text: str) -> Any:
     parts: list[Part] = []
     scan = JsonScan(parts=parts)
     scan.advance(text, 0, len(text))
+    if scan.broken:
+        return None
     scan.flush()
     return None if scan.too_deep else _build(parts)
 

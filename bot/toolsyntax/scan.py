@@ -16,6 +16,8 @@ _QUOTES: Final = {'"': '"', "'": "'", "“": '”“"', "”": '”"', "‘": "�
 _STOPS: Final = {quote: re.compile(f"[\\\\{re.escape(ends)}]") for quote, ends in _QUOTES.items()}
 _BARE_END: Final = re.compile(r"[\s,:{}\[\]\"'“”‘’<>()]")
 _NUMBER: Final = re.compile(r"[-+]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?\Z")
+_ITEM: Final = re.compile(r"\s*-?\d{1,300}(?:\.\d{1,300})?\s*,")
+"""A number and its comma in a list, read at once: long lists are common."""
 _KEY: Final = re.compile(r"[^\W\d][\w.\-]*\Z")
 _LITERALS: Final = frozenset({"true", "false", "null", "True", "False", "None"})
 _DEEPEST: Final = 200
@@ -48,10 +50,10 @@ class JsonScan:
 
     __slots__ = (
         "_bare", "_key", "_mode", "_parts", "_piece", "_quote", "_spaces", "_stack",
-        "begun", "broken", "on_string", "one_line_strings", "records", "stopped", "too_deep",
+        "begun", "broken", "on_string", "one_line_strings", "records", "stopped", "strict", "too_deep",
     )  # fmt: skip
 
-    def __init__(self, *, records: bool = False, parts: list[Part] | None = None) -> None:
+    def __init__(self, *, records: bool = False, strict: bool = False, parts: list[Part] | None = None) -> None:
         self._mode = _In.VALUE
         self._stack: list[str] = []
         self._key = False
@@ -62,6 +64,8 @@ class JsonScan:
         self._parts = parts
         self.records = records
         """A list only counts when its first item is an object."""
+        self.strict = strict
+        """Stop at the first mistake that has no repair, even once `begun`."""
         self.begun = False
         self.broken = False
         self.stopped = False
@@ -117,15 +121,16 @@ class JsonScan:
 
     def advance(self, text: str, pos: int, end: int) -> int:
         """Read `text[pos:end]`, and return where it stopped."""
-        while pos < end and not self.stopped:
+        while pos < end and not self.stopped and (not self.broken or (self.begun and not self.strict)):
             mode = self._mode
             if mode is _In.STRING:
                 match = _STOPS[self._quote].search(text, pos, end)
                 stop = match.start() if match else end
                 if self._piece is not None:
                     self._piece.append(text[pos:stop])
-                if self.one_line_strings and "\n" in text[pos:stop]:
+                if self.one_line_strings and (newline := text.find("\n", pos, stop)) >= 0:
                     self.broken = True
+                    return newline
                 if match is None:
                     return end
                 pos = stop + 1
@@ -150,6 +155,14 @@ class JsonScan:
                     self._bare_ends()
             elif mode is _In.DONE:
                 return pos
+            elif (
+                mode is _In.VALUE
+                and self.begun
+                and self._parts is None
+                and self._stack[-1] == "["
+                and (match := _ITEM.match(text, pos, end))
+            ):
+                pos = match.end()
             else:
                 c = text[pos]
                 if c.isspace():
@@ -226,7 +239,7 @@ class JsonScan:
         if self._stack:
             self._mode = _In.AFTER
         else:
-            self.begun = True
+            self.begun = self.begun or not self.broken
             self._mode = _In.DONE
 
     def _string_ends(self) -> None:

@@ -152,13 +152,12 @@ class TaggedCalls:
         return TEXT
 
     def _closed(self) -> Steps[bool]:
-        """A closer comes next, whitespace, backticks and a bracket too many aside. Reads nothing for good."""
+        """A closer comes soon. Reads nothing for good."""
         r = self._reader
         here = r.offset
-        yield from r.skip(" \t\r\n`}]")
-        marker = yield from r.match(CLOSERS)
+        found = yield from self._words_before_closer(_WORDS_LIMIT, broken=False)
         r.rewind(here)
-        return isinstance(marker, Marker)
+        return found
 
     # after the body
 
@@ -212,7 +211,7 @@ class TaggedCalls:
             if not more:
                 r.rewind(here)
                 if (inside or broken) and c:
-                    more = yield from self._words_before_closer(_MESS_LIMIT if broken else _WORDS_LIMIT, broken)
+                    more = yield from self._words_before_closer(_MESS_LIMIT if broken else _WORDS_LIMIT, broken=broken)
                     inside = broken = False
             r.drop()
             if not more:
@@ -221,7 +220,7 @@ class TaggedCalls:
     def _may_repeat(self, tagged: Tagged | None, kinds: tuple[Body, ...]) -> bool:
         return tagged is not None and tagged.body in (Body.NAMED, Body.PYTHON) and tagged.body in kinds
 
-    def _words_before_closer(self, limit: int, broken: bool) -> Steps[bool]:
+    def _words_before_closer(self, limit: int, *, broken: bool) -> Steps[bool]:
         """Read up to and over a closer that comes soon; nothing when none does."""
         r = self._reader
         here = r.offset

@@ -50,7 +50,7 @@ class Untagged:
     def json(self, start: int, *, records: bool) -> Steps[Line]:
         """An object, or a list of them."""
         r = self._reader
-        scan = JsonScan(records=records)
+        scan = JsonScan(records=records, strict=True)
         watch = _Watch(self._registry, 2 if records else 1)
         scan.watch(watch.see)
         while not scan.done:
@@ -103,7 +103,7 @@ class Untagged:
             return (yield from self.json(start, records=True))
         if c and (c in "\"'[-" or c.isdigit()):  # data, most likely
             r.rewind(start)
-            scan = JsonScan()
+            scan = JsonScan(strict=True)
             scan.one_line_strings = True
             return Line(TEXT, Body.JSON, True, scan)
         marker = yield from r.match(self._calls, _NO_FOLD)

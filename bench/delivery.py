@@ -74,6 +74,8 @@ class Bot:
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = {**environment, "PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+        if "PYTHONPATH" in os.environ:
+            self.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
         self.process: asyncio.subprocess.Process | None = None
 
     async def __aenter__(self) -> Bot:

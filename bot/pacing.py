@@ -287,7 +287,7 @@ class Pacer:
         progress = grant.priority >= Priority.PROGRESS
         for budget in grant.cost.budgets:
             scope = self._scope_of(budget)
-            keep = (self._keep_shared(scope) if budget.shared else grant.keep) if progress else 0
+            keep = (self._keep_shared(scope, grant.priority) if budget.shared else grant.keep) if progress else 0
             ready = scope.ready_at(now, keep)
             if progress and ready <= now:
                 ready = max(ready, scope.spread(now, keep))
@@ -296,10 +296,16 @@ class Pacer:
         return at, holder
 
     @staticmethod
-    def _keep_shared(scope: _Scope) -> int:
-        """Calls that progress leaves free in a shared budget: one per reply that may end, at most half."""
+    def _keep_shared(scope: _Scope, priority: Priority) -> int:
+        """Calls that progress leaves free in a shared budget: one per reply that may end, at most a quarter.
+
+        A quarter, because progress comes evenly: where more replies end at once, the next call is never far.
+        Typing, which is no text, leaves what the replies' first words need.
+        """
         capacity = min((window.calls for window in scope.budget.windows), default=scope.budget.burst)
-        return min(scope.live, capacity // 2)
+        if priority is Priority.TYPING:
+            return min(capacity - 1, max(scope.live, capacity // 2))
+        return min(scope.live, capacity // 4)
 
     def _occupy(self, cost: Cost, now: float) -> None:
         for budget in cost.budgets:

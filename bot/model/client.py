@@ -138,7 +138,6 @@ class ModelClient:
         """One HTTP request and its stream."""
         wire = self._wire(request)
         body = wire.body(request, native=native)
-        declared = "tools" in body
         patience = Patience(
             self._clock, name=self.name, first=self._first, idle=self._options.idle_seconds, deadline=deadline
         )
@@ -147,34 +146,34 @@ class ModelClient:
             try:
                 response = await patience.wait(opening.__aenter__)
             except NETWORK_ERRORS as error:
-                raise self._failure(error, declared) from None
+                raise self._failure(error, body) from None
             try:
                 reading = _Reading(wire.assembly(), request.max_output_chars)
                 async with aclosing(reading.pieces(response.iter_bytes(), patience, self.name)) as pieces:
                     async for piece in pieces:
                         yield piece
                 if reading.fault is not None:
-                    raise self._fault(reading.fault, declared, bool(reading.text))
+                    raise self._fault(reading.fault, body, bool(reading.text))
                 yield self._answer(reading, wire, body, native, response.headers.get("x-request-id", ""))
             finally:
                 await opening.__aexit__(None, None, None)
 
-    def _failure(self, error: BaseException, native: bool) -> ModelError:
+    def _failure(self, error: BaseException, body: Body) -> ModelError:
         provider = self._name.provider
         return failure(
             error,
             model=self.name,
             key=provider.key,
-            native=native,
+            sent=body,
             place=self._place,
             wall=self._clock.wall(),
             hint=provider.hint,
         )
 
-    def _fault(self, fault: StreamFault | ModelError, native: bool, shown: bool) -> ModelError:
+    def _fault(self, fault: StreamFault | ModelError, body: Body, shown: bool) -> ModelError:
         """What ended a stream early. Once words were shown it is a drop, whatever the server calls it."""
         if isinstance(fault, StreamFault):
-            fault = stream_fault(fault.error, model=self.name, key=self._name.provider.key, native=native)
+            fault = stream_fault(fault.error, model=self.name, key=self._name.provider.key, sent=body)
         if shown and not isinstance(fault, ModelDropped | ModelSlow):
             return ModelDropped(f"{self.name} broke off with an error after it had begun to answer")
         return fault

@@ -9,7 +9,7 @@ from __future__ import annotations
 import email.utils
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import aiohttp
 import httpx2
@@ -51,7 +51,7 @@ _TOOLS = re.compile(
     r"|(?:tools?|tool use|tool calls?|tool calling|functions?|function calling|function calls)`?'?\"? "
     r"(?:param(?:eter)? )?(?:is|are) (?:not|un|currently not)"
     r"|enable-auto-tool-choice|tool-call-parser|support tool use|support tool calling|requires --jinja"
-    rf"|{_NO}\b.{{0,60}}[`'\"](?:tools|functions)\b"
+    rf"|{_NO}\b.{{0,60}}(?:[`'\"]|: ?)(?:tools|functions)\b"
     r"|[`'\"]tools[`'\"].{0,40}(?:extra inputs|not permitted|" + _NO + ")"
 )
 _TOOL_CHOICE = re.compile(rf"tool_choice.{{0,80}}{_NO}|{_NO}.{{0,80}}tool_choice")
@@ -76,9 +76,17 @@ _OVERLOADED = re.compile(r"overloaded|rate.?limit|too many requests|server_error
 
 
 def refusal(
-    status: int, said: str, *, model: str, key: str, native: bool, code: str = "", retry_after: float | None = None
+    status: int,
+    said: str,
+    *,
+    model: str,
+    key: str,
+    sent: Collection[str],
+    code: str = "",
+    retry_after: float | None = None,
 ) -> ModelError:
-    """The error that a refusal means: `said` is everything the server said, `key` the setting of its key."""
+    """The error that a refusal means: `said` is everything the server said,
+    `key` the setting of its key, `sent` the names of what was asked with."""
     words = said[:8_000].lower()
     shown = f"status {status}" if status else "an error in the stream"
     if code and re.fullmatch(r"[\w.-]{1,60}", code):
@@ -86,15 +94,15 @@ def refusal(
     if status < 429 or status >= 500:
         if "v1/responses" in words and _RESPONSES.search(words):
             return NotUnderstood(f"{model} wants the Responses interface ({shown})", "chat")
-        if native and _TOOL_CHOICE.search(words) and "enable-auto-tool-choice" not in words:
+        if "tool_choice" in sent and _TOOL_CHOICE.search(words) and "enable-auto-tool-choice" not in words:
             return NotUnderstood(f"{model} refuses tool_choice ({shown})", "tool_choice")
-        if native and _TOOLS.search(words):
+        if "tools" in sent and (_TOOLS.search(words) or _TOOL_CHOICE.search(words)):
             return ToolsRefused(f"{model} does not support native tools ({shown}); TOOL_MODE=prompt does without")
     if status == 413 or _TOO_LONG.search(words):
         return ContextTooLong(f"the conversation is too long for {model} ({shown})")
     if status in (400, 422):
         for name, part in _FEATURES.items():
-            if name in words and _UNFIT.search(words):
+            if name in sent and name in words and _UNFIT.search(words):
                 return NotUnderstood(f"{model} refuses {name} ({shown})", part)
     if status == 402 or _QUOTA.search(words):
         return SetupRefused(f"the account behind {model} has no quota left ({shown}); see the provider's billing page")
@@ -116,7 +124,7 @@ def refusal(
 
 
 def failure(
-    error: BaseException, *, model: str, key: str, native: bool, place: str, wall: float, hint: str = ""
+    error: BaseException, *, model: str, key: str, sent: Collection[str], place: str, wall: float, hint: str = ""
 ) -> ModelError:
     """Translate whatever was raised while a stream was opened; `wall` is the time now, for waits given as dates."""
     if isinstance(error, openai.APIStatusError):
@@ -126,7 +134,7 @@ def failure(
             f"{error.message} {error.body}",
             model=model,
             key=key,
-            native=native,
+            sent=sent,
             code=code if isinstance(code, str) else "",
             retry_after=retry_after(error.response.headers, wall),
         )
@@ -134,14 +142,14 @@ def failure(
     return ModelBusy(f"{model} cannot be reached at {place} ({_kind(error)}){help_}")
 
 
-def stream_fault(error: object, *, model: str, key: str, native: bool) -> ModelError:
+def stream_fault(error: object, *, model: str, key: str, sent: Collection[str]) -> ModelError:
     """Translate an error object that came inside a stream."""
     inside = error.get("error", error) if isinstance(error, Mapping) else error
     code = inside.get("code") or inside.get("type") if isinstance(inside, Mapping) else ""
     status = code if isinstance(code, int) else int(code) if isinstance(code, str) and code.isdecimal() else 0
     if not 400 <= status < 600:
         status = 0
-    return refusal(status, str(inside), model=model, key=key, native=native, code=str(code or ""))
+    return refusal(status, str(inside), model=model, key=key, sent=sent, code=str(code or ""))
 
 
 def dropped(error: BaseException, *, model: str) -> ModelDropped:

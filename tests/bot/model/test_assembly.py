@@ -1,0 +1,338 @@
+"""Calls are put together whatever a server leaves out, repeats or gets wrong."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.model.arguments import ObjectEnd, read_arguments
+from bot.model.assembly import ChatAssembly, Delta, StreamFault
+from tools.base import ToolCall
+
+
+def piece(
+    index: int | None = None, id: str | None = None, name: str | None = None, arguments: Any = None, **extras: Any
+) -> dict[str, Any]:
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    given = {"index": index, "id": id, "function": function, **extras}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def assemble(*pieces: dict[str, Any], finish: str | None = "tool_calls") -> ChatAssembly:
+    assembly = ChatAssembly()
+    for one in pieces:
+        assembly.add({"choices": [{"index": 0, "delta": {"tool_calls": [one]}}]}, Delta())
+    assembly.add({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}, Delta())
+    return assembly
+
+
+def calls(*pieces: dict[str, Any], finish: str = "tool_calls") -> list[tuple[str, str, Any]]:
+    return [(call.id, call.name, call.arguments) for call in assemble(*pieces, finish=finish).calls()]
+
+
+def read(*deltas: dict[str, Any]) -> tuple[ChatAssembly, Delta]:
+    assembly, said = ChatAssembly(), Delta()
+    for delta in deltas:
+        assembly.add({"choices": [{"index": 0, "delta": delta}]}, said)
+    return assembly, said
+
+
+def test_pieces_of_one_index_are_one_call() -> None:
+    assert calls(
+        piece(0, "a", "roll", ""), piece(0, arguments='{"sides"'), piece(0, arguments=": 6}")
+    ) == [("a", "roll", {"sides": 6})]  # fmt: skip
+
+
+def test_calls_may_be_told_in_turns() -> None:
+    assert calls(
+        piece(0, "a", "roll", '{"n":'),
+        piece(1, "b", "add", '{"m":'),
+        piece(0, arguments="1}"),
+        piece(1, arguments="2}"),
+    ) == [("a", "roll", {"n": 1}), ("b", "add", {"m": 2})]
+
+
+def test_an_index_repeated_with_another_id_is_another_call() -> None:
+    assert calls(piece(0, "a", "roll", '{"n": 1}'), piece(0, "b", "roll", '{"n": 2}')) == [
+        ("a", "roll", {"n": 1}),
+        ("b", "roll", {"n": 2}),
+    ]
+
+
+def test_without_an_index_a_name_begins_a_call_and_the_rest_goes_to_the_latest() -> None:
+    assert calls(
+        piece(None, "a", "roll", '{"n":'),
+        piece(None, arguments="1}"),
+        piece(None, "b", "add", '{"m":'),
+        piece(None, arguments="2}"),
+    ) == [("a", "roll", {"n": 1}), ("b", "add", {"m": 2})]
+
+
+def test_without_index_and_name_an_id_of_its_own_still_finds_its_call() -> None:
+    assert calls(
+        piece(None, "a", "roll", '{"n":'), piece(None, "b", "add", '{"m":'), piece(None, "a", arguments="1}"),
+        piece(None, "b", arguments="2}"),
+    ) == [("a", "roll", {"n": 1}), ("b", "add", {"m": 2})]  # fmt: skip
+
+
+def test_complete_arguments_followed_by_a_new_object_are_two_calls() -> None:
+    first, second = assemble(
+        piece(0, name="roll", arguments='{"n": 1}'), piece(0, name="roll", arguments='{"n": 2}')
+    ).calls()
+
+    assert (first.arguments, second.arguments) == ({"n": 1}, {"n": 2})
+    assert first.id != second.id
+
+
+def test_a_brace_in_the_middle_of_arguments_begins_no_call() -> None:
+    assert calls(piece(0, "a", "put", '{"x": '), piece(0, arguments='{"y": 1}'), piece(0, arguments="}")) == [
+        ("a", "put", {"x": {"y": 1}})
+    ]
+
+
+def test_a_name_sent_again_is_not_appended_and_empty_ids_are_ignored() -> None:
+    assert calls(piece(0, "a", "roll", "{"), piece(0, "", "roll", "}")) == [("a", "roll", {})]
+
+
+def test_an_id_is_kept_byte_for_byte_and_a_missing_one_is_made() -> None:
+    given, made = assemble(piece(0, "functions.roll:0", "roll", "{}"), piece(1, None, "roll", '{"n": 1}')).calls()
+
+    assert given.id == "functions.roll:0"
+    assert made.id
+    assert made.id != given.id
+
+
+def test_one_id_for_two_calls_becomes_two_ids_and_a_call_sent_twice_is_one() -> None:
+    different = calls(piece(0, "a", "roll", '{"n": 1}'), piece(1, "a", "roll", '{"n": 2}'))
+    same = calls(piece(0, "a", "roll", '{"n": 1}'), piece(0, "a", "roll", '{"n": 1}'))
+
+    assert len({call[0] for call in different}) == 2
+    assert same == [("a", "roll", {"n": 1})]
+
+
+@pytest.mark.parametrize("arguments", ["", "null", None, "  ", {}])
+def test_arguments_that_say_nothing_are_none(arguments: Any) -> None:
+    assert calls(piece(0, "a", "now", arguments)) == [("a", "now", {})]
+
+
+def test_arguments_given_as_an_object_are_taken_as_they_are() -> None:
+    assert calls(piece(0, "a", "roll", {"n": [1, {"m": None}]})) == [("a", "roll", {"n": [1, {"m": None}]})]
+
+
+def test_calls_count_although_the_server_says_it_stopped() -> None:
+    assert calls(piece(0, "a", "roll", "{}"), finish="stop") == [("a", "roll", {})]
+
+
+def test_the_old_function_call_field_is_a_call() -> None:
+    assembly, _ = read(
+        {"function_call": {"name": "roll", "arguments": '{"n":'}}, {"function_call": {"arguments": "1}"}}
+    )
+
+    assert [(call.name, call.arguments) for call in assembly.calls()] == [("roll", {"n": 1})]
+
+
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [
+        ('{"a": 1}\n```', {"a": 1}),
+        ('```json\n{"a": 1}\n```', {"a": 1}),
+        ('{"a": "one\ntwo"}', {"a": "one\ntwo"}),
+        ("{'a': True, 'b': None}", {"a": True, "b": None}),
+        ('{"a": 1,}', {"a": 1}),
+        ('{"a": 1}{"b": 2}', {"a": 1}),
+        ('"{\\"a\\": 1}"', {"a": 1}),
+        ('{"a": "\\ud83d\\ude00"}', {"a": "😀"}),
+        ('{"a": "\\ud83d"}', {"a": "\ufffd"}),
+    ],
+)
+def test_malformed_arguments_are_mended(text: str, means: dict[str, Any]) -> None:
+    assert read_arguments(text) == (means, "")
+
+
+@pytest.mark.parametrize("text", ["[1]", "7", "nothing", '{"a": ', '{"a": "b', "{" * 5000, '{"a": NaN}', '{"a": 1e'])
+def test_arguments_beyond_mending_say_why(text: str) -> None:
+    arguments, problem = read_arguments(text)
+
+    assert arguments == {}
+    assert problem
+    assert len(problem) < 300
+
+
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+@pytest.mark.parametrize("text", ['{"a": 1', '{"a": "b', "", '{"a": 1,'])
+def test_only_the_call_that_was_being_written_is_cut_off(finish: str, text: str) -> None:
+    whole, cut = assemble(piece(0, "a", "roll", ""), piece(1, "b", "put", text), finish=finish).calls()
+
+    assert whole == ToolCall("a", "roll", {}, "")
+    assert "cut off" in cut.problem
+
+
+def test_a_complete_call_counts_although_the_model_reached_its_limit() -> None:
+    (call,) = assemble(piece(0, "a", "roll", '{"n": 1}'), finish="length").calls()
+
+    assert call.problem == ""
+
+
+def test_extras_are_kept_for_the_provider_that_sent_them() -> None:
+    signature = {"google": {"thought_signature": "s"}}
+    assembly = assemble(piece(0, "a", "roll", '{"n": 1,}', extra_content=signature))
+
+    assert assembly.message() == {
+        "tool_calls": [
+            {
+                "id": "a",
+                "type": "function",
+                "function": {"name": "roll", "arguments": '{"n": 1}'},
+                "extra_content": signature,
+            }
+        ]
+    }
+
+
+def test_chunks_without_choices_and_empty_deltas_are_passed_over() -> None:
+    assembly, delta = ChatAssembly(), Delta()
+
+    for event in ({}, {"choices": []}, {"choices": None}, {"choices": [{"delta": None}]}, {"choices": [{"delta": {}}]}):
+        assembly.add(event, delta)
+    assembly.add({"choices": [{"delta": {"content": None, "tool_calls": []}}]}, delta)
+    assembly.add({"choices": [{"index": 1, "delta": {"content": "another choice"}}]}, delta)
+
+    assert delta == Delta()
+    assert assembly.calls() == ()
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+def test_reasoning_is_kept_apart_and_whole(name: str) -> None:
+    assembly, delta = read({name: "let me "}, {name: "think"}, {"content": "Yes."})
+
+    assert (delta.reasoning, delta.text) == ("let me think", "Yes.")
+    assert assembly.message()[name] == "let me think"
+
+
+def test_reasoning_sent_under_two_names_is_counted_once() -> None:
+    assert read({"reasoning_content": "hm", "reasoning": "hm"})[1].reasoning == "hm"
+
+
+def test_reasoning_details_are_joined_block_by_block() -> None:
+    assembly, delta = read(
+        {"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "let "}]},
+        {"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "me", "signature": "s"}]},
+        {"reasoning_details": [{"type": "reasoning.encrypted", "index": 1, "data": "xyz"}]},
+    )
+
+    assert delta.reasoning == "let me"
+    assert assembly.message()["reasoning_details"] == [
+        {"type": "reasoning.text", "index": 0, "text": "let me", "signature": "s"},
+        {"type": "reasoning.encrypted", "index": 1, "data": "xyz"},
+    ]
+
+
+def test_content_in_parts_is_text_and_thinking() -> None:
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Yes."}]
+
+    delta = read({"content": parts})[1]
+
+    assert (delta.reasoning, delta.text) == ("hm", "Yes.")
+
+
+def test_an_emoji_torn_in_two_escapes_is_put_together() -> None:
+    delta = read({"content": "a\ud83d"}, {"content": "\ude00b"}, {"content": "\ude00"})[1]
+
+    assert delta.text == "a😀b\ufffd"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"error": {"message": "no"}},
+        {"object": "error", "message": "no"},
+        {"choices": [{"delta": {}, "finish_reason": "error"}]},
+        {"choices": [], "error": "no"},
+    ],
+)
+def test_an_error_among_the_events_is_seen(event: dict[str, Any]) -> None:
+    with pytest.raises(StreamFault):
+        ChatAssembly().add(event, Delta())
+
+
+def test_usage_counts_cached_and_reasoning_tokens() -> None:
+    assembly = ChatAssembly()
+    assembly.add(
+        {
+            "choices": [],
+            "usage": {
+                "prompt_tokens": 100,
+                "completion_tokens": 20,
+                "prompt_tokens_details": {"cached_tokens": 64},
+                "completion_tokens_details": {"reasoning_tokens": 9},
+            },
+        },
+        Delta(),
+    )
+
+    assert assembly.usage is not None
+    assert (assembly.usage.prompt, assembly.usage.completion, assembly.usage.cached, assembly.usage.reasoning) == (
+        100, 20, 64, 9,
+    )  # fmt: skip
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(), json_values), st.data())
+def test_arguments_cut_anywhere_are_the_same_arguments(arguments: dict[str, Any], data: st.DataObject) -> None:
+    text = json.dumps(arguments, ensure_ascii=data.draw(st.booleans()))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    borders = [0, *cuts, len(text)]
+    parts = [text[left:right] for left, right in itertools.pairwise(borders)]
+
+    read = calls(piece(0, "a", "put", ""), *(piece(0, arguments=part) for part in parts))
+
+    assert read == [("a", "put", arguments)]
+
+
+@given(st.dictionaries(st.text(), json_values))
+def test_an_object_is_complete_at_its_last_character_and_not_before(value: dict[str, Any]) -> None:
+    text = json.dumps(value)
+    end = ObjectEnd()
+
+    end.feed(text[:-1])
+    before = end.complete
+    end.feed(text[-1])
+
+    assert not before
+    assert end.complete
+
+
+@given(st.text())
+def test_no_arguments_text_is_an_exception(text: str) -> None:
+    arguments, problem = read_arguments(text)
+
+    json.dumps(arguments)
+    assert not (arguments and problem)
+
+
+def test_a_long_argument_in_small_pieces_costs_in_proportion() -> None:
+    """Nested braces begin many of the pieces, so that each of them has to be looked at."""
+
+    def cost(length: int) -> float:
+        text = json.dumps({"x": [{"y": "z" * 20}] * length})
+        pieces = [piece(0, arguments=text[place : place + 7]) for place in range(0, len(text), 7)]
+        best = 1e9
+        for _ in range(3):
+            begun = time.process_time()
+            assert len(assemble(piece(0, "a", "put"), *pieces).calls()) == 1
+            best = min(best, time.process_time() - begun)
+        return best
+
+    assert cost(4_000) < 4 * cost(2_000)

@@ -86,7 +86,7 @@ class TaggedCalls:
         if c == "[" and Body.PYTHON in kinds:
             r.pos += 1
             c = yield from r.skip_spaces()
-            name = (yield from self._bodies.name()) if c and c not in "{[" else ""
+            name = (yield from self._bodies.name()) if c and c not in "{[]" else ""
             after = yield from r.peek()
             r.rewind(start)
             if name and after == "(":
@@ -112,7 +112,7 @@ class TaggedCalls:
         if c == "(" and Body.PYTHON in kinds:
             outcome = yield from self._bodies.python(one_line=False, start=start)
             known = all(call.name in self._registry for call in outcome.calls)
-            if outcome.verdict is not Verdict.CALLS or known or (yield from self._closed()):
+            if outcome.verdict is not Verdict.CALLS or known or (yield from self._ends_line()):
                 return outcome, Body.PYTHON
             return TEXT, Body.PYTHON
         c = yield from r.skip_spaces()
@@ -151,6 +151,15 @@ class TaggedCalls:
         self._words_allowed = False
         return TEXT
 
+    def _ends_line(self) -> Steps[bool]:
+        """The line ends here, or a closer stands here. Reads nothing for good."""
+        r = self._reader
+        here = r.offset
+        c = yield from r.skip(" \t\r")
+        marker = (yield from r.match(CLOSERS_AND_CONTROLS)) if c == "<" else None
+        r.rewind(here)
+        return c in ("", "\n") or isinstance(marker, Marker)
+
     def _closed(self) -> Steps[bool]:
         """A closer comes soon. Reads nothing for good."""
         r = self._reader
@@ -186,7 +195,7 @@ class TaggedCalls:
                     not following
                     or following == "{"
                     or (inside and following in "[<")
-                    or (inside and Body.PYTHON in kinds and self._registry.begins(following))
+                    or (inside and self._may_repeat(tagged, kinds) and self._registry.begins(following))
                 )
             elif c == "`" and self._bodies.fenced:
                 yield from r.skip("`")

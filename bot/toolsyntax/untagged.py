@@ -182,7 +182,9 @@ class Untagged:
             yield
         rest = r.taken(start)
         r.drop()
-        if newline < 0 and self._bodies.cut:
+        if newline < 0 and (
+            self._bodies.cut or (c in ("：", ":") and not rest.strip() and self._registry.needs_arguments(name))
+        ):
             return UNFINISHED
         return self._complete(role, name, rest)
 

@@ -1,0 +1,537 @@
+"""Replies as models write them, with what must come of each: the calls, in order, and the visible text.
+
+`SAMPLES` is the whole table: (label, reply, visible, calls). A call is (name, arguments), with a third element
+False when the tool is unknown. The families are multiplied by the places a call can stand in; the traps are
+written out one by one.
+"""
+
+# ruff: noqa: E501  (replies stand in one piece)
+
+import json
+
+TOOLS = {
+    "roll_dice": {
+        "type": "object",
+        "properties": {"sides": {"type": "integer"}, "count": {"type": "integer"}},
+        "required": ["sides"],
+    },
+    "translate": {
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "target": {"type": "string"}},
+        "required": ["text"],
+    },
+    "current_time": {"type": "object", "properties": {}},
+    "search_web": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+    "get_weather": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    "run_code": {
+        "type": "object",
+        "properties": {
+            "code": {"type": "string"},
+            "timeout": {"type": "number"},
+            "debug": {"type": "boolean"},
+            "tags": {"type": "array"},
+            "env": {"type": "object"},
+        },
+        "required": ["code"],
+    },
+    "查天气": {
+        "type": "object",
+        "properties": {"城市": {"type": "string"}, "天数": {"type": "integer"}},
+        "required": ["城市"],
+    },
+}
+
+DICE = ("roll_dice", {"sides": 6})
+EN = ("translate", {"text": "早安", "target": "en"})
+D = '{"tool": "roll_dice", "sides": 6}'
+A = '{"name": "roll_dice", "arguments": {"sides": 6}}'
+P = '{"name": "roll_dice", "parameters": {"sides": 6}}'
+X = "<parameter=sides>6</parameter>"
+CODE = 'print("</tool_call>", {"a": [1]})\nx = `y` # ```\n'
+
+TAGGED = {
+    "1 flat": (f"<tool_call>{D}</tool_call>", [DICE]),
+    "1 flat, text": ('<tool_call>{"tool": "translate", "text": "早安", "target": "en"}</tool_call>', [EN]),
+    "2 left open": (f"<tool_call>{D}", [DICE]),
+    "5 id": (
+        '<tool_call>{"id": "call_9", "tool_name": "roll_dice", "arguments": {"sides": 6}}</tool_call>',
+        [DICE],
+    ),
+    "9 lines": (f"<tool_call>\n{A}\n</tool_call>", [DICE]),
+    "9 string arguments": (
+        '<tool_call>\n{"name": "roll_dice", "arguments": "{\\"sides\\": 6}"}\n</tool_call>',
+        [DICE],
+    ),
+    "9 two objects": (f"<tool_call>\n{A}\n{D}\n</tool_call>", [DICE, DICE]),
+    "9 array": (f"<tool_call>[{A}, {D}]</tool_call>", [DICE, DICE]),
+    "9 upper case": (f"<TOOL_CALL>{A}</TOOL_CALL>", [DICE]),
+    "10 one line": (f"<tool_call><function=roll_dice>{X}</function></tool_call>", [DICE]),
+    "10 lines": (
+        "<tool_call>\n<function=roll_dice>\n<parameter=sides>\n6\n</parameter>\n</function>\n</tool_call>",
+        [DICE],
+    ),
+    "11 JSON": ('<function=roll_dice>{"sides": 6}</function>', [DICE]),
+    "11 XML": (f"<function=roll_dice>{X}</function>", [DICE]),
+    "12 tag": (f"<|python_tag|>{P}<|eom_id|>", [DICE]),
+    "12 two": (f"<|python_tag|>{P}; {P}", [DICE, DICE]),
+    "12 call": ("<|python_tag|>roll_dice.call(sides=6)", [DICE]),
+    "13 list": (f"[TOOL_CALLS] [{A}]", [DICE]),
+    "13 list of two": (f"[TOOL_CALLS][{A}, {A}]", [DICE, DICE]),
+    "13 args": ('[TOOL_CALLS]roll_dice[ARGS]{"sides": 6}', [DICE]),
+    "13 args twice": (
+        '[TOOL_CALLS]roll_dice[ARGS]{"sides": 6}[TOOL_CALLS]current_time[ARGS]{}',
+        [DICE, ("current_time", {})],
+    ),
+    "13 id": ('[TOOL_CALLS]roll_dice[CALL_ID]abc123[ARGS]{"sides": 6}', [DICE]),
+    "13 bare": ('[TOOL_CALLS]roll_dice{"sides": 6}', [DICE]),
+    "13 bare twice": ('[TOOL_CALLS]roll_dice{"sides": 6}current_time{}', [DICE, ("current_time", {})]),
+    "14": (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>roll_dice\n"
+        '```json\n{"sides": 6}\n```\n<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+        [DICE],
+    ),
+    "14 two": (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>roll_dice\n```json\n"
+        '{"sides": 6}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>translate\n```json\n'
+        '{"text": "早安", "target": "en"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜><｜end▁of▁sentence｜>',
+        [DICE, EN],
+    ),
+    "15": (
+        '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>roll_dice<｜tool▁sep｜>{"sides": 6}'
+        "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        [DICE],
+    ),
+    "15 ASCII": (
+        '<|tool▁calls▁begin|><|tool▁call▁begin|>roll_dice<|tool▁sep|>{"sides": 6}<|tool▁call▁end|><|tool▁calls▁end|>',
+        [DICE],
+    ),
+    "16": (
+        '<｜DSML｜function_calls><｜DSML｜invoke name="roll_dice"><｜DSML｜parameter name="sides" string="false">6'
+        "</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜function_calls>",
+        [DICE],
+    ),
+    "16 ASCII, lines, string": (
+        '<|DSML|function_calls>\n<|DSML|invoke name="translate">\n<|DSML|parameter name="text" string="true">'
+        '早安</|DSML|parameter>\n<|DSML|parameter name="target" string="true">en</|DSML|parameter>\n'
+        "</|DSML|invoke>\n</|DSML|function_calls>",
+        [EN],
+    ),
+    "17": (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.roll_dice:0<|tool_call_argument_begin|>"
+        '{"sides": 6}<|tool_call_end|><|tool_calls_section_end|>',
+        [DICE],
+    ),
+    "17 two": (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.roll_dice:0<|tool_call_argument_begin|>"
+        '{"sides": 6}<|tool_call_end|><|tool_call_begin|>functions.current_time:1<|tool_call_argument_begin|>{}'
+        "<|tool_call_end|><|tool_calls_section_end|>",
+        [DICE, ("current_time", {})],
+    ),
+    "18": ("<tool_call>roll_dice<arg_key>sides</arg_key><arg_value>6</arg_value></tool_call>", [DICE]),
+    "18 lines": (
+        "<tool_call>translate\n<arg_key>text</arg_key>\n<arg_value>早安</arg_value>\n<arg_key>target</arg_key>\n"
+        "<arg_value>en</arg_value>\n</tool_call>",
+        [EN],
+    ),
+    "18 Chinese": (
+        "<tool_call>查天气<arg_key>城市</arg_key><arg_value>杭州</arg_value><arg_key>天数</arg_key>"
+        "<arg_value>3</arg_value></tool_call>",
+        [("查天气", {"城市": "杭州", "天数": 3})],
+    ),
+    "19": (f"<|tool_call|>[{A}]", [DICE]),
+    "19 tag": (f"<tool_call>[{A}]", [DICE]),
+    "20 wrapped": ("<|tool_call_start|>[roll_dice(sides=6)]<|tool_call_end|>", [DICE]),
+    "21": (f"<|FunctionCallBegin|>[{P}]<|FunctionCallEnd|>", [DICE]),
+    "22": (f"<seed:tool_call><function=roll_dice>{X}</function></seed:tool_call>", [DICE]),
+    "23": (
+        '<minimax:tool_call><invoke name="roll_dice"><parameter name="sides">6</parameter></invoke></minimax:tool_call>',
+        [DICE],
+    ),
+    "23 wrapper, two": (
+        '<function_calls>\n<invoke name="roll_dice">\n<parameter name="sides">6</parameter>\n</invoke>\n'
+        '<invoke name="current_time">\n</invoke>\n</function_calls>',
+        [DICE, ("current_time", {})],
+    ),
+    "24 tool_calls": (f"<tool_calls>[{A}]</tool_calls>", [DICE]),
+    "24 TOOLCALL": (f"<TOOLCALL>[{A}]</TOOLCALL>", [DICE]),
+    "24 functools": (f"functools[{A}]", [DICE]),
+    "24 action": (
+        '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "roll_dice", "parameters": {"sides": 6}}]<|END_ACTION|>',
+        [DICE],
+    ),
+    "24 plugin": (f"<|action_start|><|plugin|>{P}<|action_end|>", [DICE]),
+    "unknown JSON": ('<tool_call>{"name": "nope", "arguments": {"a": 1}}</tool_call>', [("nope", {"a": 1}, False)]),
+    "unknown XML": ("<function=nope><parameter=a>1</parameter></function>", [("nope", {"a": "1"}, False)]),
+    "code in JSON": (
+        f"<tool_call>{json.dumps({'name': 'run_code', 'arguments': {'code': CODE}})}</tool_call>",
+        [("run_code", {"code": CODE})],
+    ),
+    "code in XML": (
+        f"<tool_call>\n<function=run_code>\n<parameter=code>\n{CODE}\n</parameter>\n<parameter=debug>\nTrue\n"
+        "</parameter>\n</function>\n</tool_call>",
+        [("run_code", {"code": CODE, "debug": True})],
+    ),
+    "code in pairs": (
+        f"<tool_call>run_code\n<arg_key>code</arg_key>\n<arg_value>{CODE}</arg_value>\n</tool_call>",
+        [("run_code", {"code": CODE.removesuffix("\n")})],
+    ),
+}
+
+UNTAGGED = {
+    "3": (D, [DICE]),
+    "4": ('{"name": "roll_dice", "args": {"sides": 6}}', [DICE]),
+    "6": ("roll_dice(6, 2)", [("roll_dice", {"sides": 6, "count": 2})]),
+    "6 keyword": ('translate("早安", target="en")', [EN]),
+    "6 no arguments": ("current_time()", [("current_time", {})]),
+    "6 Chinese": ('查天气("杭州", 3)', [("查天气", {"城市": "杭州", "天数": 3})]),
+    "7": ("使用工具：roll_dice: 6, 2", [("roll_dice", {"sides": 6, "count": 2})]),
+    "7 wide": ("使用工具 : translate ：早安，en", [EN]),
+    "8": ("我需要使用工具：translate 早安", [("translate", {"text": "早安"})]),
+    "12": (P, [DICE]),
+    "20": (
+        '[roll_dice(sides=6), translate(text="早安", target="en")]',
+        [DICE, EN],
+    ),
+    "25": (
+        '{"tool_calls": [{"id": "c1", "type": "function", "function": '
+        '{"name": "roll_dice", "arguments": "{\\"sides\\": 6}"}}]}',
+        [DICE],
+    ),
+    "list": (f"[{A}, {D}]", [DICE, DICE]),
+    "pretty": (json.dumps({"name": "roll_dice", "arguments": {"sides": 6}}, indent=2), [DICE]),
+}
+
+FENCED = {
+    "3": (D, True),
+    "4": (A, True),
+    "12": (P, True),
+    "array": (f"[{A}, {A}]", True),
+    "9": (f"<tool_call>{A}</tool_call>", True),
+    "two lines": (f"{D}\n{D}", True),
+    "25": (UNTAGGED["25"][0], True),
+    "6": ("roll_dice(6)", False),
+    "11": ('<function=roll_dice>{"sides": 6}</function>', False),
+    "data": ('{"name": "Ada"}', False),
+    "unknown": ('{"tool": "nope"}', False),
+}
+
+
+def _places():
+    for label, (call, calls) in {**TAGGED, **UNTAGGED}.items():
+        open_ended = label in ("2 left open", "19 tag")
+        yield f"{label}: alone", call, "", calls
+        yield f"{label}: before", f"好的，我来查。\n\n{call}", "好的，我来查。", calls
+        yield f"{label}: after", f"{call}\nIt says `4`.", "It says `4`.", calls
+        yield f"{label}: between", f"One.\n{call}\nTwo.\n", "One.\nTwo.", calls
+        yield f"{label}: twice", f"A\n{call}\nB\n{call}\nC", "A\nB\nC", calls * 2
+        if not open_ended and "\n" not in call:
+            yield f"{label}: inline code", f"Write ``{call}`` so", f"Write ``{call}`` so", []
+        yield f"{label}: in a fence", f"So:\n````\n{call}\n````\nok", f"So:\n````\n{call}\n````\nok", []
+        yield f"{label}: open fence", f"So:\n~~~\n{call}", f"So:\n~~~\n{call}".rstrip(), []
+        yield f"{label}: reasoning", f"<think>Shall I?\n{call}\n</think>\nNo.", "No.", []
+        if label in TAGGED:
+            yield f"{label}: in a line", f"Look: {call} there", "Look: there", calls
+        else:
+            yield f"{label}: not at a line's start", f"Look: {call} there", f"Look: {call} there", []
+            yield f"{label}: list item", f"- {call}", f"- {call}", []
+
+
+def _fences():
+    for label, (body, is_call) in FENCED.items():
+        for mark, word in (("```", "json"), ("```", ""), ("~~~~", "tool_call")):
+            reply = f"{mark}{word}\n{body}\n{mark}"
+            calls = [DICE] * (2 if label in ("array", "two lines") else 1) if is_call else []
+            yield f"26 {label} {mark}{word}", reply, "" if is_call else reply, calls
+            yield f"26 {label} {mark}{word}, text after", f"{reply}\nThere.", f"{reply}\nThere.", []
+
+
+def _same(*replies):
+    for reply in replies:
+        yield f"text: {reply[:40]!r}", reply, reply.strip(), []
+
+
+def _cut():
+    for label, (call, _) in TAGGED.items():
+        if label.startswith(("unknown", "2 ", "12 two", "13 args tw", "13 bare tw", "14 two", "17 two", "19", "23 wr")):
+            continue
+        place = call.find("6") if "6" in call else call.find("早") if "早" in call else call.find("杭")
+        if place > 0 and "two" not in label and "array" not in label:
+            yield f"{label}: cut in a value", f"Hm.\n{call[: place + 1]}", "Hm.", []
+
+
+WRITTEN_OUT = [
+    # rule 1: names
+    (
+        "prefix and suffix",
+        '<tool_call>{"name": "functions.roll_dice:3", "arguments": {"sides": 6}}</tool_call>',
+        "",
+        [DICE],
+    ),
+    ("quoted", '<tool_call>{"name": "\'roll_dice\'", "arguments": {"sides": 6}}</tool_call>', "", [DICE]),
+    ("whole names", 'get_weather("x")', "", [("get_weather", {"city": "x"})]),
+    # rule 2: keys
+    (
+        "tool wins over name",
+        '{"tool": "translate", "name": "x", "text": "y"}',
+        "",
+        [("translate", {"name": "x", "text": "y"})],
+    ),
+    ("name when tool is none", '{"tool": "x", "name": "roll_dice", "args": {"sides": 6}}', "", [DICE]),
+    (
+        "function object",
+        '{"type": "function", "function": {"name": "roll_dice", "arguments": {"sides": 6}}}',
+        "",
+        [DICE],
+    ),
+    ("any order", '<tool_call>{"arguments": {"sides": 6}, "name": "roll_dice"}</tool_call>', "", [DICE]),
+    # rule 3: arguments
+    ("null", '<tool_call>{"name": "current_time", "arguments": null}</tool_call>', "", [("current_time", {})]),
+    ("empty", '<tool_call>{"name": "current_time", "arguments": ""}</tool_call>', "", [("current_time", {})]),
+    ("missing", '<tool_call>{"name": "current_time"}</tool_call>', "", [("current_time", {})]),
+    # rule 6: values in a row
+    ("one parameter takes all", "search_web(杭州, 天气)", "", [("search_web", {"query": "杭州, 天气"})]),
+    ("one parameter quoted", 'search_web("a, b")', "", [("search_web", {"query": "a, b"})]),
+    ("one parameter in words", "使用工具: search_web : 杭州, 天气", "", [("search_web", {"query": "杭州, 天气"})]),
+    ("unquoted", "translate(hi there, en)", "", [("translate", {"text": "hi there", "target": "en"})]),
+    (
+        "commas in quotes",
+        '使用工具：translate: "早安, 你", en',
+        "",
+        [("translate", {"text": "早安, 你", "target": "en"})],
+    ),
+    ("wide comma", "使用工具：roll_dice: 6，2", "", [("roll_dice", {"sides": 6, "count": 2})]),
+    (
+        "rest of the line",
+        "我需要使用工具：search_web 今天 天气，好吗",
+        "",
+        [("search_web", {"query": "今天 天气，好吗"})],
+    ),
+    (
+        "nested",
+        'run_code("a(b", tags=[1, "x)"], env={"a": True})',
+        "",
+        [("run_code", {"code": "a(b", "tags": [1, "x)"], "env": {"a": True}})],
+    ),
+    ("triple quotes", 'run_code("""a"b""", debug=False)', "", [("run_code", {"code": 'a"b', "debug": False})]),
+    ("over lines", '[roll_dice(sides=6),\n translate(text="a]")]\nx', "x", [DICE, ("translate", {"text": "a]"})]),
+    # rule 7: types
+    ("string stays", "使用工具：search_web: 12", "", [("search_web", {"query": "12"})]),
+    ("does not fit", f"<function=roll_dice>{X.replace('6', 'six')}</function>", "", [("roll_dice", {"sides": "six"})]),
+    (
+        "typed",
+        '<function=run_code><parameter=code>[1]</parameter><parameter=tags>["a"]</parameter><parameter=env>{"a": 1}</parameter><parameter=timeout>2.5</parameter></function>',
+        "",
+        [("run_code", {"code": "[1]", "tags": ["a"], "env": {"a": 1}, "timeout": 2.5})],
+    ),
+    (
+        "one line break",
+        "<function=run_code><parameter=code>\n\n x &amp; <b>\n\n</parameter></function>",
+        "",
+        [("run_code", {"code": "\n x &amp; <b>\n"})],
+    ),
+    # rule 8: ends
+    (
+        "closer in a string",
+        '<tool_call>{"tool": "translate", "text": "a</tool_call>}"}</tool_call>z',
+        "z",
+        [("translate", {"text": "a</tool_call>}"})],
+    ),
+    (
+        "XML closers in a value",
+        "<function=run_code><parameter=code></parameter> x </function> y</parameter></function>z",
+        "z",
+        [("run_code", {"code": "</parameter> x </function> y"})],
+    ),
+    (
+        "value closer in a value",
+        "<tool_call>run_code<arg_key>code</arg_key><arg_value></arg_value> x </tool_call></arg_value></tool_call>",
+        "",
+        [("run_code", {"code": "</arg_value> x </tool_call>"})],
+    ),
+    # rule 9: repair
+    (
+        "single quotes",
+        "<tool_call>{'tool': 'translate', 'text': 'it's ok', 'target': None,}</tool_call>",
+        "",
+        [("translate", {"text": "it's ok", "target": None})],
+    ),
+    ("curly quotes", "{“tool”: “translate”, “text”: “早安”}", "", [("translate", {"text": "早安"})]),
+    ("bare keys", '{tool: "roll_dice", sides: 6}', "", [DICE]),
+    (
+        "raw line break",
+        '<tool_call>{"tool": "translate", "text": "a\nb\tc"}</tool_call>',
+        "",
+        [("translate", {"text": "a\nb\tc"})],
+    ),
+    ("words", f"<tool_call>Sure: {D} done</tool_call>x", "x", [DICE]),
+    ("fence", f"<tool_call>\n```json\n{D}\n```\n</tool_call>x", "x", [DICE]),
+    ("one closer too many", f"<tool_call>{D}}}</tool_call>x", "x", [DICE]),
+    ("one closer too many, bare", f"{D}}}\nx", "x", [DICE]),
+    ("a closer missing", f"<tool_call>{A[:-1]}</tool_call>x", "x", [DICE]),
+    ("quoted XML names", '<function="roll_dice"><parameter="sides">6</parameter></function>', "", [DICE]),
+    (
+        "a parameter left open",
+        "<function=roll_dice><parameter=sides>6<parameter=count>2</parameter></function>",
+        "",
+        [("roll_dice", {"sides": 6, "count": 2})],
+    ),
+    (
+        "the last parameter left open",
+        "<tool_call><function=roll_dice><parameter=sides>6</function></tool_call>t",
+        "t",
+        [DICE],
+    ),
+    ("beyond repair", '<tool_call>{"name": "roll_dice", "arguments": {"sides": 6 7}}</tool_call>q', "q", []),
+    ("no number", '<tool_call>{"name": "roll_dice", "arguments": {"sides": NaN}}</tool_call>q', "q", []),
+    # rule 10: half a call
+    ("in a number", '<tool_call>{"tool": "roll_dice", "sides": 6', "", []),
+    ("in the name", 'Hm. <tool_call>{"tool": "roll_di', "Hm.", []),
+    ("bare, in a key", '{"tool": "roll_dice", "si', "", []),
+    ("in brackets", "roll_dice(6", "", []),
+    ("in a list", "[roll_dice(sides=6), tr", "", []),
+    ("in XML", "<function=roll_dice><parameter=sides>6", "", []),
+    ("in an XML name", "<function=roll_", "", []),
+    ("in a section", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>", "", []),
+    ("in a closer", f"<tool_call>{D}</tool_ca", "", [DICE]),
+    ("XML without its ends", f"<function=roll_dice>{X}", "", [DICE]),
+    ("pairs without an end", "<tool_call>roll_dice<arg_key>sides</arg_key><arg_value>6</arg_value>", "", [DICE]),
+    # rule 11: control tokens
+    ("control token", "Hello<|eot_id|>", "Hello", []),
+    ("control token after brackets", "roll_dice(6)<|eot_id|>", "", [DICE]),
+    ("control token after a fence", f"```json\n{D}\n```<|eot_id|>", "", [DICE]),
+    # separators and strays
+    ("separated", f"{D}; {D}", "", [DICE, DICE]),
+    ("stray closer", f"{D}</tool_call>\nx", "x", [DICE]),
+    ("no closer between", f"<tool_call>{D}<tool_call>{D}", "", [DICE, DICE]),
+    # fences, inline code, reasoning
+    ("tildes hold backticks", f"~~~\n{D}\n```\n~~~\n{D}", f"~~~\n{D}\n```\n~~~", [DICE]),
+    ("long fence holds short", f"````\n```\n{D}\n```\n````", f"````\n```\n{D}\n```\n````", []),
+    ("inline ends with its line", f"an open ` tick\n<tool_call>{D}</tool_call>", "an open ` tick", [DICE]),
+    ("reasoning first", f"<think>x</think>\n```json\n{D}\n```", "", [DICE]),
+    ("bracketed reasoning", f"[THINK]{D}[/THINK]{D}", "", [DICE]),
+    ("reasoning never closed", f"<think>x\n{D}", "", []),
+    ("reasoning tag in prose", f"The <think> tag.\n{D}", "The <think> tag.", [DICE]),
+    ("only its end", "</think>\n\nAnswer", "Answer", []),
+    # a call leaves its line blank, so an object right after it begins that line
+    (
+        "backticks in a call",
+        f'<tool_call>{{"tool": "translate", "text": "`"}}</tool_call> {D}',
+        "",
+        [("translate", {"text": "`"}), DICE],
+    ),
+    # data
+    ("tool list", f'[{A}, {{"name": "Bob"}}]', f'[{A}, {{"name": "Bob"}}]', []),
+    ("broken data, then a call", f'{{"quote": "he said\n\n<tool_call>{D}</tool_call>', '{"quote": "he said', [DICE]),
+    ("long data", '{"a": "' + "x" * 9000 + f'"}}\n{D}', '{"a": "' + "x" * 9000 + '"}', [DICE]),
+    (
+        "long data holds a call",
+        '{"a": "' + "x" * 9000 + f'",\n"b":\n{D}}}',
+        '{"a": "' + "x" * 9000 + f'",\n"b":\n{D}}}',
+        [],
+    ),
+    ("long argument", '{"tool": "translate", "text": "' + "x" * 9000 + '"}', "", [("translate", {"text": "x" * 9000})]),
+]
+TRAPS = [
+    "The `<tool_call>` marker opens a call.",
+    "The <tool_call> marker opens a call.",
+    "It ends with </tool_call>.",
+    "Write <tool_call>{...}</tool_call> please",
+    "Use <function=name> for that",
+    "[TOOL_CALLS] is a marker",
+    "It starts with <tool_call>",
+    "<tool_call></tool_call> is empty",
+    "functools.partial is nice",
+    f"myfunctools[{A}]",
+    "use functools[...]",
+    'Use <function=...> or <invoke name="..."> there',
+    '{"name": "nope", "arguments": {"a": 1}}',
+    '{"tool": "roll_dices", "sides": 6}',
+    "nope(1)",
+    "Roll_Dice(6)",
+    'get_weather_forecast("x")',
+    "roll_dic(6)",
+    "roll_dice_now(6)",
+    "roll_dice (6)",
+    '"roll_dice"(6)',
+    "- roll_dice(6)",
+    "1. roll_dice(6)",
+    "# roll_dice(6)",
+    "> roll_dice(6)",
+    "| roll_dice(6) | x |",
+    "[roll_dice(6)](http://x)",
+    "[roll_dice](http://x)",
+    "[roll_dice]",
+    "**roll_dice(6)**",
+    "`roll_dice(6)`",
+    "roll_dice(6) is a call",
+    "roll_dice(6).",
+    "roll_dice(6):",
+    "roll_dice: rolls dice",
+    "roll_dice",
+    "roll_dice(sides, count)",
+    "roll_dice(sides: int, count: int)",
+    "roll_dice(...)",
+    "roll_dice()",
+    "I use roll_dice(6) here",
+    '我会用 查天气("杭州")',
+    "roll_dice(6\nand more",
+    "[roll_dice(sides=6)] text",
+    "[nope(a=1)]",
+    "[roll_dice(sides=6), nope(a=1)]",
+    "[roll_dice (6)]",
+    "[1] a source",
+    "[ ] to do",
+    "[x](y) z",
+    "使用工具很好",
+    "使用工具：nope: 6",
+    "使用工具：roll_dice 可以掷骰子",
+    "请使用工具：roll_dice: 6",
+    "- 使用工具：roll_dice: 6",
+    "使用工具：get_weather_forecast: x",
+    "我需要使用工具来",
+    "我需要使用工具：nope 1",
+    "**使用工具**：roll_dice",
+    "使用工具：roll_dice",
+    '{"name": "roll_dice"}',
+    '{"name": "roll_dice", "description": "x"}',
+    '{"name": "Ada", "args": 3}',
+    '{"name": "roll_dice", "parameters": {"type": "object", "properties": {"sides": {"type": "integer"}}}}',
+    '[{"name": "Ada"}, {"name": "roll_dice"}]',
+    f'["a",\n{D}\n]',
+    f'{{\n"items": [\n{A}\n]\n}}',
+    '{"tool_calls": []}',
+    '{"tool_calls": [{"function": {"name": "nope", "arguments": "{}"}}]}',
+    '{"name": "Ada", "x',
+    '{ "a": 1',
+    "{x} is a set",
+    "A && B < C > D [x] {y} f",
+    "if (a<b) {\n  roll_dice(6);\n}",
+    "const f = {\n  tool: x\n}",
+    "```python\nroll_dice(6)\n```",
+    f"```json\n{D}",
+    f"```json\n{D}\n```\n```json\n{D}\n```",
+    "<thinking>x",
+    f"See:\n- ```\n  <tool_call>{D}</tool_call>\n  ```\nok",
+    "a <b>bold</b> word",
+    "x <tool_c",
+    "`",
+    "```",
+    "~~~ x",
+    "<tool_call>foo</tool_call>",
+    'A tool, e.g. <invoke name="x"> with text',
+    "<|python_tag|> is Llama's",
+    "<|tool_calls_section_begin|> and <｜tool▁calls▁begin｜> are markers",
+    "5 < 6 [citation needed] {a} `b`",
+]
+
+ENDINGS = ("It starts", "`", "{ ", "roll_dice(6\n", "~~~", '{"name": "Ada", "x')
+"""Traps that only mean something at the end of a reply or at its beginning, and get no words around them."""
+
+
+def _in_prose():
+    for reply in TRAPS:
+        if not reply.startswith(ENDINGS):
+            yield f"prose: {reply[:40]!r}", f"Well.\n{reply}\nSo it is.", f"Well.\n{reply}\nSo it is.", []
+
+
+SAMPLES = [*_places(), *_fences(), *_cut(), *WRITTEN_OUT, *_same(*TRAPS), *_in_prose()]

@@ -1,0 +1,53 @@
+"""`python -m tools calculator '{"expression": "2+2"}'`: any tool, without a bot."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from tools import SETTINGS, shell
+from tools.settings import ToolSettings
+from tools.shelf import Shelf
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one tool, or list them; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools", description="Run one tool, or list the tools.")
+    parser.add_argument("name", nargs="?", help="the tool to run")
+    parser.add_argument(
+        "arguments", nargs="?", default="{}", help='its arguments as JSON, as \'{"expression": "2+2"}\''
+    )
+    parser.add_argument("--data", metavar="FILE", type=Path, help="a file that keeps what tools remember")
+    options = parser.parse_args(list(arguments))
+    try:
+        settings = read_settings(Path(os.environ.get("PARLEY_ENV_FILE") or ".env"))
+        shelf = Shelf(options.data) if options.data is not None else None
+    except ValueError as error:
+        print(f"tools: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    return shell.main(settings, options.name, options.arguments, facts=shelf, timers=shelf.timers if shelf else None)
+
+
+def read_settings(file: Path) -> dict[str, ToolSettings]:
+    """Every tool's settings, from the environment and `file`.
+
+    Raises:
+        ValueError: one is malformed; the sentence names the variable.
+    """
+    try:
+        return {name: kind(_env_file=file) for name, kind in SETTINGS.items()}  # type: ignore[call-arg]  # pydantic's
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        variable = "_".join(str(part) for part in first["loc"]).upper()
+        raise ValueError(f"{variable}: {first['msg']}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"the settings file {str(file)!r} cannot be read: {type(error).__name__}") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

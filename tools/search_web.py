@@ -1,0 +1,296 @@
+"""Search the web with Tavily: its own summary first, then numbered entries with their addresses.
+
+Tavily's library is imported at the first search, in a thread: it takes a third of a second, and the event loop must
+not stand still for that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from tools.base import Json, Source, ToolContext, ToolError, ToolResult, Unavailable
+from tools.function import FunctionTool, spec_of
+from tools.settings import SearchSettings
+
+if TYPE_CHECKING:
+    from tavily import AsyncTavilyClient  # type: ignore[import-untyped]  # it ships no types
+
+log = logging.getLogger(__name__)
+
+LONGEST_QUERY = 400
+"""Characters; Tavily refuses more."""
+MOST_DOMAINS = 50
+_DEPTHS: dict[str, dict[str, Any]] = {
+    "quick": {"search_depth": "basic", "max_results": 3},
+    "deep": {"search_depth": "advanced", "max_results": 10, "include_answer": True},
+}
+_SECONDS = {"quick": 12.0, "deep": 18.0}
+"""How long Tavily may take; below the tool's timeout, so that the reason can be told."""
+_CUT = " […]"
+_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+    {"query": "weather in Oslo tomorrow"},
+    {"query": "central bank interest rate decision", "topic": "news", "time_range": "week"},
+    {"query": "Python 3.14 free threading", "mode": "deep", "include_domains": ["docs.python.org"]},
+)
+
+
+def open_tool(settings: SearchSettings | None) -> WebSearch:
+    """The search, ready for its first query.
+
+    Raises:
+        Unavailable: there is no key.
+    """
+    # Without a key Tavily's client raises no error: it searches "keyless", with other limits. We decide here.
+    if settings is None or not settings.tavily_api_key.get_secret_value().strip():
+        raise Unavailable("it needs TAVILY_API_KEY, a key from tavily.com")
+    return WebSearch(settings)
+
+
+class WebSearch(FunctionTool):
+    """`search_web`."""
+
+    def __init__(self, settings: SearchSettings) -> None:
+        self._key = settings.tavily_api_key.get_secret_value().strip()
+        self._base_url = settings.tavily_api_base_url.rstrip("/")
+        self._client: AsyncTavilyClient | None = None
+        self._opening = asyncio.Lock()
+        super().__init__(
+            self.search,
+            spec_of(
+                self.search,
+                name="search_web",
+                category="web",
+                examples=_EXAMPLES,
+                keywords=_KEYWORDS,
+                icon="🔎",
+                verb="searching",
+                subject="query",
+                cache_seconds=600.0,
+                timeout=20.0,
+            ),
+        )
+
+    async def search(
+        self,
+        context: ToolContext,
+        query: str,
+        mode: Literal["quick", "deep"] = "quick",
+        topic: Literal["general", "news", "finance"] = "general",
+        time_range: Literal["day", "week", "month", "year"] | None = None,
+        include_domains: list[str] | None = None,
+        exclude_domains: list[str] | None = None,
+    ) -> ToolResult:
+        """Search the web and return the best matching pages with their addresses and what they say.
+
+        Use when: the answer needs news, prices, weather, scores, releases, or facts that change or that you are not
+            sure of, or when the person asks for sources.
+        Not for: arithmetic and units (calculator), the date or time (current_time), small talk, or what is already in
+            the conversation.
+        Source: Tavily's index of the public web
+
+        Args:
+            query: What to look for, as a few words in the language of the pages wanted. Example: "weather in Oslo"
+            mode: quick gives 3 results; deep gives up to 10 with longer excerpts and a summary, and takes longer.
+            topic: news and finance search only such pages.
+            time_range: Only pages published or changed within the last day, week, month or year.
+            include_domains: Only pages of these domains. Example: ["who.int"]
+            exclude_domains: No pages of these domains.
+        """
+        query = " ".join(query.split())
+        if not query:
+            raise ToolError("The query is empty: say what to search for, in a few words.")
+        if len(query) > LONGEST_QUERY:
+            raise ToolError(
+                f"The query has {len(query)} characters, at most {LONGEST_QUERY} are possible: "
+                "search for its few essential words."
+            )
+        options: dict[str, Any] = {"query": query, **_DEPTHS[mode], "timeout": min(_SECONDS[mode], context.seconds)}
+        if topic != "general":
+            options["topic"] = topic
+        if time_range is not None:
+            options["time_range"] = time_range
+        if include_domains:
+            options["include_domains"] = _domains("include_domains", include_domains)
+        if exclude_domains:
+            options["exclude_domains"] = _domains("exclude_domains", exclude_domains)
+        return _written(query, await self._ask(options), context.chars)
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _ask(self, options: Mapping[str, Any]) -> Any:
+        """What Tavily answers; every failure becomes a sentence for the model."""
+        client = await self._opened()
+        # Both are loaded by now. Tavily's errors have no common base, and it lets httpx's through.
+        import httpx
+        from tavily import errors
+
+        try:
+            return await client.search(**options)
+        except errors.UsageLimitExceededError as error:
+            raise ToolError(
+                "The search service's request limit is reached; it opens again in about a minute. "
+                "Answer from what you know and say that it was not checked.",
+                retry=False,
+            ) from error
+        except errors.ForbiddenError as error:
+            raise ToolError(
+                "The search service refuses: the plan's credits are used up, or the key may not do this. Only the "
+                "operator of this bot can change that. Answer without searching, and say so.",
+                retry=False,
+            ) from error
+        except errors.InvalidAPIKeyError as error:
+            raise ToolError(
+                "The search service refuses the bot's key. Only the operator can change that (TAVILY_API_KEY). "
+                "Answer without searching, and say so.",
+                retry=False,
+            ) from error
+        except errors.BadRequestError as error:
+            raise ToolError(f"The search service refuses the request: {self._quoted(error)} Change it.") from error
+        except errors.TimeoutError as error:
+            raise ToolError(
+                f"The search service did not answer within {options['timeout']:g} s. "
+                "Search once more with mode quick, or answer without it."
+            ) from error
+        except httpx.HTTPStatusError as error:
+            raise _of_status(error.response.status_code) from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            log.warning(
+                "search_web cannot reach Tavily (%s); TAVILY_API_BASE_URL says where it is", type(error).__name__
+            )
+            raise ToolError(
+                "The search service cannot be reached. Answer without searching, and say so.", retry=False
+            ) from error
+        except (ValueError, TypeError) as error:
+            # A body that is no JSON; and for a 2xx other than 200 the library raises what is no exception.
+            raise ToolError(
+                "The search service answered with something that is no search result. Answer without searching.",
+                retry=False,
+            ) from error
+
+    async def _opened(self) -> AsyncTavilyClient:
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._open)
+            return self._client
+
+    def _open(self) -> AsyncTavilyClient:
+        client: AsyncTavilyClient = importlib.import_module("tavily").AsyncTavilyClient(
+            api_key=self._key, api_base_url=self._base_url
+        )
+        return client
+
+    def _quoted(self, error: Exception) -> str:
+        text = " ".join(str(error).replace(self._key, "***").replace(self._base_url, "***").split())[:200]
+        return text if text.endswith((".", "!", "?")) else f"{text or 'no reason given'}."
+
+
+_KEYWORDS = (
+    *("search", "google", "look up", "find", "news", "latest", "today", "current", "price", "weather", "source", "web"),
+    *("搜索", "查一下", "查询", "搜一下", "新闻", "最新", "今天", "现在", "价格", "天气", "上网", "资料", "来源"),
+)
+
+
+def _of_status(status: int) -> ToolError:
+    if status >= 500:
+        return ToolError(f"The search service has a fault of its own ({status}). Try once more, or answer without it.")
+    if status in (400, 422):
+        return ToolError(f"The search service refuses the request ({status}). Use a shorter query and fewer filters.")
+    log.warning("search_web: Tavily answers %d; is TAVILY_API_BASE_URL right?", status)
+    return ToolError(f"The search service is not where it should be ({status}). Answer without searching.", retry=False)
+
+
+def _domains(name: str, given: Sequence[str]) -> list[str]:
+    """Domains without scheme and path: a model often writes whole addresses."""
+    found = [re.sub(r"^[a-z]+://", "", one.strip().lower()).split("/")[0] for one in given]
+    found = list(dict.fromkeys(one for one in found if one))
+    if len(found) > MOST_DOMAINS:
+        raise ToolError(f"{name} has {len(found)} domains, at most {MOST_DOMAINS} are possible.")
+    wrong = next((one for one in found if "." not in one or " " in one), None)
+    if wrong is not None:
+        raise ToolError(f"{name} takes domains such as example.org, not {wrong!r}.")
+    return found
+
+
+def _written(query: str, answer: Any, chars: int) -> ToolResult:
+    """The result's text, cut between entries so that it is no longer than `chars`."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("results", []), list):
+        raise ToolError("The search service answered with something that is no search result.", retry=False)
+    found = [one for one in answer.get("results", []) if isinstance(one, dict) and _address(one)]
+    summary = _text(answer.get("answer"))
+    if len(summary) > chars // 2:
+        summary = summary[: chars // 2] + _CUT
+    if not found and not summary:
+        return ToolResult(
+            text=f"Nothing was found for {query!r}. Try other or fewer words, or fewer filters.", untrusted=True
+        )
+    head = f"Search results for {query!r}:\n"
+    if summary:
+        head += f"\nSummary by the search service: {summary}\n"
+    entries = [_entry(number, one) for number, one in enumerate(found, 1)]
+    shown = _fitting(head, entries, chars)
+    text = head + "".join(entries[:shown])
+    if shown < len(entries):
+        notice = _notice(shown, len(entries))
+        if not shown and entries:
+            # Not even one fits: a part of the first says more than none.
+            notice = _notice(1, len(entries))
+            room = chars - len(notice) - len(_CUT)
+            text = (head + entries[0])[: max(0, room)] + _CUT
+            shown = 1
+        text += notice
+    sources = tuple(Source(_line(one.get("title")) or _address(one), _address(one)) for one in found[:shown])
+    return ToolResult(text=text.rstrip("\n"), sources=sources, untrusted=True)
+
+
+def _fitting(head: str, entries: Sequence[str], chars: int) -> int:
+    """How many entries fit beside the notice that says so."""
+    if len(head) + sum(map(len, entries)) <= chars:
+        return len(entries)
+    length, count = len(head) + len(_notice(len(entries), len(entries))), 0
+    for entry in entries:
+        length += len(entry)
+        if length > chars:
+            break
+        count += 1
+    return count
+
+
+def _notice(shown: int, found: int) -> str:
+    return f"\n({shown} of {found} results are shown.)\n"
+
+
+def _entry(number: int, result: Mapping[str, Any]) -> str:
+    lines = [f"\n[{number}] {_line(result.get('title')) or '(no title)'}", f"Source: {_address(result)}"]
+    date = _line(result.get("published_date"))
+    if date:
+        lines.append(f"Date: {date}")
+    lines.append(_text(result.get("content")) or "(no excerpt)")
+    return "\n".join(lines) + "\n"
+
+
+def _address(result: Mapping[str, Any]) -> str:
+    """The page's address; empty when it is none that can be opened."""
+    url = result.get("url")
+    if not isinstance(url, str) or not re.match(r"https?://[^\s]+$", url.strip()):
+        return ""
+    return url.strip()
+
+
+def _line(value: object) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def _text(value: object) -> str:
+    """A text without blank lines, which separate the entries."""
+    if not isinstance(value, str):
+        return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+    return re.sub(r"\n\s*\n+", "\n", value.strip())

@@ -1,0 +1,98 @@
+"""What tools remember when no bot runs: facts and timers in one JSON file, for `python -m tools --data FILE`.
+
+The bot's own store implements the same ports. Nobody fires these timers; they can be listed and cancelled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tools.base import ToolError
+
+
+class Shelf:
+    """The facts in a file; `timers` are beside them."""
+
+    def __init__(self, file: Path) -> None:
+        """Raises ValueError when `file` holds something else."""
+        self._file = file
+        self._read()
+        self.timers = ShelfTimers(self)
+
+    async def remember(self, owner: str, text: str) -> int:
+        return self.add("facts", {"owner": owner, "text": text})
+
+    async def recall(self, owners: tuple[str, ...], query: str, limit: int) -> list[tuple[int, str, str]]:
+        words = set(query.lower().split())
+        found = [(int(key), one) for key, one in self.rows("facts").items() if one["owner"] in owners]
+        scored = [(sum(word in one["text"].lower() for word in words), key, one) for key, one in found]
+        best = sorted((row for row in scored if row[0] or not words), key=lambda row: (-row[0], -row[1]))
+        return [(key, one["owner"], one["text"]) for _, key, one in best[:limit]]
+
+    async def forget(self, owners: tuple[str, ...], fact: int) -> bool:
+        return self.drop("facts", fact, {"owner": owners})
+
+    def rows(self, kind: str) -> dict[str, Any]:
+        """All rows of a kind by their number."""
+        rows: dict[str, Any] = self._read()[kind]
+        return rows
+
+    def add(self, kind: str, row: dict[str, Any]) -> int:
+        """Keep a row; its number."""
+        data = self._read()
+        number = int(data["last"]) + 1
+        data["last"] = number
+        data[kind][str(number)] = row
+        self._write(data)
+        return number
+
+    def drop(self, kind: str, number: int, wanted: dict[str, tuple[str, ...]]) -> bool:
+        """Remove a row whose fields are among those `wanted`; whether there was one."""
+        data = self._read()
+        row = data[kind].get(str(number))
+        if row is None or any(row[name] not in values for name, values in wanted.items()):
+            return False
+        del data[kind][str(number)]
+        self._write(data)
+        return True
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            data = json.loads(self._file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {"last": 0, "facts": {}, "timers": {}}
+        except (OSError, ValueError) as error:
+            raise ValueError(f"the data file {str(self._file)!r} cannot be read: {type(error).__name__}") from error
+        if not isinstance(data, dict) or not {"last", "facts", "timers"} <= set(data):
+            raise ValueError(f"the data file {str(self._file)!r} holds something else")
+        return data
+
+    def _write(self, data: dict[str, Any]) -> None:
+        part = self._file.with_name(f"{self._file.name}.part")
+        try:
+            part.write_text(json.dumps(data, ensure_ascii=False, indent=1), encoding="utf-8")
+            os.replace(part, self._file)  # noqa: PTH105  # the one call that replaces on every system
+        except OSError as error:
+            sentence = f"What should be remembered could not be written ({type(error).__name__})."
+            raise ToolError(sentence, retry=False) from error
+
+
+class ShelfTimers:
+    """The timers in a shelf's file."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+
+    async def set(self, scope: str, person: str, due: float, text: str) -> int:
+        return self._shelf.add("timers", {"scope": scope, "person": person, "due": due, "text": text})
+
+    async def pending(self, scope: str, person: str) -> list[tuple[int, float, str]]:
+        rows = self._shelf.rows("timers").items()
+        mine = [(int(key), row) for key, row in rows if (row["scope"], row["person"]) == (scope, person)]
+        return sorted(((key, float(row["due"]), str(row["text"])) for key, row in mine), key=lambda one: one[1])
+
+    async def cancel(self, scope: str, person: str, timer: int) -> bool:
+        return self._shelf.drop("timers", timer, {"scope": (scope,), "person": (person,)})

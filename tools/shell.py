@@ -1,0 +1,120 @@
+"""Run a tool from a shell: its result to standard output, an error to standard error.
+
+0: done. 1: the tool failed. 2: called wrongly (unknown tool, arguments that are no JSON object).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tools import open_registry
+from tools.base import Arguments, Facts, Timers, ToolCall, ToolContext, ToolResult
+from tools.registry import ToolRegistry
+from tools.settings import ToolSettings
+
+
+def main(
+    settings: Mapping[str, ToolSettings],
+    name: str | None,
+    arguments: str,
+    *,
+    facts: Facts | None = None,
+    timers: Timers | None = None,
+) -> int:
+    """Run the tool `name` with `arguments` (JSON), or list the tools; the exit code."""
+    registry = open_registry(settings)
+    if name is None:
+        print(listing(registry))  # noqa: T201
+        return 0
+    if registry.spec(name) is None:
+        reason = registry.unavailable.get(name)
+        if reason is not None:
+            return _wrong(f"{name} cannot be used here: {reason}")
+        names = ", ".join(spec.name for spec in registry.specs())
+        return _wrong(f"there is no tool {name!r}; available: {names}")
+    try:
+        given = read_arguments(arguments)
+    except ValueError as error:
+        return _wrong(str(error))
+    context = ToolContext(zone=_zone(), facts=facts, timers=timers, progress=_to_stderr)
+    result = asyncio.run(_run(registry, ToolCall("shell", name, given), context))
+    print(result.text, file=sys.stdout if result.ok else sys.stderr)  # noqa: T201
+    for file in result.files:
+        print(f"File: {_kept(file.name, file.content)}")  # noqa: T201
+    return 0 if result.ok else 1
+
+
+def read_arguments(text: str) -> Arguments:
+    """The arguments written in `text`.
+
+    Raises:
+        ValueError: they are no JSON object; one sentence says where.
+    """
+    try:
+        given = json.loads(text or "{}")
+    except ValueError as error:
+        where = f" at character {error.pos + 1}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
+        raise ValueError(f'the arguments are no JSON{where}; write them as {{"name": "value"}} in quotes') from error
+    except RecursionError as error:
+        raise ValueError("the arguments are nested too deeply") from error
+    if not isinstance(given, dict):
+        raise ValueError(f'the arguments must be a JSON object, as {{"name": "value"}}, not {text[:60]!r}')
+    return given
+
+
+def listing(registry: ToolRegistry) -> str:
+    """Every tool with its arguments and an example, and why the others are missing."""
+    lines: list[str] = []
+    for spec in registry.specs():
+        lines.append(f"{spec.icon} {spec.name}: {spec.purpose}")
+        for example in spec.examples[:2]:
+            lines.append(f"    python -m tools {spec.name} '{json.dumps(example, ensure_ascii=False)}'")
+    for name, reason in registry.unavailable.items():
+        lines.append(f"✗ {name}: not available, {reason}")
+    return "\n".join(lines)
+
+
+async def _run(registry: ToolRegistry, call: ToolCall, context: ToolContext) -> ToolResult:
+    try:
+        return await registry.run(call, context)
+    finally:
+        await registry.close()
+
+
+def _zone() -> str:
+    """This machine's time zone by name, where it tells one."""
+    named = os.environ.get("TZ", "").removeprefix(":")
+    if not named:
+        try:
+            named = str(Path("/etc/localtime").readlink()).partition("zoneinfo/")[2]
+        except OSError:
+            named = ""
+    return named or "UTC"
+
+
+def _kept(name: str, content: bytes) -> Path:
+    """Write a produced file into the current folder, over nothing that is there."""
+    plain = Path(Path(name).name or "file")
+    for number in range(1, 1000):
+        path = plain if number == 1 else plain.with_stem(f"{plain.stem}-{number}")
+        try:
+            with path.open("xb") as file:
+                file.write(content)
+        except FileExistsError:
+            continue
+        return path
+    return plain
+
+
+def _wrong(sentence: str) -> int:
+    _to_stderr(f"tools: {sentence}")
+    return 2
+
+
+def _to_stderr(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201

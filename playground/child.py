@@ -27,6 +27,7 @@ _PAUSES = (0.2, 1.0, 2.0, 5.0, 10.0)
 _STEADY_SECONDS = 10.0
 _STOP_SECONDS = 10.0
 _KEPT_LINES = 200
+_LONGEST_LINE = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +178,18 @@ class Child:
         """Keep its last lines, and all of them in a file."""
         assert process.stdout is not None
         with (self._folder / "bot.log").open("ab") as file:
+            rest = b""
             while piece := await process.stdout.read(65536):
                 file.write(piece)
                 file.flush()
-                self.log.extend(line for line in piece.decode(errors="replace").splitlines() if line.strip())
+                *lines, rest = (rest + piece).split(b"\n")
+                self._keep(*lines)
+                rest = rest[-_LONGEST_LINE:]
+            self._keep(rest)
+
+    def _keep(self, *lines: bytes) -> None:
+        texts = (line.decode(errors="replace").rstrip() for line in lines)
+        self.log.extend(text[:_LONGEST_LINE] for text in texts if text)
 
     async def _look(self) -> None:
         """Ask it how it is: often until it is ready, then now and then."""

@@ -235,7 +235,8 @@ class Chat {
     // The emulator made this HTML from the markup it was sent, with every text escaped; the page's policy allows no script.
     const body = $(".body", article);
     if (body.dataset.html !== view.html) {
-      body.innerHTML = view.html;
+      // Telegram's line breaks are kept; the one behind a block belongs to the block.
+      body.innerHTML = this.name === "telegram" ? view.html.replace(/<\/(pre|blockquote)>\n/g, "</$1>") : view.html;
       body.dataset.html = view.html;
       for (const link of body.querySelectorAll("a")) Object.assign(link, { target: "_blank", rel: "noreferrer noopener" });
       for (const hidden of body.querySelectorAll(".spoiler")) hidden.tabIndex = 0;

@@ -51,6 +51,8 @@ _COMMON = frozenset(
     )
 )
 _TITLE_WEIGHT = 3.0
+_NEAR = 0.3
+"""How near to the best page's score another's has to be; a page that shares one stray word is left out."""
 
 
 def terms(text: str) -> list[str]:
@@ -84,7 +86,8 @@ def rank(query: str, pages: Sequence[CannedPage]) -> list[tuple[float, CannedPag
         score = sum(weights[term] * (_TITLE_WEIGHT * (term in title) + (term in body)) for term in wanted)
         if score:
             scored.append((round(min(0.99, score / most), 4), page))
-    return sorted(scored, key=lambda pair: -pair[0])
+    best = max((score for score, _ in scored), default=0.0)
+    return sorted((pair for pair in scored if pair[0] >= best * _NEAR), key=lambda pair: -pair[0])
 
 
 def sentences(text: str) -> list[str]:

@@ -77,6 +77,9 @@ CHAT_BURST: Final = 3
 GROUP_WINDOW: Final = Window(20, 60.0)
 BOT_WINDOW: Final = Window(28, 1.0)
 
+_NOTHING: Final = Cost()
+"""The message looks like the page already: no call is made."""
+
 POLL_SECONDS: Final = 10
 _UPDATES: Final = ["message", "edited_message"]
 _PHOTOS: Final = ("image/png", "image/jpeg", "image/webp", "image/gif")
@@ -308,6 +311,7 @@ class TelegramSurface:
         self._group = bool(target.data.get("group"))
         self._shown: dict[str, str] = {}
         """Message id → what it shows, so that the same text is never sent twice."""
+        self._rendered: tuple[Page, tuple[str, ParseMode | None]] | None = None
         of_bot = Budget(f"telegram:{bot.id}", windows=(BOT_WINDOW,), shared=True)
         scope = f"telegram:{bot.id}/chat/{self._chat}"
         if self._group:
@@ -325,10 +329,16 @@ class TelegramSurface:
     def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
         if page is None:
             return self._typing_cost
-        return self._post_cost if at is None else self._edit_cost
+        if at is None:
+            return self._post_cost
+        try:
+            same = self._shown.get(at.id) == self._text(page)[0]
+        except TooLong:
+            same = False
+        return _NOTHING if same else self._edit_cost
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
-        text, mode = _rendered(page)
+        text, mode = self._text(page)
         if at is not None and self._shown.get(at.id) == text:
             return at
         preview = LinkPreviewOptions(is_disabled=True)
@@ -394,6 +404,12 @@ class TelegramSurface:
     async def find(self, nonce: str) -> MessageRef | None:
         """Telegram offers no way to look a message up."""
         return None
+
+    def _text(self, page: Page) -> tuple[str, ParseMode | None]:
+        """The page as it is sent; rendered once for `cost` and `show`."""
+        if self._rendered is None or self._rendered[0] != page:
+            self._rendered = (page, _rendered(page))
+        return self._rendered[1]
 
     def _first_reply(self) -> ReplyParameters | None:
         """In a group the reply's first message points at the question."""

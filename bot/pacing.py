@@ -127,10 +127,18 @@ class _Scope:
 class Grant:
     """One call that waits for its turn, or has it: `async with` waits on entering and gives back on leaving."""
 
-    __slots__ = ("_granted", "_pacer", "cost", "keep", "not_before", "number", "priority", "since")
+    __slots__ = ("_granted", "_pacer", "cost", "insist_at", "keep", "not_before", "number", "priority", "since")
 
     def __init__(
-        self, pacer: Pacer, number: int, cost: Cost, priority: Priority, since: float, keep: int, not_before: float
+        self,
+        pacer: Pacer,
+        number: int,
+        cost: Cost,
+        priority: Priority,
+        since: float,
+        keep: int,
+        not_before: float,
+        insist_at: float,
     ) -> None:
         self._pacer = pacer
         self._granted: asyncio.Future[None] | None = None
@@ -140,6 +148,7 @@ class Grant:
         self.since = since
         self.keep = keep
         self.not_before = not_before
+        self.insist_at = insist_at
 
     async def __aenter__(self) -> None:
         self._granted = asyncio.get_running_loop().create_future()
@@ -193,6 +202,7 @@ class Pacer:
         since: float | None = None,
         keep: int = 0,
         not_before: float = 0.0,
+        insist_at: float = float("inf"),
     ) -> Grant:
         """A call of this `cost` that wants to go out.
 
@@ -200,15 +210,16 @@ class Pacer:
             since: when the text that waits was written (monotonic); among progress the stalest goes first.
             keep: calls that must stay free in budgets of this reply alone: what finishing it now would need.
             not_before: monotonic time before which the call is not wanted.
+            insist_at: monotonic time from which a person has waited too long: a chat's bucket keeps nothing free.
         """
         self._number += 1
         at = self._clock.monotonic() if since is None else since
-        return Grant(self, self._number, cost, priority, at, keep, not_before)
+        return Grant(self, self._number, cost, priority, at, keep, not_before, insist_at)
 
     def take(self, cost: Cost) -> bool:
         """Take a call that nobody waits for, now or not at all; tell `answered` when its answer came."""
         now = self._clock.monotonic()
-        probe = Grant(self, 0, cost, Priority.TYPING, now, 1, 0.0)
+        probe = Grant(self, 0, cost, Priority.TYPING, now, 1, 0.0, float("inf"))
         if self._ready_at(probe, now)[0] > now:
             return False
         self._occupy(cost, now)
@@ -289,6 +300,8 @@ class Pacer:
             scope = self._scope_of(budget)
             keep = (self._keep_shared(scope, grant.priority) if budget.shared else grant.keep) if progress else 0
             ready = scope.ready_at(now, keep)
+            if keep and ready > grant.insist_at and not budget.shared and not budget.windows:
+                ready = min(ready, max(grant.insist_at, scope.ready_at(now, 0)))
             if progress and ready <= now:
                 ready = max(ready, scope.spread(now, keep))
             if ready > at:

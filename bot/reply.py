@@ -30,6 +30,8 @@ from bot.surface import Surface
 
 log = logging.getLogger(__name__)
 
+INSIST_AFTER = 1.6
+"""Seconds without new words after which progress may take the call that was kept for the end."""
 PROGRESS_GAP = 0.35
 """Least seconds between two progress calls of one reply: more often nobody can read."""
 GIVE_UP_AFTER = 300.0
@@ -136,6 +138,7 @@ class ReplyStream:
         self._wanted = asyncio.Event()
         self._stale_since: float | None = None
         self._next_progress = 0.0
+        self._last_shown = float("inf")
         self._grant: Grant | None = None
         self._writer: asyncio.Task[None] | None = None
         self._typing: asyncio.Task[None] | None = None
@@ -312,6 +315,7 @@ class ReplyStream:
             since=self._stale_since,
             keep=max(0, waiting) + 1,
             not_before=0.0 if self._finished or first else self._next_progress,
+            insist_at=self._last_shown + INSIST_AFTER,
         )
         again = 0.0
         async with self._grant:
@@ -351,6 +355,7 @@ class ReplyStream:
         ref = await self._surface.show(page, at, nonce)
         moved = ref != shown.ref
         shown.ref, shown.page, shown.tries = ref, page, 0
+        self._last_shown = self._clock.monotonic()
         done = page.final and self._finished
         shown.state = "done" if done and page == self._page(number) else "shown"
         if moved or done:

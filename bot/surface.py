@@ -79,7 +79,10 @@ class Surface(Protocol):
     def limits(self) -> SurfaceLimits: ...
 
     def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
-        """Say which budgets the next `show` of `page` draws on, before it is made; without a page, `typing`."""
+        """Say which budgets the next `show` of `page` draws on, before it is made; without a page, `typing`.
+
+        A `show` that would send nothing, because the message looks like the page already, draws on none.
+        """
         ...
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:

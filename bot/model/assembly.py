@@ -341,15 +341,15 @@ class ChatAssembly:
         return message
 
 
-def _count(value: object) -> int:
-    return int(value) if isinstance(value, int | float) and value > 0 else 0
+def count_of(details: object, name: str) -> int:
+    """A number of tokens that a server reports; 0 for whatever is none."""
+    value = details.get(name) if isinstance(details, Mapping) else None
+    return int(value) if isinstance(value, int | float) and 0 < value < 1e12 else 0
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage | None:
-    prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    prompt, completion = count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens")
     if not prompt and not completion:
         return None
-    prompt_details, details = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
-    cached = prompt_details.get("cached_tokens") if isinstance(prompt_details, Mapping) else None
-    reasoning = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
-    return Usage(prompt, completion, _count(cached or usage.get("prompt_cache_hit_tokens")), _count(reasoning))
+    cached = count_of(usage.get("prompt_tokens_details"), "cached_tokens") or count_of(usage, "prompt_cache_hit_tokens")
+    return Usage(prompt, completion, cached, count_of(usage.get("completion_tokens_details"), "reasoning_tokens"))

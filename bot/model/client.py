@@ -339,6 +339,8 @@ def _parse(data: bytes) -> list[dict[str, Any]]:
     text = data.decode("utf-8", "replace")
     try:
         event = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested beyond measure") from error
     except ValueError:
         if "\n" not in text:
             raise

@@ -12,7 +12,7 @@ from typing import Any
 import openai
 
 from bot.model.arguments import read_arguments
-from bot.model.assembly import Assembly, CallSlots, Delta, SplitCharacters, StreamFault
+from bot.model.assembly import Assembly, CallSlots, Delta, SplitCharacters, StreamFault, count_of
 from bot.model.base import Request
 from bot.model.providers import ModelName
 from bot.model.rendering import ChatRendering, call_id, results_of, tool_name, tool_schema
@@ -198,12 +198,11 @@ class ResponsesAssembly:
         self.finish = _REASONS.get(reason, reason or "length") if kind == "response.incomplete" else "stop"
         usage = response.get("usage")
         if isinstance(usage, Mapping):
-            read, wrote = usage.get("input_tokens_details") or {}, usage.get("output_tokens_details") or {}
             self.usage = Used(
-                int(usage.get("input_tokens") or 0),
-                int(usage.get("output_tokens") or 0),
-                int(read.get("cached_tokens") or 0),
-                int(wrote.get("reasoning_tokens") or 0),
+                count_of(usage, "input_tokens"),
+                count_of(usage, "output_tokens"),
+                count_of(usage.get("input_tokens_details"), "cached_tokens"),
+                count_of(usage.get("output_tokens_details"), "reasoning_tokens"),
             )
 
     def calls(self) -> tuple[ToolCall, ...]:

@@ -230,3 +230,14 @@ async def test_nobody_is_refused_with_a_hundred_replies_under_one_bots_limit(pac
     assert len(calls.granted) == 500
     for start in calls.times:
         assert sum(start <= at < start + 1.0 for at in calls.times) <= 28
+
+
+async def test_a_person_who_waited_long_gets_the_call_that_was_kept_for_the_end(calls: Calls, clock: Any) -> None:
+    for _ in range(3):
+        calls.ask("earlier", Cost((CHAT,)), Priority.FINAL)
+    await clock.settle()
+
+    calls.ask("progress", Cost((CHAT,)), Priority.PROGRESS, keep=1, insist_at=clock.now + 1.6)
+    await clock.advance(5.0)
+
+    assert calls.granted[-1] == (1.6, "progress")

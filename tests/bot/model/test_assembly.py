@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bot.model.arguments import ObjectEnd, read_arguments
 from bot.model.assembly import ChatAssembly, Delta, StreamFault
+from bot.model.responses import ResponsesAssembly
 from tools.base import ToolCall
 
 
@@ -312,6 +313,52 @@ def test_an_object_is_complete_at_its_last_character_and_not_before(value: dict[
 
     assert not before
     assert end.complete
+
+
+def odd(*keys: str) -> st.SearchStrategy[Any]:
+    """JSON of any shape that uses these keys."""
+    leaf = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.sampled_from(keys)
+    return st.recursive(
+        leaf, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(keys), inner, max_size=5)
+    )
+
+
+@given(
+    st.lists(odd("content", "tool_calls", "function", "arguments", "index", "id", "reasoning_details", "text", "usage"))
+)
+def test_no_delta_however_odd_is_an_exception(deltas: list[Any]) -> None:
+    assembly = ChatAssembly()
+
+    for delta in deltas:
+        assembly.add({"choices": [{"delta": delta, "finish_reason": delta}], "usage": delta}, Delta())
+
+    assembly.calls()
+    json.dumps(assembly.message())
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda kind, rest: {"type": kind, **(rest if isinstance(rest, dict) else {"item": rest, "response": rest})},
+            st.sampled_from(
+                ["response.output_item.added", "response.output_item.done", "response.output_text.delta",
+                 "response.function_call_arguments.delta", "response.completed", "response.incomplete", "other"]
+            ),
+            odd(
+                "item", "type", "message", "function_call", "delta", "output_index", "call_id", "arguments", "usage",
+                "content", "text", "response",
+            ),
+        )
+    )
+)  # fmt: skip
+def test_no_event_of_responses_however_odd_is_an_exception(events: list[Any]) -> None:
+    assembly = ResponsesAssembly()
+
+    for event in events:
+        assembly.add(event, Delta())
+
+    assembly.calls()
+    json.dumps(assembly.message())
 
 
 @given(st.text())

@@ -98,7 +98,7 @@ class Api:
                 body = {"ok": False, "error": refused.error} | refused.extra
             if call.retry_after:
                 return self._too_many(call, call.retry_after)
-            return web.json_response(body)
+            return web.json_response(body, headers={"x-oauth-scopes": ",".join(sorted(self.scopes))})
 
         return await self.meet(request, call, answer)
 

@@ -1,0 +1,283 @@
+"""What Slack's events and commands say to the bot: pure functions from a payload to an `Incoming`.
+
+See https://docs.slack.dev/reference/events/app_mention, …/message.im and /interactivity/implementing-slash-commands.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from bot import commands
+from bot.messages import (
+    ChatId,
+    Incoming,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    Quoted,
+    ReplyTarget,
+    Scalar,
+    Sender,
+)
+
+Json: TypeAlias = Mapping[str, Any]
+Names: TypeAlias = Callable[[str], str]
+"""A person's id → the name they are shown by; the id itself while it is not known."""
+
+RESPONSE_SECONDS: Final = 29 * 60.0
+"""A `response_url` works for 30 minutes. See: https://docs.slack.dev/interactivity/handling-user-interaction"""
+_PEOPLES: Final = frozenset({"", "file_share", "thread_broadcast"})
+"""Subtypes of what people write; every other one is a notice of the service, a bot, or a change."""
+_ANGLE = re.compile(r"<([^<>\n]*)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """Who the bot is, as `auth.test` tells."""
+
+    team: str
+    user: str
+    bot: str = ""
+
+
+def incoming(payload: Json, me: Me, names: Names, inside: Collection[str] = ()) -> Incoming | None:
+    """What a payload says to the bot; None when it was not meant for it.
+
+    Args:
+        inside: channels the bot is known to be a member of; elsewhere a command's target may not last.
+    """
+    if "command" in payload:
+        return _command(payload, me, names, inside)
+    event = payload.get("event")
+    if payload.get("type") != "event_callback" or not isinstance(event, Mapping):
+        return None
+    delivery = str(payload.get("event_id", ""))
+    match event.get("type"), event.get("subtype"):
+        case "message", "message_changed":
+            return _changed(event, delivery, me, names)
+        case "message", "message_deleted":
+            return _deleted(event, event.get("previous_message") or {}, delivery, me, names)
+        case "app_mention" | "message", _:
+            return _sent(event, delivery, me, names)
+    return None
+
+
+def _sent(event: Json, delivery: str, me: Me, names: Names) -> MessageSent | None:
+    if not _of_a_person(event, me) or not _addressed(event, event, me):
+        return None
+    text = readable(str(event.get("text") or ""), me, names)
+    quoted = _quoted(event, me, names)
+    if not text and not event.get("files") and quoted is None and not _mentions(event, me):
+        return None
+    direct = _direct(event)
+    command = commands.bare(text.removeprefix("/"))
+    word, argument = command if command is not None else ("", text)
+    return MessageSent(
+        delivery=delivery,
+        # With `message.channels` subscribed, a mention comes twice: two event ids, one channel and ts.
+        also=(f"{event.get('channel')}:{event.get('ts')}",),
+        chat=_chat(event, event, me),
+        sender=_sender(event, me, names),
+        target=_target(event, event, me),
+        sent_at=_seconds(event.get("ts")),
+        text=argument,
+        command=word,
+        message_id=str(event.get("ts", "")),
+        group=not direct,
+        quoted=quoted,
+    )
+
+
+def _changed(event: Json, delivery: str, me: Me, names: Names) -> MessageEdited | MessageDeleted | None:
+    """An edit by a person. Previews, replies and the bot's own edits are "changes" too, and no business of ours."""
+    message, before = event.get("message") or {}, event.get("previous_message") or {}
+    if message.get("subtype") == "tombstone":
+        # Slack keeps the deleted root of a thread as a tombstone and calls that a change.
+        return _deleted(event, before, delivery, me, names)
+    if not _of_a_person(message, me) or message.get("text") == before.get("text"):
+        return None
+    if not (_addressed(event, message, me) or _mentions(before, me)):
+        return None
+    return MessageEdited(
+        delivery=delivery,
+        chat=_chat(event, message, me),
+        sender=_sender(message, me, names),
+        target=_target(event, message, me),
+        sent_at=_seconds(event.get("ts")),
+        message_id=str(message.get("ts", "")),
+        text=readable(str(message.get("text") or ""), me, names),
+    )
+
+
+def _deleted(event: Json, before: Json, delivery: str, me: Me, names: Names) -> MessageDeleted | None:
+    if not _of_a_person(before, me) or not _addressed(event, before, me):
+        return None
+    return MessageDeleted(
+        delivery=delivery,
+        chat=_chat(event, before, me),
+        sender=_sender(before, me, names),
+        target=_target(event, before, me),
+        sent_at=_seconds(event.get("ts")),
+        message_id=str(before.get("ts", "")),
+    )
+
+
+def _command(payload: Json, me: Me, names: Names, inside: Collection[str]) -> MessageSent:
+    """`/parley …`: a word of ours, or a question that nobody else sees."""
+    channel, user = str(payload.get("channel_id", "")), str(payload.get("user_id", ""))
+    text = readable(str(payload.get("text") or ""), me, names)
+    command = commands.bare(text.removeprefix("/")) if text else ("help", "")
+    word, argument = command if command is not None else ("", text)
+    now = time.time()
+    data: dict[str, Scalar] = {
+        "team": me.team,
+        "channel": channel,
+        "thread": "",
+        "user": user,
+        "asked": f"{now - 120:.6f}",
+        "response_url": str(payload.get("response_url", "")),
+        "until": now + RESPONSE_SECONDS,
+    }
+    if channel not in inside:
+        data["lasts"] = False
+    team = str(payload.get("team_id") or me.team)
+    known = names(user)
+    return MessageSent(
+        delivery=str(payload.get("trigger_id", "")),
+        chat=ChatId("slack", me.team, channel),
+        sender=Sender(
+            id=f"slack:{team}/{user}", name=known if known != user else str(payload.get("user_name") or user)
+        ),
+        target=ReplyTarget("slack", data),
+        sent_at=now,
+        text=argument,
+        command=word,
+        group=not channel.startswith("D"),
+        quote_question=not word,
+    )
+
+
+def people_in(payload: Json) -> set[str]:
+    """The ids of everybody a payload names, so that their names can be learned."""
+    event = payload.get("event")
+    place = event if isinstance(event, Mapping) else payload
+    ids = {str(place.get("user") or place.get("user_id") or "")}
+    ids.update(re.findall(r"<@([UW]\w+)", str(place.get("text") or "")))
+    return ids - {""}
+
+
+def readable(text: str, me: Me, names: Names) -> str:
+    """Slack's notation as a person reads it, without the mention that addressed the bot.
+
+    `<@U1>` becomes `@ann`, `<#C1|general>` `#general`, `<address|label>` `label (address)`; entities are decoded.
+    """
+    text = re.sub(rf"<@{re.escape(me.user)}(?:\|[^<>]*)?>[,:]?", " \x00 ", text.replace("\x00", ""))
+    text = re.sub(r"^[\s\x00]+|[\s\x00]+$", "", text)
+    text = re.sub(r"[ \t]*\x00[ \t]*", " ", text)
+    # Odd pieces are what stood between angle brackets; what is decoded once is never read again.
+    pieces = _ANGLE.split(text)
+    return "".join(_angle(piece, names) if odd % 2 else decoded(piece) for odd, piece in enumerate(pieces))
+
+
+def decoded(text: str) -> str:
+    """Slack escapes three signs and no others."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def _angle(inner: str, names: Names) -> str:
+    target, _, label = (decoded(part) for part in inner.partition("|"))
+    if target.startswith("@"):
+        known = names(target[1:])
+        return f"@{known if known != target[1:] or not label else label}"
+    if target.startswith("#"):
+        return f"#{label or target[1:]}"
+    if target.startswith("!"):
+        return label if label else f"@{target[1:].partition('^')[0]}"
+    bare = target.removeprefix("mailto:")
+    if not label or label in (target, bare) or target.partition("://")[2].rstrip("/") == label.rstrip("/"):
+        return bare
+    return f"{label} ({target})"
+
+
+def _of_a_person(message: Json, me: Me) -> bool:
+    return (
+        bool(message.get("user"))
+        and message.get("user") not in (me.user, "USLACKBOT")
+        and not message.get("bot_id")
+        and str(message.get("subtype") or "") in _PEOPLES
+    )
+
+
+def _addressed(event: Json, message: Json, me: Me) -> bool:
+    return _direct(event) or event.get("type") == "app_mention" or _mentions(message, me)
+
+
+def _mentions(message: Json, me: Me) -> bool:
+    return re.search(rf"<@{re.escape(me.user)}(?:\||>)", str(message.get("text") or "")) is not None
+
+
+def _direct(event: Json) -> bool:
+    return event.get("channel_type") == "im" or str(event.get("channel", "")).startswith("D")
+
+
+def _thread(event: Json, message: Json) -> str:
+    """The thread that holds the history and takes the reply.
+
+    In a channel every mention has one, begun by the reply if need be. A direct message is one history; only what
+    somebody wrote into a thread there is apart. Slack gives the root of a thread its own ts as `thread_ts`.
+    """
+    ts, thread = str(message.get("ts") or ""), str(message.get("thread_ts") or "")
+    if _direct(event):
+        return thread if thread != ts else ""
+    return thread or ts
+
+
+def _chat(event: Json, message: Json, me: Me) -> ChatId:
+    return ChatId("slack", me.team, str(event.get("channel", "")), _thread(event, message))
+
+
+def _target(event: Json, message: Json, me: Me) -> ReplyTarget:
+    return ReplyTarget(
+        "slack",
+        {
+            "team": me.team,
+            "channel": str(event.get("channel", "")),
+            "thread": _thread(event, message),
+            "user": str(message.get("user", "")),
+            "asked": str(message.get("ts", "")),
+        },
+    )
+
+
+def _sender(message: Json, me: Me, names: Names) -> Sender:
+    user = str(message.get("user", ""))
+    # In a channel shared with another organisation the sender's team is not ours.
+    team = str(message.get("user_team") or message.get("team") or me.team)
+    profile = message.get("user_profile") or {}
+    told = str(profile.get("display_name") or profile.get("real_name") or "")
+    return Sender(id=f"slack:{team}/{user}", name=told or names(user))
+
+
+def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:
+    """A message that was forwarded to the bot, or whose link stands in the question."""
+    for shared in event.get("attachments") or ():
+        if shared.get("is_share") or shared.get("is_msg_unfurl"):
+            author = str(shared.get("author_id") or "")
+            return Quoted(
+                text=readable(str(shared.get("text") or shared.get("fallback") or ""), me, names),
+                author=str(shared.get("author_name") or author),
+                from_bot=author == me.user,
+                message_id=str(shared.get("ts") or ""),
+            )
+    return None
+
+
+def _seconds(ts: object) -> float:
+    try:
+        return float(str(ts))
+    except ValueError:
+        return 0.0

@@ -33,9 +33,13 @@ from bot.events import (
 )
 from bot.model.base import Answer, Model, Piece, ReasoningPiece, Request, TextPiece
 from bot.toolsyntax import Call, Detector, Reasoning, Text
-from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
+from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
 from bot.untrusted import new_marker
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
+
+
+BEFORE_FIRST_PASS = "before the first pass"
+"""Stands as the provider of an entry whose call no model asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,8 @@ class Task:
     deadline: float
     """Monotonic time at which the turn ends."""
     tool_choice: str = "auto"
+    begin_with: ToolCall | None = None
+    """A call that is made before the first pass: the person named it, or the question plainly needs it."""
     passes: tuple[AssistantEntry, ...] = ()
     """Passes already made before a restart, in order."""
     results: tuple[tuple[ToolCall, ToolResult], ...] = ()
@@ -124,11 +130,16 @@ class Agent:
                 async for event in events:
                     yield event
 
-        number = len(task.passes)
+        if task.begin_with is not None and not task.passes:
+            async with aclosing(self._begin(task.begin_with, runner, entries)) as events:
+                async for event in events:
+                    yield event
+        number = sum(1 for entry in task.passes if entry.provider != BEFORE_FIRST_PASS)
         while True:
             number += 1
             last = number >= self._limits.rounds or runner.over or not task.tools
-            request = self._request(task, entries, runner, last=last, first=number == 1)
+            asked_for = number == 1 and task.begin_with is None
+            request = self._request(task, entries, runner, last=last, first=asked_for)
             made = _Pass()
             failure: Failed | None = None
             async with aclosing(self._pass(task, request, made, shown_before)) as events:
@@ -155,6 +166,17 @@ class Agent:
                         results[happening.call.id] = runner.entry(happening.call, happening.result)
                     yield happening
             entries.extend(results[call.id] for call in entry.calls)
+
+    async def _begin(self, call: ToolCall, runner: CallRunner, entries: list[Entry]) -> AsyncGenerator[Event, None]:
+        """Make a call that no model asked for, and put it before the model as if it had."""
+        entry = AssistantEntry(text="", calls=(call,), provider=BEFORE_FIRST_PASS)
+        yield PassEnded(entry, "", Usage())
+        entries.append(entry)
+        async with aclosing(runner.run(entry.calls)) as calls:
+            async for happening in calls:
+                if isinstance(happening, ToolFinished):
+                    entries.append(runner.entry(happening.call, happening.result))
+                yield happening
 
     async def _resume(
         self,

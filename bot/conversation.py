@@ -291,7 +291,7 @@ class Conversation:
             case ReasoningDelta(text):
                 made.reasoning.append(text)
             case PassEnded(entry, model, usage):
-                made.model, made.usage = model, made.usage + usage
+                made.model, made.usage = model or made.model, made.usage + usage
                 await self._store.turns.save_pass(turn, len(made.passes) + 1, entry, model, usage)
                 made.passes.append(entry)
                 made.current.clear()

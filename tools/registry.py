@@ -10,13 +10,17 @@ import json
 import logging
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from tools.base import Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
 from tools.schema import check, without_unknown
 
 log = logging.getLogger(__name__)
+
+Condense: TypeAlias = Callable[[ToolCall, str], Awaitable[str | None]]
+"""Says a long result in fewer words; None when it cannot. Never raises."""
 
 STATUS_CHARS = 60
 CACHE_ENTRIES = 512
@@ -39,8 +43,10 @@ class ToolRegistry:
         timeout: float = 30.0,
         result_chars: int = 8000,
         unavailable: Mapping[str, str] | None = None,
+        condense: Condense | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._condense = condense
         self._tools = {tool.spec.name: tool for tool in tools}
         self._timeout = timeout
         self._result_chars = result_chars
@@ -97,7 +103,7 @@ class ToolRegistry:
         if unknown:
             note = f"(Unknown arguments were left out: {', '.join(unknown)}.)\n"
             result = replace(result, text=note + result.text)
-        return replace(result, text=self._cut(result.text), seconds=self._now() - started)
+        return replace(result, text=await self._fitted(call, result), seconds=self._now() - started)
 
     async def close(self) -> None:
         """Cancel what still runs and release what the tools opened."""
@@ -174,6 +180,14 @@ class ToolRegistry:
         while len(self._recent) > 4096:
             self._recent.popitem(last=False)
         return 0.0
+
+    async def _fitted(self, call: ToolCall, result: ToolResult) -> str:
+        """The result's text as long as it may be: condensed where that is wanted and works, else cut."""
+        if self._condense is not None and result.ok and len(result.text) > self._result_chars:
+            shorter = await self._condense(call, result.text)
+            if shorter:
+                return self._cut(f"[condensed from {len(result.text)} characters]\n{shorter}")
+        return self._cut(result.text)
 
     def _cut(self, text: str) -> str:
         """A result as long as it may be, notice included. Head and tail are kept: errors stand at the end."""

@@ -7,11 +7,11 @@ where it held, after the others what was read is call syntax and is not shown.
 from __future__ import annotations
 
 import re
-from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
 from bot.toolsyntax.arguments import Found, Registry
 from bot.toolsyntax.families import CLOSERS, IN_PAIRS, IN_XML, SEPARATORS, Marker, Role, Trie
+from bot.toolsyntax.outcomes import BROKEN, TEXT, UNFINISHED, Outcome, Verdict, fired
 from bot.toolsyntax.python_calls import PythonScan, read_calls
 from bot.toolsyntax.reader import PARTIAL, Reader, Steps
 from bot.toolsyntax.repair import Unreadable, literal, loads, loads_strict
@@ -26,34 +26,6 @@ _PLACEHOLDER: Final = re.compile(r"\s|…|\.\.\.|\$")
 _FENCE: Final = "`"
 _BEYOND_NUMBERS: Final = re.compile(r"[^\d\s,.\-]").search
 """Nothing ends or changes kind without one of these; until then numbers may wait to be read together."""
-
-
-class Verdict(Enum):
-    """What became of a possible body."""
-
-    CALLS = 1
-    TEXT = 2
-    UNFINISHED = 3
-    """The reply ended inside it: there is no call, and nothing of it is shown."""
-    BROKEN = 4
-    """It is call syntax, but cannot be read."""
-
-
-class Outcome(NamedTuple):
-    """A verdict, with the calls in written order."""
-
-    verdict: Verdict
-    calls: tuple[Found, ...] = ()
-
-
-TEXT: Final = Outcome(Verdict.TEXT)
-UNFINISHED: Final = Outcome(Verdict.UNFINISHED)
-BROKEN: Final = Outcome(Verdict.BROKEN)
-
-
-def fired(*calls: Found) -> Outcome:
-    """The outcome of a body that was read."""
-    return Outcome(Verdict.CALLS, calls)
 
 
 class Bodies:

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bot.toolsyntax.arguments import Registry
-from bot.toolsyntax.bodies import Bodies, Outcome, Verdict
+from bot.toolsyntax.bodies import Bodies
 from bot.toolsyntax.families import ANYWHERE, Body, Marker, Role
 from bot.toolsyntax.fences import Fences
+from bot.toolsyntax.outcomes import Outcome, Verdict
 from bot.toolsyntax.pieces import Call, Piece, Schema, Text
 from bot.toolsyntax.protected import Visible
 from bot.toolsyntax.reader import Reader, Steps

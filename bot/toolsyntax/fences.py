@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bot.toolsyntax.detector import Detector
 
 _CONTROL: Final = re.compile("|".join(re.escape(token) for token in CONTROL_TOKENS))
+_LONGEST_WORD: Final = 32
 
 
 class Fences:
@@ -57,6 +58,16 @@ class Fences:
                 yield from self._content(c, length)
                 return
             r.rewind(info)
+        elif c == "`" and length >= 3 and not v.inline:
+            # "Like this: ```json" is no fence in Markdown, but models write it as one, so what follows is code.
+            word = yield from r.read_until(" `", _LONGEST_WORD)
+            if word and (yield from r.peek()) in ("\n", "\r"):
+                r.pos += yield from self._to_newline()
+                v.write(r.taken(start))
+                r.drop()
+                yield from self._content(c, length)
+                return
+            r.rewind(start + length)
         v.write(r.taken(start))
         r.drop()
         if c == "`" and v.inline in (0, length):

@@ -6,7 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from bot.toolsyntax.arguments import Found, Registry
-from bot.toolsyntax.bodies import TEXT, UNFINISHED, Bodies, Outcome, Verdict, fired
+from bot.toolsyntax.bodies import Bodies
 from bot.toolsyntax.families import (
     CLOSERS,
     CLOSERS_AND_CONTROLS,
@@ -17,6 +17,7 @@ from bot.toolsyntax.families import (
     Marker,
     Role,
 )
+from bot.toolsyntax.outcomes import TEXT, UNFINISHED, Outcome, Verdict, fired
 from bot.toolsyntax.reader import PARTIAL, Reader, Steps
 
 _WORDS_LIMIT: Final = 200

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from bot.toolsyntax.arguments import NAME_KEYS, Found, Registry
-from bot.toolsyntax.bodies import TEXT, UNFINISHED, Bodies, Outcome, Verdict, fired
+from bot.toolsyntax.bodies import Bodies
 from bot.toolsyntax.families import CLOSERS_AND_CONTROLS, CONTROL_TOKENS, WORDINGS, Body, Marker, Role, Trie, trie
+from bot.toolsyntax.outcomes import TEXT, UNFINISHED, Outcome, Verdict, fired
 from bot.toolsyntax.reader import Reader, Steps
 from bot.toolsyntax.repair import Unreadable, loads, partial
 from bot.toolsyntax.scan import JsonScan

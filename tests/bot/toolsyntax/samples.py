@@ -432,6 +432,8 @@ WRITTEN_OUT = [
     ("long argument", '{"tool": "translate", "text": "' + "x" * 9000 + '"}', "", [("translate", {"text": "x" * 9000})]),
 ]
 TRAPS = [
+    f"Like this: ```json\n{D}\n```",
+    f"Like this: ``` {D} ```",
     "The `<tool_call>` marker opens a call.",
     "The <tool_call> marker opens a call.",
     "It ends with </tool_call>.",

@@ -1,0 +1,36 @@
+"""What reading a possible call comes to."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from bot.toolsyntax.arguments import Found
+
+
+class Verdict(Enum):
+    """What became of a possible body."""
+
+    CALLS = 1
+    TEXT = 2
+    UNFINISHED = 3
+    """The reply ended inside it: there is no call, and nothing of it is shown."""
+    BROKEN = 4
+    """It is call syntax, but cannot be read."""
+
+
+class Outcome(NamedTuple):
+    """A verdict, with the calls in written order."""
+
+    verdict: Verdict
+    calls: tuple[Found, ...] = ()
+
+
+TEXT: Final = Outcome(Verdict.TEXT)
+UNFINISHED: Final = Outcome(Verdict.UNFINISHED)
+BROKEN: Final = Outcome(Verdict.BROKEN)
+
+
+def fired(*calls: Found) -> Outcome:
+    """The outcome of a body that was read."""
+    return Outcome(Verdict.CALLS, calls)

@@ -1,0 +1,67 @@
+"""The library's errors as the core knows them.
+
+Discord's codes: https://discord.com/developers/docs/topics/opcodes-and-status-codes#json
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import aiohttp
+import discord
+
+from bot.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
+
+FAILURES: Final = (discord.DiscordException, aiohttp.ClientError, OSError)
+"""Everything a call of the library may raise; a timeout is an OSError."""
+HOOK_CLOSED: Final = (10015, 10062, 50027)
+"""The answer to a slash command cannot be written: never acknowledged, unknown, or expired."""
+FORBIDDEN: Final = (10003, 10004, 50001, 50007, 50013, 50083, 160002)
+"""The bot may not write here: no such place, no access, blocked, no right, archived."""
+GONE: Final = 10008
+_TOO_LARGE: Final = 40005
+_INVALID: Final = 50035
+_TOO_MANY_FOLLOW_UPS: Final = 40094
+_SHORTER_BY: Final = 250
+"""Discord does not say by how much a page is too long."""
+
+
+def translated(error: Exception) -> DeliveryError:
+    """A library's error as the core knows it."""
+    match error:
+        case discord.RateLimited():
+            return RateLimited("Discord asks for a pause", retry_after=error.retry_after)
+        case discord.DiscordServerError():
+            return Unclear(f"Discord answered {error.status}")
+        case discord.HTTPException():
+            return _refused(error)
+        case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
+            return DeliveryError(f"no connection to Discord ({type(error).__name__})")
+        case aiohttp.ClientError() | OSError():
+            return Unclear(f"Discord did not answer ({type(error).__name__})")
+        case _:
+            return DeliveryError(f"Discord: {type(error).__name__}")
+
+
+def _refused(error: discord.HTTPException) -> DeliveryError:
+    said = f"Discord: {error.text[:200]} ({error.code})"
+    if error.status == 429:
+        return RateLimited("Discord asks for a pause", retry_after=_seconds(error.response.headers.get("Retry-After")))
+    if error.code == GONE:
+        return MessageGone("the message does not exist any more")
+    if error.code == _TOO_LARGE or error.status == 413:
+        return TooLong("Discord finds the file too large", by=1)
+    if error.code == _INVALID and "or fewer in length" in error.text:
+        return TooLong("Discord finds the page too long", by=_SHORTER_BY)
+    if error.status in (401, 403) or error.code in (*FORBIDDEN, *HOOK_CLOSED, _TOO_MANY_FOLLOW_UPS):
+        return Unreachable(said)
+    if error.status == 400:
+        return Unrenderable(said)
+    return DeliveryError(said)
+
+
+def _seconds(header: str | None) -> float:
+    try:
+        return float(header or 1.0)
+    except ValueError:
+        return 1.0

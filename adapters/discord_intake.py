@@ -1,0 +1,307 @@
+"""What Discord sent → `Incoming`, and the order in which it is stored.
+
+The functions are pure. `Intake` stores what they make: one after the other in a channel, channels side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections import OrderedDict
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final, cast
+
+import discord
+
+from adapters.discord_commands import ASK
+from adapters.discord_errors import FAILURES
+from adapters.discord_surface import AnswerSlot
+from bot import commands
+from bot.clock import Clock
+from bot.errors import StoreError
+from bot.messages import ChatId, Incoming, MessageDeleted, MessageEdited, MessageSent, Quoted, ReplyTarget, Sender
+from bot.surface import Deliver
+
+log = logging.getLogger(__name__)
+
+STORE_PATIENCE: Final = 1.0
+"""Seconds a slash command waits for the database before it is acknowledged anyway: Discord allows three in all."""
+ACKNOWLEDGE_SECONDS: Final = 10.0
+REMEMBERED: Final = 1000
+"""Messages taken in whose deletion we could still tell: the event names neither text nor author."""
+_RETRIES: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
+_ALREADY_ACKNOWLEDGED: Final = 40060
+_WRITTEN: Final = (discord.MessageType.default, discord.MessageType.reply)
+_MENTION: Final = re.compile(r"<(?:@!?|@&|#)(\d+)>|<a?:(\w+):\d+>")
+
+
+def message_sent(message: discord.Message, application: int, bot: int) -> MessageSent | None:
+    """What a message says to the bot; None when it was not meant for it, or may not be read."""
+    direct = message.guild is None
+    author = message.author
+    if author.bot or message.webhook_id is not None or message.type not in _WRITTEN:
+        return None
+    quoted = _quoted(message, bot)
+    mentioned = any(person.id == bot for person in message.mentions)
+    if not direct and not mentioned and not (quoted is not None and quoted.from_bot):
+        return None
+    if not message.content and not message.attachments and not message.stickers:
+        # Without the privileged intent Discord withholds what does not mention the bot.
+        return None
+    text = _text(message, bot)
+    command = commands.parse(text)
+    if command is None and _mentions(message.content, bot):
+        command = commands.bare(text)
+    word, argument = command if command is not None else ("", text)
+    return MessageSent(
+        delivery=str(message.id),
+        chat=_chat(application, message.channel.id),
+        sender=_sender(author),
+        target=_target(message),
+        sent_at=message.created_at.timestamp(),
+        text=argument,
+        command=word,
+        message_id=str(message.id),
+        group=not direct,
+        quoted=quoted,
+    )
+
+
+def message_edited(message: discord.Message, application: int, bot: int) -> MessageEdited | None:
+    """What a person changed a message to; None when it does not speak to the bot, or only got a preview."""
+    sent = message_sent(message, application, bot)
+    if sent is None or message.edited_at is None:
+        return None
+    return MessageEdited(
+        delivery=f"{message.id}:{int(message.edited_at.timestamp() * 1000)}",
+        chat=sent.chat,
+        sender=sent.sender,
+        target=sent.target,
+        sent_at=message.edited_at.timestamp(),
+        message_id=str(message.id),
+        text=_text(message, bot),
+    )
+
+
+def command_used(interaction: discord.Interaction[Any]) -> MessageSent | None:
+    """What a slash command says; None for everything else that comes as an interaction."""
+    if interaction.type is not discord.InteractionType.application_command or interaction.channel_id is None:
+        return None
+    data = cast(Mapping[str, Any], interaction.data or {})
+    if data.get("type") != discord.AppCommandType.chat_input.value:
+        return None
+    values = [str(option["value"]) for option in data.get("options") or () if "value" in option]
+    text = re.sub(rf"<@!?{interaction.application_id}>[ \t]*", "", " ".join(values)).strip()
+    name = str(data.get("name"))
+    group = interaction.guild_id is not None or interaction.context.private_channel
+    member = writes_here(interaction)
+    target = ReplyTarget(
+        "discord",
+        {
+            "channel": interaction.channel_id,
+            "member": member,
+            "group": group,
+            "application": interaction.application_id,
+            "interaction": interaction.id,
+            "token": interaction.token,
+            "until": interaction.expires_at.timestamp(),
+            # Where the bot can write as itself, the channel stays when the token is gone.
+            "lasts": member,
+        },
+    )
+    return MessageSent(
+        delivery=str(interaction.id),
+        chat=_chat(interaction.application_id, interaction.channel_id),
+        sender=_sender(interaction.user, language=interaction.locale.value),
+        target=target,
+        sent_at=interaction.created_at.timestamp(),
+        text=text,
+        command="" if name == ASK else name,
+        group=group,
+        quote_question=name == ASK,
+    )
+
+
+def writes_here(interaction: discord.Interaction[Any]) -> bool:
+    """Whether the bot itself is where its command was used, and may write there."""
+    if interaction.guild_id is None:
+        return not interaction.context.private_channel
+    may = interaction.app_permissions
+    threaded = isinstance(interaction.channel, discord.Thread)
+    sends = may.send_messages_in_threads if threaded else may.send_messages
+    return interaction.is_guild_integration() and may.view_channel and sends
+
+
+def _chat(application: int, channel: int) -> ChatId:
+    """A thread is a channel of its own in Discord."""
+    return ChatId("discord", str(application), str(channel))
+
+
+def _sender(person: discord.User | discord.Member, language: str = "") -> Sender:
+    return Sender(id=f"discord:{person.id}", name=person.display_name, language=language)
+
+
+def _target(message: discord.Message) -> ReplyTarget:
+    group = message.guild is not None
+    return ReplyTarget(
+        "discord", {"channel": message.channel.id, "group": group, "reply_to": message.id if group else None}
+    )
+
+
+def _mentions(content: str, bot: int) -> bool:
+    return f"<@{bot}>" in content or f"<@!{bot}>" in content
+
+
+def _text(message: discord.Message, bot: int) -> str:
+    """What a person reads of a message, without the mentions of the bot."""
+    content = re.sub(rf"(^|(?<=\s))<@!?{bot}>[ \t]*|<@!?{bot}>", "", message.content)
+    names = {str(person.id): f"@{person.display_name}" for person in message.mentions}
+    names |= {str(role.id): f"@{role.name}" for role in message.role_mentions}
+    names |= {str(channel.id): f"#{channel.name}" for channel in message.channel_mentions}
+
+    def name(found: re.Match[str]) -> str:
+        return f":{found[2]}:" if found[2] else names.get(found[1], found[0])
+
+    return _MENTION.sub(name, content).strip()
+
+
+def _quoted(message: discord.Message, bot: int) -> Quoted | None:
+    if message.type is not discord.MessageType.reply or message.reference is None:
+        return None
+    replied = message.reference.resolved
+    if not isinstance(replied, discord.Message):
+        return None
+    return Quoted(
+        text=_text(replied, bot),
+        author=replied.author.display_name,
+        from_bot=replied.author.id == bot,
+        message_id=str(replied.id),
+    )
+
+
+class Intake:
+    """Stores what arrives, in the order of arrival in each channel, and acknowledges slash commands in time."""
+
+    def __init__(self, deliver: Deliver, clock: Clock, slots: dict[int, AnswerSlot]) -> None:
+        """
+        Args:
+            slots: where the answers to slash commands are noted, for the surfaces that will write them.
+        """
+        self._deliver = deliver
+        self._clock = clock
+        self._slots = slots
+        self._last: dict[str, asyncio.Task[bool]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._heard: OrderedDict[int, MessageDeleted] = OrderedDict()
+
+    def message(self, sent: MessageSent) -> None:
+        """A message for the bot arrived."""
+        self._heard[int(sent.message_id)] = MessageDeleted(
+            delivery=f"{sent.message_id}:deleted",
+            chat=sent.chat,
+            sender=sent.sender,
+            target=sent.target,
+            message_id=sent.message_id,
+        )
+        if len(self._heard) > REMEMBERED:
+            self._heard.popitem(last=False)
+        self._take(sent)
+
+    def edited(self, edited: MessageEdited) -> None:
+        """A message for the bot was changed."""
+        self._take(edited)
+
+    def deleted(self, id: int) -> None:
+        """Some message was deleted: it concerns us when it was for the bot."""
+        if (deleted := self._heard.pop(id, None)) is not None:
+            self._take(deleted)
+
+    def command(self, interaction: discord.Interaction[Any]) -> None:
+        """A slash command arrived: store it, then acknowledge it."""
+        sent = command_used(interaction)
+        if sent is None:
+            return
+        now = self._clock.wall()
+        while self._slots and self._slots[oldest := next(iter(self._slots))].until < now:
+            del self._slots[oldest]
+        # A resumed connection may bring it again when its answer is already written.
+        slot = self._slots.setdefault(interaction.id, AnswerSlot(interaction.expires_at.timestamp(), free=True))
+        storing = self._take(sent, patient=False)
+        self._run(self._acknowledge(interaction, storing, slot), f"acknowledge {interaction.id}")
+
+    async def close(self, seconds: float = 2.0) -> None:
+        """Let what has arrived be stored; what cannot be by then is given up."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        for task in (left := list(self._tasks)):
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    def _take(self, incoming: Incoming, *, patient: bool = True) -> asyncio.Task[bool]:
+        chat = incoming.chat.chat
+        task = self._run(self._store(incoming, self._last.get(chat), patient), f"store {incoming.delivery}")
+        self._last[chat] = task
+
+        def forget(done: asyncio.Task[bool]) -> None:
+            if self._last.get(chat) is done:
+                del self._last[chat]
+
+        task.add_done_callback(forget)
+        return task
+
+    def _run(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _store(self, incoming: Incoming, before: asyncio.Task[bool] | None, patient: bool) -> bool:
+        """Store one delivery after the channel's earlier ones.
+
+        A message that cannot be stored is tried again, since Discord does not deliver it a second time; a slash command
+        is not (`patient=False`): Discord itself tells the person that it was not answered.
+        """
+        if before is not None:
+            await asyncio.wait({before})
+        tries = 0
+        while True:
+            try:
+                await self._deliver(incoming)
+            except StoreError as error:
+                if not patient or tries == len(_RETRIES):
+                    log.error("discord: %s could not be stored: %s", incoming.delivery, error)
+                    return False
+                log.warning("discord: %s could not be stored yet: %s", incoming.delivery, error)
+                await self._clock.sleep(_RETRIES[tries])
+                tries += 1
+            else:
+                return True
+
+    async def _acknowledge(
+        self, interaction: discord.Interaction[Any], storing: asyncio.Task[bool], slot: AnswerSlot
+    ) -> None:
+        try:
+            patience = asyncio.create_task(self._clock.sleep(STORE_PATIENCE))
+            await asyncio.wait({storing, patience}, return_when=asyncio.FIRST_COMPLETED)
+            patience.cancel()
+            await asyncio.gather(patience, return_exceptions=True)
+            if not storing.done() or storing.result():
+                async with asyncio.timeout(ACKNOWLEDGE_SECONDS):
+                    await interaction.response.defer(thinking=True)
+        except FAILURES as error:
+            # The turn is answered all the same: the surface finds the answer slot closed and writes into the channel.
+            if not isinstance(error, discord.HTTPException) or error.code != _ALREADY_ACKNOWLEDGED:
+                log.warning("discord: a slash command could not be acknowledged: %s", type(error).__name__)
+        finally:
+            slot.begun.set()
+        if interaction.response.is_done() and not await storing:
+            await _withdraw(interaction)
+
+
+async def _withdraw(interaction: discord.Interaction[Any]) -> None:
+    """Take "thinking…" back: what could not be stored is never answered."""
+    try:
+        await interaction.delete_original_response()
+    except FAILURES as error:
+        log.info("discord: an acknowledgement could not be taken back: %s", type(error).__name__)

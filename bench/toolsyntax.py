@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bot.toolsyntax import Detector
 
 TOOLS = {"run_code": {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]}}
+APOSTROPHES = "it's "
 LINE = 'for each in "items": print(f"{each} <b>")\n'
 
 
@@ -44,7 +45,9 @@ REPLIES: dict[str, Callable[[int], str]] = {
     ),
     "Python": lambda size: f"run_code(code={json.dumps(_code(size))})",
     "list of numbers": lambda size: f'<tool_call>{{"tool": "run_code", "code": [{"1, " * (size // 3)}1]}}</tool_call>',
-    "single quotes": lambda size: f"<tool_call>{{'tool': 'run_code', 'code': '{'it is ' * (size // 6)}'}}</tool_call>",
+    "single quotes": lambda size: (
+        f"<tool_call>{{'tool': 'run_code', 'code': '{APOSTROPHES * (size // 5)}'}}</tool_call>"
+    ),
     "never closed": lambda size: f'<tool_call>{{"tool": "run_code", "code": "{"x" * size}',
     "prose": lambda size: ("Plain words, for the most part of it.\n\n" * (size // 39 + 1))[:size],
     "data, no call": lambda size: json.dumps([{"name": "Ada", "born": 1815}] * (size // 32)),
@@ -61,13 +64,16 @@ REPLIES: dict[str, Callable[[int], str]] = {
 def measure(reply: str, chunk: int) -> float:
     """Seconds to read a reply in pieces of `chunk` characters."""
     pieces = [reply[start : start + chunk] for start in range(0, len(reply), chunk)]
-    detector = Detector(TOOLS)
-    gc.collect()
-    started = time.perf_counter()
-    for piece in pieces:
-        detector.feed(piece)
-    detector.finish()
-    return time.perf_counter() - started
+    best = float("inf")
+    for _ in range(3):  # the best of three: others use this machine too
+        detector = Detector(TOOLS)
+        gc.collect()
+        started = time.perf_counter()
+        for piece in pieces:
+            detector.feed(piece)
+        detector.finish()
+        best = min(best, time.perf_counter() - started)
+    return best
 
 
 def main() -> None:

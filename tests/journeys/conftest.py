@@ -82,7 +82,7 @@ def start(world: World, monkeypatch: pytest.MonkeyPatch) -> Start:
             serving = asyncio.create_task(bot.serve(stop))
             try:
                 async with asyncio.timeout(15):
-                    while not (await bot.state())["ready"] and not serving.done():
+                    while not (await bot.state())["ready"] and not serving.done():  # noqa: ASYNC110
                         await asyncio.sleep(0.005)
                 yield bot
             finally:

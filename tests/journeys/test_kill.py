@@ -38,7 +38,7 @@ class Process:
 
     async def start(self) -> None:
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.world.data), **self.world.environment()}
-        for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"):
+        for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "PYTHONPATH"):
             if name in os.environ:
                 environment[name] = os.environ[name]
         self.child = await asyncio.create_subprocess_exec(
@@ -86,16 +86,16 @@ class Chats:
         self.chat = {
             "telegram": "7",
             "slack": self.world.slack.direct("U7"),
-            "discord": str(self.world.discord.direct(7)),
+            "discord": self.world.discord.direct(7).id,
         }
 
-    async def ready(self) -> None:
-        """Every platform is listened to."""
-        async with asyncio.timeout(20):
-            while not any(call.method == "getUpdates" for call in self.world.telegram.calls):
-                await asyncio.sleep(0.01)
-            await self.world.slack.sockets.until_connected(1)
-            await self.world.discord.gateway.until_ready(1)
+    async def ready(self, starts: int = 1) -> None:
+        """Every platform is listened to, by the process that was started as number `starts`."""
+        gateway = self.world.discord.gateway
+        await self.until(lambda: len(gateway.identified) >= starts)
+        await self.until(lambda: sum(call.method == "getMe" for call in self.world.telegram.calls) >= starts)
+        await self.world.slack.sockets.until_connected(1)
+        await gateway.until_ready(1)
 
     def ask(self) -> None:
         self.world.telegram.say(7, "please tell telegram", person=7)
@@ -201,6 +201,7 @@ async def at_stage(stage: str, world: Any, process: Process) -> None:
     await process.start()
     await chats.until(lambda: all(chats.whole(name) for name in PLATFORMS), 40.0)
     # Whatever else would come, comes before the next answer.
+    await chats.ready(starts=2)
     world.model.script = lambda body: Reply("And that is the next one.")
     world.telegram.say(7, "please go on", person=7)
     world.slack.say(chats.chat["slack"], "please go on", person="U7")

@@ -131,9 +131,19 @@ class App:
     """The running program: `async with App(...)` builds and opens it, `serve` runs it until it is asked to end."""
 
     def __init__(
-        self, configuration: Configuration, adapters: Mapping[str, Adapter], clock: Clock | None = None
+        self,
+        configuration: Configuration,
+        adapters: Mapping[str, Adapter],
+        clock: Clock | None = None,
+        *,
+        people: tuple[str, ...] = (),
     ) -> None:
+        """
+        Args:
+            people: ids that may talk to the bot besides those the settings name: who sits at this terminal.
+        """
         self._configuration = configuration
+        self._people = people
         self._adapters = adapters
         self._clock = clock or SystemClock()
         self._stack = AsyncExitStack()
@@ -176,7 +186,7 @@ class App:
                 self.store.access,
                 clock,
                 allow_all=core.allow_all,
-                users=core.allowed_users,
+                users=(*core.allowed_users, *self._people),
                 chats=core.allowed_chats,
                 admins=core.admins,
             )

@@ -1,0 +1,148 @@
+"""`parley chat`: a conversation in a terminal or through a pipe, as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Sequence
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from adapters.console_terminal import Screen, lines_of
+from bot.messages import MessageRef, Page, Status
+from playground.model import ModelServer, Reply
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[ModelServer]:
+    async with ModelServer(words_per_second=0) as server:
+        yield server
+
+
+async def chat(model: ModelServer, folder: Path, typed: str, *more: str, **settings: str) -> tuple[int, str, str]:
+    """Exit code, what was printed, and what was complained about."""
+    environment = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
+    environment |= {
+        "MODEL": "openai:scripted",
+        "OPENAI_API_KEY": "sk-loopback-key",
+        "OPENAI_BASE_URL": model.base_url,
+        "DATABASE_URL": f"sqlite:///{folder / 'parley.db'}",
+        "PARLEY_ENV_FILE": "",
+        "PYTHONPATH": str(ROOT),
+        "PYTHONUTF8": "1",
+    }
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bot", "chat", *more),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=folder,
+        env=environment | settings,
+    )
+    async with asyncio.timeout(60):
+        out, err = await process.communicate(typed.encode())
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+async def test_every_line_of_a_pipe_is_answered_in_order(model: ModelServer, tmp_path: Path) -> None:
+    model.reply(Reply("The sky is blue.", words_per_second=100), Reply("So is the sea."))
+
+    code, out, err = await chat(model, tmp_path, "why is the sky blue?\n\nand the sea")
+
+    assert (code, err) == (0, "")
+    assert out == "The sky is blue.\nSo is the sea.\n"
+    assert [message["content"] for message in model.requests[1].messages if message["role"] == "assistant"] == [
+        "The sky is blue."
+    ]
+
+
+async def test_each_name_has_a_conversation_that_goes_on(model: ModelServer, tmp_path: Path) -> None:
+    model.reply(Reply("Noted."), Reply("Yes."), Reply("No."))
+
+    await chat(model, tmp_path, "my name is Ann\n", "--name", "ann")
+    await chat(model, tmp_path, "do you know me?\n", "--name", "ann")
+    await chat(model, tmp_path, "do you know me?\n", "--name", "bob")
+
+    said = [[str(message["content"]) for message in request.messages] for request in model.requests]
+    assert any("my name is Ann" in text for text in said[1])
+    assert not any("my name is Ann" in text for text in said[2])
+
+
+async def test_commands_work_and_nobody_else_is_let_in(model: ModelServer, tmp_path: Path) -> None:
+    """The person at the terminal needs no list; `/whoami` names the id a list would hold."""
+    code, out, _ = await chat(model, tmp_path, "/whoami\n/new\n", ALLOWED_USERS="telegram:1")
+
+    assert code == 0
+    assert out.startswith("`console:me`\n`console:local/me`\n")
+    assert model.requests == []
+
+
+async def test_without_a_model_it_says_which_setting_is_missing(model: ModelServer, tmp_path: Path) -> None:
+    code, out, err = await chat(model, tmp_path, "hello\n", MODEL="", OPENAI_API_KEY="")
+
+    assert (code, out) == (2, "")
+    assert "MODEL" in err
+
+
+def shown(*steps: tuple[Page, str], terminal: bool = False) -> str:
+    """What is printed when these pages are shown, each in the message of that name."""
+    out = StringIO()
+    screen = Screen(out, terminal)
+    refs: dict[str, MessageRef] = {}
+    for page, name in steps:
+        refs[name] = screen.show(page, refs.get(name))
+    return out.getvalue()
+
+
+def growing(texts: Sequence[str]) -> list[tuple[Page, str]]:
+    return [(Page(text, final=text == texts[-1]), "a") for text in texts]
+
+
+def test_a_page_is_printed_as_it_grows() -> None:
+    assert shown(*growing(["The", "The sky", "The sky is blue."])) == "The sky is blue.\n"
+
+
+def test_a_page_that_changed_is_printed_anew_at_its_end_only() -> None:
+    assert shown(*growing(["The key", "The [mas", "The [masked] key"])) == "The key\nThe [masked] key\n"
+
+
+def test_two_replies_do_not_run_into_each_other() -> None:
+    steps = [(Page("one"), "a"), (Page("two", final=True), "b"), (Page("one, more", final=True), "a")]
+
+    assert shown(*steps) == "one\ntwo\n, more\n"
+
+
+def test_statuses_have_lines_of_their_own_and_only_in_terminals() -> None:
+    steps = [
+        (Page("", (Status("searching"),)), "a"),
+        (Page("", (Status("searching"),)), "a"),
+        (Page("found", final=True), "a"),
+    ]
+
+    assert shown(*steps) == "found\n"
+    assert shown(*steps, terminal=True) == "\x1b[2msearching\x1b[0m\nfound\n"
+
+
+def test_an_answer_cannot_move_the_cursor() -> None:
+    assert shown((Page("a\x1b[2Jb\x07c\td\n", final=True), "a")) == "a[2Jbc\td\n"
+
+
+async def test_lines_come_whole_however_they_were_cut() -> None:
+    source, sink = os.pipe()
+    lines = lines_of(source)
+    text = "héllo\nwörld".encode()
+    for index in range(len(text)):
+        os.write(sink, text[index : index + 1])
+    os.close(sink)
+
+    async with asyncio.timeout(10):
+        found = [await lines.get() for _ in range(3)]
+    os.close(source)
+
+    assert found == ["héllo", "wörld", None]

@@ -54,6 +54,8 @@ class _Client(discord.Client):
     """The library's client, which keeps nothing that was said and hands on what arrives."""
 
     def __init__(self) -> None:
+        # Nobody speaks here: the operator need not read at each start what that would take.
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         super().__init__(
             intents=_INTENTS,
             allowed_mentions=discord.AllowedMentions.none(),

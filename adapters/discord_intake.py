@@ -158,10 +158,12 @@ def _text(message: discord.Message, bot: int) -> str:
     content = re.sub(rf"(^|(?<=\s))<@!?{bot}>[ \t]*|<@!?{bot}>", "", message.content)
     names = {str(person.id): f"@{person.display_name}" for person in message.mentions}
     names |= {str(role.id): f"@{role.name}" for role in message.role_mentions}
-    names |= {str(channel.id): f"#{channel.name}" for channel in message.channel_mentions}
 
     def name(found: re.Match[str]) -> str:
-        return f":{found[2]}:" if found[2] else names.get(found[1], found[0])
+        if found[2]:
+            return f":{found[2]}:"
+        place = message.guild.get_channel_or_thread(int(found[1])) if message.guild is not None else None
+        return f"#{place.name}" if place is not None else names.get(found[1], found[0])
 
     return _MENTION.sub(name, content).strip()
 

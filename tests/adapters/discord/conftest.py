@@ -1,0 +1,138 @@
+"""The adapter with the real client library against the emulated Discord, under one clock that only a test moves."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from adapters.discord import DiscordAdapter
+from adapters.settings import DiscordSettings
+from bot.errors import StoreError
+from bot.messages import Incoming, MessageSent, ReplyTarget
+from bot.surface import Surface
+from playground.discord import DiscordServer
+
+
+class Mailbox:
+    """Where deliveries are stored; a test may hold the database, or break it."""
+
+    def __init__(self) -> None:
+        self.stored: list[Incoming] = []
+        self.broken = False
+        self.refused = 0
+        self.held: dict[str, asyncio.Event] = {}
+        """Text of a delivery → what it waits for."""
+        self._news = asyncio.Condition()
+        self._read = 0
+
+    async def __call__(self, incoming: Incoming) -> None:
+        if hold := self.held.get(getattr(incoming, "text", "")):
+            await hold.wait()
+        if self.broken:
+            self.refused += 1
+            raise StoreError("the disk is full")
+        self.stored.append(incoming)
+        async with self._news:
+            self._news.notify_all()
+
+    async def next(self) -> Any:
+        """The next delivery nobody has looked at."""
+        async with asyncio.timeout(10), self._news:
+            await self._news.wait_for(lambda: len(self.stored) > self._read)
+        self._read += 1
+        return self.stored[self._read - 1]
+
+    @property
+    def texts(self) -> list[str]:
+        return [one.text for one in self.stored if isinstance(one, MessageSent)]
+
+
+async def until(seen: Callable[[], object]) -> None:
+    """Wait until something of which nobody tells has happened."""
+    async with asyncio.timeout(10):
+        while not seen():
+            await asyncio.sleep(0.001)
+
+
+class Stage:
+    """One emulated Discord, and adapters for its bot."""
+
+    def __init__(self, server: DiscordServer, clock: Any, stack: AsyncExitStack) -> None:
+        self.server = server
+        self.clock = clock
+        self.mailbox = Mailbox()
+        self.place = server.channel(20, 10, "general")
+        self.listening: asyncio.Task[None] | None = None
+        self._stack = stack
+
+    def settings(self, *, token: str = "", base: str = "") -> DiscordSettings:
+        return DiscordSettings(
+            _env_file=None,  # type: ignore[call-arg]  # what pydantic-settings takes, unknown to mypy
+            discord_bot_token=SecretStr(token or self.server.token),
+            discord_api_base_url=base or self.server.base_url,
+        )
+
+    async def enter(self) -> DiscordAdapter:
+        """A process that only writes."""
+        return await self._stack.enter_async_context(DiscordAdapter(self.settings(), self.clock))
+
+    async def listen(self, adapter: DiscordAdapter | None = None) -> DiscordAdapter:
+        """A process that takes in, ready to hear."""
+        adapter = adapter or await self.enter()
+        before = len(self.server.gateway.identified)
+        self.listening = asyncio.create_task(adapter.listen(self.mailbox))
+        self._stack.push_async_callback(self._end, self.listening)
+        await until(lambda: len(self.server.gateway.identified) > before or self.listening_ended)
+        await until(lambda: len(self.commands) == 10 or self.listening_ended)
+        return adapter
+
+    @property
+    def listening_ended(self) -> bool:
+        return self.listening is not None and self.listening.done()
+
+    @property
+    def commands(self) -> dict[str, Any]:
+        return self.server.commands.registered.get("", {})
+
+    async def answer_to(
+        self, adapter: DiscordAdapter, place: Any = None, question: str = "why?"
+    ) -> tuple[Surface, ReplyTarget]:
+        """Somebody asks with a slash command; the surface of its acknowledged answer."""
+        self.server.slash("ask", {"question": question}, place or self.place, 1)
+        sent = await self.mailbox.next()
+        chat = (place or self.place).id
+        await self.server.screen.until(lambda screen: screen.of(chat) and screen.of(chat)[-1].live)
+        return adapter.surface(sent.target), sent.target
+
+    def said(self, chat: str = "20") -> list[str]:
+        """What the bot's messages show now."""
+        return [shown.text for shown in self.server.screen.of(chat)]
+
+    @staticmethod
+    async def _end(task: asyncio.Task[None]) -> None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture
+async def stage(clock: Any) -> AsyncIterator[Stage]:
+    clock.started = time.time()
+    async with DiscordServer(now=clock.monotonic, limits=False) as server, AsyncExitStack() as stack:
+        server.guild(10, "Library")
+        server.person(1, "Ada")
+        server.person(2, "Bob")
+        yield Stage(server, clock, stack)
+
+
+Wait = Callable[[Callable[[], object]], Awaitable[None]]
+
+
+@pytest.fixture
+def wait() -> Wait:
+    return until

@@ -1,0 +1,174 @@
+"""The Discord adapter as a whole: logging in, listening, registering, and what `parley doctor` says of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import discord
+import pytest
+
+from adapters import discord as adapter_module
+from adapters.discord import DiscordAdapter, check
+from bot.errors import SettingsError, Unreachable
+from bot.messages import Page, ReplyTarget
+
+PUT = "PUT /applications/{application}/commands"
+
+
+def puts(stage: Any) -> int:
+    return sum(call.name == PUT for call in stage.server.calls)
+
+
+async def test_surfaces_work_when_nothing_is_taken_in_any_more(stage: Any) -> None:
+    adapter = await stage.listen()
+    surface, _ = await stage.answer_to(adapter)
+    stage.listening.cancel()
+    await asyncio.gather(stage.listening, return_exceptions=True)
+    await stage.server.gateway.until_left()
+
+    await surface.show(Page("Because", final=True), None)
+    await adapter.surface(ReplyTarget("discord", {"channel": 20})).show(Page("hi", final=True), None)
+
+    assert stage.said() == ["Because", "hi"]
+
+
+async def test_what_has_arrived_is_stored_before_listening_ends(stage: Any, wait: Any) -> None:
+    await stage.listen()
+    stage.mailbox.held["hi"] = stored = asyncio.Event()
+    stage.server.say(stage.place, f"{stage.server.mention()} hi", person=1)
+    await wait(lambda: any(task.get_name().startswith("store") for task in asyncio.all_tasks()))
+
+    stage.listening.cancel()
+    await stage.clock.settle()
+    stored.set()
+    await asyncio.gather(stage.listening, return_exceptions=True)
+
+    assert stage.mailbox.texts == ["hi"]
+
+
+async def test_only_the_first_connection_comes_without_a_wait(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Discord allows one identification in five seconds."""
+    waits: list[bool] = []
+
+    async def waiting(self: Any, shard: Any, *, initial: bool = False) -> None:
+        waits.append(not initial)
+
+    monkeypatch.setattr(discord.Client, "before_identify_hook", waiting)
+    adapter = await stage.listen()
+    stage.listening.cancel()
+    await asyncio.gather(stage.listening, return_exceptions=True)
+    await stage.listen(adapter)
+    stage.server.say(stage.place, f"{stage.server.mention()} hi", person=1)
+
+    assert (await stage.mailbox.next()).text == "hi"
+    assert waits == [False, True]
+
+
+async def test_the_commands_are_registered_only_when_discord_knows_others(stage: Any, wait: Any) -> None:
+    await stage.listen()
+    ask = next(one for one in stage.commands.values() if one["name"] == "ask")
+    assert puts(stage) == 1
+    assert ask["description_localizations"] == {"zh-CN": "向我提问", "zh-TW": "向我提问"}
+    assert (ask["integration_types"], ask["contexts"]) == ([0, 1], [0, 1, 2])
+    assert ask["options"][0]["required"]
+
+    await (await stage.enter())._announce()
+    assert puts(stage) == 1
+
+    ask["options"][0]["description"] = "old words"
+    await (await stage.enter())._announce()
+    await (await stage.enter())._announce()
+    assert puts(stage) == 2
+
+
+async def test_nothing_privileged_is_asked_for_and_nothing_is_kept(stage: Any) -> None:
+    adapter = await stage.listen()
+    stage.server.say(stage.place, f"{stage.server.mention()} hi", person=1)
+    await stage.mailbox.next()
+
+    client = adapter._client
+    assert stage.server.gateway.identified[0]["intents"] == (1 << 0) | (1 << 9) | (1 << 12)
+    assert list(client.cached_messages) == []
+    assert [member.id for guild in client.guilds for member in guild.members] == [int(stage.server.bot.id)]
+
+
+async def test_a_wrong_token_is_a_setting_to_mend(stage: Any) -> None:
+    with pytest.raises(SettingsError, match="DISCORD_BOT_TOKEN"):
+        async with DiscordAdapter(stage.settings(token="wrong")):
+            pass
+
+
+async def test_a_token_revoked_while_the_bot_runs_is_a_setting_to_mend(stage: Any) -> None:
+    adapter = await stage.enter()
+    stage.server.gateway.token = "another"
+
+    with pytest.raises(SettingsError, match="DISCORD_BOT_TOKEN"):
+        await adapter.listen(stage.mailbox)
+
+
+async def test_a_discord_that_does_not_answer_is_tried_again_by_the_caller(stage: Any) -> None:
+    settings = stage.settings()
+    await stage.server.__aexit__(None, None, None)
+
+    adapter = DiscordAdapter(settings)
+    for _ in range(2):
+        with pytest.raises(Unreachable):
+            async with adapter:
+                pass
+
+
+async def test_a_gateway_that_does_not_answer_is_tried_again_by_the_caller(
+    stage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discord.client.ExponentialBackoff.delay", lambda self: 0.0)
+    adapter = await stage.enter()
+    type(stage.server).gateway_url, right = property(lambda self: "ws://127.0.0.1:1/"), type(stage.server).gateway_url
+
+    try:
+        with pytest.raises(Unreachable):
+            await adapter.listen(stage.mailbox)
+    finally:
+        type(stage.server).gateway_url = right
+
+    await adapter.surface(ReplyTarget("discord", {"channel": 20})).show(Page("still here", final=True), None)
+    await stage.listen(adapter)
+    assert stage.said() == ["still here"]
+
+
+async def test_discord_itself_is_reached_by_the_library_s_own_addresses(stage: Any) -> None:
+    await stage.enter()
+    own = DiscordAdapter(stage.settings(base=adapter_module._DEFAULT_BASE))
+
+    await own._find_gateway()
+
+    assert str(adapter_module.DiscordWebSocket.DEFAULT_GATEWAY) == "wss://gateway.discord.gg/"
+    assert own._base == "https://discord.com/api/v10"
+
+
+async def test_the_doctor_says_how_to_invite_the_bot_and_what_is_registered(stage: Any) -> None:
+    settings = stage.settings()
+
+    fresh = await check(settings)
+    await stage.listen()
+    known = await check(settings)
+
+    texts = [finding.text for finding in fresh]
+    assert all(finding.ok for finding in fresh)
+    assert stage.server.application_id in texts[0]
+    assert f"client_id={stage.server.application_id}&scope=bot+applications.commands&permissions=" in texts[2]
+    assert texts[3].endswith("registered at start") and known[3].text.endswith("are registered")
+    assert puts(stage) == 1
+
+
+async def test_the_doctor_finds_that_commands_go_elsewhere(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discord.Client, "application", property(lambda self: _pointing_elsewhere(self._application)))
+
+    findings = await check(stage.settings())
+
+    assert next(finding.text for finding in findings if not finding.ok).endswith("in the developer portal")
+
+
+def _pointing_elsewhere(application: Any) -> Any:
+    application.interactions_endpoint_url = "https://old.example/interactions"
+    return application

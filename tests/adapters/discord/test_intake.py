@@ -1,0 +1,363 @@
+"""What people write in Discord, as the bot is told of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import discord
+import pytest
+
+from bot.commands import COMMANDS
+from bot.messages import ChatId, MessageDeleted, MessageEdited, MessageSent, Page, ReplyTarget, Sender
+
+
+async def test_a_mention_in_a_channel_is_a_question_without_the_mention(stage: Any) -> None:
+    server = stage.server
+    await stage.listen()
+
+    id = server.say(stage.place, f"hey {server.mention()} what is <@2> doing in <#20>?", person=1)
+
+    sent = await stage.mailbox.next()
+    assert sent == MessageSent(
+        delivery=id,
+        chat=ChatId("discord", server.application_id, "20"),
+        sender=Sender(id="discord:1", name="Ada"),
+        target=ReplyTarget("discord", {"channel": 20, "group": True, "reply_to": int(id)}),
+        sent_at=sent.sent_at,
+        text="hey what is @Bob doing in #general?",
+        message_id=id,
+        group=True,
+    )
+    assert sent.sent_at == pytest.approx(stage.clock.wall(), abs=1)
+
+
+@pytest.mark.parametrize(
+    ("written", "understood"),
+    [
+        ("{bot} hi", "hi"),
+        ("hi {bot}", "hi"),
+        ("{bot}hi", "hi"),
+        ("a{bot}b", "ab"),
+        ("one {bot}\ntwo", "one \ntwo"),
+        ("{nick} hi {bot}", "hi"),
+        ("{bot} <:wave:77> <a:dance:78>", ":wave: :dance:"),
+        ("{bot} <@999>", "<@999>"),
+        ("{bot} <@&30>", "@Readers"),
+        ("{bot} 1 < 2 @everyone", "1 < 2 @everyone"),
+        ("{bot}", ""),
+    ],
+)
+async def test_only_the_mention_of_the_bot_is_taken_away(stage: Any, written: str, understood: str) -> None:
+    server = stage.server
+    server.role(30, 10, "Readers")
+    await stage.listen()
+
+    server.say(stage.place, written.format(bot=server.mention(), nick=f"<@!{server.bot.id}>"), person=1)
+
+    assert (await stage.mailbox.next()).text == understood
+
+
+async def test_a_direct_message_needs_no_mention(stage: Any) -> None:
+    await stage.listen()
+
+    id = stage.server.say(stage.server.direct(1), "psst")
+
+    sent = await stage.mailbox.next()
+    assert (sent.text, sent.message_id, sent.group) == ("psst", id, False)
+    assert sent.target.data["reply_to"] is None
+    assert sent.chat.chat == stage.server.direct(1).id
+
+
+async def test_a_thread_is_a_chat_of_its_own(stage: Any) -> None:
+    server = stage.server
+    await stage.listen()
+    thread = server.thread(stage.place, "side talk")
+
+    server.say(thread, f"{server.mention()} here", person=1)
+
+    sent = await stage.mailbox.next()
+    assert sent.chat == ChatId("discord", server.application_id, thread.id)
+    assert sent.target.data["channel"] == int(thread.id)
+
+
+async def test_a_reply_to_the_bot_brings_what_it_replies_to(stage: Any) -> None:
+    server = stage.server
+    adapter = await stage.listen()
+    server.say(stage.place, f"{server.mention()} hello", person=1)
+    first = await stage.mailbox.next()
+    ref = await adapter.surface(first.target).show(Page("Hello **Ada**", final=True), None)
+
+    server.say(stage.place, "and now?", person=2, reply_to=ref.id)
+
+    sent = await stage.mailbox.next()
+    assert sent.text == "and now?" and sent.quoted is not None
+    assert (sent.quoted.text, sent.quoted.from_bot, sent.quoted.message_id) == ("Hello **Ada**", True, ref.id)
+
+
+async def test_a_reply_to_somebody_else_says_whose_words_they_are(stage: Any) -> None:
+    server = stage.server
+    await stage.listen()
+    said = server.say(stage.place, f"{server.mention()} the sky is green", person=2)
+    await stage.mailbox.next()
+
+    server.say(stage.place, f"{server.mention()} is that so?", person=1, reply_to=said)
+
+    quoted = (await stage.mailbox.next()).quoted
+    assert (quoted.text, quoted.author, quoted.from_bot) == ("the sky is green", "Bob", False)
+
+
+async def test_what_does_not_speak_to_the_bot_is_not_taken_in(stage: Any) -> None:
+    """Other bots, webhooks, its own messages, talk among people, and what Discord does not let it read."""
+    server = stage.server
+    adapter = await stage.listen()
+    server.person(3, "OtherBot", bot=True)
+    own = ReplyTarget("discord", {"channel": 20, "group": True, "reply_to": None})
+    ref = await adapter.surface(own).show(Page(f"I am {server.mention()}", final=True), None)
+    server.say(stage.place, f"{server.mention()} hi", person=3)
+    server.say(stage.place, f"{server.mention()} hi", webhook="News")
+    server.say(stage.place, "nice weather", person=1)
+    server.say(stage.place, "not readable", person=1, reply_to=ref.id, ping=False)
+    server.say(stage.place, f"{server.mention()} you", person=1)
+
+    await stage.mailbox.next()
+
+    assert stage.mailbox.texts == ["you"]
+
+
+@pytest.mark.parametrize(
+    ("written", "command", "text"),
+    [
+        ("/new", "new", ""),
+        ("/model openai:gpt-5-mini", "model", "openai:gpt-5-mini"),
+        ("/etc/hosts is what?", "", "/etc/hosts is what?"),
+        ("/nonsense", "nonsense", ""),
+        ("new", "", "new"),
+    ],
+)
+async def test_a_typed_command_works_in_direct_messages(stage: Any, written: str, command: str, text: str) -> None:
+    await stage.listen()
+
+    stage.server.say(stage.server.direct(1), written)
+
+    sent = await stage.mailbox.next()
+    assert (sent.command, sent.text) == (command, text)
+
+
+@pytest.mark.parametrize(
+    ("written", "command", "text"),
+    [
+        ("new", "new", ""),
+        ("/new", "new", ""),
+        ("pair 1234-56", "pair", "1234-56"),
+        ("new ideas please", "", "new ideas please"),
+    ],
+)
+async def test_a_command_is_a_bare_word_after_the_mention(stage: Any, written: str, command: str, text: str) -> None:
+    await stage.listen()
+
+    stage.server.say(stage.place, f"{stage.server.mention()} {written}", person=1)
+
+    sent = await stage.mailbox.next()
+    assert (sent.command, sent.text) == (command, text)
+
+
+async def test_a_question_with_a_file_and_no_words_is_taken_in(stage: Any) -> None:
+    await stage.listen()
+
+    stage.server.say(stage.server.direct(1), "", files=[("a.txt", "text/plain", b"x")])
+
+    assert (await stage.mailbox.next()).text == ""
+
+
+async def test_a_slash_question_is_stored_then_acknowledged_for_all_to_see(stage: Any) -> None:
+    server = stage.server
+    await stage.listen()
+    stage.mailbox.held["why?"] = stored = asyncio.Event()
+
+    made = server.slash("ask", {"question": "why?"}, stage.place, 1)
+    await stage.clock.settle()
+    before = made.answered
+    stored.set()
+    sent = await stage.mailbox.next()
+    await server.screen.until(lambda screen: screen.of("20"))
+
+    assert before == 0
+    assert server.screen.of("20")[0].live and not server.screen.of("20")[0].ephemeral
+    assert (sent.delivery, sent.text, sent.command) == (made.id, "why?", "")
+    assert sent.quote_question and sent.group
+    assert sent.sender == Sender(id="discord:1", name="Ada", language="en-US")
+    data = sent.target.data
+    assert (data["interaction"], data["token"]) == (int(made.id), made.token)
+    assert data["until"] == pytest.approx(stage.clock.wall() + 900, abs=1)
+    assert ReplyTarget.from_json(sent.target.to_json()) == sent.target
+    assert sent.target.lasts
+
+
+@pytest.mark.parametrize("one", COMMANDS, ids=lambda one: one.word)
+async def test_every_command_is_there_behind_the_slash(stage: Any, one: Any) -> None:
+    await stage.listen()
+    option = {"code": "1234-56"} if one.word == "pair" else {"name": "openai:x"} if one.word == "model" else {}
+
+    stage.server.slash(one.word, option, stage.server.direct(1), 1)
+
+    sent = await stage.mailbox.next()
+    assert (sent.command, sent.text) == (one.word, "".join(option.values()))
+    assert not sent.quote_question and not sent.group
+    await stage.server.screen.until(lambda screen: screen.of(stage.server.direct(1).id))
+
+
+async def test_the_order_of_arrival_is_kept_and_no_channel_waits_for_another(stage: Any) -> None:
+    server = stage.server
+    await stage.listen()
+    other = server.channel(21, 10, "other")
+    stage.mailbox.held["first"] = stored = asyncio.Event()
+
+    server.say(stage.place, f"{server.mention()} first", person=1)
+    server.slash("ask", {"question": "second"}, stage.place, 1)
+    server.say(stage.place, f"{server.mention()} third", person=2)
+    server.say(other, f"{server.mention()} elsewhere", person=2)
+    assert (await stage.mailbox.next()).text == "elsewhere"
+    stored.set()
+
+    assert [(await stage.mailbox.next()).text for _ in range(3)] == ["first", "second", "third"]
+
+
+async def test_a_slow_database_does_not_cost_the_three_seconds(stage: Any, wait: Any) -> None:
+    server = stage.server
+    await stage.listen()
+    stage.mailbox.held["why?"] = stored = asyncio.Event()
+
+    made = server.slash("ask", {"question": "why?"}, stage.place, 1)
+    await wait(lambda: stage.clock._sleepers)
+    await stage.clock.advance(1.0)
+    await wait(lambda: made.answered)
+
+    assert stage.mailbox.stored == []
+    stored.set()
+    assert (await stage.mailbox.next()).text == "why?"
+
+
+async def test_what_could_not_be_stored_is_not_acknowledged(stage: Any, wait: Any) -> None:
+    await stage.listen()
+    stage.mailbox.broken = True
+
+    made = stage.server.slash("ask", {"question": "why?"}, stage.place, 1)
+    await wait(lambda: stage.mailbox.refused)
+    await stage.clock.settle()
+
+    assert made.answered == 0 and stage.said() == []
+
+
+async def test_an_acknowledgement_is_withdrawn_when_the_database_fails_after_it(stage: Any, wait: Any) -> None:
+    server = stage.server
+    await stage.listen()
+    stage.mailbox.held["why?"] = failing = asyncio.Event()
+    stage.mailbox.broken = True
+
+    made = server.slash("ask", {"question": "why?"}, stage.place, 1)
+    await wait(lambda: stage.clock._sleepers)
+    await stage.clock.advance(1.0)
+    await wait(lambda: made.answered)
+    failing.set()
+
+    await server.screen.until(lambda screen: screen.messages and screen.messages[0].deleted)
+
+
+async def test_a_message_that_could_not_be_stored_is_tried_again(stage: Any, wait: Any) -> None:
+    """Discord does not deliver it a second time."""
+    await stage.listen()
+    stage.mailbox.broken = True
+    stage.server.say(stage.place, f"{stage.server.mention()} hi", person=1)
+    await wait(lambda: stage.mailbox.refused)
+    stage.mailbox.broken = False
+
+    await wait(lambda: stage.clock._sleepers)
+    await stage.clock.advance(1.0)
+
+    assert (await stage.mailbox.next()).text == "hi"
+
+
+async def test_a_second_delivery_has_the_same_name_and_changes_nothing_on_screen(stage: Any, wait: Any) -> None:
+    server = stage.server
+    await stage.listen()
+    id = server.say(stage.place, f"{server.mention()} hi", person=1)
+    made = server.slash("ask", {"question": "why?"}, stage.place, 1)
+    first = [await stage.mailbox.next(), await stage.mailbox.next()]
+    await wait(lambda: made.answered)
+
+    server.redeliver(id)
+    server.redeliver(made.id)
+    again = [await stage.mailbox.next(), await stage.mailbox.next()]
+    await wait(lambda: sum(call.route.endswith("/callback") for call in server.calls) == 2)
+
+    assert again == first
+    assert len(server.screen.of("20")) == 1
+
+
+async def test_what_is_written_while_the_connection_is_broken_arrives(stage: Any) -> None:
+    server = stage.server
+    await stage.listen()
+    server.say(stage.place, f"{server.mention()} one", person=1)
+    await stage.mailbox.next()
+
+    await server.gateway.drop()
+    server.say(stage.place, f"{server.mention()} two", person=1)
+
+    assert (await stage.mailbox.next()).text == "two"
+    assert server.gateway.resumed == 1
+
+
+async def test_a_changed_and_a_deleted_question_are_told(stage: Any) -> None:
+    server = stage.server
+    await stage.listen()
+    id = server.say(stage.place, f"{server.mention()} one", person=1)
+    sent = await stage.mailbox.next()
+
+    server.edit(id, f"{server.mention()} two")
+    server.delete(id)
+    edited, deleted = await stage.mailbox.next(), await stage.mailbox.next()
+
+    assert isinstance(edited, MessageEdited) and (edited.message_id, edited.text) == (id, "two")
+    assert isinstance(deleted, MessageDeleted) and deleted.message_id == id
+    assert (deleted.chat, deleted.sender, deleted.target) == (sent.chat, sent.sender, sent.target)
+    assert len({sent.delivery, edited.delivery, deleted.delivery}) == 3
+
+
+async def test_the_deletion_of_what_was_not_for_the_bot_is_not_told(stage: Any) -> None:
+    server = stage.server
+    await stage.listen()
+    server.delete(server.say(stage.place, "nothing", person=1))
+    server.say(stage.place, f"{server.mention()} end", person=1)
+
+    await stage.mailbox.next()
+
+    assert stage.mailbox.texts == ["end"] and len(stage.mailbox.stored) == 1
+
+
+async def test_a_command_where_the_bot_is_no_member_leaves_a_target_that_ends(stage: Any, wait: Any) -> None:
+    server = stage.server
+    await stage.listen()
+    server.guild(11, "Elsewhere", member=False)
+
+    made = server.slash("ask", {"question": "why?"}, server.channel(22, 11), 1)
+
+    sent = await stage.mailbox.next()
+    assert sent.target.data["member"] is False and not sent.target.lasts
+    await wait(lambda: made.answered)
+
+
+async def test_other_interactions_are_no_questions(stage: Any, wait: Any) -> None:
+    """Buttons come later; a press is not taken for a question."""
+    server = stage.server
+    adapter = await stage.listen()
+    view = discord.ui.View(timeout=None)
+    view.add_item(discord.ui.Button(label="Stop", custom_id="stop"))
+    sent = await adapter._client.get_partial_messageable(20).send("working", view=view)
+    view.stop()
+
+    server.press(str(sent.id), "Stop", 1)
+    server.say(stage.place, f"{server.mention()} end", person=1)
+    await stage.mailbox.next()
+
+    assert stage.mailbox.texts == ["end"]

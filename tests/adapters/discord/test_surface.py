@@ -1,0 +1,556 @@
+"""A reply as people see it in Discord, while it is written and when it is whole."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from adapters.discord_errors import translated
+from adapters.discord_surface import LIMITS
+from bot.errors import (
+    DeliveryError,
+    MessageGone,
+    RateLimited,
+    TooLong,
+    Unclear,
+    Unreachable,
+    Unrenderable,
+)
+from bot.messages import File, MessageRef, Page, ReplyTarget, Status
+from playground.discord import DiscordServer
+from playground.faults import Fault
+
+SEND = "POST /channels/{channel}/messages"
+EDIT = "PATCH /channels/{channel}/messages/{message}"
+HOOK_EDIT = "PATCH /webhooks/{application}/{token}/messages/{message}"
+
+
+def channel(reply_to: str | None = None, id: int = 20) -> ReplyTarget:
+    return ReplyTarget("discord", {"channel": id, "group": True, "reply_to": int(reply_to) if reply_to else None})
+
+
+def sent(stage: Any, method: str) -> list[Any]:
+    return [call for call in stage.server.calls if call.name == method]
+
+
+# Messages of the bot
+
+
+async def test_a_reply_points_at_its_question_and_grows_in_place(stage: Any) -> None:
+    adapter = await stage.enter()
+    asked = stage.server.say(stage.place, "why?", person=1)
+    surface = adapter.surface(channel(asked))
+
+    ref = await surface.show(Page("Be**cau"), None, "t1-0")
+    same = await surface.show(Page("Be**cause** of _rain_.", final=True), ref)
+    await surface.show(Page("And wind.", final=True), None, "t1-1")
+
+    first, second = stage.server.screen.of("20")
+    assert same == ref and ref.id == first.id
+    assert [version.text for version in first.versions] == ["Becau", "Because of rain."]
+    assert (first.reply_to, second.reply_to) == (asked, "")
+    assert second.text == "And wind."
+
+
+async def test_a_reply_is_posted_though_its_question_is_gone(stage: Any) -> None:
+    adapter = await stage.enter()
+    asked = stage.server.say(stage.place, "why?", person=1)
+    stage.server.delete(asked)
+
+    await adapter.surface(channel(asked)).show(Page("Because.", final=True), None)
+
+    assert stage.said() == ["Because."]
+
+
+async def test_a_reply_is_posted_where_the_history_may_not_be_read(stage: Any) -> None:
+    adapter = await stage.enter()
+    asked = stage.server.say(stage.place, "why?", person=1)
+    stage.server.deny(stage.place, "READ_MESSAGE_HISTORY")
+
+    await adapter.surface(channel(asked)).show(Page("Because.", final=True), None)
+
+    assert stage.said() == ["Because."]
+
+
+async def test_the_same_text_is_never_sent_twice(stage: Any) -> None:
+    adapter = await stage.enter()
+    surface = adapter.surface(channel())
+
+    ref = await surface.show(Page("Because"), None)
+    await surface.show(Page("Because"), ref)
+    await surface.show(Page("Because", final=True), ref)
+
+    assert len(sent(stage, SEND)) == 1 and sent(stage, EDIT) == []
+
+
+async def test_a_page_sent_again_by_another_process_is_one_message_that_shows_the_newer_text(stage: Any) -> None:
+    """The first process died before it knew that its message had arrived; Discord knows it by its nonce."""
+    first, second = await stage.enter(), await stage.enter()
+    await first.surface(channel()).show(Page("Beca"), None, "t1-0")
+
+    ref = await second.surface(channel()).show(Page("Because.", final=True), None, "t1-0")
+
+    assert stage.said() == ["Because."]
+    assert ref.id == stage.server.screen.of("20")[0].id
+    bodies = [call.body for call in sent(stage, SEND)]
+    assert all(len(body["nonce"]) <= 25 and body["enforce_nonce"] for body in bodies)
+    assert bodies[0]["nonce"] == bodies[1]["nonce"]
+
+
+async def test_each_page_has_a_nonce_of_its_own(stage: Any) -> None:
+    surface = (await stage.enter()).surface(channel())
+
+    await surface.show(Page("same", final=True), None, "t1-0")
+    await surface.show(Page("same", final=True), None, "t1-1")
+    await surface.show(Page("same", final=True), None)
+    await surface.show(Page("same", final=True), None)
+
+    assert stage.said() == ["same"] * 4
+
+
+async def test_a_deleted_reply_is_noticed_and_can_be_posted_again(stage: Any) -> None:
+    surface = (await stage.enter()).surface(channel())
+    ref = await surface.show(Page("Because"), None, "t1-0")
+    stage.server.delete(ref.id)
+
+    with pytest.raises(MessageGone):
+        await surface.show(Page("Because of rain.", final=True), ref, "t1-0")
+    await surface.show(Page("Because of rain.", final=True), None, "t1-0")
+
+    assert stage.said() == ["Because of rain."]
+
+
+async def test_what_the_tools_do_stands_below_the_text_and_goes(stage: Any) -> None:
+    surface = (await stage.enter()).surface(channel())
+
+    ref = await surface.show(Page("", (Status("🔎 Searching *rain*\nhttps://a.example/x"),)), None)
+    early = stage.server.message(ref.id).content
+    await surface.show(Page("It rains.", (Status("Reading…"), Status("Counting…"))), ref)
+    during = stage.server.message(ref.id).content
+    await surface.show(Page("It rains.", final=True), ref)
+
+    assert early == "-# 🔎 Searching \\*rain\\* <https://a.example/x>"
+    assert during == "It rains.\n-# Reading…\n-# Counting…"
+    assert stage.said() == ["It rains."]
+
+
+async def test_plain_text_is_shown_as_written(stage: Any) -> None:
+    surface = (await stage.enter()).surface(channel())
+
+    ref = await surface.show(Page("| a | b |\n| - | - |\n**[x](https://a.example)**", plain=True, final=True), None)
+
+    assert stage.server.message(ref.id).content == "| a | b |\n| - | - |\n**[x](<https://a.example>)**"
+
+
+@pytest.mark.parametrize("body", ["", " \n", "<!-- nothing -->", "[x]: https://a.example"])
+async def test_an_empty_message_is_never_sent(stage: Any, body: str) -> None:
+    surface = (await stage.enter()).surface(channel())
+
+    try:
+        await surface.show(Page(body, final=True), None)
+    except Unrenderable:
+        pass
+
+    assert all(call.body["content"].strip() for call in sent(stage, SEND))
+    assert all(call.status == 200 for call in sent(stage, SEND))
+
+
+async def test_a_page_that_is_too_long_says_by_how_much(stage: Any) -> None:
+    surface = (await stage.enter()).surface(channel())
+
+    with pytest.raises(TooLong) as told:
+        await surface.show(Page("x" * 2010, final=True), None)
+
+    assert told.value.by == 10 and stage.said() == []
+    await surface.show(Page("x" * 2000, final=True), None)
+    assert len(stage.said()[0]) == 2000
+
+
+HOSTILE = (
+    "@everyone @here <@1> <@&30> see https://evil.example/?q=1 or [this](https://evil.example) "
+    "![pic](https://evil.example/p.png) <https://ok.example>"
+)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+async def test_nobody_is_pinged_and_nothing_is_fetched(stage: Any, plain: bool) -> None:
+    """By no first message, no edit, no answer to a slash command, no later page and no file."""
+    adapter = await stage.listen()
+    stage.server.role(30, 10, "Readers")
+    asked = stage.server.say(stage.place, "why?", person=1)
+    stage.server.guild(11, member=False)
+    answer, _ = await stage.answer_to(adapter)
+    elsewhere, _ = await stage.answer_to(adapter, stage.server.channel(22, 11))
+
+    for surface in (adapter.surface(channel(asked)), answer, elsewhere):
+        for number in range(2):
+            ref = await surface.show(Page(HOSTILE, plain=plain), None, f"t-{number}")
+            await surface.show(Page(HOSTILE + " end.", (Status(HOSTILE),), plain=plain, final=True), ref)
+        await surface.attach(File("@everyone.txt", "text/plain", b"x"), ref)
+
+    assert stage.server.pings == [] and stage.server.previews == []
+    assert all(
+        call.body["allowed_mentions"]["parse"] == []
+        for call in stage.server.calls
+        if call.method in ("POST", "PATCH") and call.body and "content" in call.body
+    )
+
+
+async def test_a_file_follows_the_text(stage: Any) -> None:
+    surface = (await stage.enter()).surface(channel())
+    ref = await surface.show(Page("Look:", final=True), None, "t1-0")
+
+    await surface.attach(File("plot.png", "image/png", b"PNG"), ref, "t1-f0")
+    await surface.attach(File("plot.png", "image/png", b"PNG"), ref, "t1-f0")
+
+    shown = stage.server.screen.of("20")
+    assert [one.files for one in shown] == [[], [("plot.png", "image/png", b"PNG")]]
+
+
+async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(stage: Any) -> None:
+    surface = (await stage.enter()).surface(channel())
+
+    with pytest.raises(TooLong) as told:
+        await surface.attach(File("big", "text/plain", b"x" * (LIMITS.attachment_bytes + 3)), None)
+
+    assert told.value.by == 3 and sent(stage, SEND) == []
+
+
+async def test_a_message_is_taken_back_once_and_twice(stage: Any) -> None:
+    surface = (await stage.enter()).surface(channel())
+    ref = await surface.show(Page("oops", final=True), None)
+
+    await surface.remove(ref)
+    await surface.remove(ref)
+
+    assert stage.said() == []
+
+
+async def test_typing_is_shown_and_its_failure_is_not(stage: Any) -> None:
+    surface = (await stage.enter()).surface(channel())
+
+    await surface.typing()
+    stage.server.deny(stage.place, "SEND_MESSAGES")
+    await surface.typing()
+
+    assert [what for _, chat, what in stage.server.screen.notices if chat == "20"] == ["typing"]
+
+
+async def test_nothing_is_reached_where_the_bot_may_not_write(stage: Any) -> None:
+    adapter = await stage.enter()
+    server = stage.server
+    denied, hidden, direct = server.channel(23, 10), server.channel(24, 10), server.direct(2)
+    server.deny(denied, "SEND_MESSAGES")
+    server.hide(hidden)
+    server.block(2)
+
+    for id in (denied.id, hidden.id, direct.id, "999"):
+        with pytest.raises(Unreachable):
+            await adapter.surface(channel("5", int(id))).show(Page("hi", final=True), None)
+    server.kick(10)
+    with pytest.raises(Unreachable):
+        await adapter.surface(channel()).show(Page("hi", final=True), None)
+
+
+async def test_a_long_pause_comes_back_instead_of_being_slept_through(stage: Any) -> None:
+    surface = (await stage.enter()).surface(channel())
+    stage.server.faults.add(SEND, Fault(status=429, retry_after=40.0))
+
+    with pytest.raises(RateLimited) as told:
+        await surface.show(Page("hi", final=True), None)
+
+    assert told.value.retry_after == 40.0
+
+
+async def test_an_outcome_nobody_knows_is_called_so(stage: Any) -> None:
+    surface = (await stage.enter()).surface(channel())
+    for fault in (Fault(status=503), Fault(drop="after")):
+        stage.server.faults.add(SEND, fault)
+
+        with pytest.raises(Unclear):
+            await surface.show(Page("hi", final=True), None, "t1-0")
+    await surface.show(Page("hi", final=True), None, "t1-0")
+
+    assert stage.said() == ["hi"]
+
+
+async def test_a_connection_that_was_never_made_did_not_send_anything(stage: Any) -> None:
+    surface = (await stage.enter()).surface(channel())
+    await stage.server.__aexit__(None, None, None)
+    # The connection of the login is still open: that it is dead shows only when it is used.
+    await surface.typing()
+
+    with pytest.raises(DeliveryError) as told:
+        await surface.show(Page("hi", final=True), None)
+
+    assert type(told.value) is DeliveryError
+
+
+def test_an_error_nobody_knows_is_a_failed_delivery() -> None:
+    assert type(translated(RuntimeError("?"))) is DeliveryError
+    assert type(translated(TimeoutError())) is Unclear
+
+
+async def test_the_library_never_sleeps_when_the_budget_is_kept(stage: Any) -> None:
+    """One call of every window is left unspent: with the last one the library returns late."""
+    async with DiscordServer(now=stage.clock.monotonic) as strict:
+        strict.guild(10)
+        strict.channel(20, 10)
+        strict.person(1)
+        stage.server = strict
+        adapter = await stage.listen()
+        answer, _ = await stage.answer_to(adapter, strict.state.channels["20"])
+        ordinary = adapter.surface(channel())
+
+        for surface in (ordinary, answer):
+            ref = None
+            for number in range(3):
+                post, edit = surface.cost(Page("x"), None), surface.cost(Page("x"), ref)
+                assert all(budget.windows[0].calls == 4 for budget in (post.budgets[0], edit.budgets[0]))
+                ref = await surface.show(Page(f"text {number}"), ref, "t1-0")
+            await surface.show(Page("text 3"), ref)
+
+        buckets = adapter._client.http._buckets.values()
+        assert all(bucket.remaining >= 1 for bucket in buckets if bucket.limit > 1)
+        assert strict.refusals == 0
+
+
+# Answers to slash commands
+
+
+async def test_the_answer_takes_the_place_of_thinking_and_grows(stage: Any) -> None:
+    adapter = await stage.listen()
+    surface, _ = await stage.answer_to(adapter)
+
+    ref = await surface.show(Page("Be**cau"), None, "t1-0")
+    await surface.show(Page("Be**cause**.", final=True), ref)
+
+    shown = stage.server.screen.of("20")
+    assert [version.text for version in shown[0].versions] == ["Becau", "Because."]
+    assert len(shown) == 1 and not shown[0].live and ref.id == shown[0].id
+    assert surface.limits.typing_seconds == 0
+    assert surface.cost(Page("x"), ref).repeats_safely and surface.cost(Page("x"), None).repeats_safely
+
+
+async def test_a_reply_waits_until_its_command_is_acknowledged(stage: Any, wait: Any) -> None:
+    """Written earlier, it would find no answer slot, and "thinking…" would stand for ever."""
+    server = stage.server
+    adapter = await stage.listen()
+    held = asyncio.Event()
+    callback = server.faults.add("POST /interactions/{id}/{token}/callback", Fault(hold=held))
+    server.slash("ask", {"question": "why?"}, stage.place, 1)
+    surface = adapter.surface((await stage.mailbox.next()).target)
+    await callback.reached.wait()
+
+    showing = asyncio.create_task(surface.show(Page("Because.", final=True), None))
+    await stage.clock.settle()
+    held.set()
+    await showing
+
+    assert stage.said() == ["Because."]
+    assert [call.status for call in sent(stage, HOOK_EDIT)] == [200]
+
+
+async def test_later_pages_are_messages_that_can_be_repeated(stage: Any) -> None:
+    adapter = await stage.listen()
+    surface, _ = await stage.answer_to(adapter)
+
+    await surface.show(Page("one", final=True), None, "t1-0")
+    repeatable = surface.cost(Page("two"), None).repeats_safely
+    ref = await surface.show(Page("two"), None, "t1-1")
+    await surface.show(Page("two!", final=True), ref)
+
+    assert stage.said() == ["one", "two!"]
+    assert repeatable and sent(stage, SEND)[0].body["enforce_nonce"]
+
+
+async def test_where_the_bot_is_no_member_later_pages_are_follow_ups_and_there_are_five(stage: Any) -> None:
+    server = stage.server
+    adapter = await stage.listen()
+    server.guild(11, "Elsewhere", member=False)
+    surface, target = await stage.answer_to(adapter, server.channel(22, 11))
+
+    await surface.show(Page("0", final=True), None, "t1-0")
+    repeatable = surface.cost(Page("1"), None).repeats_safely
+    for number in range(1, 6):
+        ref = await surface.show(Page(f"{number}"), None, f"t1-{number}")
+        await surface.show(Page(f"{number}.", final=True), ref)
+    with pytest.raises(Unreachable):
+        await surface.show(Page("6", final=True), None, "t1-6")
+
+    assert not repeatable and not target.lasts
+    assert stage.said("22") == ["0", "1.", "2.", "3.", "4.", "5."]
+    assert sent(stage, SEND) == []
+
+
+async def test_where_the_channel_is_closed_to_the_bot_later_pages_are_follow_ups(stage: Any) -> None:
+    adapter = await stage.listen()
+    surface, _ = await stage.answer_to(adapter)
+    stage.server.deny(stage.place, "SEND_MESSAGES")
+
+    await surface.show(Page("one", final=True), None, "t1-0")
+    await surface.show(Page("two", final=True), None, "t1-1")
+
+    assert stage.said() == ["one", "two"]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["by our clock", "by Discord's refusal"])
+async def test_after_fifteen_minutes_the_answer_goes_on_as_a_message(stage: Any, known: bool) -> None:
+    adapter = await stage.listen()
+    surface, _ = await stage.answer_to(adapter)
+    ref = await surface.show(Page("Beca"), None, "t1-0")
+    stage.clock.now += 901
+    if not known:
+        stage.clock.started -= 901
+
+    await surface.show(Page("Because", final=True), ref)
+    await surface.show(Page("of rain", final=True), None, "t1-1")
+
+    assert stage.said() == ["Because", "of rain"]
+    assert [call.status for call in sent(stage, HOOK_EDIT)] == ([200] if known else [200, 401])
+
+
+async def test_after_fifteen_minutes_of_thinking_the_answer_is_a_message(stage: Any) -> None:
+    adapter = await stage.listen()
+    surface, _ = await stage.answer_to(adapter)
+    stage.clock.now += 901
+
+    await surface.show(Page("Because", final=True), None, "t1-0")
+
+    assert stage.said()[-1] == "Because"
+
+
+async def test_after_fifteen_minutes_where_the_bot_is_no_member_nothing_can_be_said(stage: Any) -> None:
+    adapter = await stage.listen()
+    stage.server.guild(11, member=False)
+    surface, _ = await stage.answer_to(adapter, stage.server.channel(22, 11))
+    ref = await surface.show(Page("Beca"), None)
+    stage.clock.now += 901
+
+    for at in (ref, None):
+        with pytest.raises(Unreachable):
+            await surface.show(Page("Because", final=True), at)
+
+
+async def test_a_command_that_could_not_be_acknowledged_is_answered_as_a_message(stage: Any, wait: Any) -> None:
+    server = stage.server
+    adapter = await stage.listen()
+    stage.mailbox.held["why?"] = stored = asyncio.Event()
+    made = server.slash("ask", {"question": "why?"}, stage.place, 1)
+    await wait(lambda: stage.clock._sleepers)
+    # The whole process stood still for four seconds.
+    stage.clock.now += 4
+    stored.set()
+    surface = adapter.surface((await stage.mailbox.next()).target)
+
+    await surface.show(Page("Because", final=True), None, "t1-0")
+
+    assert made.answered == 0 and stage.said() == ["Because"]
+
+
+async def test_another_process_goes_on_with_the_answer_from_stored_data_alone(stage: Any) -> None:
+    adapter = await stage.listen()
+    surface, target = await stage.answer_to(adapter)
+    ref = await surface.show(Page("Beca"), None, "t1-0")
+    stored, at = target.to_json(), MessageRef.from_json(ref.to_json())
+    again = (await stage.enter()).surface(ReplyTarget.from_json(stored))
+
+    await again.show(Page("Because"), at)
+    await again.show(Page("of rain", final=True), None, "t1-1")
+
+    assert stage.said() == ["Because", "of rain"]
+
+
+async def test_another_process_finds_the_answer_whose_arrival_nobody_noted(stage: Any) -> None:
+    adapter = await stage.listen()
+    surface, target = await stage.answer_to(adapter)
+    await surface.show(Page("Beca"), None, "t1-0")
+    again = (await stage.enter()).surface(target)
+
+    found = await again.find("t1-0")
+    await again.show(Page("Because", final=True), found, "t1-0")
+
+    assert found is not None and stage.said() == ["Because"]
+
+
+async def test_another_process_writes_into_an_answer_that_was_only_begun(stage: Any) -> None:
+    adapter = await stage.listen()
+    _, target = await stage.answer_to(adapter)
+    again = (await stage.enter()).surface(target)
+
+    assert await again.find("t1-0") is None
+    await again.show(Page("Because", final=True), None, "t1-0")
+
+    assert stage.said() == ["Because"]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_what_comes_later_to_the_same_place_does_not_overwrite_the_answer(stage: Any, restarted: bool) -> None:
+    """A reminder that a slash command set, within the quarter of an hour."""
+    adapter = await stage.listen()
+    surface, target = await stage.answer_to(adapter)
+    await surface.show(Page("I will remind you.", final=True), None, "t1-0")
+    later = (await stage.enter() if restarted else adapter).surface(target)
+
+    await later.show(Page("Tea!", final=True), None, "t2-0")
+
+    assert stage.said() == ["I will remind you.", "Tea!"]
+
+
+async def test_a_deleted_answer_is_posted_again_as_a_message(stage: Any) -> None:
+    adapter = await stage.listen()
+    surface, target = await stage.answer_to(adapter)
+    ref = await surface.show(Page("Beca"), None, "t1-0")
+    stage.server.delete(ref.id)
+
+    with pytest.raises(MessageGone):
+        await surface.show(Page("Because", final=True), ref)
+    await surface.show(Page("Because", final=True), None, "t1-0")
+    await (await stage.enter()).surface(target).show(Page("Once more", final=True), None, "t3-0")
+
+    assert stage.said() == ["Because", "Once more"]
+
+
+async def test_thinking_that_somebody_deleted_does_not_swallow_the_answer(stage: Any) -> None:
+    adapter = await stage.listen()
+    surface, _ = await stage.answer_to(adapter)
+    stage.server.delete(stage.server.screen.of("20")[0].id)
+
+    await surface.show(Page("Because", final=True), None, "t1-0")
+
+    assert stage.said() == ["Because"]
+
+
+async def test_a_file_alone_takes_the_place_of_thinking(stage: Any) -> None:
+    adapter = await stage.listen()
+    surface, _ = await stage.answer_to(adapter)
+
+    await surface.attach(File("a.txt", "text/plain", b"a"), None, "t1-f0")
+    await surface.attach(File("b.txt", "text/plain", b"b"), None, "t1-f1")
+
+    shown = stage.server.screen.of("20")
+    assert [one.files[0][0] for one in shown] == ["a.txt", "b.txt"] and not shown[0].live
+
+
+async def test_an_answer_is_taken_back(stage: Any) -> None:
+    adapter = await stage.listen()
+    surface, _ = await stage.answer_to(adapter)
+    ref = await surface.show(Page("oops", final=True), None)
+
+    await surface.remove(ref)
+    await surface.remove(ref)
+    await surface.typing()
+
+    assert stage.said() == []
+    assert "typing" not in [what for _, _, what in stage.server.screen.notices]
+
+
+async def test_thinking_is_taken_back_where_nothing_is_to_be_said(stage: Any) -> None:
+    adapter = await stage.listen()
+    surface, _ = await stage.answer_to(adapter)
+
+    await surface.remove(MessageRef("@original", "original"))
+
+    assert stage.server.screen.of("20") == []

@@ -1,0 +1,229 @@
+"""`mcp.json`: which MCP servers there are, in the form that other MCP clients read too.
+
+    {"mcpServers": {
+        "github": {"command": "github-mcp-server", "args": ["stdio"], "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}"},
+                   "deny": ["delete_*"]},
+        "search": {"url": "https://search.example/mcp", "headers": {"Authorization": "Bearer ${SEARCH_KEY}"},
+                   "timeout": 60}
+    }}
+
+`${NAME}`, `${env:NAME}` and `${NAME:-default}` are replaced from the environment wherever a text stands. `allow` and
+`deny` are names of tools or patterns as `get_*`; `deny` wins. Keys that only other clients know are ignored.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from tools.mcp.errors import McpConfigError
+from tools.mcp.names import unique_names
+
+DEFAULT_FILE = Path("mcp.json")
+START_SECONDS = 30.0
+LONGEST_SECONDS = 3600.0
+MOST_BYTES = 1_000_000
+PREFIX_CHARS = 24
+
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}")
+_HTTP_TYPES = {"http", "streamable-http", "streamableHttp", "streamable_http"}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A server that is a program: it is started, and spoken to through its standard input and output."""
+
+    program: str
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """All it is given, beside PATH, HOME and the like. Never our own environment: that holds our tokens."""
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A server that is a service: streamable HTTP."""
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+Reach: TypeAlias = Command | Endpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """One server that is to be used."""
+
+    name: str
+    """As written in the file."""
+    prefix: str
+    """What its tools' names begin with."""
+    reach: Reach
+    allow: tuple[str, ...] | None = None
+    """Patterns of the tools to offer; None: all."""
+    deny: tuple[str, ...] = ()
+    timeout: float | None = None
+    """Seconds for one call; None: as for every tool."""
+    start_seconds: float = START_SECONDS
+    """How long it may take until its tools are known."""
+
+    def offers(self, tool: str) -> bool:
+        """Whether the operator lets this tool through."""
+        if any(fnmatchcase(tool, pattern) for pattern in self.deny):
+            return False
+        return self.allow is None or any(fnmatchcase(tool, pattern) for pattern in self.allow)
+
+
+@dataclass(frozen=True, slots=True)
+class McpConfig:
+    """What a file comes to: the servers to start, and why the others are not."""
+
+    servers: tuple[ServerConfig, ...]
+    problems: Mapping[str, str]
+    """Server → one sentence; a problem of the file itself stands under its name."""
+
+
+def read_config(file: Path, environment: Mapping[str, str]) -> McpConfig:
+    """Read `file`. A server with a mistake is left out and reported; the others stay. Never raises."""
+    try:
+        entries = _entries(file)
+    except McpConfigError as error:
+        return McpConfig((), {file.name: str(error)})
+    servers: list[ServerConfig] = []
+    problems: dict[str, str] = {}
+    prefixes = unique_names(entries, PREFIX_CHARS, fallback="server")
+    for name, entry in entries.items():
+        try:
+            server = _server(name, prefixes[name], entry, environment)
+        except McpConfigError as error:
+            problems[name] = str(error)
+            continue
+        if server is not None:
+            servers.append(server)
+    return McpConfig(tuple(servers), problems)
+
+
+def _entries(file: Path) -> dict[str, Any]:
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise McpConfigError(f"{str(file)!r} cannot be read: {error.strerror or type(error).__name__}") from error
+    if len(text) > MOST_BYTES:
+        raise McpConfigError(f"{str(file)!r} is larger than {MOST_BYTES} bytes")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        where = f" in line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
+        raise McpConfigError(f"{str(file)!r} is no JSON{where}") from error
+    entries = data.get("mcpServers", data.get("servers")) if isinstance(data, dict) else None
+    if not isinstance(entries, dict):
+        raise McpConfigError(f'{str(file)!r} must hold an object: {{"mcpServers": {{"name": {{"command": …}}}}}}')
+    return entries
+
+
+def _server(name: str, prefix: str, entry: Any, environment: Mapping[str, str]) -> ServerConfig | None:
+    if not isinstance(entry, dict):
+        raise McpConfigError('it must be an object with "command" or "url"')
+    if _flag(entry, "disabled", False) or not _flag(entry, "enabled", True):
+        return None
+    allow = _texts(entry, "allow", "includeTools", "enabledTools")
+    return ServerConfig(
+        name=name,
+        prefix=prefix,
+        reach=_reach(entry, environment),
+        allow=allow,
+        deny=_texts(entry, "deny", "excludeTools", "disabledTools") or (),
+        timeout=_seconds(entry, "timeout"),
+        start_seconds=_seconds(entry, "startTimeout") or START_SECONDS,
+    )
+
+
+def _reach(entry: dict[str, Any], environment: Mapping[str, str]) -> Reach:
+    kind = entry.get("type") or entry.get("transport") or ("http" if "url" in entry else "stdio")
+    if kind == "sse":
+        raise McpConfigError('type "sse" is the transport of old; ask the service for its streamable HTTP address')
+    if kind in _HTTP_TYPES:
+        url = _text(entry, "url", environment)
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+            raise McpConfigError('"url" must begin with http:// or https://')
+        return Endpoint(url, _table(entry, "headers", environment))
+    if kind != "stdio":
+        raise McpConfigError(f'type {kind!r} is unknown: write "stdio" or "http"')
+    arguments = entry.get("args", [])
+    if not isinstance(arguments, list) or not all(isinstance(one, str) for one in arguments):
+        raise McpConfigError('"args" must be a list of texts')
+    return Command(
+        program=_text(entry, "command", environment),
+        arguments=tuple(substituted(one, environment, "args") for one in arguments),
+        environment=_table(entry, "env", environment),
+        folder=_text(entry, "cwd", environment) if entry.get("cwd") else None,
+    )
+
+
+def substituted(text: str, environment: Mapping[str, str], where: str) -> str:
+    """`text` with every `${NAME}` replaced.
+
+    Raises:
+        McpConfigError: a variable is not set and has no default; the sentence names it.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name, has_default, default = match[1], match[2], match[3]
+        found = environment.get(name)
+        if has_default and not found:
+            return str(default)
+        if found is None:
+            raise McpConfigError(f'the environment variable {name}, named in "{where}", is not set')
+        return found
+
+    made = _VARIABLE.sub(value, text)
+    if "\0" in made:
+        raise McpConfigError(f'"{where}" must not hold a zero character')
+    return made
+
+
+def _text(entry: dict[str, Any], key: str, environment: Mapping[str, str]) -> str:
+    value = entry.get(key)
+    if not isinstance(value, str) or not value:
+        raise McpConfigError(f'"{key}" must be a text')
+    return substituted(value, environment, key)
+
+
+def _table(entry: dict[str, Any], key: str, environment: Mapping[str, str]) -> dict[str, str]:
+    table = entry.get(key) or {}
+    if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
+        raise McpConfigError(f'"{key}" must be an object whose values are texts')
+    return {name: substituted(value, environment, f"{key}.{name}") for name, value in table.items()}
+
+
+def _texts(entry: dict[str, Any], *keys: str) -> tuple[str, ...] | None:
+    key = next((key for key in keys if entry.get(key) is not None), None)
+    if key is None:
+        return None
+    if not isinstance(entry[key], list) or not all(isinstance(one, str) for one in entry[key]):
+        raise McpConfigError(f'"{key}" must be a list of tool names or patterns')
+    return tuple(entry[key])
+
+
+def _flag(entry: dict[str, Any], key: str, default: bool) -> bool:
+    value = entry.get(key, default)
+    if not isinstance(value, bool):
+        raise McpConfigError(f'"{key}" must be true or false')
+    return value
+
+
+def _seconds(entry: dict[str, Any], key: str) -> float | None:
+    value = entry.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST_SECONDS:
+        raise McpConfigError(f'"{key}" must be seconds, more than 0 and at most {LONGEST_SECONDS:g}')
+    return float(value)

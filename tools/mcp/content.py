@@ -1,0 +1,143 @@
+"""What an MCP tool answered → a `ToolResult`: every type of content, capped before it is looked at closely.
+
+All of it is data from outside. A text that claims to be an instruction stays a text; the core puts it behind a
+boundary, as it does with every result that is `untrusted`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import mimetypes
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from tools.base import ProducedFile, Source, ToolResult
+from tools.mcp.parameters import plain_text
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult, ContentBlock
+
+MOST_TEXT = 200_000
+"""Characters looked at; the registry cuts what is left to what a result may have."""
+MOST_BLOCKS = 200
+MOST_FILES = 8
+MOST_FILE_BYTES = 8_000_000
+
+_MEDIA_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,80}")
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+_ENDINGS = {"image/jpeg": ".jpg", "audio/mpeg": ".mp3", "audio/wav": ".wav", "text/plain": ".txt"}
+
+
+@dataclass(slots=True)
+class _Made:
+    parts: list[str] = field(default_factory=list)
+    """What the model reads, a part for each block."""
+    texts: list[str] = field(default_factory=list)
+    """The plain texts among them, as they came."""
+    files: list[ProducedFile] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    room: int = MOST_TEXT
+
+    def add(self, text: str) -> None:
+        if self.room > 0 and text:
+            self.parts.append(text if len(text) <= self.room else text[: self.room] + "\n[… cut off …]")
+            self.room -= len(text)
+
+
+def as_result(answer: CallToolResult, stem: str) -> ToolResult:
+    """The answer as a result; `stem` names the files in it."""
+    made = _Made()
+    for block in answer.content[:MOST_BLOCKS]:
+        _take(block, made, stem)
+    if len(answer.content) > MOST_BLOCKS:
+        made.add(f"[{len(answer.content) - MOST_BLOCKS} more parts were left out]")
+    structured = answer.structured_content
+    if structured is not None and not _told_already(structured, made.texts):
+        made.add(json.dumps(structured, ensure_ascii=False, default=str))
+    text = "\n\n".join(made.parts) or "The tool finished and returned nothing."
+    if answer.is_error:
+        return ToolResult(text=f"Error: {text}", ok=False, status="failed", untrusted=True)
+    return ToolResult(text=text, sources=tuple(made.sources), files=tuple(made.files), untrusted=True)
+
+
+def _take(block: ContentBlock, made: _Made, stem: str) -> None:
+    match block.type:
+        case "text":
+            made.texts.append(block.text)
+            made.add(block.text)
+        case "image" | "audio":
+            _take_file(block.type, stem, block.mime_type, block.data, made)
+        case "resource":
+            resource = block.resource
+            _take_source("", resource.uri, made)
+            if hasattr(resource, "text"):
+                made.add(f"[resource {plain_text(resource.uri, 300)}]\n{resource.text}")
+            else:
+                name = unquote(urlsplit(resource.uri).path.rpartition("/")[2]) or stem
+                _take_file("resource", name, resource.mime_type, resource.blob, made)
+        case "resource_link":
+            title = plain_text(block.title or block.name, 200)
+            _take_source(title, block.uri, made)
+            about = f": {plain_text(block.description, 500)}" if block.description else ""
+            made.add(f"[link] {title} <{plain_text(block.uri, 500)}>{about}")
+
+
+def _take_source(title: str, uri: str, made: _Made) -> None:
+    """Only addresses that a person can open are sources."""
+    if len(uri) <= 2000 and uri.isprintable() and uri.startswith(("https://", "http://")):
+        made.sources.append(Source(title or plain_text(uri, 200), uri))
+
+
+def _take_file(kind: str, stem: str, media_type: str | None, data: str, made: _Made) -> None:
+    media_type = media_type if media_type and _MEDIA_TYPE.fullmatch(media_type) else "application/octet-stream"
+    if len(made.files) >= MOST_FILES:
+        made.add(f"[{kind} left out: more than {MOST_FILES} files]")
+        return
+    if len(data) > MOST_FILE_BYTES * 4 // 3 + 4:
+        made.add(f"[{kind} left out: larger than {MOST_FILE_BYTES // 1_000_000} MB]")
+        return
+    try:
+        content = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        made.add(f"[{kind} left out: it came damaged]")
+        return
+    name = _file_name(stem, media_type, len(made.files) + 1)
+    made.files.append(ProducedFile(name, media_type, content))
+    made.add(f"[{kind} {name}, {media_type}, {len(content)} bytes; the person receives it as a file]")
+
+
+def _file_name(stem: str, media_type: str, number: int) -> str:
+    plain = _NOT_IN_NAMES.sub("_", stem).strip("._")[-60:] or "file"
+    ending = _ENDINGS.get(media_type) or mimetypes.guess_extension(media_type) or ".bin"
+    head, dot, tail = plain.rpartition(".")
+    if dot and head and 1 <= len(tail) <= 5:
+        return plain
+    return f"{plain}-{number}{ending}"
+
+
+def _told_already(structured: object, texts: list[str]) -> bool:
+    """Whether the texts say the structured content already, as most servers write both.
+
+    A bare value is wrapped as {"result": value}, and a list has a text for each item.
+    """
+    if isinstance(structured, Mapping) and set(structured) == {"result"}:
+        inner = structured["result"]
+        if isinstance(inner, list) and len(inner) == len(texts):
+            return all(_same(item, text) for item, text in zip(inner, texts, strict=True))
+        return len(texts) == 1 and (_same(inner, texts[0]) or _same(structured, texts[0]))
+    return len(texts) == 1 and _same(structured, texts[0])
+
+
+def _same(value: object, text: str) -> bool:
+    if isinstance(value, str) and value == text:
+        return True
+    try:
+        read: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return bool(read == value)

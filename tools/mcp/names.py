@@ -1,0 +1,55 @@
+"""Names a model provider takes: at most 64 of A-Z, a-z, 0-9, `_` and `-`, each used once."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+MOST_CHARS = 64
+SEPARATOR = "__"
+
+_OTHER = re.compile(r"[^A-Za-z0-9_-]+")
+_RUN = re.compile(r"__+")
+
+
+def unique_names(originals: Iterable[str], most: int, *, fallback: str) -> dict[str, str]:
+    """A name for each original, at most `most` characters, no two alike and none with two underscores in a row.
+
+    Which name an original gets depends on the set alone, not on its order. A name that is already fit stays as it
+    is; one that lost something that tells it apart (other letters, its end) gets six characters of its checksum.
+    """
+    every = sorted(set(originals))
+    made: dict[str, str] = {}
+    # Those that are fit as they stand choose first, or a stranger could push them off their name.
+    for original in sorted(every, key=lambda one: (_plain(one) != one, one)):
+        name = _plain(original)
+        if not name or len(name) > most or not original.isascii() or name in made.values():
+            name = _marked(name or fallback, original, most)
+        number = 0
+        while name in made.values():
+            number += 1
+            name = _marked(_plain(original) or fallback, f"{original}\0{number}", most)
+        made[original] = name
+    return made
+
+
+def tool_names(prefix: str, tools: Iterable[str]) -> dict[str, str]:
+    """`prefix__tool` for each tool of a server."""
+    short = unique_names(tools, MOST_CHARS - len(prefix) - len(SEPARATOR), fallback="tool")
+    return {tool: f"{prefix}{SEPARATOR}{name}" for tool, name in short.items()}
+
+
+def owner(name: str) -> str:
+    """The prefix of the server a tool belongs to; empty for a tool of our own."""
+    head, separator, _ = name.partition(SEPARATOR)
+    return head if separator else ""
+
+
+def _plain(original: str) -> str:
+    return _RUN.sub("_", _OTHER.sub("_", original)).strip("_-")
+
+
+def _marked(name: str, original: str, most: int) -> str:
+    checksum = hashlib.sha256(original.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    return f"{name[: most - 7].rstrip('_-')}_{checksum}"

@@ -1,0 +1,227 @@
+"""A server that is a program: messages through its standard input and output, one to a line.
+
+The SDK has such a transport. This one differs where a server may be broken or hostile: a line has a largest size, and
+a result over it fails that call alone; standard error goes to our log, a bounded part of it; and whatever the program
+started is gone when it is, however the end came about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import signal
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+from tools.mcp.config import Command
+
+log = logging.getLogger(__name__)
+
+MOST_MESSAGE_BYTES = 12_000_000
+PATIENCE_SECONDS = 1.0
+"""How long the program has to end by itself, and then once more after it was asked to."""
+IN_A_THREAD_BYTES = 200_000
+LOG_LINES = 200
+LOG_CHARS = 400
+
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[\w-]{1,60}")')
+
+Reading = MemoryObjectReceiveStream[SessionMessage | Exception]
+Writing = MemoryObjectSendStream[SessionMessage]
+
+
+@asynccontextmanager
+async def process_transport(
+    command: Command, name: str, ended: Callable[[], None]
+) -> AsyncGenerator[tuple[Reading, Writing], None]:
+    """Start the program and speak to it; `ended` is called when it closes its output.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    process = await asyncio.create_subprocess_exec(
+        command.program,
+        *command.arguments,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=get_default_environment() | dict(command.environment),
+        cwd=command.folder,
+        start_new_session=True,
+    )
+    received, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    writing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+    listener = _Log(name)
+    tasks = [
+        asyncio.create_task(_read(process, received, listener, ended), name=f"mcp {name} output"),
+        asyncio.create_task(_write(process, to_send), name=f"mcp {name} input"),
+        asyncio.create_task(_drain(process, listener), name=f"mcp {name} errors"),
+    ]
+    try:
+        yield reading, writing
+    finally:
+        try:
+            await _end(process)
+        finally:
+            # Also after a second cancellation: nothing of the program's may outlive this block.
+            _kill(process, signal.SIGKILL)
+            for task in tasks:
+                task.cancel()
+            for stream in (received, reading, writing, to_send):
+                stream.close()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await process.wait()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Close its input, which asks a server to end; then ask the whole group by signal; then it is killed."""
+    assert process.stdin is not None
+    process.stdin.close()
+    for _ in range(2):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await process.wait()
+                return
+        _kill(process, signal.SIGTERM)
+
+
+def _kill(process: asyncio.subprocess.Process, how: signal.Signals) -> None:
+    """Signal the group, which is there as long as one of its members is, its first process gone or not."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, how)
+
+
+async def _read(
+    process: asyncio.subprocess.Process,
+    received: MemoryObjectSendStream[SessionMessage | Exception],
+    listener: _Log,
+    ended: Callable[[], None],
+) -> None:
+    assert process.stdout is not None
+    lines = _Lines()
+    try:
+        while chunk := await process.stdout.read(65_536):
+            for line in lines.feed(chunk):
+                message = await _message(line, listener)
+                if message is not None:
+                    await received.send(message)
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
+        pass
+    finally:
+        received.close()
+        ended()
+
+
+async def _write(process: asyncio.subprocess.Process, to_send: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    assert process.stdin is not None
+    try:
+        async for one in to_send:
+            text = one.message.model_dump_json(by_alias=True, exclude_unset=True)
+            process.stdin.write(text.encode("utf-8", "replace") + b"\n")
+            await process.stdin.drain()
+    except (ConnectionError, RuntimeError, anyio.ClosedResourceError):
+        # It no longer reads. Its output ends too, or the call in question runs out of time.
+        to_send.close()
+
+
+async def _drain(process: asyncio.subprocess.Process, listener: _Log) -> None:
+    """Standard error is always read: a full pipe would stop the server."""
+    assert process.stderr is not None
+    while chunk := await process.stderr.read(65_536):
+        listener.take(chunk)
+    listener.close()
+
+
+class _Lines:
+    """Cuts bytes into lines, with linear work, and lets go of a line that grows too long but for its beginning."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes | TooLong]:
+        *whole, rest = chunk.split(b"\n")
+        made: list[bytes | TooLong] = []
+        for part in whole:
+            self._keep(part)
+            line = b"".join(self._parts)
+            made.append(TooLong(line, self._size) if self._size > MOST_MESSAGE_BYTES else line)
+            self._parts, self._size = [], 0
+        self._keep(rest)
+        return made
+
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= MOST_MESSAGE_BYTES:
+            self._parts.append(part)
+        elif len(self._parts) != 1 or len(self._parts[0]) > 300:
+            self._parts = [b"".join([*self._parts, part])[:300]]
+
+
+class TooLong:
+    """The beginning of a line that was too long to keep."""
+
+    def __init__(self, beginning: bytes, size: int) -> None:
+        self.beginning = beginning
+        self.size = size
+
+
+async def _message(line: bytes | TooLong, listener: _Log) -> SessionMessage | None:
+    """The message in a line; a line that is too long answers its call with an error."""
+    if isinstance(line, TooLong):
+        found = _ID.search(line.beginning)
+        if found is None:
+            return None
+        number = found[1].decode()
+        error = ErrorData(
+            code=INTERNAL_ERROR,
+            message=f"the answer has {line.size} bytes, more than the {MOST_MESSAGE_BYTES} that are taken",
+        )
+        return SessionMessage(
+            JSONRPCError(jsonrpc="2.0", id=number.strip('"') if '"' in number else int(number), error=error)
+        )
+    if not line.strip():
+        return None
+    try:
+        if len(line) > IN_A_THREAD_BYTES:
+            return SessionMessage(await asyncio.to_thread(jsonrpc_message_adapter.validate_json, line, by_name=False))
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        listener.take(b"not a message: " + line[:LOG_CHARS] + b"\n")
+        return None
+
+
+class _Log:
+    """What a server writes beside its messages, in our log at DEBUG: so many lines and no more."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._left = LOG_LINES
+        self._dropped = 0
+        self._open = b""
+
+    def take(self, chunk: bytes) -> None:
+        if not self._left:
+            self._dropped += chunk.count(b"\n")
+            return
+        *lines, self._open = (self._open + chunk).split(b"\n")
+        self._open = self._open[:LOG_CHARS]
+        for line in lines:
+            if self._left:
+                self._left -= 1
+                log.debug("%s: %r", self._name, line[:LOG_CHARS].decode("utf-8", "replace"))
+            else:
+                self._dropped += 1
+
+    def close(self) -> None:
+        if self._dropped:
+            log.debug("%s: %d more lines", self._name, self._dropped)

@@ -1,0 +1,193 @@
+"""The owner task of one MCP server: connects, keeps the list of tools, and connects again when that ended.
+
+Everything of a connection is entered and left in this one task, as the SDK demands. Calls come from other tasks and
+use the connection while it is up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+from tools.base import ToolError, ToolSpec
+from tools.mcp.config import Endpoint, ServerConfig
+from tools.mcp.errors import ServerGone
+from tools.mcp.parameters import plain_text
+from tools.mcp.tool import ListedTool, McpTool, specs_of
+
+if TYPE_CHECKING:
+    from tools.mcp.session import Session
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+STEADY_SECONDS = 30.0
+"""A connection that lasted so long did not fail at the start: the next pause is the shortest again."""
+LIST_SECONDS = 1.0
+"""Least time between two readings of the list, however often a server says that it changed."""
+POLL_SECONDS = 300.0
+"""A service is asked for its list this often even when it says nothing."""
+LONGEST_WAIT = 10.0
+"""How long a call waits for a server that is being started."""
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class McpServer:
+    """One server and what is known of it now."""
+
+    def __init__(self, config: ServerConfig, *, sleep: Sleep = asyncio.sleep) -> None:
+        self.config = config
+        self._sleep = sleep
+        self._session: Session | None = None
+        self._up = asyncio.Event()
+        self._woken = asyncio.Event()
+        self._ended = False
+        self._tools: dict[str, McpTool] = {}
+        self.tried = asyncio.Event()
+        """Set once the first attempt to connect is over, well or not."""
+        self.problem = "it is being started"
+        """Why nothing of it is offered; empty while it is up."""
+
+    @property
+    def up(self) -> bool:
+        return self._session is not None
+
+    @property
+    def tools(self) -> Mapping[str, McpTool]:
+        """Its tools as last listed, also while it is down."""
+        return self._tools
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]:
+        """What can be called now."""
+        return tuple(tool.spec for tool in self._tools.values()) if self.up else ()
+
+    async def session(self, seconds: float) -> Session:
+        """The connection, waiting a little while it is being made.
+
+        Raises:
+            ToolError: there is none.
+        """
+        if self._session is None:
+            try:
+                async with asyncio.timeout(min(LONGEST_WAIT, seconds / 2)):
+                    await self._up.wait()
+            except TimeoutError:
+                pass
+        if self._session is None:
+            raise ToolError(
+                f"The MCP server {self.config.name!r} is not running now, and is started again from time to time. "
+                "Answer without it.",
+                retry=False,
+            )
+        return self._session
+
+    def doubt(self) -> None:
+        """See soon whether the connection still works."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Own the server until cancelled."""
+        loop = asyncio.get_running_loop()
+        pause = FIRST_PAUSE
+        while True:
+            started = loop.time()
+            try:
+                await self._connected()
+            except Exception as error:  # the edge around a server: whatever its connection raises ends that alone
+                self._down(_reason(error))
+                log.debug("the MCP server %r", self.config.name, exc_info=True)
+            except BaseException as error:
+                # The SDK may end its own tasks, and with them this one, by cancelling; ours comes with a count.
+                task = asyncio.current_task()
+                if not isinstance(error, asyncio.CancelledError | BaseExceptionGroup) or (task and task.cancelling()):
+                    self._down("it was stopped")
+                    raise
+                self._down(_reason(error))
+            if loop.time() - started > STEADY_SECONDS:
+                pause = FIRST_PAUSE
+            log.warning("MCP server %r: %s; next attempt in %g s", self.config.name, self.problem, pause)
+            await self._sleep(pause)
+            pause = min(LONGEST_PAUSE, pause * 2)
+
+    async def _connected(self) -> None:
+        """Connect, and follow the list of tools for as long as the connection lasts."""
+        # Importing the SDK takes seconds of the processor: in a thread, or every chat would stand still.
+        module: Any = await asyncio.to_thread(importlib.import_module, "tools.mcp.session")
+        self._woken.clear()
+        self._ended = False
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(self.config.start_seconds):
+                session = await stack.enter_async_context(
+                    module.open_session(self.config, self._woken.set, self._note_end)
+                )
+                listed = await session.list_tools()
+            self._take(session.title, listed)
+            stack.callback(self._disconnect)
+            self._session, self.problem = session, ""
+            self._up.set()
+            self.tried.set()
+            log.info("MCP server %r is up with %d tools", self.config.name, len(self._tools))
+            await self._follow(session)
+
+    async def _follow(self, session: Session) -> None:
+        poll = POLL_SECONDS if isinstance(self.config.reach, Endpoint) else None
+        while True:
+            try:
+                async with asyncio.timeout(poll):
+                    await self._woken.wait()
+            except TimeoutError:
+                pass
+            self._woken.clear()
+            if self._ended:
+                raise ServerGone("it ended")
+            async with asyncio.timeout(self.config.start_seconds):
+                self._take(session.title, await session.list_tools())
+            await self._sleep(LIST_SECONDS)
+
+    def _take(self, title: str, listed: list[ListedTool]) -> None:
+        """Replace the tools; one that did not change stays the same object."""
+        offered, refused = specs_of(self.config, title, listed)
+        for sentence in refused:
+            log.warning("MCP server %r: the tool %s", self.config.name, sentence)
+        old = self._tools
+        self._tools = {
+            spec.name: old[spec.name]
+            if spec.name in old and old[spec.name].spec == spec
+            else McpTool(self, self.config.name, tool, spec)
+            for tool, spec in offered
+        }
+
+    def _note_end(self) -> None:
+        self._ended = True
+        self._woken.set()
+
+    def _disconnect(self) -> None:
+        self._session = None
+        self._up.clear()
+
+    def _down(self, reason: str) -> None:
+        self._disconnect()
+        self.problem = reason
+        self.tried.set()
+
+
+def _reason(error: BaseException) -> str:
+    """One sentence for the operator, from the innermost of nested errors; no values of the configuration."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    match error:
+        case TimeoutError():
+            return "it did not answer in time"
+        case FileNotFoundError() | PermissionError() | NotADirectoryError():
+            return f"it cannot be started: {error.strerror}: {error.filename!r}"
+        case ServerGone():
+            return str(error)
+        case _:
+            return plain_text(f"{type(error).__name__}: {error}", 200)

@@ -1,0 +1,279 @@
+"""One connection to an MCP server, through the official SDK. Imported late and in a thread: the SDK is large.
+
+The SDK's exceptions are translated here. Two things are done below its client: tools/call is sent without the check
+of results against the server's own output schema, because that check runs the server's patterns on the server's text
+in our event loop; and a list of tools with one malformed entry loses that entry, not all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Self
+
+import httpx2
+import mcp_types as types
+from mcp import Client, MCPError
+from mcp.client.session import IncomingMessage
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.message import SessionMessage
+from mcp_types import methods
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter, ValidationError
+
+from tools.mcp.config import Command, Endpoint, ServerConfig
+from tools.mcp.errors import ServerGone, ServerRefused
+from tools.mcp.process import MOST_MESSAGE_BYTES, process_transport
+from tools.mcp.tool import ListedTool
+
+log = logging.getLogger(__name__)
+
+MOST_PAGES = 50
+MOST_TOOLS = 500
+AGAIN_SECONDS = 5.0
+"""Between the end of a subscription and the next one."""
+
+_Answer = types.CallToolResult | types.InputRequiredResult
+_ANSWER: TypeAdapter[_Answer] = TypeAdapter(_Answer)
+
+
+class Session:
+    """A connection that is up."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @property
+    def title(self) -> str:
+        """What the server calls itself."""
+        info = self._client.server_info
+        return (info.title or info.name) if info is not None else ""
+
+    async def list_tools(self) -> list[ListedTool]:
+        """All its tools.
+
+        Raises:
+            ServerGone, ServerRefused: as said there.
+        """
+        tools: list[ListedTool] = []
+        seen: set[str] = set()
+        cursor: str | None = None
+        with _translated():
+            while len(seen) < MOST_PAGES and len(tools) < MOST_TOOLS:
+                page = await self._client.list_tools(cursor=cursor)
+                tools += [_listed(tool) for tool in page.tools]
+                cursor = page.next_cursor
+                if cursor is None or cursor in seen:
+                    break
+                seen.add(cursor)
+        return tools[:MOST_TOOLS]
+
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], seconds: float, progress: ProgressFnT
+    ) -> types.CallToolResult:
+        """Call a tool. When this is cancelled, or `seconds` are over, the server is told to stop.
+
+        Raises:
+            ServerGone, ServerRefused: as said there.
+            TimeoutError: no answer within `seconds`.
+        """
+        request = types.CallToolRequest(params=types.CallToolRequestParams(name=name, arguments=dict(arguments)))
+        with _translated():
+            answer = await self._client.session.send_request(
+                request, _ANSWER, request_read_timeout_seconds=seconds, progress_callback=progress
+            )
+        if isinstance(answer, types.InputRequiredResult):
+            raise ServerRefused("it wants to ask the person something while it works, which is not possible here")
+        return answer
+
+
+@asynccontextmanager
+async def open_session(
+    config: ServerConfig, changed: Callable[[], None], ended: Callable[[], None]
+) -> AsyncGenerator[Session, None]:
+    """Connect. `changed` is called when the list of tools may have changed, `ended` when the connection is over.
+
+    Enter and leave it in the same task; anything may be raised on entering.
+    """
+
+    async def heard(message: IncomingMessage) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            changed()
+
+    sieve = _Sieve(_transport(config, ended))
+    client = Client(
+        sieve,
+        read_timeout_seconds=config.start_seconds,
+        message_handler=heard,
+        client_info=types.Implementation(name="parley", version="0.1.0"),
+        cache=None,
+    )
+    async with client:
+        sieve.version = client.protocol_version
+        follower = asyncio.create_task(_follow(client, changed), name=f"mcp {config.name} changes")
+        try:
+            yield Session(client)
+        finally:
+            follower.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await follower
+
+
+async def _follow(client: Client, changed: Callable[[], None]) -> None:
+    """Subscribe to changes where the protocol asks for that; older servers tell without being asked."""
+    if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        return
+    while True:
+        try:
+            async with client.listen(tools_list_changed=True) as subscription:
+                async for _ in subscription:
+                    changed()
+        except (ListenNotSupportedError, MCPError, TimeoutError, ValueError) as error:
+            log.debug("changes of its tools are not told: %s", error)
+            return
+        except SubscriptionLost:
+            pass
+        # What changed meanwhile was not told; and a connection that is gone shows when the list is asked for.
+        changed()
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+@contextlib.contextmanager
+def _translated() -> Any:
+    try:
+        yield
+    except MCPError as error:
+        if error.code == types.REQUEST_TIMEOUT:
+            raise TimeoutError(str(error)) from error
+        if error.code == types.CONNECTION_CLOSED:
+            raise ServerGone("the connection was closed") from error
+        raise ServerRefused(str(error)) from error
+    except ValidationError as error:
+        raise ServerRefused("its answer does not follow the protocol") from error
+    except RuntimeError as error:
+        raise ServerGone("the connection was closed") from error
+
+
+def _listed(tool: types.Tool) -> ListedTool:
+    hints = tool.annotations
+    return ListedTool(
+        name=tool.name,
+        title=tool.title or (hints.title if hints is not None else None) or "",
+        description=tool.description or "",
+        parameters=tool.input_schema,
+        read_only=hints is not None and hints.read_only_hint is True,
+    )
+
+
+def _transport(config: ServerConfig, ended: Callable[[], None]) -> AbstractAsyncContextManager[Any]:
+    match config.reach:
+        case Command() as command:
+            return process_transport(command, config.name, ended)
+        case Endpoint() as endpoint:
+            return _http_transport(endpoint)
+
+
+@asynccontextmanager
+async def _http_transport(endpoint: Endpoint) -> AsyncGenerator[Any, None]:
+    # Without compression a body is as large as it looks.
+    headers = {"Accept-Encoding": "identity", **endpoint.headers}
+    limits = httpx2.Timeout(30.0, read=None)
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=limits, event_hooks={"response": [_limit]}) as http,
+        streamable_http_client(endpoint.url, http_client=http, max_sse_event_size=MOST_MESSAGE_BYTES) as streams,
+    ):
+        yield streams
+
+
+async def _limit(response: httpx2.Response) -> None:
+    """Let no answer in one piece grow past what a message may have; event streams are limited by the SDK."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise httpx2.DecodingError("the server compresses although it was asked not to", request=response.request)
+    if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        response.stream = _Limited(response.stream)
+
+
+class _Limited(httpx2.AsyncByteStream):
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > MOST_MESSAGE_BYTES:
+                raise httpx2.StreamError(f"the answer has more than the {MOST_MESSAGE_BYTES} bytes that are taken")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Sieve:
+    """A transport that takes malformed tools out of lists, which the client would refuse as a whole."""
+
+    def __init__(self, transport: AbstractAsyncContextManager[Any]) -> None:
+        self._transport = transport
+        self.version = ""
+
+    async def __aenter__(self) -> tuple[Any, Any]:
+        reading, writing = await self._transport.__aenter__()
+        return _SievedStream(reading, self), writing
+
+    async def __aexit__(self, *exc: Any) -> bool | None:
+        return await self._transport.__aexit__(*exc)
+
+    def pass_on(self, item: Any) -> Any:
+        """The item, without the tools in it that the protocol does not know as such."""
+        message = item.message if isinstance(item, SessionMessage) else None
+        result = message.result if isinstance(message, types.JSONRPCResponse) else None
+        if result is not None and isinstance(result.get("tools"), list) and not self._fits(result):
+            kept = [tool for tool in result["tools"][: MOST_TOOLS * 2] if self._fits({**result, "tools": [tool]})]
+            log.warning("%d malformed tools were left out of a list", len(result["tools"]) - len(kept))
+            result["tools"] = kept
+        return item
+
+    def _fits(self, result: dict[str, Any]) -> bool:
+        try:
+            methods.validate_server_result("tools/list", self.version, result)
+            types.ListToolsResult.model_validate(result, by_name=False)
+        except (ValueError, KeyError):
+            return False
+        return True
+
+
+class _SievedStream:
+    """What the SDK asks of a stream to read from."""
+
+    def __init__(self, stream: Any, sieve: _Sieve) -> None:
+        self._stream = stream
+        self._sieve = sieve
+
+    @property
+    def last_context(self) -> Any:
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> Any:
+        return self._sieve.pass_on(await self._stream.receive())
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        return self._sieve.pass_on(await self._stream.__anext__())
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: Any) -> bool | None:
+        closed: bool | None = await self._stream.__aexit__(*exc)
+        return closed

@@ -1,0 +1,72 @@
+"""All MCP servers of a configuration as one source of tools that come and go."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from tools.base import Tool, ToolSpec
+from tools.mcp.config import DEFAULT_FILE, McpConfig, read_config
+from tools.mcp.server import McpServer, Sleep
+
+NOT_INSTALLED = "MCP servers need the package mcp, which is not installed: pip install 'parley-chat[mcp]'"
+
+
+class McpSource:
+    """The servers' tools. Nothing is started before `start`."""
+
+    def __init__(self, config: McpConfig, *, sleep: Sleep = asyncio.sleep) -> None:
+        self._problems = dict(config.problems)
+        self._servers = [McpServer(server, sleep=sleep) for server in config.servers]
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def unavailable(self) -> Mapping[str, str]:
+        """Server → why its tools are not offered now."""
+        down = {server.config.name: server.problem for server in self._servers if not server.up}
+        return {f"MCP {name}": reason for name, reason in (self._problems | down).items()}
+
+    def start(self) -> None:
+        """Start every server in the background. Calling it again does nothing."""
+        if not self._tasks:
+            self._tasks = [
+                asyncio.create_task(server.run(), name=f"mcp {server.config.name}") for server in self._servers
+            ]
+
+    async def settle(self, seconds: float) -> None:
+        """Wait until every server was tried once, at most so long."""
+        self.start()
+        try:
+            async with asyncio.timeout(seconds):
+                for server in self._servers:
+                    await server.tried.wait()
+        except TimeoutError:
+            pass
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What can be called now, in the order of the file."""
+        return tuple(spec for server in self._servers for spec in server.offered)
+
+    def tool(self, name: str) -> Tool | None:
+        """A tool by name, also of a server that is being started again."""
+        return next((server.tools[name] for server in self._servers if name in server.tools), None)
+
+    async def close(self) -> None:
+        """End every server, and with it all that it started."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def open_source(file: str, environment: Mapping[str, str] = os.environ) -> McpSource | None:
+    """The servers of `file`; where that is empty, of ./mcp.json if there is one. None without any configuration."""
+    path = Path(file).expanduser() if file else DEFAULT_FILE
+    if not file and not path.is_file():
+        return None
+    config = read_config(path, environment)
+    if config.servers and importlib.util.find_spec("mcp") is None:
+        config = McpConfig((), {**config.problems, path.name: NOT_INSTALLED})
+    return McpSource(config)

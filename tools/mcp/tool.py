@@ -1,0 +1,140 @@
+"""One tool of an MCP server as a `Tool` of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from tools.base import Arguments, Json, ToolContext, ToolError, ToolResult, ToolSpec
+from tools.mcp.config import ServerConfig
+from tools.mcp.content import as_result
+from tools.mcp.errors import ServerGone, ServerRefused
+from tools.mcp.names import tool_names
+from tools.mcp.parameters import plain_text, usable_schema
+from tools.schema import of_docstring
+
+if TYPE_CHECKING:
+    from tools.mcp.session import Session
+
+PURPOSE_CHARS = 600
+HINT_CHARS = 300
+PROGRESS_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedTool:
+    """A tool as its server announced it."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    parameters: object = None
+    read_only: bool = False
+    """The server promises that it changes nothing; no promise counts as none."""
+
+
+class Line(Protocol):
+    """What a tool needs of its server."""
+
+    async def session(self, seconds: float) -> Session:
+        """The connection that is up, waiting a little for one; raises ToolError when there is none."""
+        ...
+
+    def doubt(self) -> None:
+        """A call went wrong: see whether the connection still works."""
+        ...
+
+
+class McpTool:
+    """A tool that another program runs for us."""
+
+    def __init__(self, line: Line, server: str, listed: ListedTool, spec: ToolSpec) -> None:
+        self._line = line
+        self._server = server
+        self._listed = listed
+        self._spec = spec
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._spec
+
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+        """Call it. When this is cancelled or out of time, the server is told."""
+
+        async def heard(progress: float, total: float | None, message: str | None) -> None:
+            if message:
+                context.progress(plain_text(message, PROGRESS_CHARS))
+
+        session = await self._line.session(context.seconds)
+        try:
+            answer = await session.call(self._listed.name, arguments, context.seconds + 1.0, heard)
+        except ServerGone as error:
+            self._line.doubt()
+            raise ToolError(
+                f"The MCP server {self._server!r} stopped before it answered; whether it did what was asked is "
+                "unknown. It is being started again.",
+                retry=False,
+            ) from error
+        except ServerRefused as error:
+            self._line.doubt()
+            return ToolResult(
+                text=f"Error: {self._spec.name} was refused by its server: {plain_text(str(error), 500)}",
+                ok=False,
+                status="failed",
+                untrusted=True,
+            )
+        return as_result(answer, self._listed.name)
+
+    async def close(self) -> None:
+        """Nothing is its own: the connection belongs to the server."""
+
+
+def specs_of(
+    config: ServerConfig, title: str, listed: Iterable[ListedTool]
+) -> tuple[list[tuple[ListedTool, ToolSpec]], list[str]]:
+    """What can be offered of a server's tools, in its order, and a sentence for each that cannot."""
+    wanted: dict[str, ListedTool] = {}
+    for tool in listed:
+        if config.offers(tool.name):
+            wanted.setdefault(tool.name, tool)
+    names = tool_names(config.prefix, wanted)
+    offered: list[tuple[ListedTool, ToolSpec]] = []
+    refused: list[str] = []
+    for tool in wanted.values():
+        try:
+            offered.append((tool, _spec(config, title, tool, names[tool.name])))
+        except ValueError as error:
+            refused.append(f"{tool.name[:80]!r} is not offered: {error}")
+    return offered, refused
+
+
+def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> ToolSpec:
+    parts, arguments = of_docstring(tool.description[:20_000])
+    told = plain_text(tool.title, 80)
+    purpose = plain_text(parts.get("purpose", ""), PURPOSE_CHARS) or told or f"The tool {tool.name!r:.80}."
+    server = plain_text(config.name, 60)
+    return ToolSpec(
+        name=name,
+        purpose=purpose,
+        parameters=_described(usable_schema(tool.parameters), arguments),
+        category=server,
+        use_when=plain_text(parts.get("use_when", ""), HINT_CHARS),
+        not_for=plain_text(parts.get("not_for", ""), HINT_CHARS),
+        source=plain_text(parts.get("source", ""), HINT_CHARS) or f"the MCP server {plain_text(title, 80) or server}",
+        icon="🔌",
+        verb=f"{server} {told or plain_text(tool.name, 60)}",
+        effects=not tool.read_only,
+        outside=not tool.read_only,
+        timeout=config.timeout,
+    )
+
+
+def _described(schema: dict[str, Json], arguments: Mapping[str, str]) -> dict[str, Json]:
+    """Servers written in Python often describe an argument in the docstring's `Args:` and nowhere else."""
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    for name, one in properties.items():
+        if isinstance(one, dict) and not one.get("description") and name in arguments:
+            one["description"] = plain_text(arguments[name], HINT_CHARS)
+    return schema

@@ -70,6 +70,9 @@ class SlackAdapter:
         # The libraries write every request and message at DEBUG, and format them even when nobody listens.
         self._wire = logging.getLogger(f"{__name__}.wire")
         self._wire.setLevel(logging.WARNING)
+        # Bolt warns that SLACK_BOT_TOKEN stands in the environment too; it is the one it was given.
+        self._bolt = self._wire.getChild("bolt")
+        self._bolt.setLevel(logging.ERROR)
         self._inside: OrderedDict[str, None] = OrderedDict()
         self._storing: set[asyncio.Task[None]] = set()
         self.scopes: frozenset[str] | None = None
@@ -105,7 +108,7 @@ class SlackAdapter:
             return BoltResponse(status=200 if await self._take_in(body, deliver) else 503)
 
         # Before authorization: that would ask Slack who we are while Slack waits for the acknowledgement.
-        app = AsyncApp(name="parley", client=self._web, signing_secret="", logger=self._wire, before_authorize=take_in)
+        app = AsyncApp(name="parley", client=self._web, signing_secret="", logger=self._bolt, before_authorize=take_in)
         handler = AsyncSocketModeHandler(app, self._app_token, logger=self._wire, web_client=self._web)
         handler.client.proxy = self._web.proxy
         handler.client.wss_uri = url

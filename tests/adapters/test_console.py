@@ -24,10 +24,9 @@ async def model() -> AsyncIterator[ModelServer]:
         yield server
 
 
-async def chat(model: ModelServer, folder: Path, typed: str, *more: str, **settings: str) -> tuple[int, str, str]:
-    """Exit code, what was printed, and what was complained about."""
-    environment = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
-    environment |= {
+def environment(model: ModelServer, folder: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
+    return kept | {
         "MODEL": "openai:scripted",
         "OPENAI_API_KEY": "sk-loopback-key",
         "OPENAI_BASE_URL": model.base_url,
@@ -36,13 +35,17 @@ async def chat(model: ModelServer, folder: Path, typed: str, *more: str, **setti
         "PYTHONPATH": str(ROOT),
         "PYTHONUTF8": "1",
     }
+
+
+async def chat(model: ModelServer, folder: Path, typed: str, *more: str, **settings: str) -> tuple[int, str, str]:
+    """Exit code, what was printed, and what was complained about."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bot", "chat", *more),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=folder,
-        env=environment | settings,
+        env=environment(model, folder) | settings,
     )
     async with asyncio.timeout(60):
         out, err = await process.communicate(typed.encode())
@@ -146,3 +149,31 @@ async def test_lines_come_whole_however_they_were_cut() -> None:
     os.close(source)
 
     assert found == ["héllo", "wörld", None]
+
+
+async def test_a_terminal_invites_after_each_answer_and_ends_at_the_end_of_input(
+    model: ModelServer, tmp_path: Path
+) -> None:
+    model.reply(Reply("The sky is blue."))
+    mine, theirs = os.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bot", "chat"),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=tmp_path,
+        env=environment(model, tmp_path),
+    )
+    os.close(theirs)
+    seen = ""
+    try:
+        async with asyncio.timeout(60):
+            for wanted, typed in (("you> ", b"why?\n"), ("blue.\r\nyou> ", b"\x04")):
+                while wanted not in seen:
+                    seen += (await asyncio.to_thread(os.read, mine, 1024)).decode()
+                os.write(mine, typed)
+            code = await process.wait()
+    finally:
+        os.close(mine)
+
+    assert (code, seen) == (0, "you> why?\r\nThe sky is blue.\r\nyou> ")

@@ -1,0 +1,344 @@
+"""What every surface promises, whatever platform it writes to: one suite, asserted on what a person sees.
+
+A platform joins with a function that opens a `Scene` on its emulator, and its line in `SCENES`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from adapters.discord import DiscordAdapter
+from adapters.settings import DiscordSettings, TelegramSettings
+from adapters.telegram import TelegramAdapter
+from bot.errors import MessageGone, TooLong
+from bot.messages import File, Incoming, MessageRef, Page, ReplyTarget, Status
+from bot.surface import Adapter, Surface
+from playground.discord import DiscordServer
+from playground.screen import Screen, Shown
+from playground.telegram import TelegramServer
+
+
+@dataclass
+class Scene:
+    """One place a reply is shown at, and the screen it is shown on."""
+
+    surface: Surface
+    target: ReplyTarget
+    screen: Screen
+    chat: str
+    delete: Callable[[MessageRef], object]
+    """Somebody takes a message of the bot away."""
+    previews: Callable[[], Sequence[object]]
+    """The addresses the platform would have fetched."""
+    pings: Callable[[], Sequence[object]]
+    """Whom the bot's messages would have woken."""
+    enter: Callable[[], Awaitable[Adapter]]
+    """Another process of the same bot."""
+
+    @property
+    def shown(self) -> list[Shown]:
+        """The bot's messages that stand, oldest first."""
+        return self.screen.of(self.chat)
+
+    @property
+    def texts(self) -> list[str]:
+        return [one.text for one in self.shown]
+
+
+@asynccontextmanager
+async def telegram() -> AsyncIterator[Scene]:
+    async with TelegramServer(limits=False) as server, AsyncExitStack() as stack:
+        server.person(1, "Ada")
+        settings = TelegramSettings(
+            _env_file=None,  # type: ignore[call-arg]  # what pydantic-settings takes, unknown to mypy
+            telegram_bot_token=SecretStr(server.token),
+            telegram_api_base_url=server.base_url,
+        )
+
+        async def enter() -> Adapter:
+            return await stack.enter_async_context(TelegramAdapter(settings))
+
+        target = ReplyTarget("telegram", {"chat": 1, "thread": None, "reply_to": None, "group": False})
+        yield Scene(
+            surface=(await enter()).surface(target),
+            target=target,
+            screen=server.screen,
+            chat="1",
+            delete=lambda ref: server.delete(1, int(ref.id)),
+            previews=lambda: server.screen.previews,
+            pings=list,
+            enter=enter,
+        )
+
+
+@asynccontextmanager
+async def discord(answer: bool = False) -> AsyncIterator[Scene]:
+    async with DiscordServer(limits=False) as server, AsyncExitStack() as stack:
+        server.guild(10)
+        server.person(1, "Ada")
+        place = server.channel(20, 10)
+        settings = DiscordSettings(
+            _env_file=None,  # type: ignore[call-arg]  # what pydantic-settings takes, unknown to mypy
+            discord_bot_token=SecretStr(server.token),
+            discord_api_base_url=server.base_url,
+        )
+
+        async def enter() -> DiscordAdapter:
+            return await stack.enter_async_context(DiscordAdapter(settings))
+
+        adapter = await enter()
+        target = ReplyTarget("discord", {"channel": 20, "group": True, "reply_to": None})
+        if answer:
+            target = await _acknowledged(server, adapter, place, stack)
+        yield Scene(
+            surface=adapter.surface(target),
+            target=target,
+            screen=server.screen,
+            chat="20",
+            delete=lambda ref: server.delete(ref.id),
+            previews=lambda: server.previews,
+            pings=lambda: server.pings,
+            enter=enter,
+        )
+
+
+async def _acknowledged(
+    server: DiscordServer, adapter: DiscordAdapter, place: Any, stack: AsyncExitStack
+) -> ReplyTarget:
+    """Somebody used a slash command, and reads that the bot thinks."""
+    stored: asyncio.Queue[Incoming] = asyncio.Queue()
+    listening = asyncio.create_task(adapter.listen(stored.put))
+
+    async def end() -> None:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+
+    stack.push_async_callback(end)
+    async with asyncio.timeout(10):
+        await server.gateway.until_ready()
+        while not server.commands.registered.get(""):
+            await asyncio.sleep(0.001)
+        server.slash("ask", {"question": "why?"}, place, 1)
+        await server.screen.until(lambda screen: screen.of("20"))
+        return (await stored.get()).target
+
+
+SCENES: dict[str, Callable[[], AbstractAsyncContextManager[Scene]]] = {
+    "telegram": telegram,
+    "discord": discord,
+    "discord-answer": lambda: discord(answer=True),
+}
+
+
+@pytest.fixture(params=SCENES)
+async def scene(request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
+    async with SCENES[request.param]() as scene:
+        yield scene
+
+
+async def grow(scene: Scene, *bodies: str, nonce: str = "t1-0") -> MessageRef:
+    """Show a page as it grows; the last body is final."""
+    ref = None
+    for number, body in enumerate(bodies, 1):
+        ref = await scene.surface.show(Page(body, final=number == len(bodies)), ref, nonce)
+    assert ref is not None
+    return ref
+
+
+async def test_a_page_grows_in_one_message(scene: Scene) -> None:
+    await grow(scene, "It", "It rains", "It rains **today**.")
+
+    assert scene.texts == ["It rains today."]
+    assert [version.text for version in scene.shown[0].versions] == ["It", "It rains", "It rains today."]
+    assert not scene.shown[0].live
+
+
+async def test_pages_stand_in_order(scene: Scene) -> None:
+    for number in range(3):
+        await grow(scene, f"page {number}", f"page {number}.", nonce=f"t1-{number}")
+
+    assert scene.texts == ["page 0.", "page 1.", "page 2."]
+
+
+async def test_showing_what_is_shown_already_is_no_error_and_no_change(scene: Scene) -> None:
+    page = Page("the same", final=True)
+    ref = await scene.surface.show(page, None, "t1-0")
+
+    again = await scene.surface.show(page, ref, "t1-0")
+    other = (await scene.enter()).surface(scene.target)
+    await other.show(page, again, "t1-0")
+
+    assert scene.texts == ["the same"]
+
+
+async def test_another_process_edits_the_same_message_from_stored_data(scene: Scene) -> None:
+    ref = await scene.surface.show(Page("It rains"), None, "t1-0")
+    stored = scene.target.to_json(), ref.to_json()
+
+    other = (await scene.enter()).surface(ReplyTarget.from_json(stored[0]))
+    await other.show(Page("It rains today.", final=True), MessageRef.from_json(stored[1]), "t1-0")
+
+    assert scene.texts == ["It rains today."]
+
+
+async def test_plain_text_is_shown_as_it_is_written(scene: Scene) -> None:
+    await scene.surface.show(Page("2 < 3 && a_b_c = d", plain=True, final=True), None, "t1-0")
+
+    assert scene.texts == ["2 < 3 && a_b_c = d"]
+
+
+async def test_special_signs_stay_what_they_are(scene: Scene) -> None:
+    await grow(scene, "2 < 3 & 5 > 4, snake_case_name, C:\\new, 50 * 2 * 3, `a<b>&c`")
+
+    assert scene.texts == ["2 < 3 & 5 > 4, snake_case_name, C:\\new, 50 * 2 * 3, a<b>&c"]
+
+
+async def test_a_page_may_break_off_anywhere(scene: Scene) -> None:
+    """Text arrives in pieces: half a link, half a fence, half a table."""
+    whole = (
+        "# Rain\n\nIt **rains _hard_** in [Oslo](https://a.example/x_(y)) ~~now~~ `code`\n\n"
+        "```python\nprint('<b>&')\n```\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n"
+        "- one\n  - two\n\n> said\n\n1. ✅ 你好 👩‍👩‍👧"
+    )
+    ref = await scene.surface.show(Page("# Rain"), None, "t1-0")
+
+    for end in range(7, len(whole) + 1, 3):
+        ref = await scene.surface.show(Page(whole[:end]), ref, "t1-0")
+    await scene.surface.show(Page(whole, final=True), ref, "t1-0")
+
+    assert len(scene.shown) == 1
+    for word in ("Rain", "hard", "Oslo", "print('<b>&')", "你好 👩‍👩‍👧"):
+        assert word in scene.texts[0]
+
+
+async def test_what_the_tools_do_is_shown_and_goes(scene: Scene) -> None:
+    ref = await scene.surface.show(Page("", (Status("🔎 Searching <rain> & *wind*"),)), None, "t1-0")
+    early = scene.texts
+    ref = await scene.surface.show(Page("It rains.", (Status("Reading…"),)), ref, "t1-0")
+    during = scene.texts
+    await scene.surface.show(Page("It rains.", final=True), ref, "t1-0")
+
+    assert "🔎 Searching <rain> & *wind*" in early[0]
+    assert "It rains." in during[0] and "Reading…" in during[0]
+    assert scene.texts == ["It rains."]
+
+
+async def test_a_deleted_message_is_noticed_and_the_text_can_be_posted_anew(scene: Scene) -> None:
+    ref = await scene.surface.show(Page("It rains"), None, "t1-0")
+    scene.delete(ref)
+
+    with pytest.raises(MessageGone):
+        await scene.surface.show(Page("It rains today.", final=True), ref, "t1-0")
+    await scene.surface.show(Page("It rains today.", final=True), None, "t1-0")
+
+    assert scene.texts == ["It rains today."]
+
+
+async def test_a_page_of_full_length_fits_and_a_longer_one_says_by_how_much(scene: Scene) -> None:
+    limits = scene.surface.limits
+    full = ("word " * limits.hard_length)[: limits.page_length - 1] + "x"
+    over = "x" * (limits.hard_length + 7)
+
+    with pytest.raises(TooLong) as told:
+        await scene.surface.show(Page(over, final=True), None, "t1-0")
+    before = [text for text in scene.texts if text]
+    await scene.surface.show(Page(full, final=True), None, "t1-0")
+
+    assert limits.page_length < limits.hard_length and limits.measure(full) == limits.page_length
+    assert told.value.by == 7 and before == []
+    assert scene.texts == [full]
+
+
+@pytest.mark.parametrize("signs", ["*_~`|[]()<>&#-+.!\\ ", "<", "&", "👩‍👩‍👧", "*a* ", "https://a.example/?a&b "])
+async def test_a_page_full_of_signs_is_shown_or_is_too_long(scene: Scene, signs: str) -> None:
+    """Never refused for anything else: what is too long is cut again, by what it is told."""
+    limits = scene.surface.limits
+    body = "x" + signs * limits.hard_length
+    length = limits.page_length
+    for _ in range(12):
+        page = Page(body[:length], final=True)
+        try:
+            await scene.surface.show(page, None, "t1-0")
+            break
+        except TooLong as error:
+            assert error.by > 0
+            length -= max(error.by, length // 8)
+
+    assert len([text for text in scene.texts if text]) == 1
+
+
+async def test_a_file_stands_below_the_text(scene: Scene) -> None:
+    ref = await grow(scene, "Look:")
+
+    after = await scene.surface.attach(File("table.csv", "text/csv", b"a,b\n"), ref, "t1-f0")
+
+    assert [one.files for one in scene.shown] == [[], [("table.csv", "text/csv", b"a,b\n")]]
+    assert after.id == scene.shown[1].id
+
+
+async def test_a_file_that_is_too_large_is_not_sent(scene: Scene) -> None:
+    content = bytes(scene.surface.limits.attachment_bytes + 1)
+
+    with pytest.raises(TooLong) as told:
+        await scene.surface.attach(File("big.bin", "application/octet-stream", content), None, "t1-f0")
+
+    assert told.value.by == 1
+    assert not any(one.files for one in scene.shown)
+
+
+async def test_a_message_can_be_taken_back_and_taken_back_again(scene: Scene) -> None:
+    ref = await grow(scene, "oops")
+
+    await scene.surface.remove(ref)
+    await scene.surface.remove(ref)
+
+    assert scene.shown == []
+
+
+async def test_typing_is_shown_where_the_platform_has_a_sign_for_it(scene: Scene) -> None:
+    before = len(scene.screen.notices)
+
+    await scene.surface.typing()
+
+    assert (len(scene.screen.notices) > before) == bool(scene.surface.limits.typing_seconds)
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["drawn", "plain"])
+async def test_hostile_text_wakes_nobody_and_fetches_nothing(scene: Scene, plain: bool) -> None:
+    hostile = (
+        "@everyone @here @channel <!channel> <!everyone> <@1> <@U1> <@&30> https://evil.example/?q=secret "
+        "[go](https://evil.example/x) ![](https://evil.example/p.png) <https://evil.example/y>"
+    )
+
+    ref = None
+    for body in (hostile, f"{hostile} more", f"{hostile} more and more"):
+        ref = await scene.surface.show(Page(body, (Status(hostile),), plain=plain), ref, "t1-0")
+    await scene.surface.show(Page(hostile, final=True, plain=plain), ref, "t1-0")
+    await scene.surface.show(Page(f"{hostile} again", final=True, plain=plain), None, "t1-1")
+
+    assert list(scene.pings()) == [] and list(scene.previews()) == []
+    assert len(scene.shown) == 2 and all("@everyone" in text for text in scene.texts)
+
+
+async def test_every_call_names_the_budget_it_draws_on(scene: Scene) -> None:
+    surface = scene.surface
+    ref = await surface.show(Page("It"), None, "t1-0")
+
+    costs = [surface.cost(Page("It rains"), None), surface.cost(Page("It rains"), ref), surface.cost(None, None)]
+
+    assert all(cost.budgets for cost in costs)
+    assert surface.cost(Page("It rains"), ref).repeats_safely
+    for cost in costs:
+        for budget in cost.budgets:
+            assert budget.scope and (budget.windows or budget.burst)
+
+
+async def test_looking_for_what_was_never_sent_finds_nothing(scene: Scene) -> None:
+    assert await scene.surface.find("t9-9") is None

@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tools.settings import SearchSettings, ToolSettings
+from tools.settings import McpSettings, SearchSettings, ToolSettings
 
 if TYPE_CHECKING:
     from tools.registry import ToolRegistry
@@ -21,13 +21,16 @@ TOOLS: dict[str, str] = {
     "calculator": "tools.calculator",
     "current_time": "tools.current_time",
 }
-SETTINGS: dict[str, type[ToolSettings]] = {"search_web": SearchSettings}
+SETTINGS: dict[str, type[ToolSettings]] = {"search_web": SearchSettings, "mcp": McpSettings}
 
 
 def open_registry(
     settings: Mapping[str, ToolSettings], *, timeout: float = 30.0, result_chars: int = 8000
 ) -> ToolRegistry:
-    """Every tool that can be offered with these settings; the registry knows why the others are not."""
+    """Every tool that can be offered with these settings; the registry knows why the others are not.
+
+    Tools of MCP servers come later: the servers are started in the background, where an event loop runs.
+    """
     from tools.base import Unavailable
     from tools.registry import ToolRegistry
 
@@ -38,4 +41,12 @@ def open_registry(
             found.append(open_tool(settings.get(name)))
         except Unavailable as reason:
             missing[name] = str(reason)
-    return ToolRegistry(found, timeout=timeout, result_chars=result_chars, unavailable=missing)
+    registry = ToolRegistry(found, timeout=timeout, result_chars=result_chars, unavailable=missing)
+    mcp = settings.get("mcp")
+    if isinstance(mcp, McpSettings):
+        from tools.mcp.source import open_source
+
+        source = open_source(mcp.mcp_config)
+        if source is not None:
+            registry.add_source(source)
+    return registry

@@ -12,9 +12,10 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from tools.base import Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
+from tools.descriptions import told_apart
 from tools.schema import check, without_unknown
 
 log = logging.getLogger(__name__)
@@ -25,6 +26,33 @@ Condense: TypeAlias = Callable[[ToolCall, str], Awaitable[str | None]]
 STATUS_CHARS = 60
 CACHE_ENTRIES = 512
 _MIDDLE = "\n[… {left} characters left out …]\n"
+
+
+class ToolSource(Protocol):
+    """Tools that come and go while the program runs."""
+
+    @property
+    def unavailable(self) -> Mapping[str, str]:
+        """What is not offered now, and why."""
+        ...
+
+    def start(self) -> None:
+        """Begin to look for tools, in the background of the running event loop. Again: nothing happens."""
+        ...
+
+    async def settle(self, seconds: float) -> None:
+        """Wait until it is known which tools there are, at most so long."""
+        ...
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What can be called now."""
+        ...
+
+    def tool(self, name: str) -> Tool | None:
+        """A tool by name; also one that is known and only not offered now, which then says so when it is run."""
+        ...
+
+    async def close(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -54,16 +82,52 @@ class ToolRegistry:
         self._cache: OrderedDict[str, _Kept] = OrderedDict()
         self._running: dict[str, asyncio.Task[ToolResult]] = {}
         self._recent: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
-        self.unavailable = dict(unavailable or {})
+        self._missing = dict(unavailable or {})
+        self._sources: list[ToolSource] = []
+        self._told: tuple[tuple[ToolSpec, ...], tuple[ToolSpec, ...]] = ((), ())
+
+    @property
+    def unavailable(self) -> Mapping[str, str]:
         """Tools that are not offered, and why."""
+        made = dict(self._missing)
+        for source in self._sources:
+            made |= source.unavailable
+        return made
+
+    def add_source(self, source: ToolSource) -> None:
+        """Offer what `source` has, whenever it has it. It is started at once where an event loop runs."""
+        self._sources.append(source)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        source.start()
+
+    async def settle(self, seconds: float) -> None:
+        """Wait until every source knows its tools, at most so long: for those who list or run tools just once."""
+        await asyncio.gather(*(source.settle(seconds) for source in self._sources))
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What the model may be told of, in the table's order."""
-        return tuple(tool.spec for tool in self._tools.values())
+        """What the model may be told of: ours in the table's order, then the sources'; similar ones told apart."""
+        ours = tuple(tool.spec for tool in self._tools.values())
+        every = ours + tuple(
+            spec for source in self._sources for spec in source.specs() if spec.name not in self._tools
+        )
+        if len(every) != len(self._told[0]) or any(
+            one is not two for one, two in zip(every, self._told[0], strict=True)
+        ):
+            self._told = (every, told_apart(every))
+        return self._told[1]
 
     def spec(self, name: str) -> ToolSpec | None:
-        tool = self._tools.get(name)
+        tool = self._find(name)
         return tool.spec if tool is not None else None
+
+    def _find(self, name: str) -> Tool | None:
+        tool = self._tools.get(name)
+        if tool is not None:
+            return tool
+        return next((found for source in self._sources if (found := source.tool(name)) is not None), None)
 
     def status(self, call: ToolCall) -> str:
         """What a person reads while the call runs: `🔎 searching: weather in Oslo`."""
@@ -83,9 +147,9 @@ class ToolRegistry:
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Make the call. Whatever happens is in the result, but for cancellation."""
         started = self._now()
-        tool = self._tools.get(call.name)
+        tool = self._find(call.name)
         if tool is None:
-            names = ", ".join(self._tools) or "none"
+            names = ", ".join(spec.name for spec in self.specs()) or "none"
             return _failed(f"There is no tool {call.name!r}. Available tools: {names}.")
         spec = tool.spec
         arguments, unknown = without_unknown(spec.parameters, call.arguments)
@@ -110,6 +174,7 @@ class ToolRegistry:
         for task in list(self._running.values()):
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
+        await asyncio.gather(*(source.close() for source in self._sources))
         for tool in self._tools.values():
             await tool.close()
 

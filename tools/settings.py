@@ -19,3 +19,9 @@ class SearchSettings(ToolSettings):
 
     tavily_api_key: SecretStr = Field(SecretStr(""), description="Key for web search, from tavily.com.")
     tavily_api_base_url: str = Field("https://api.tavily.com", description="Where Tavily is.")
+
+
+class McpSettings(ToolSettings):
+    """Tools of MCP servers."""
+
+    mcp_config: str = Field("", description="The mcp.json that names MCP servers; empty: ./mcp.json if there is one.")

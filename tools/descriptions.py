@@ -1,0 +1,103 @@
+"""Tells similar tools apart: which of two that do the same is preferred, and which one is the fallback.
+
+Two servers, or a server and we, often offer the same thing: `search_web` here, `web_search` there. A model that is
+told nothing calls either, or both. So each description names the other and says which comes first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tools.base import ToolSpec
+from tools.mcp.names import owner
+
+SAME_PURPOSE = 0.75
+"""From this share of common words two purposes are taken for the same, whatever the names."""
+LIKE_PURPOSE = 0.5
+"""From this share on, where the names have a word in common."""
+SOME_PURPOSE = 0.25
+"""From this share on, where the names are one and the same general word."""
+MOST_NAMED = 3
+
+_WORD = re.compile(r"[a-z]+|[0-9]+|[^\W\d_a-z]", re.IGNORECASE)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_EMPTY = (
+    "a an and any are as at be by for from get gets given in into is it its of on one or return returns that the "
+    "this to tool use using with your"
+)
+_EMPTY_WORDS = frozenset(_EMPTY.split())
+
+
+def told_apart(specs: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
+    """`specs` in their order, those that nearly equal another named with it.
+
+    The first in the order is preferred: our own tools come before servers', servers stand as in the file. Tools of
+    one owner are not compared, as their author told them apart.
+    """
+    faces = [_Face.of(spec) for spec in specs]
+    preferred: dict[int, int] = {}
+    fallbacks: dict[int, list[int]] = {}
+    for later, face in enumerate(faces):
+        for earlier in range(later):
+            if earlier not in preferred and faces[earlier].resembles(face):
+                preferred[later] = earlier
+                fallbacks.setdefault(earlier, []).append(later)
+                break
+    made = list(specs)
+    for later, earlier in preferred.items():
+        note = f"Fallback for {specs[earlier].name}: only when that one failed or cannot do it"
+        made[later] = replace(made[later], use_when=_joined(note, specs[later].use_when))
+    for earlier, others in fallbacks.items():
+        names = ", ".join(specs[one].name for one in others[:MOST_NAMED])
+        made[earlier] = replace(made[earlier], use_when=_joined(specs[earlier].use_when, f"Preferred over {names}"))
+    return tuple(made)
+
+
+@dataclass(frozen=True, slots=True)
+class _Face:
+    """What a tool looks like to somebody who chooses."""
+
+    owner: str
+    name: frozenset[str]
+    purpose: frozenset[str]
+
+    @classmethod
+    def of(cls, spec: ToolSpec) -> _Face:
+        whose = owner(spec.name)
+        short = spec.name[len(whose) :] if whose else spec.name
+        # A server called github calls its tools github_…: that word tells nothing.
+        return cls(whose, _words(short) - _words(whose) or _words(short), _words(spec.purpose))
+
+    def resembles(self, other: _Face) -> bool:
+        if self.owner == other.owner:
+            return False
+        common = _share(self.purpose, other.purpose)
+        if self.owner and other.owner:
+            # Issues of one service are no fallback for issues of another: who names itself means itself.
+            if self.purpose & _words(self.owner) or other.purpose & _words(other.owner):
+                return False
+            return common >= SAME_PURPOSE or (common >= LIKE_PURPOSE and bool(self.name & other.name))
+        # Letters are compared, so that `websearch` is `search_web`.
+        if sorted("".join(self.name)) == sorted("".join(other.name)):
+            return len(self.name | other.name) > 1 or common >= SOME_PURPOSE
+        return common >= SAME_PURPOSE or (common >= LIKE_PURPOSE and bool(self.name & other.name))
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words that mean something, singular and plural alike; of Chinese each character."""
+    found = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", text)))
+    return frozenset(
+        word[:-1] if len(word) > 3 and word.endswith("s") else word for word in found if word not in _EMPTY_WORDS
+    )
+
+
+def _share(one: frozenset[str], other: frozenset[str]) -> float:
+    if len(one) < 3 or len(other) < 3:
+        return 0.0
+    return len(one & other) / len(one | other)
+
+
+def _joined(*parts: str) -> str:
+    return ". ".join(part.rstrip(". ") for part in parts if part)

@@ -158,7 +158,8 @@ def _between(start: datetime.datetime, end: datetime.datetime) -> str:
     """How many days, weeks, months and weekdays lie between two days."""
     first, last = start.date(), end.date()
     days = (last - first).days
-    head = f"From {first.isoformat()} to {last.isoformat()} ({_DAYS[last.weekday()]}): {days} day{'' if abs(days) == 1 else 's'}"
+    counted = f"{days} day{'' if abs(days) == 1 else 's'}"
+    head = f"From {first.isoformat()} to {last.isoformat()} ({_DAYS[last.weekday()]}): {counted}"
     if not days:
         return f"{head} (the same day)."
     parts = [] if abs(days) < 7 else [_counted((abs(days) // 7, "week"), (abs(days) % 7, "day"))]

@@ -43,7 +43,7 @@ def main(
         return _wrong(str(error))
     context = ToolContext(zone=_zone(), facts=facts, timers=timers, progress=_to_stderr)
     result = asyncio.run(_run(registry, ToolCall("shell", name, given), context))
-    print(result.text, file=sys.stdout if result.ok else sys.stderr)  # noqa: T201
+    print(result.text, file=sys.stdout if result.ok else sys.stderr)
     for file in result.files:
         print(f"File: {_kept(file.name, file.content)}")  # noqa: T201
     return 0 if result.ok else 1

@@ -1,0 +1,187 @@
+"""Numbers: exact fractions while they stay small enough, else decimals of 60 digits. Every operation is bounded.
+
+A result of more than 5,000 digits becomes a decimal, whose exponent may reach a thousand million: 9^9^9 is answered
+at once, and what is larger still is an error, never a long wait.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+from fractions import Fraction
+from typing import TypeAlias
+
+Number: TypeAlias = Fraction | Decimal
+
+PRECISION = 60
+SETTLED = 45
+"""Digits that are certainly right after many inexact steps."""
+MOST_BITS = 16_610
+"""The longest exact numerator or denominator: 5,000 digits."""
+CONTEXT = Context(
+    prec=PRECISION,
+    Emax=10**9,
+    Emin=-(10**9),
+    traps=[Overflow, InvalidOperation, DivisionByZero],
+    rounding=ROUND_HALF_UP,
+)
+_SETTLING = Context(prec=SETTLED, Emax=10**9, Emin=-(10**9), rounding=ROUND_HALF_UP)
+
+
+class CalculationError(Exception):
+    """An expression that has no value; `at` is the character where the reason stands, when one can be named."""
+
+    def __init__(self, message: str, at: int | None = None) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+def decimal(value: Number) -> Decimal:
+    if isinstance(value, Decimal):
+        return value
+    return CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def settled(value: Decimal) -> Decimal:
+    """`value` without the digits that rounding has made: 1.999…9 becomes 2."""
+    return _SETTLING.plus(value)
+
+
+def bounded(value: Fraction) -> Number:
+    """`value`, as a decimal when it is too long to be kept exact."""
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
+        return decimal(value)
+    return value
+
+
+def add(left: Number, right: Number) -> Number:
+    if isinstance(left, Fraction) and isinstance(right, Fraction):
+        return bounded(left + right)
+    one, other = decimal(left), decimal(right)
+    total = CONTEXT.add(one, other)
+    # What is left when two inexact numbers cancel is rounding, not a result.
+    if total and total.adjusted() < max(one.adjusted(), other.adjusted()) - SETTLED:
+        return Fraction(0)
+    return total
+
+
+def negative(value: Number) -> Number:
+    return -value if isinstance(value, Fraction) else CONTEXT.minus(value)
+
+
+def subtract(left: Number, right: Number) -> Number:
+    return add(left, negative(right))
+
+
+def multiply(left: Number, right: Number) -> Number:
+    if isinstance(left, Fraction) and isinstance(right, Fraction):
+        return bounded(left * right)
+    return CONTEXT.multiply(decimal(left), decimal(right))
+
+
+def divide(left: Number, right: Number) -> Number:
+    if not right:
+        raise CalculationError("division by zero")
+    if isinstance(left, Fraction) and isinstance(right, Fraction):
+        return bounded(left / right)
+    return CONTEXT.divide(decimal(left), decimal(right))
+
+
+def modulo(left: Number, right: Number) -> Number:
+    """The remainder, with the divisor's sign, as a person expects of -7 mod 3 = 2."""
+    return subtract(left, multiply(right, floor(divide(left, right))))
+
+
+def floor(value: Number) -> Number:
+    if isinstance(value, Fraction):
+        return Fraction(math.floor(value))
+    value = settled(value)
+    return Fraction(math.floor(value)) if value.adjusted() < SETTLED else value
+
+
+def ceiling(value: Number) -> Number:
+    return negative(floor(negative(value)))
+
+
+def rounded(value: Number, places: int = 0) -> Number:
+    """Half away from zero: 2.5 becomes 3, and -2.5 becomes -3."""
+    scale = Fraction(10) ** places
+    size = floor(add(multiply(magnitude(value), scale), Fraction(1, 2)))
+    size = divide(size, scale)
+    return negative(size) if value < 0 else size
+
+
+def magnitude(value: Number) -> Number:
+    return negative(value) if value < 0 else value
+
+
+def whole(value: Number) -> int | None:
+    """`value` as an integer when it is one, and no longer than numbers may be."""
+    if isinstance(value, Decimal):
+        value = settled(value)
+        if value.adjusted() >= SETTLED or value != value.to_integral_value():
+            return None
+        return int(value)
+    return value.numerator if value.denominator == 1 else None
+
+
+def less(left: Number, right: Number) -> bool:
+    if isinstance(left, Fraction) and isinstance(right, Fraction):
+        return left < right
+    return decimal(left) < decimal(right)
+
+
+def power(base: Number, exponent: Number) -> Number:
+    """`base` to the `exponent`; exact where it can be. A negative base has its real root when the root is odd."""
+    if not base:
+        if exponent < 0:
+            raise CalculationError("zero to a negative power is a division by zero")
+        return Fraction(0 if exponent else 1)
+    if isinstance(exponent, Decimal):
+        exact = whole(exponent)
+        exponent = exponent if exact is None else Fraction(exact)
+    if isinstance(exponent, Fraction) and isinstance(base, Fraction):
+        found = _exact_power(base, exponent)
+        if found is not None:
+            return found
+    if base < 0:
+        return _negative_power(base, exponent)
+    return CONTEXT.power(decimal(base), decimal(exponent))
+
+
+def _exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
+    if abs(base) == 1 and exponent.denominator == 1:
+        return base if exponent.numerator % 2 else Fraction(1)
+    if exponent.denominator > 1:
+        if exponent.denominator > 64 or (base < 0 and exponent.denominator % 2 == 0):
+            return None
+        above = _root(abs(base.numerator), exponent.denominator)
+        below = _root(base.denominator, exponent.denominator)
+        if above is None or below is None:
+            return None
+        base = Fraction(above if base > 0 else -above, below)
+    bits = max(base.numerator.bit_length(), base.denominator.bit_length())
+    if abs(exponent.numerator) * bits > MOST_BITS + bits:
+        return None
+    return base**exponent.numerator
+
+
+def _negative_power(base: Number, exponent: Number) -> Number:
+    if not isinstance(exponent, Fraction) or exponent.denominator % 2 == 0:
+        raise CalculationError("an even root or a broken power of a negative number is not real")
+    size = power(negative(base), exponent)
+    return negative(size) if exponent.numerator % 2 else size
+
+
+def _root(value: int, degree: int) -> int | None:
+    """The whole root of `value`, if there is one."""
+    if degree == 2:
+        root = math.isqrt(value)
+    else:
+        root = 1 << -(-value.bit_length() // degree)
+        while True:
+            closer = ((degree - 1) * root + value // root ** (degree - 1)) // degree
+            if closer >= root:
+                break
+            root = closer
+    return root if root**degree == value else None

@@ -1,0 +1,548 @@
+"""Computes while it reads: tokens → a quantity, and the form in which it is asked for.
+
+From weak to strong: | xor & << >>, then + -, then × / mod of, a sign, ^, and what stands behind a value (! %).
+A unit binds to the number before it more tightly than any operator: 8 L/100 km is 8 L divided by 100 km.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from decimal import DecimalException, Overflow
+from fractions import Fraction
+
+from tools.calculation import numbers, quantities, units
+from tools.calculation.functions import CONSTANTS, FUNCTIONS, Function
+from tools.calculation.numbers import CalculationError, Number
+from tools.calculation.quantities import Quantity, Units, plain
+from tools.calculation.reader import BASES, Token, squared
+from tools.calculation.units import NONE, Unit
+
+_ECHOED = {"*": "×", "/": "/", "+": "+", "-": "-", "^": "^", "%": "%"}
+DEEPEST = 40
+SECONDS = 1.0
+"""How long one expression may take; everything it can do is bounded, this bounds their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a result is to be shown: in units, or in a base (see `reader.BASES`)."""
+
+    base: int | None = None
+    units: tuple[Unit, ...] = ()
+    """More than one: a mixed form, as hours and minutes."""
+    scale: Number = Fraction(1)
+    label: str = ""
+
+
+class Parser:
+    """One expression being computed."""
+
+    def __init__(self, tokens: list[Token], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._tokens = tokens
+        self._at = 0
+        self._depth = 0
+        self._clock = clock
+        self._until = clock() + SECONDS
+        self._opened: list[int] = []
+        """Tokens before and after which the echo shows a bracket, because they were read as one value."""
+        self._closed: list[int] = []
+        self.notes: list[str] = []
+
+    def run(self) -> tuple[Quantity, Form | None]:
+        """The value, and the form asked for.
+
+        Raises:
+            CalculationError: it has none.
+        """
+        if not self._tokens:
+            raise CalculationError("there is nothing to compute")
+        value = self._bits()
+        form: Form | None = None
+        while self._is_convert(self._at):
+            at = self._tokens[self._at].at
+            self._at += 1
+            if self._at == len(self._tokens):
+                break
+            value, form = self._form(value, at)
+        if self._at < len(self._tokens):
+            raise self._unexpected()
+        return value, form
+
+    def echo(self) -> str:
+        """The expression as it was understood."""
+        text = ""
+        for index, token in enumerate(self._tokens):
+            shown = _ECHOED.get(token.text) or token.shown or {"convert": "to"}.get(token.text, token.text)
+            if index in self._opened:
+                shown = f"({shown}"
+            if index in self._closed:
+                shown = f"{shown})"
+            text += ("" if not index or self._tight(index) else " ") + shown
+        return text
+
+    def _tight(self, index: int) -> bool:
+        """Whether no space stands before a token in the echo."""
+        here, last = self._tokens[index], self._tokens[index - 1]
+        if here.text in (")", ",", "!", "^", "%", "°", "'", '"') or last.text in ("(", "^", "~", "√", "∛"):
+            return not (here.text == "%" and (last.text == "convert" or self._operand(index + 1)))
+        if "/" in (here.text, last.text):
+            slash = index if here.text == "/" else index - 1
+            return self._unit_at(slash - 1) is not None and self._unit_at(slash + 1) is not None
+        if here.text == "(":
+            return last.kind == "word" and last.text in FUNCTIONS
+        before = self._tokens[index - 2] if index > 1 else None
+        signed = before is None or (before.kind == "op" and before.text not in (")", "!", "%"))
+        return last.kind == "op" and last.text in "+-" and signed
+
+    # What each strength of operator joins
+
+    def _bits(self) -> Quantity:
+        return self._joined(self._shifts, {"|": _or, "xor": _xor, "&": _and})
+
+    def _shifts(self) -> Quantity:
+        return self._joined(self._sum, {"<<": _left, ">>": _right})
+
+    def _sum(self) -> Quantity:
+        return self._joined(self._product, {"+": quantities.add, "-": quantities.subtract})
+
+    def _joined(
+        self, part: Callable[[], Quantity], operators: dict[str, Callable[[Quantity, Quantity], Quantity]]
+    ) -> Quantity:
+        left = part()
+        while (token := self._peek()) is not None and token.kind == "op" and token.text in operators:
+            self._at += 1
+            left = self._apply(operators[token.text], token, left, part())
+        return left
+
+    def _product(self) -> Quantity:
+        operators = {
+            "*": quantities.multiply,
+            "of": quantities.multiply,
+            "/": quantities.divide,
+            "//": _quotient,
+            "mod": quantities.modulo,
+            "%": quantities.modulo,
+            "off": _reduced,
+        }
+        left = self._signed()
+        while (token := self._peek()) is not None:
+            if token.kind == "op" and token.text in operators:
+                self._at += 1
+                left = self._apply(operators[token.text], token, left, self._signed())
+            elif self._unit_at(self._at) is not None:
+                left = self._apply(_in_units, token, left, self._units())
+            elif token.text == "(" or (token.kind == "word" and self._operand(self._at)):
+                left = self._apply(quantities.multiply, token, left, self._power())
+            else:
+                break
+        return left
+
+    def _signed(self) -> Quantity:
+        signs: list[Token] = []
+        while (token := self._peek()) is not None and token.kind == "op" and token.text in "+-~":
+            signs.append(token)
+            self._at += 1
+        value = self._power()
+        for sign in reversed(signs):
+            if sign.text != "+":
+                value = self._apply(quantities.negative if sign.text == "-" else _inverted, sign, value)
+        return value
+
+    def _power(self) -> Quantity:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise CalculationError(f"it is nested more than {DEEPEST} deep", self._here())
+        value = self._behind(self._primary())
+        token = self._peek()
+        if token is not None and token.text == "^":
+            self._at += 1
+            value = self._apply(quantities.power, token, value, self._signed())
+        self._depth -= 1
+        return value
+
+    def _behind(self, value: Quantity) -> Quantity:
+        """Take what stands behind a value: ! and %."""
+        while (token := self._peek()) is not None and token.kind == "op":
+            if token.text == "!":
+                value = self._apply(lambda one: FUNCTIONS["factorial"].compute([one]), token, value)
+            elif token.text == "%" and not self._operand(self._at + 1):
+                value = self._apply(_percent, token, value)
+            elif token.text in ("root2", "root3"):
+                function = FUNCTIONS["sqrt" if token.text == "root2" else "cbrt"]
+                value = self._apply(lambda one, function=function: function.compute([one]), token, value)
+            else:
+                break
+            self._at += 1
+        return value
+
+    # Values
+
+    def _primary(self) -> Quantity:
+        token = self._peek()
+        if token is None:
+            raise CalculationError("it ends where a number is expected", self._here())
+        if token.kind == "number":
+            return self._number()
+        if token.text == "(":
+            self._at += 1
+            value = self._bits()
+            self._expect(")")
+            return value
+        if token.kind == "word":
+            unit = self._unit_at(self._at)
+            if unit is None or self._calls(self._at):
+                function = FUNCTIONS.get(token.text)
+                if function is not None:
+                    return self._call(function, token)
+            if token.text in CONSTANTS:
+                self._at += 1
+                return plain(CONSTANTS[token.text])
+            if unit is not None:
+                return self._units()
+            raise CalculationError(f"{token.text!r} is no function, constant or unit that is known", token.at)
+        raise self._unexpected()
+
+    def _number(self) -> Quantity:
+        """A number with what belongs to it: a fraction, units, smaller units (3 h 20 min)."""
+        token = self._tokens[self._at]
+        value = token.value
+        self._at += 1
+        first = self._at - 1
+        if self._is_whole(first) and self._is_whole(self._at) and self._slash(self._at + 1):
+            # 1 1/2
+            above, below = self._tokens[self._at].value, self._tokens[self._at + 2].value
+            if numbers.less(above, below):
+                value = numbers.add(value, numbers.divide(above, below))
+                self._opened.append(first)
+                self._closed.append(self._at + 2)
+                self._at += 3
+        elif self._is_whole(first) and self._slash(self._at) and self._unit_at(self._at + 2) is not None:
+            # 1/2 cup is half a cup
+            below = self._tokens[self._at + 1].value
+            if below:
+                value = numbers.divide(value, below)
+                self._opened.append(first)
+                self._closed.append(self._at + 1)
+                self._at += 2
+        if self._unit_at(self._at, after_number=True) is None:
+            return plain(value)
+        found = _in_units(plain(value), self._units(after_number=True))
+        while (follower := self._smaller(found)) is not None:
+            found = self._apply(quantities.add, token, found, follower)
+        return found
+
+    def _smaller(self, value: Quantity) -> Quantity | None:
+        """The `20 min` of `3 h 20 min`."""
+        token = self._peek()
+        if token is None or token.kind != "number" or value.point is not None:
+            return None
+        there = self._unit_at(self._at + 1, after_number=True)
+        if there is None or there[0].dimension != value.dimension or there[1] != 1:
+            return None
+        self._at += 1
+        return _in_units(plain(token.value), self._units(after_number=True, single=True))
+
+    def _units(self, *, after_number: bool = False, single: bool = False) -> Quantity:
+        """One of the units that stand here, multiplied: kg m, m^2, square metres."""
+        found: Units = ()
+        product: Number = Fraction(1)
+        while (here := self._unit_at(self._at, after_number=after_number and not found)) is not None:
+            unit, exponent, length = here
+            token = self._tokens[self._at]
+            self._at += length
+            exponent *= self._exponent()
+            note = units.NOTES.get(unit.symbol)
+            if note and note not in self.notes:
+                self.notes.append(note)
+            if unit.plain:
+                product = numbers.multiply(product, numbers.power(unit.factor, Fraction(exponent)))
+            elif exponent:
+                found = quantities.merged(found, ((unit, exponent),)) if found else ((unit, exponent),)
+                product = self._apply_number(product, unit, exponent, token)
+            if single:
+                break
+        return Quantity(product, found)
+
+    def _apply_number(self, product: Number, unit: Unit, exponent: int, token: Token) -> Number:
+        try:
+            return numbers.multiply(product, numbers.power(unit.factor, Fraction(exponent)))
+        except DecimalException as error:
+            raise CalculationError("this unit's power is too large", token.at) from error
+
+    def _exponent(self) -> int:
+        """The whole exponent behind a unit: ^2, ^-1, ²."""
+        token = self._peek()
+        if token is None or token.text != "^":
+            return 1
+        at = self._at + 1
+        sign = 1
+        if at < len(self._tokens) and self._tokens[at].text in ("-", "+"):
+            sign = -1 if self._tokens[at].text == "-" else 1
+            at += 1
+        value = numbers.whole(self._tokens[at].value) if self._is_whole(at) else None
+        if value is None or value > 99:
+            raise CalculationError("a unit takes a whole exponent below 100", token.at)
+        self._at = at + 1
+        return sign * value
+
+    def _unit_at(self, at: int, *, after_number: bool = False) -> tuple[Unit, int, int] | None:
+        """The unit at a token: itself, its exponent by its name, how many tokens it takes."""
+        if not 0 <= at < len(self._tokens) or self._tokens[at].kind != "word":
+            return None
+        word = self._tokens[at].text
+        if word == "in":
+            inch = units.find("inch")
+            return (inch, 1, 1) if inch and self._is_inch(at, after_number) else None
+        if word in CONSTANTS or self._calls(at):
+            return None
+        exponent = squared(word)
+        if exponent:
+            inner = self._unit_at(at + 1)
+            return (inner[0], exponent, 1 + inner[2]) if inner is not None and inner[1] == 1 else None
+        unit = units.find(word)
+        if unit is not None:
+            return unit, 1, 1
+        if word[-1] in "23" and (unit := units.find(word[:-1])) is not None and not unit.plain:
+            return unit, int(word[-1]), 1
+        return None
+
+    def _is_inch(self, at: int, after_number: bool) -> bool:
+        """Whether `in` is the unit: 72 in to cm, but not 72 cm in ft."""
+        following = self._tokens[at + 1] if at + 1 < len(self._tokens) else None
+        if following is None:
+            return after_number or at == 0 or self._is_convert(at - 1) or self._tokens[at - 1].text in ("ft", "'")
+        return after_number and ((following.kind == "op" and following.text != "(") or following.text == "in")
+
+    # Functions
+
+    def _calls(self, at: int) -> bool:
+        """Whether the word at a token is a function with its arguments in brackets."""
+        if self._tokens[at].text not in FUNCTIONS:
+            return False
+        return at + 1 < len(self._tokens) and self._tokens[at + 1].text == "("
+
+    def _call(self, function: Function, token: Token) -> Quantity:
+        bracketed = self._calls(self._at)
+        self._at += 1
+        values: list[Quantity] = []
+        if bracketed:
+            self._at += 1
+            while (here := self._peek()) is not None and here.text != ")":
+                values.append(self._bits())
+                here = self._peek()
+                if here is None or here.text != ",":
+                    break
+                self._at += 1
+            self._expect(")")
+        else:
+            values.append(self._power())
+        if not function.least <= len(values) <= function.most:
+            wanted = str(function.least) if function.least == function.most else f"{function.least} or more"
+            raise CalculationError(f"{function.name} takes {wanted} value(s), not {len(values)}", token.at)
+        if function.angle and not values[0].units and values[0].number not in (0,) and not self._turns(token):
+            self._note(f"The angle was taken as radians; write {function.name}(30°) for degrees.")
+        return self._apply(lambda *given: function.compute(given), token, *values)
+
+    def _turns(self, token: Token) -> bool:
+        """Whether the argument names pi, and so is meant in radians."""
+        start = self._tokens.index(token)
+        return any(one.text in ("pi", "π", "tau", "τ", "圆周率") for one in self._tokens[start : self._at])
+
+    # The form of the result
+
+    def _form(self, value: Quantity, at: int) -> tuple[Quantity, Form]:
+        token = self._tokens[self._at]
+        if token.text == "%":
+            self._at += 1
+            following = self._peek()
+            if following is not None and following.text == "of":
+                self._at += 1
+                value = self._apply(quantities.divide, following, value, self._sum())
+            quantities.bare(value, "what is shown in percent")
+            return value, Form(base=100)
+        if token.text in BASES:
+            self._at += 1
+            return value, Form(base=BASES[token.text])
+        listed = self._listed(value)
+        if listed:
+            return value, Form(units=listed)
+        start = self._at
+        target = self._product()
+        if not target.units:
+            if (
+                self._is_convert(start - 1)
+                and self._tokens[start - 1].text == "convert"
+                and target.number == value.number
+            ):
+                return value, Form()
+            raise CalculationError("a unit or a form (hex, binary, fraction, %) is expected here", token.at)
+        return _fitted(value, target, at), self._unit_form(value, target, start)
+
+    def _unit_form(self, value: Quantity, target: Quantity, start: int) -> Form:
+        label = quantities.written(target.units)
+        if quantities.scale_of(target.units) != target.number:
+            label = " ".join(token.text for token in self._tokens[start : self._at]).replace(" / ", "/")
+        one = (target.units[0][0],) if len(target.units) == 1 and target.units[0][1] == 1 else ()
+        return Form(units=one, scale=target.number, label=label)
+
+    def _listed(self, value: Quantity) -> tuple[Unit, ...]:
+        """Several units for one value: to h and min."""
+        found: list[Unit] = []
+        at = self._at
+        while (here := self._unit_at(at)) is not None and here[1] == 1:
+            found.append(here[0])
+            at += here[2]
+        if len(found) < 2 or at < len(self._tokens) or any(unit.dimension != value.dimension for unit in found):
+            return ()
+        self._at = at
+        return tuple(sorted(found, key=lambda unit: -numbers.decimal(unit.factor)))
+
+    # Tokens
+
+    def _peek(self) -> Token | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def _expect(self, text: str) -> None:
+        token = self._peek()
+        if token is None:
+            raise CalculationError(f"a {text!r} is missing", self._here())
+        if token.text != text:
+            raise self._unexpected()
+        self._at += 1
+
+    def _is_whole(self, at: int) -> bool:
+        return at < len(self._tokens) and self._tokens[at].kind == "number" and self._tokens[at].text.isdecimal()
+
+    def _slash(self, at: int) -> bool:
+        """Whether `/ 2` stands here."""
+        return at < len(self._tokens) and self._tokens[at].text == "/" and self._is_whole(at + 1)
+
+    def _is_convert(self, at: int) -> bool:
+        if not 0 <= at < len(self._tokens):
+            return False
+        token = self._tokens[at]
+        return (token.kind == "op" and token.text == "convert") or (token.kind == "word" and token.text == "in")
+
+    def _operand(self, at: int) -> bool:
+        """Whether a value begins here, so that % before it is a remainder."""
+        if at >= len(self._tokens):
+            return False
+        token = self._tokens[at]
+        if token.kind == "word":
+            return (
+                token.text != "in"
+                and self._unit_at(at) is None
+                and (token.text in FUNCTIONS or token.text in CONSTANTS)
+            )
+        return token.kind == "number" or token.text == "("
+
+    def _here(self) -> int:
+        if self._at < len(self._tokens):
+            return self._tokens[self._at].at
+        return self._tokens[-1].at + len(self._tokens[-1].text) if self._tokens else 0
+
+    def _unexpected(self) -> CalculationError:
+        token = self._tokens[self._at]
+        if token.kind == "number":
+            return CalculationError(f"an operator is missing before {token.text!r}", token.at)
+        if token.kind == "word":
+            return CalculationError(f"{token.text!r} is no function, constant or unit that is known", token.at)
+        if token.text == ",":
+            return CalculationError("a comma parts the values of a function; write decimals with a point", token.at)
+        shown = {"convert": "the conversion"}.get(token.text, repr(token.text))
+        return CalculationError(f"{shown} is not expected here", token.at)
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def _apply(self, operation: Callable[..., Quantity], token: Token, *values: Quantity) -> Quantity:
+        """Compute one step; its errors get the place where they arose."""
+        if self._clock() > self._until:
+            raise CalculationError(f"it takes longer than {SECONDS:g} s to compute; ask for less at once", token.at)
+        try:
+            return operation(*values)
+        except CalculationError as error:
+            if error.at is None:
+                error.at = token.at
+            raise
+        except Overflow as error:
+            raise CalculationError("the result is too large: over a thousand million digits", token.at) from error
+        except DecimalException as error:
+            raise CalculationError("this has no real value", token.at) from error
+
+
+def _in_units(value: Quantity, unit: Quantity) -> Quantity:
+    """A number in a unit; on a temperature scale its zero counts."""
+    if not value.units and len(unit.units) == 1:
+        one, exponent = unit.units[0]
+        if one.offset and exponent == 1 and unit.number == one.factor:
+            return quantities.of(value.number, one)
+    if not unit.units:
+        return replace(value, number=numbers.multiply(value.number, unit.number), percent=False)
+    return quantities.multiply(value, unit)
+
+
+def _fitted(value: Quantity, target: Quantity, at: int) -> Quantity:
+    """`value` as something that the target's unit can show; L/100 km and mpg are each other's inverse."""
+    if value.dimension == target.dimension:
+        return value
+    if value.dimension != NONE and value.dimension == tuple(-part for part in target.dimension):
+        return quantities.divide(plain(1), value)
+    here, there = quantities.written(value.units), quantities.written(target.units)
+    if not here:
+        raise CalculationError(f"the value has no unit, so it cannot be shown in {there}; put its unit behind it", at)
+    raise CalculationError(f"{here} cannot be converted to {there}: they measure different things", at)
+
+
+def _percent(value: Quantity) -> Quantity:
+    return Quantity(numbers.divide(quantities.bare(value, "what stands before %"), Fraction(100)), percent=True)
+
+
+def _reduced(share: Quantity, value: Quantity) -> Quantity:
+    """20% off 50."""
+    return quantities.multiply(plain(numbers.subtract(Fraction(1), quantities.bare(share, "a discount"))), value)
+
+
+def _quotient(left: Quantity, right: Quantity) -> Quantity:
+    value = quantities.divide(left, right)
+    return plain(numbers.floor(quantities.bare(value, "a whole quotient")))
+
+
+def _integer(value: Quantity) -> int:
+    number = numbers.whole(quantities.bare(value, "what works on bits"))
+    if number is None:
+        raise CalculationError("operations on bits need whole numbers")
+    return number
+
+
+def _and(left: Quantity, right: Quantity) -> Quantity:
+    return plain(_integer(left) & _integer(right))
+
+
+def _or(left: Quantity, right: Quantity) -> Quantity:
+    return plain(_integer(left) | _integer(right))
+
+
+def _xor(left: Quantity, right: Quantity) -> Quantity:
+    return plain(_integer(left) ^ _integer(right))
+
+
+def _inverted(value: Quantity) -> Quantity:
+    return plain(~_integer(value))
+
+
+def _left(value: Quantity, places: Quantity) -> Quantity:
+    count = _integer(places)
+    if not 0 <= count <= numbers.MOST_BITS:
+        raise CalculationError(f"numbers are shifted by 0 to {numbers.MOST_BITS} places")
+    return plain(numbers.bounded(Fraction(_integer(value) << count)))
+
+
+def _right(value: Quantity, places: Quantity) -> Quantity:
+    count = _integer(places)
+    if count < 0:
+        raise CalculationError("numbers are shifted by 0 places or more")
+    return plain(_integer(value) >> min(count, 10 * numbers.MOST_BITS))

@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 
 STORE_SECONDS: Final = 2.5
 """What storing may take before Slack, which waits three seconds, is left to send again."""
+ACKNOWLEDGE_SECONDS: Final = 0.05
 CONNECT_SECONDS: Final = 30.0
 WATCH_SECONDS: Final = 5.0
 LOST_SECONDS: Final = 60.0
@@ -75,6 +76,7 @@ class SlackAdapter:
         self._bolt.setLevel(logging.ERROR)
         self._inside: OrderedDict[str, None] = OrderedDict()
         self._storing: set[asyncio.Task[None]] = set()
+        self.listening = False
         self.scopes: frozenset[str] | None = None
         """What the bot token was granted; None when Slack did not say."""
 
@@ -118,12 +120,14 @@ class SlackAdapter:
                     await handler.connect_async()  # type: ignore[no-untyped-call]  # the library's
             except TimeoutError:
                 raise Unreachable("Slack gave an address for a connection, but takes none there") from None
+            self.listening = True
             await self._watch(handler)
         finally:
+            self.listening = False
             # What arrived is stored first, so that its acknowledgement still finds the connection.
             if self._storing:
                 await asyncio.wait(self._storing, timeout=STORE_SECONDS)
-                await asyncio.sleep(0)
+                await asyncio.sleep(ACKNOWLEDGE_SECONDS)
             await handler.close_async()  # type: ignore[no-untyped-call]  # the library's
 
     async def _take_in(self, body: dict[str, Any], deliver: Deliver) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import math
 import re
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.formatting.slack_mrkdwn import GAP, escaped, render
 from adapters.slack_errors import FAILURES, NOT_INSIDE, error_code, refused, translated
-from bot.errors import DeliveryError, MessageGone, TooLong, Unclear, Unreachable
+from bot.errors import DeliveryError, MessageGone, TooLong, Unclear, Unreachable, Unrenderable
 from bot.messages import File, MessageRef, Page, ReplyTarget
 from bot.surface import Budget, Cost, SurfaceLimits, Window
 
@@ -50,7 +51,7 @@ HELD: Final = "held"
 FILE: Final = "file"
 
 _LOOK_AGAIN: Final = (0.5, 1.0, 2.0)
-_MARK = re.compile(r"([*~`])")
+_MARK = re.compile(r"[*_~]")
 
 
 class SlackSurface:
@@ -278,19 +279,25 @@ def _rendered(page: Page) -> str:
     """The text as it is sent.
 
     Raises:
-        TooLong: it is longer than Slack lets an edit be.
+        TooLong: it is longer than Slack lets an edit be; counted in signs of the page, of which some grow fourfold.
+        Unrenderable: nothing of it can be seen.
     """
     body = escaped(page.body) if page.plain else render(page.body, final=page.final).text
-    status = "\n".join(_italic(line.text) for line in page.status)
+    status = "\n".join(_set_off(line.text) for line in page.status if line.text.strip())
     gap = "\n\n" if status and body.strip() else ""
     text = body + gap + status
     if len(text) > LIMITS.hard_length:
-        raise TooLong(f"a page has {len(text)} characters", by=len(text) - LIMITS.hard_length)
+        over = len(text) - LIMITS.hard_length
+        by = math.ceil(over * min(1.0, len(page.body) / max(1, len(body))))
+        raise TooLong(f"a page has {len(text)} characters", by=max(1, by))
+    if not text.strip():
+        raise Unrenderable("the page shows nothing")
     return text
 
 
-def _italic(line: str) -> str:
-    """A status line in italics; Slack has no escape for an underscore, so a line that holds one stays upright."""
+def _set_off(line: str) -> str:
+    """A status line in italics. Slack has no escape for its marks, so a line that holds one is set as code."""
     safe = escaped(" ".join(line.split()))
-    safe = _MARK.sub(rf"\1{GAP}", safe)
-    return safe if "_" in safe or not safe else f"_{safe}_"
+    if "`" in safe:
+        return safe.replace("`", f"`{GAP}")
+    return f"`{safe}`" if _MARK.search(safe) else f"_{safe}_"

@@ -314,6 +314,24 @@ async def test_a_reply_can_be_shown_after_listening_was_cancelled(slack: SlackSe
     assert slack.sockets.connections == []
 
 
+async def test_what_was_being_stored_when_listening_ended_is_still_acknowledged(
+    slack: SlackServer, inbox: Inbox
+) -> None:
+    inbox.wait = asyncio.Event()
+    async with open_adapter(settings_of(slack)) as adapter:
+        task = asyncio.create_task(adapter.listen(inbox.deliver))
+        await slack.sockets.until_connected()
+        slack.say(slack.direct("U1"), "hello", person="U1")
+        while not adapter._storing:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        inbox.wait.set()
+        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.wait_for(slack.deliveries[0].acked.wait(), 10)
+
+    assert inbox.texts == ["hello"]
+
+
 async def test_a_connection_that_slack_wants_back_is_replaced(
     slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
 ) -> None:

@@ -107,6 +107,13 @@ async def test_a_page_is_posted_into_the_thread_and_edited_in_place(slack: Slack
     assert shown.thread == slack.screen.of("C1", author="U1")[0].id
 
 
+async def test_a_status_is_read_as_it_was_meant(slack: SlackServer, surface: Surface) -> None:
+    await surface.show(Page("", (Status("find_files in *.py & ~/src"), Status("run `ls`"))), None)
+
+    (shown,) = slack.screen.of("C1")
+    assert shown.text.replace("\u200b", "") == "find_files in *.py & ~/src\nrun ls"
+
+
 async def test_what_is_shown_already_costs_no_call(slack: SlackServer, surface: Surface) -> None:
     at = await surface.show(Page("same"), None)
     before = len(slack.calls)
@@ -166,7 +173,7 @@ async def test_text_that_grows_by_escaping_is_refused_before_it_is_sent(slack: S
     with pytest.raises(TooLong) as caught:
         await surface.show(Page("<" * 1_100, plain=True), None)
 
-    assert caught.value.by == 4 * 1_100 - 4_000
+    assert caught.value.by == 100  # of the page; as escaped it is 400 too long
     assert len(slack.calls) == before
 
 

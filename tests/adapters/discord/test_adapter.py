@@ -40,10 +40,12 @@ async def test_what_has_arrived_is_stored_before_listening_ends(stage: Any, wait
     await wait(lambda: any(task.get_name().startswith("store") for task in asyncio.all_tasks()))
 
     stage.listening.cancel()
-    await stage.clock.settle()
+    await stage.server.gateway.until_left()
+    waiting = not stage.listening.done()
     stored.set()
     await asyncio.gather(stage.listening, return_exceptions=True)
 
+    assert waiting
     assert stage.mailbox.texts == ["hi"]
 
 

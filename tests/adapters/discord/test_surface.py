@@ -120,6 +120,8 @@ async def test_a_deleted_reply_is_noticed_and_can_be_posted_again(stage: Any) ->
     await surface.show(Page("Because of rain.", final=True), None, "t1-0")
 
     assert stage.said() == ["Because of rain."]
+    # Nobody knows whether Discord forgets the nonce of a deleted message.
+    assert len({call.body["nonce"] for call in sent(stage, SEND)}) == 2
 
 
 async def test_what_the_tools_do_stands_below_the_text_and_goes(stage: Any) -> None:
@@ -191,6 +193,8 @@ async def test_nobody_is_pinged_and_nothing_is_fetched(stage: Any, plain: bool) 
         await surface.attach(File("@everyone.txt", "text/plain", b"x"), ref)
 
     assert stage.server.pings == [] and stage.server.previews == []
+    written = [call.body for call in stage.server.calls if call.method == "POST" and (call.body or {}).get("content")]
+    assert written and all(body["flags"] & 1 << 2 for body in written)
     assert all(
         call.body["allowed_mentions"]["parse"] == []
         for call in stage.server.calls
@@ -497,6 +501,18 @@ async def test_what_comes_later_to_the_same_place_does_not_overwrite_the_answer(
     await later.show(Page("Tea!", final=True), None, "t2-0")
 
     assert stage.said() == ["I will remind you.", "Tea!"]
+
+
+async def test_a_command_delivered_again_does_not_open_its_answer_again(stage: Any) -> None:
+    adapter = await stage.listen()
+    surface, target = await stage.answer_to(adapter)
+    await surface.show(Page("Because", final=True), None, "t1-0")
+    stage.server.redeliver(str(target.data["interaction"]))
+    await stage.mailbox.next()
+
+    await adapter.surface(target).show(Page("later", final=True), None, "t2-0")
+
+    assert stage.said() == ["Because", "later"]
 
 
 async def test_a_deleted_answer_is_posted_again_as_a_message(stage: Any) -> None:

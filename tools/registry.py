@@ -150,7 +150,7 @@ class ToolRegistry:
         tool = self._find(call.name)
         if tool is None:
             names = ", ".join(spec.name for spec in self.specs()) or "none"
-            return _failed(f"There is no tool {call.name!r}. Available tools: {names}.")
+            return _failed(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
         spec = tool.spec
         arguments, unknown = without_unknown(spec.parameters, call.arguments)
         problems = check(spec.parameters, arguments)
@@ -161,11 +161,11 @@ class ToolRegistry:
         if wait > 0:
             return _failed(f"{call.name} was called too often in this chat; it may be called again in {wait:.0f} s.")
         seconds = spec.timeout if spec.timeout is not None else self._timeout
-        result = await self._shared(
-            tool, arguments, replace(context, seconds=seconds, chars=self._result_chars), seconds
-        )
-        if unknown:
-            note = f"(Unknown arguments were left out: {', '.join(unknown)}.)\n"
+        note = f"(Unknown arguments were left out: {', '.join(unknown)[:200]}.)\n" if unknown else ""
+        # A tool that cuts between entries leaves room for the note, which else would push a part of one out.
+        room = max(0, self._result_chars - len(note))
+        result = await self._shared(tool, arguments, replace(context, seconds=seconds, chars=room), seconds)
+        if note:
             result = replace(result, text=note + result.text)
         return replace(result, text=await self._fitted(call, result), seconds=self._now() - started)
 
@@ -209,7 +209,7 @@ class ToolRegistry:
             self._cache[key] = _Kept(result, self._now() + spec.cache_seconds)
             while len(self._cache) > CACHE_ENTRIES:
                 self._cache.popitem(last=False)
-        return result if own else replace(result, status="cached")
+        return result if own or not result.ok else replace(result, status="cached")
 
     async def _guarded(
         self, tool: Tool, arguments: Mapping[str, object], context: ToolContext, seconds: float
@@ -260,6 +260,8 @@ class ToolRegistry:
         if len(text) <= most:
             return text
         room = most - len(_MIDDLE.format(left=len(text)))
+        if room <= 0:
+            return text[:most]
         head = room * 2 // 3
         return text[:head] + _MIDDLE.format(left=len(text) - room) + text[len(text) - (room - head) :]
 

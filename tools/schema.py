@@ -29,11 +29,21 @@ def check(schema: Mapping[str, Json], value: Json) -> list[str]:
 
 
 def without_unknown(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> tuple[dict[str, Json], list[str]]:
-    """The arguments that the schema knows, and the names of the others."""
+    """The arguments that the schema knows, and the names of the others.
+
+    An optional argument that is null is left out as well: many models write every argument they do not mean that way.
+    """
     properties = schema.get("properties")
     if not isinstance(properties, dict) or schema.get("additionalProperties") not in (None, False):
         return dict(arguments), []
-    known = {name: value for name, value in arguments.items() if name in properties}
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else []
+    known = {
+        name: value
+        for name, value in arguments.items()
+        if name in properties
+        and (value is not None or name in needed or not _problems(properties[name], None, name, schema, 0))
+    }
     return known, [name for name in arguments if name not in properties]
 
 

@@ -88,8 +88,15 @@ def divide(left: Number, right: Number) -> Number:
 
 
 def modulo(left: Number, right: Number) -> Number:
-    """The remainder, with the divisor's sign, as a person expects of -7 mod 3 = 2."""
-    return subtract(left, multiply(right, floor(divide(left, right))))
+    """The remainder, with the divisor's sign, as a person expects of -7 mod 3 = 2.
+
+    Raises:
+        CalculationError: the numbers are inexact and so far apart that nothing of the remainder is known.
+    """
+    quotient = divide(left, right)
+    if isinstance(quotient, Decimal) and quotient.adjusted() >= SETTLED // 2:
+        raise CalculationError("the number is too large for its remainder to be known")
+    return subtract(left, multiply(right, floor(quotient)))
 
 
 def floor(value: Number) -> Number:
@@ -152,6 +159,8 @@ def power(base: Number, exponent: Number) -> Number:
 def _exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
     if abs(base) == 1 and exponent.denominator == 1:
         return base if exponent.numerator % 2 else Fraction(1)
+    if not exponent:
+        return Fraction(1)
     if exponent.denominator > 1:
         if exponent.denominator > 64 or (base < 0 and exponent.denominator % 2 == 0):
             return None
@@ -160,8 +169,9 @@ def _exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
         if above is None or below is None:
             return None
         base = Fraction(above if base > 0 else -above, below)
-    bits = max(base.numerator.bit_length(), base.denominator.bit_length())
-    if abs(exponent.numerator) * bits > MOST_BITS + bits:
+    bits = math.log2(max(abs(base.numerator), base.denominator))
+    # Ten million is more than the smallest base can be raised to, and keeps the product a float.
+    if abs(exponent.numerator) > 10**7 or abs(exponent.numerator) * bits > MOST_BITS:
         return None
     return base**exponent.numerator
 

@@ -86,7 +86,7 @@ class Parser:
         """Whether no space stands before a token in the echo."""
         here, last = self._tokens[index], self._tokens[index - 1]
         if here.text in (")", ",", "!", "^", "%", "°", "'", '"') or last.text in ("(", "^", "~", "√", "∛"):
-            return not (here.text == "%" and (last.text == "convert" or self._operand(index + 1)))
+            return not (here.text == "%" and (last.text in ("convert", "in") or self._operand(index + 1)))
         if "/" in (here.text, last.text):
             slash = index if here.text == "/" else index - 1
             return self._unit_at(slash - 1) is not None and self._unit_at(slash + 1) is not None
@@ -313,7 +313,9 @@ class Parser:
         following = self._tokens[at + 1] if at + 1 < len(self._tokens) else None
         if following is None:
             return after_number or at == 0 or self._is_convert(at - 1) or self._tokens[at - 1].text in ("ft", "'")
-        return after_number and ((following.kind == "op" and following.text != "(") or following.text == "in")
+        return after_number and (
+            (following.kind == "op" and following.text not in ("(", "%")) or following.text == "in"
+        )
 
     # Functions
 

@@ -11,17 +11,24 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tools.settings import McpSettings, SearchSettings, ToolSettings
+from tools.settings import CodeSettings, McpSettings, ReadPageSettings, SearchSettings, ToolSettings
 
 if TYPE_CHECKING:
     from tools.registry import ToolRegistry
 
 TOOLS: dict[str, str] = {
     "search_web": "tools.search_web",
+    "read_page": "tools.read_page",
+    "run_python": "tools.run_python",
     "calculator": "tools.calculator",
     "current_time": "tools.current_time",
 }
-SETTINGS: dict[str, type[ToolSettings]] = {"search_web": SearchSettings, "mcp": McpSettings}
+SETTINGS: dict[str, type[ToolSettings]] = {
+    "run_python": CodeSettings,
+    "search_web": SearchSettings,
+    "mcp": McpSettings,
+    "read_page": ReadPageSettings,
+}
 
 
 def open_registry(

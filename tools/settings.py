@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -25,3 +27,70 @@ class McpSettings(ToolSettings):
     """Tools of MCP servers."""
 
     mcp_config: str = Field("", description="The mcp.json that names MCP servers; empty: ./mcp.json if there is one.")
+
+
+class ReadPageSettings(ToolSettings):
+    """read_page."""
+
+    fetch_allow: str = Field(
+        "",
+        description="Hosts that read_page may open although they are not on the public internet: host:port,host:port.",
+    )
+
+
+class SearchPapersSettings(ToolSettings):
+    """search_papers."""
+
+    openalex_base_url: str = Field("https://api.openalex.org", description="Where OpenAlex is.")
+    openalex_email: str = Field("", description="Your address, told to OpenAlex so that it can write to you.")
+    openalex_api_key: SecretStr = Field(
+        SecretStr(""), description="Free key from openalex.org; without one about 100 searches a day are possible."
+    )
+
+
+class WeatherSettings(ToolSettings):
+    """get_weather."""
+
+    open_meteo_base_url: str = Field("https://api.open-meteo.com", description="Where Open-Meteo's forecast is.")
+    open_meteo_geocoding_url: str = Field(
+        "https://geocoding-api.open-meteo.com", description="Where Open-Meteo finds places by name."
+    )
+
+
+class WikipediaSettings(ToolSettings):
+    """wikipedia."""
+
+    wikipedia_base_url: str = Field(
+        "https://{language}.wikipedia.org", description="Where Wikipedia is; {language} becomes en, zh, …"
+    )
+    wikipedia_contact: str = Field(
+        "", description="An address or page of yours, told to Wikipedia as its rules for bots ask."
+    )
+
+
+class TokenPriceSettings(ToolSettings):
+    """token_price."""
+
+    dexscreener_base_url: str = Field("https://api.dexscreener.com", description="Where Dexscreener is.")
+
+
+class CodeSettings(ToolSettings):
+    """run_python."""
+
+    code_backend: Literal["auto", "bwrap", "monty", "e2b", "off"] = Field(
+        "auto",
+        description="What confines code: bwrap (a sandbox on Linux), monty (a small interpreter), e2b (remote); "
+        "auto takes bwrap, else monty; off: no code.",
+    )
+    code_packages: str = Field(
+        "numpy,pandas,matplotlib,sympy,scipy,pillow,networkx,openpyxl",
+        description="Installed packages that code may import in the bwrap sandbox.",
+    )
+    e2b_api_key: SecretStr = Field(SecretStr(""), description="Key for remote sandboxes, from e2b.dev.")
+    e2b_api_base_url: str = Field("https://api.e2b.app", description="Where E2B is.")
+    e2b_sandbox_base_url: str = Field("", description="Where E2B's sandboxes are; empty: each at its own address.")
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The names in `code_packages`."""
+        return tuple(name.strip() for name in self.code_packages.split(",") if name.strip())

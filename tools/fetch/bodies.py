@@ -1,0 +1,81 @@
+"""Reading a body with an end to it: at most so many bytes after decompression, however small it came."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Protocol
+
+MOST_BYTES = 2 * 1024 * 1024
+_CHUNK = 64 * 1024
+
+
+class Unreadable(Exception):
+    """The body is not what it says; the text is a sentence."""
+
+
+class Stream(Protocol):
+    """What a body is read from."""
+
+    async def read(self, n: int = -1) -> bytes: ...
+
+
+async def read_body(stream: Stream, encoding: str, most: int) -> tuple[bytes, bool]:
+    """The body, decompressed, and whether it was cut at `most` bytes. No more than that is ever held.
+
+    Raises:
+        Unreadable: it is packed in a way that was not asked for, or damaged.
+    """
+    unpack = _unpacker(encoding)
+    body = bytearray()
+    came = 0
+    while chunk := await stream.read(_CHUNK):
+        came += len(chunk)
+        body += chunk[: most + 1 - len(body)] if unpack is None else unpack.feed(chunk, most + 1 - len(body))
+        # What is packed may not be longer either: empty members and junk at the end unpack to nothing, for ever.
+        if len(body) > most or came > most + _CHUNK:
+            return bytes(body[:most]), True
+    return bytes(body), False
+
+
+class _Unpacker:
+    """gzip and deflate, never more than asked for at a time, so that a bomb ends at the limit and not in memory."""
+
+    def __init__(self, gzip: bool) -> None:
+        self._gzip = gzip
+        self._open: zlib._Decompress | None = None
+        self._ended = False
+
+    def feed(self, data: bytes, room: int) -> bytes:
+        """What `data` unpacks to, at most `room` bytes (above 0) of it."""
+        made = bytearray()
+        try:
+            while data and len(made) < room and not self._ended:
+                if self._open is None:
+                    self._open = zlib.decompressobj(31 if self._gzip else 15 if _has_header(data) else -15)
+                made += self._open.decompress(data, room - len(made))
+                data = self._open.unconsumed_tail
+                if self._open.eof:
+                    # A gzip body may have several members; what follows a deflate body is nobody's.
+                    data = self._open.unused_data
+                    self._ended = not self._gzip or (bool(data) and not data.startswith(b"\x1f"))
+                    self._open = None
+        except zlib.error as error:
+            raise Unreadable("The page arrived damaged.") from error
+        return bytes(made)
+
+
+def _unpacker(encoding: str) -> _Unpacker | None:
+    match encoding.strip().lower():
+        case "" | "identity":
+            return None
+        case "gzip" | "x-gzip":
+            return _Unpacker(True)
+        case "deflate":
+            return _Unpacker(False)
+        case _:
+            raise Unreadable("The page is packed in a way that cannot be read.")
+
+
+def _has_header(data: bytes) -> bool:
+    """Whether deflate comes in its zlib wrapping, as it should; some servers send it bare."""
+    return data[0] & 0x0F == 8 and (len(data) < 2 or (data[0] << 8 | data[1]) % 31 == 0)

@@ -1,0 +1,162 @@
+"""Read one page or PDF of the public web as Markdown, part by part where it is long."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tools.base import Json, Source, ToolContext, ToolError, ToolResult, Unavailable
+from tools.function import FunctionTool, spec_of
+from tools.settings import ReadPageSettings
+
+if TYPE_CHECKING:
+    from tools.fetch.client import Fetcher
+    from tools.fetch.extraction import Page
+
+KEPT_SECONDS = 600.0
+KEPT_PAGES = 16
+_READERS = 2
+"""Pages parsed at once; each takes a processor."""
+_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+    {"url": "https://example.org/article"},
+    {"url": "https://example.org/report.pdf", "part": 2},
+)
+_KEYWORDS = (
+    *("read", "open", "page", "link", "url", "http", "www", "article", "summarise this", "summarize this", "pdf"),
+    *("website", "打开", "网页", "链接", "网址", "文章", "读一下", "总结这篇", "总结一下这个", "看看这个"),
+)
+
+
+def open_tool(settings: ReadPageSettings | None) -> ReadPage:
+    """The reader; the libraries are only looked for, not loaded.
+
+    Raises:
+        Unavailable: one of them is not installed.
+    """
+    missing = [name for name in ("trafilatura", "pypdf") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise Unavailable(f'it needs {" and ".join(missing)}: install the extra "pages" (parley-chat[pages])')
+    return ReadPage(settings.fetch_allow if settings is not None else "")
+
+
+class ReadPage(FunctionTool):
+    """`read_page`."""
+
+    def __init__(self, allow: str = "", fetcher: Fetcher | None = None) -> None:
+        self._allow = tuple(one.strip() for one in allow.split(",") if one.strip())
+        self._fetcher = fetcher
+        self._opening = asyncio.Lock()
+        self._places = asyncio.Semaphore(_READERS)
+        self._kept: OrderedDict[str, tuple[float, Page]] = OrderedDict()
+        super().__init__(
+            self.read,
+            spec_of(
+                self.read,
+                name="read_page",
+                category="web",
+                examples=_EXAMPLES,
+                keywords=_KEYWORDS,
+                icon="📄",
+                verb="reading",
+                subject="url",
+                cache_seconds=KEPT_SECONDS,
+                timeout=25.0,
+            ),
+        )
+
+    async def read(self, context: ToolContext, url: str, part: int = 1) -> ToolResult:
+        """Read a page or PDF of the public web: its title, date and text in Markdown with its links.
+
+        Use when: the person gives an address, or a search result must be read in full to answer.
+        Not for: finding pages (search_web), pages behind a login, pictures, or addresses you only guess.
+        Source: the page itself
+
+        Args:
+            url: The whole address, with http:// or https://. Example: "https://example.org/article"
+            part: Which part of a long page; the result says how many there are.
+        """
+        if part < 1:
+            raise ToolError("part must be at least 1.")
+        page = await self._page(url.strip(), context)
+        head = _head(page)
+        parts = in_parts(page.text, max(400, context.chars - len(head) - 120))
+        if part > len(parts):
+            raise ToolError(f"The page has {len(parts)} part{'s' if len(parts) > 1 else ''}; there is no part {part}.")
+        where = ""
+        if len(parts) > 1:
+            where = f"Part {part} of {len(parts)}"
+            where += f"; call again with part={part + 1} to read on.\n" if part < len(parts) else ", the last.\n"
+        return ToolResult(
+            text=f"{head}{where}\n{parts[part - 1]}",
+            sources=(Source(page.title or page.url, page.url),),
+            untrusted=True,
+        )
+
+    async def close(self) -> None:
+        fetcher, self._fetcher = self._fetcher, None
+        if fetcher is not None:
+            await fetcher.close()
+
+    async def _page(self, url: str, context: ToolContext) -> Page:
+        """The page, read now or a moment ago: its further parts must not be another version's."""
+        kept = self._kept.get(url)
+        if kept is not None and kept[0] > time.monotonic():
+            return kept[1]
+        fetcher = await self._opened()
+        extraction: Any = importlib.import_module("tools.fetch.extraction")
+        fetched = await fetcher.get(url, pdf=True)
+        async with self._places:
+            page: Page = await extraction.extract(fetched)
+        self._kept[url] = (time.monotonic() + KEPT_SECONDS, page)
+        self._kept.move_to_end(url)
+        while len(self._kept) > KEPT_PAGES:
+            self._kept.popitem(last=False)
+        return page
+
+    async def _opened(self) -> Fetcher:
+        async with self._opening:
+            if self._fetcher is None:
+                client: Any = await asyncio.to_thread(importlib.import_module, "tools.fetch.client")
+                self._fetcher = client.Fetcher(allow=self._allow)
+            return self._fetcher
+
+
+def _head(page: Page) -> str:
+    lines = [f"Title: {page.title}" if page.title else "(no title)", f"Address: {page.url}"]
+    about = (("Date", page.date), ("Author", page.author), ("Site", page.site))
+    lines += [f"{name}: {value}" for name, value in about if value]
+    if page.note:
+        lines.append(f"Note: {page.note}")
+    return "\n".join(lines) + "\n"
+
+
+def in_parts(text: str, room: int) -> list[str]:
+    """`text` in parts of at most `room` characters, cut between paragraphs, else lines, sentences or words."""
+    parts: list[str] = []
+    start = 0
+    while len(text) - start > room:
+        end = _cut(text, start, start + room)
+        parts.append(text[start:end].strip())
+        start = end
+    parts.append(text[start:].strip())
+    return [part for part in parts if part] or [""]
+
+
+def _cut(text: str, start: int, end: int) -> int:
+    """Where to cut before `end`, not so early that a part is less than half full."""
+    early = start + (end - start) // 2
+    for mark in ("\n\n", "\n"):
+        found = text.rfind(mark, early, end)
+        if found > 0:
+            return found + len(mark)
+    sentences = [match.end() for match in re.finditer(r"[.!?]\s|[。！？]", text[early:end])]
+    if sentences:
+        return early + sentences[-1]
+    found = text.rfind(" ", early, end)
+    return found + 1 if found > 0 else end

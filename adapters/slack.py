@@ -76,6 +76,7 @@ class SlackAdapter:
         self._bolt.setLevel(logging.ERROR)
         self._inside: OrderedDict[str, None] = OrderedDict()
         self._storing: set[asyncio.Task[None]] = set()
+        self._socket: AsyncSocketModeHandler | None = None
         self.listening = False
         self.scopes: frozenset[str] | None = None
         """What the bot token was granted; None when Slack did not say."""
@@ -99,6 +100,12 @@ class SlackAdapter:
             await asyncio.wait(self._storing, timeout=STORE_SECONDS)
         await self._http.close()
 
+    @property
+    def listening(self) -> bool:
+        """A socket stands; the library may be replacing it just now."""
+        session = self._socket.client.current_session if self._socket is not None else None
+        return session is not None and not session.closed
+
     def surface(self, target: ReplyTarget) -> Surface:
         return SlackSurface(self._web, self._http, target, joined=self._joined)
 
@@ -121,8 +128,10 @@ class SlackAdapter:
             except TimeoutError:
                 raise Unreachable("Slack gave an address for a connection, but takes none there") from None
             self.listening = True
+            self._socket = handler
             await self._watch(handler)
         finally:
+            self._socket = None
             self.listening = False
             # What arrived is stored first, so that its acknowledgement still finds the connection.
             if self._storing:

@@ -305,12 +305,15 @@ async def test_a_reply_can_be_shown_after_listening_was_cancelled(slack: SlackSe
         await slack.sockets.until_connected()
         slack.say(slack.direct("U1"), "hello", person="U1")
         await inbox.until(1)
+        before = adapter.listening
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        after = adapter.listening
 
         await adapter.surface(inbox.taken[0].target).show(Page("hello yourself", final=True), None)
 
     assert [shown.text for shown in slack.screen.of(slack.direct("U1"))] == ["hello yourself"]
+    assert (before, after) == (True, False)
     assert slack.sockets.connections == []
 
 

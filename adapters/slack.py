@@ -77,7 +77,6 @@ class SlackAdapter:
         self._inside: OrderedDict[str, None] = OrderedDict()
         self._storing: set[asyncio.Task[None]] = set()
         self._socket: AsyncSocketModeHandler | None = None
-        self.listening = False
         self.scopes: frozenset[str] | None = None
         """What the bot token was granted; None when Slack did not say."""
 
@@ -127,12 +126,10 @@ class SlackAdapter:
                     await handler.connect_async()  # type: ignore[no-untyped-call]  # the library's
             except TimeoutError:
                 raise Unreachable("Slack gave an address for a connection, but takes none there") from None
-            self.listening = True
             self._socket = handler
             await self._watch(handler)
         finally:
             self._socket = None
-            self.listening = False
             # What arrived is stored first, so that its acknowledgement still finds the connection.
             if self._storing:
                 await asyncio.wait(self._storing, timeout=STORE_SECONDS)

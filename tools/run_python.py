@@ -1,0 +1,198 @@
+"""Run Python code, confined, with variables kept for each chat; what it plots and saves goes to the chat.
+
+`sandbox/` does the work and is imported at the first cell. Here: who may run code, what the model is told, and how a
+result is written down.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tools.base import Json, ToolContext, ToolError, ToolResult, Unavailable
+from tools.function import FunctionTool, spec_of
+from tools.settings import CodeSettings
+
+if TYPE_CHECKING:
+    from tools.sandbox.cell import Cell
+    from tools.sandbox.choice import Choice
+
+LONGEST_CODE = 100_000
+"""Characters of one cell."""
+_MARGIN = 3.0
+"""Seconds of the call's time that starting a sandbox and reading the result may take."""
+_KEYWORDS = (
+    *("python", "code", "script", "plot", "chart", "graph", "compute", "simulate", "statistics"),
+    *("代码", "运行", "画图", "图表", "计算", "código", "gráfico", "Diagramm", "berechnen", "код", "график"),
+    *("コード", "グラフ", "코드", "그래프"),
+)
+_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+    {"code": "sum(n for n in range(1, 1000) if n % 3 == 0 or n % 5 == 0)"},
+    {"code": "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9, 16])\nplt.title('Squares')"},
+)
+
+
+def open_tool(settings: CodeSettings | None) -> CodeRunner:
+    """The tool, ready for its first cell; whether the sandbox holds is tried then.
+
+    Raises:
+        Unavailable: nothing that confines code is installed, or it is turned off.
+    """
+    settings = settings or CodeSettings.model_construct()
+    if settings.code_backend == "off":
+        raise Unavailable("it is turned off (CODE_BACKEND=off)")
+    if settings.code_backend == "e2b":
+        if not settings.e2b_api_key.get_secret_value().strip():
+            raise Unavailable("CODE_BACKEND=e2b needs E2B_API_KEY, a key from e2b.dev")
+        return CodeRunner(settings, ("e2b",))
+    found = tuple(name for name in ("bwrap", "monty") if settings.code_backend in ("auto", name) and _present(name))
+    if not found:
+        raise Unavailable(_MISSING[settings.code_backend])
+    return CodeRunner(settings, found)
+
+
+_MISSING = {
+    "auto": "it runs code only confined: install bubblewrap (Linux), or pydantic-monty (the extra `code`)",
+    "bwrap": "CODE_BACKEND=bwrap needs Linux and the package bubblewrap",
+    "monty": "CODE_BACKEND=monty needs pydantic-monty (the extra `code`)",
+}
+
+
+def _present(name: str) -> bool:
+    if name == "bwrap":
+        return sys.platform == "linux" and shutil.which("bwrap") is not None
+    return importlib.util.find_spec("pydantic_monty") is not None
+
+
+class CodeRunner(FunctionTool):
+    """`run_python`."""
+
+    def __init__(self, settings: CodeSettings, backends: tuple[str, ...]) -> None:
+        self._settings = settings
+        self._backends = backends
+        self._choice: Choice | None = None
+        super().__init__(
+            self.cell,
+            spec_of(
+                self.cell,
+                name="run_python",
+                category="code",
+                examples=_EXAMPLES,
+                keywords=_KEYWORDS,
+                icon="🐍",
+                verb="running code",
+                subject="code",
+                # Cells change the chat's variables, so they run in the order in which they were asked for.
+                effects=True,
+                timeout=20.0,
+                per_minute=20,
+            ),
+        )
+
+    async def cell(self, context: ToolContext, code: str) -> ToolResult:
+        """Run Python code in this chat's interpreter and return what it prints and the value of its last line.
+
+        Variables, imports and files are kept between calls. Figures of matplotlib and files saved in the current
+        folder are sent to the chat by themselves; files for later use only belong in /tmp. There is no network, no
+        access to this machine and nothing can be installed. A cell has 15 seconds and 512 MiB.
+
+        Use when: the answer needs exact calculation, statistics, simulation, data or text processing, a chart, or a
+            file to be made, or when the person gives code to try.
+        Not for: one arithmetic expression (calculator), the date or time (current_time), or reading web pages.
+
+        Args:
+            code: Python source of one cell. Example: "import statistics\\nstatistics.mean([1, 2, 4])"
+        """
+        from tools.sandbox.cell import SandboxFailed
+
+        if not code.strip():
+            raise ToolError("The code is empty: write what to run.")
+        if len(code) > LONGEST_CODE:
+            raise ToolError(f"The code has {len(code)} characters, at most {LONGEST_CODE} are possible.")
+        try:
+            backend = await self._chosen().backend()
+            done = await backend.run(context.scope, code, max(1.0, context.seconds - _MARGIN))
+        except SandboxFailed as failure:
+            raise ToolError(f"Code cannot be run here: {failure}. Answer without running code.", retry=False) from None
+        return ToolResult(
+            text=written(done, context.chars),
+            ok=not done.error,
+            status="failed" if done.error else "completed",
+            files=done.files,
+        )
+
+    async def describe(self) -> str:
+        """What runs code here and why, for the operator. Makes the self-test.
+
+        Raises:
+            ToolError: nothing that is installed confines code.
+        """
+        from tools.sandbox.cell import SandboxFailed
+
+        try:
+            backend = await self._chosen().backend()
+        except SandboxFailed as failure:
+            raise ToolError(str(failure), retry=False) from None
+        reasons = self._chosen().reasons
+        return backend.summary + (f" ({'; '.join(reasons)})" if reasons else "")
+
+    async def close(self) -> None:
+        choice, self._choice = self._choice, None
+        if choice is not None:
+            await choice.close()
+
+    def _chosen(self) -> Choice:
+        if self._choice is None:
+            from tools.sandbox.bwrap import Bubblewrap
+            from tools.sandbox.choice import Choice, Maker
+            from tools.sandbox.e2b import E2B
+            from tools.sandbox.monty import Monty
+
+            settings = self._settings
+            key = settings.e2b_api_key.get_secret_value().strip()
+            makers: dict[str, Maker] = {
+                "bwrap": lambda: Bubblewrap(settings.packages),
+                "monty": Monty,
+                "e2b": lambda: E2B(key, settings.e2b_api_base_url, settings.e2b_sandbox_base_url),
+            }
+            self._choice = Choice([(name, makers[name]) for name in self._backends])
+        return self._choice
+
+
+def written(cell: Cell, chars: int) -> str:
+    """A cell as the model reads it, at most `chars` long: what it printed is cut first, an error last."""
+    from tools.sandbox.cell import size
+
+    parts: list[str] = []
+    if cell.value:
+        parts.append(f"Value:\n{_cut(cell.value, chars // 2)}")
+    if cell.error:
+        lost = (
+            "The state of this chat was lost: the next call starts with a new interpreter, without variables."
+            if cell.lost
+            else "Correct the code and run it again; what ran before the error is kept."
+        )
+        parts.append(f"Error:\n{_cut(cell.error, chars // 2)}\n{lost}")
+    if cell.files:
+        names = ", ".join(f"{file.name} ({size(len(file.content))})" for file in cell.files)
+        parts.append(f"Sent to the chat: {names}")
+    parts += cell.notes
+    rest = "\n\n".join(parts)
+    output = cell.output.rstrip()
+    if output:
+        room = max(200, chars - len(rest) - 20)
+        return f"Output:\n{_cut(output, room)}" + (f"\n\n{rest}" if rest else "")
+    return rest or "The cell ran. It printed nothing and its last line has no value."
+
+
+def _cut(text: str, most: int) -> str:
+    """Head and tail of a text that is too long."""
+    if len(text) <= most:
+        return text
+    middle = f"\n[… {len(text) - most} characters left out …]\n"
+    room = max(0, most - len(middle))
+    head = room * 2 // 3
+    return text[:head] + middle + text[len(text) - (room - head) :]

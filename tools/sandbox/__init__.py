@@ -1,0 +1,16 @@
+"""Where code of a model runs: confined, limited, one live interpreter per chat, or not at all.
+
+limits.py     how much a cell may use
+cell.py       what a cell came to, and the contract every backend keeps
+layout.py     the few files of this machine that a sandbox sees
+launch.py     the command line of bubblewrap
+syscalls.py   the system calls a sandbox may not make
+processes.py  what a sandbox's processes use, read from procfs
+session.py    one live sandbox: start, run a cell, watch it, freeze it, end it
+bwrap.py      a session per chat, the least used ended first
+worker.py     the program inside; runs alone, imports nothing of ours
+selftest.py   proves the confinement before the first cell
+monty.py      the backend for machines without namespaces
+e2b.py        the remote backend
+choice.py     which backend this machine gets, and why
+"""

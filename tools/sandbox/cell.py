@@ -1,0 +1,105 @@
+"""What a cell came to, and what every backend promises."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Protocol
+
+from tools.base import ProducedFile
+
+NAME_CHARS = 80
+_SIGNATURES: dict[str, tuple[bytes, ...]] = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+    "image/webp": (b"RIFF",),
+    "application/pdf": (b"%PDF-",),
+}
+
+
+class SandboxFailed(Exception):
+    """A sandbox could not be started or does not confine; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What running a cell came to. Everything in it was made by the code: text to read, never to trust."""
+
+    output: str = ""
+    """What it printed."""
+    value: str = ""
+    """The last expression's value, as a notebook shows it."""
+    error: str = ""
+    """Why it ended early: a traceback's last lines, or a limit."""
+    files: tuple[ProducedFile, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What else the model should know, a sentence each."""
+    lost: bool = False
+    """The sandbox is gone and with it the variables of this chat."""
+
+
+class Backend(Protocol):
+    """Runs cells, with state kept between the cells of one scope and nothing shared between scopes."""
+
+    name: str
+
+    @property
+    def summary(self) -> str:
+        """One line for the operator: what runs code, and what it can import."""
+        ...
+
+    async def check(self) -> None:
+        """Prove that code is confined.
+
+        Raises:
+            SandboxFailed: it is not, or cannot be run at all.
+        """
+        ...
+
+    async def run(self, scope: str, code: str, seconds: float) -> Cell:
+        """Run `code` after the earlier cells of `scope`; cells of one scope wait for each other.
+
+        Cancelling ends the scope's sandbox.
+
+        Raises:
+            SandboxFailed: no sandbox could be started.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End every sandbox."""
+        ...
+
+
+def safe_name(name: str, taken: set[str]) -> str:
+    """`name` as it may be shown and saved anywhere: one plain component, short, not in `taken`, then added to it."""
+    plain = unicodedata.normalize("NFC", name.encode("utf-8", "replace").decode("utf-8"))
+    plain = "".join("_" if unicodedata.category(char)[0] in "CZ" and char != " " else char for char in plain)
+    plain = re.sub(r'[/\\:*?"<>|@#`]', "_", plain).strip(" .") or "file"
+    stem, suffix = PurePosixPath(plain).stem, PurePosixPath(plain).suffix[:12]
+    stem = stem[: NAME_CHARS - len(suffix)].strip(" .") or "file"
+    number, found = 1, stem + suffix
+    while found.casefold() in taken:
+        number += 1
+        found = f"{stem[: NAME_CHARS - len(suffix) - 6]}-{number}{suffix}"
+    taken.add(found.casefold())
+    return found
+
+
+def produced(name: str, content: bytes, taken: set[str]) -> ProducedFile:
+    """A file for the chat. It is called an image only when it begins like one."""
+    safe = safe_name(name, taken)
+    media_type = mimetypes.guess_type(safe, strict=True)[0] or "application/octet-stream"
+    begins = _SIGNATURES.get(media_type)
+    if begins is not None and not content.startswith(begins):
+        media_type = "application/octet-stream"
+    return ProducedFile(safe, media_type, content)
+
+
+def size(count: int) -> str:
+    """`count` bytes for a reader."""
+    return f"{count / 1048576:.1f} MiB" if count >= 1048576 else f"{max(1, round(count / 1024))} KiB"

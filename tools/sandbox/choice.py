@@ -1,0 +1,65 @@
+"""Which backend runs code on this machine: the first of those allowed that proves itself, or none."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from tools.sandbox.cell import Backend, SandboxFailed
+
+log = logging.getLogger(__name__)
+
+Maker = Callable[[], Backend]
+
+
+class Choice:
+    """Finds the backend at the first use and keeps it. Code is never run by one that did not pass its self-test."""
+
+    def __init__(self, makers: Sequence[tuple[str, Maker]]) -> None:
+        """`makers` in the order of preference; each may raise SandboxFailed."""
+        self._makers = tuple(makers)
+        self._chosen: Backend | None = None
+        self._reasons: tuple[str, ...] = ()
+        self._choosing = asyncio.Lock()
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why those before the chosen one are not used."""
+        return self._reasons
+
+    async def backend(self) -> Backend:
+        """The chosen one.
+
+        Raises:
+            SandboxFailed: none passes; says why each does not. It is tried again the next time.
+        """
+        async with self._choosing:
+            if self._chosen is not None:
+                return self._chosen
+            reasons: list[str] = []
+            for name, make in self._makers:
+                made: Backend | None = None
+                try:
+                    made = make()
+                    await made.check()
+                except SandboxFailed as failure:
+                    reasons.append(f"{name}: {failure}")
+                    if made is not None:
+                        await made.close()
+                    continue
+                except BaseException:
+                    if made is not None:
+                        await made.close()
+                    raise
+                self._chosen, self._reasons = made, tuple(reasons)
+                log.info("code runs in %s%s", made.summary, f" ({'; '.join(reasons)})" if reasons else "")
+                return made
+            self._reasons = tuple(reasons)
+            log.error("code cannot be run: %s", "; ".join(reasons))
+            raise SandboxFailed("; ".join(reasons))
+
+    async def close(self) -> None:
+        chosen, self._chosen = self._chosen, None
+        if chosen is not None:
+            await chosen.close()

@@ -1,0 +1,253 @@
+"""Runs cells in E2B's remote sandboxes. Code and what it makes leave this machine, so it has to be asked for.
+
+Spoken over plain HTTP: creating a sandbox, running a cell as a stream of JSON lines, ending it. E2B's own package
+does the same calls and would bring thirty others. The sandbox is created without internet access.
+See: https://e2b.dev/docs/api-reference
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from tools.base import ProducedFile
+from tools.sandbox.cell import Cell, SandboxFailed, produced
+from tools.sandbox.limits import KIB, Limits
+
+IDLE_SECONDS = 600
+_PORT = 49999
+"""Where the code interpreter listens inside a sandbox."""
+_TEMPLATE = "code-interpreter-v1"
+_LINE_BYTES = 24 * 1024 * KIB
+_REMEMBERED = 1024
+_IMAGES = {"png": "image/png", "jpeg": "image/jpeg"}
+
+
+@dataclass(slots=True)
+class _Remote:
+    """A sandbox at E2B."""
+
+    id: str
+    url: str
+    headers: dict[str, str]
+
+
+@dataclass(slots=True)
+class _Place:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    remote: _Remote | None = None
+    waiting: int = 0
+    lost: str = ""
+
+
+class E2B:
+    """The backend `e2b`."""
+
+    name = "e2b"
+
+    def __init__(self, key: str, base_url: str, sandbox_url: str = "", limits: Limits | None = None) -> None:
+        """`sandbox_url` replaces the sandboxes' own addresses, for a proxy."""
+        self._key = key
+        self._base_url = base_url.rstrip("/")
+        self._sandbox_url = sandbox_url.rstrip("/")
+        self.limits = limits or Limits()
+        self._http: aiohttp.ClientSession | None = None
+        self._places: OrderedDict[str, _Place] = OrderedDict()
+
+    @property
+    def summary(self) -> str:
+        return "E2B: remote sandboxes, code and files leave this machine"
+
+    async def check(self) -> None:
+        """The key opens a sandbox; it is ended at once."""
+        remote = await self._create()
+        await self._kill(remote)
+
+    async def run(self, scope: str, code: str, seconds: float) -> Cell:
+        place = self._places.setdefault(scope, _Place())
+        self._places.move_to_end(scope)
+        place.waiting += 1
+        try:
+            async with place.lock:
+                return await self._run(place, code, min(seconds, self.limits.wall))
+        finally:
+            place.waiting -= 1
+            while len(self._places) > _REMEMBERED and not next(iter(self._places.values())).waiting:
+                _, oldest = self._places.popitem(last=False)
+                if oldest.remote is not None:
+                    await self._kill(oldest.remote)
+
+    async def close(self) -> None:
+        remotes = [place.remote for place in self._places.values() if place.remote is not None]
+        self._places.clear()
+        if self._http is not None:
+            await asyncio.gather(*(self._kill(remote) for remote in remotes), return_exceptions=True)
+            await self._http.close()
+            self._http = None
+
+    async def _run(self, place: _Place, code: str, seconds: float) -> Cell:
+        notes: tuple[str, ...] = ()
+        if place.remote is not None and not await self._prolonged(place.remote):
+            place.remote, place.lost = None, "the sandbox had expired"
+        if place.remote is None:
+            place.remote = await self._create()
+        if place.lost:
+            notes, place.lost = (f"This is a new interpreter, variables of earlier cells are gone: {place.lost}.",), ""
+        remote = place.remote
+        gathered = _Gathered(self.limits)
+        try:
+            async with asyncio.timeout(seconds + self.limits.grace):
+                await self._execute(remote, code, gathered)
+        except TimeoutError:
+            place.remote = None
+            await self._kill(remote)
+            return gathered.cell(notes, error=f"Stopped: it ran longer than {seconds:g} s.", lost=True)
+        except (aiohttp.ClientError, ValueError) as error:
+            place.remote = None
+            await self._kill(remote)
+            return gathered.cell(notes, error=f"The sandbox broke off ({type(error).__name__}).", lost=True)
+        except _TooMuch:
+            place.remote = None
+            await self._kill(remote)
+            return gathered.cell(notes, error="Stopped: it printed more than is allowed.", lost=True)
+        except BaseException:
+            place.remote, place.lost = None, "an earlier cell was stopped"
+            await self._kill(remote)
+            raise
+        return gathered.cell(notes)
+
+    async def _execute(self, remote: _Remote, code: str, gathered: _Gathered) -> None:
+        body = {"code": code, "context_id": None, "language": None, "env_vars": None}
+        async with self._client().post(f"{remote.url}/execute", json=body, headers=remote.headers) as response:
+            if response.status != 200:
+                raise ValueError(f"status {response.status}")
+            line = bytearray()
+            async for part in response.content.iter_chunked(64 * KIB):
+                line += part
+                *whole, rest = bytes(line).split(b"\n") if b"\n" in part else (bytes(line),)
+                for each in whole:
+                    gathered.take(each)
+                line = bytearray(rest)
+                if len(line) > _LINE_BYTES:
+                    raise _TooMuch
+            gathered.take(bytes(line))
+
+    async def _create(self) -> _Remote:
+        body = {"templateID": _TEMPLATE, "timeout": IDLE_SECONDS, "allow_internet_access": False}
+        try:
+            async with self._client().post(f"{self._base_url}/sandboxes", json=body, headers=self._keyed()) as response:
+                if response.status == 401:
+                    raise SandboxFailed("E2B refused the key E2B_API_KEY")
+                if response.status >= 400:
+                    raise SandboxFailed(f"E2B answered with status {response.status}")
+                made = await response.json(content_type=None)
+            name, domain = str(made["sandboxID"]), str(made.get("domain") or "e2b.app")
+        except (aiohttp.ClientError, TimeoutError, ValueError, KeyError, TypeError) as error:
+            raise SandboxFailed(f"E2B could not be reached ({type(error).__name__})") from error
+        headers = {"E2b-Sandbox-Id": name, "E2b-Sandbox-Port": str(_PORT)}
+        for field_name, header in (
+            ("envdAccessToken", "X-Access-Token"),
+            ("trafficAccessToken", "E2B-Traffic-Access-Token"),
+        ):
+            if made.get(field_name):
+                headers[header] = str(made[field_name])
+        return _Remote(name, self._sandbox_url or f"https://{_PORT}-{name}.{domain}", headers)
+
+    async def _prolonged(self, remote: _Remote) -> bool:
+        """Whether the sandbox is still there; if so, it stays for another while."""
+        url = f"{self._base_url}/sandboxes/{remote.id}/timeout"
+        try:
+            async with self._client().post(url, json={"timeout": IDLE_SECONDS}, headers=self._keyed()) as response:
+                return response.status < 400
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise SandboxFailed(f"E2B could not be reached ({type(error).__name__})") from error
+
+    async def _kill(self, remote: _Remote) -> None:
+        try:
+            url = f"{self._base_url}/sandboxes/{remote.id}"
+            async with self._client().delete(url, headers=self._keyed()):
+                pass
+        except (aiohttp.ClientError, TimeoutError):
+            pass  # It ends by itself after its timeout.
+
+    def _keyed(self) -> dict[str, str]:
+        return {"X-API-KEY": self._key}
+
+    def _client(self) -> aiohttp.ClientSession:
+        if self._http is None:
+            self._http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30, connect=5), trust_env=False)
+        return self._http
+
+
+class _TooMuch(Exception):
+    """More came back than a cell may print."""
+
+
+class _Gathered:
+    """What the lines of an answer said so far."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._output: list[str] = []
+        self._size = 0
+        self._value = ""
+        self._error = ""
+        self._files: list[ProducedFile] = []
+        self._taken: set[str] = set()
+
+    def take(self, line: bytes) -> None:
+        """Read one line. Raises ValueError when it is no JSON object."""
+        if not line.strip():
+            return
+        said = json.loads(line)
+        if not isinstance(said, dict):
+            raise ValueError("not an object")
+        match said.get("type"):
+            case "stdout" | "stderr":
+                self._print(str(said.get("text", "")))
+            case "result":
+                self._result(said)
+            case "error":
+                trace = str(said.get("traceback") or "")
+                last = f"{said.get('name', 'Error')}: {said.get('value', '')}"
+                self._error = (trace or last)[-self._limits.value :]
+
+    def cell(self, notes: tuple[str, ...], *, error: str = "", lost: bool = False) -> Cell:
+        return Cell(
+            output="".join(self._output),
+            value=self._value,
+            error=error or self._error,
+            files=tuple(self._files),
+            notes=notes,
+            lost=lost,
+        )
+
+    def _print(self, text: str) -> None:
+        self._size += len(text)
+        if self._size > self._limits.output:
+            raise _TooMuch
+        self._output.append(text)
+
+    def _result(self, said: dict[str, Any]) -> None:
+        for kind in _IMAGES:
+            content = said.get(kind)
+            if isinstance(content, str) and len(self._files) < self._limits.files:
+                try:
+                    image = base64.b64decode(content)
+                except (binascii.Error, ValueError):
+                    continue
+                if len(image) <= self._limits.file_sent:
+                    self._files.append(produced(f"figure.{kind}", image, self._taken))
+                return
+        text = str(said.get("text") or "")[: self._limits.value]
+        if said.get("is_main_result"):
+            self._value = text
+        elif text:
+            self._print(text + "\n")

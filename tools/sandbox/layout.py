@@ -1,0 +1,155 @@
+"""The few files of this machine that a sandbox sees: the interpreter, system libraries and chosen packages, to read.
+
+Nothing else exists inside: no home, no settings, no program folder, no other packages. The paths inside say nothing
+about the machine.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+WORKER = "/worker.py"
+PYTHON = "/python"
+PACKAGES = "/packages"
+_SYSTEM = (
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/share/zoneinfo",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc/ld.so.cache",
+)
+PROGRAM = Path(__file__).resolve().parents[2]
+"""The folder this program lives in: never visible inside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A file or folder of this machine and where a sandbox reads it."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a sandbox sees."""
+
+    mounts: tuple[Mount, ...]
+    links: tuple[tuple[str, str], ...]
+    """Symbolic links of the system's own folders: what they say and where they are."""
+    emptied: tuple[str, ...]
+    """Folders inside that are covered, because they may hold anything."""
+    interpreter: str
+    packages: tuple[str, ...]
+    """The distributions that code can import, as `numpy 2.4`."""
+
+    @property
+    def tops(self) -> tuple[str, ...]:
+        """The folders and files directly below which everything is mounted."""
+        found: dict[str, None] = {}
+        for mount in self.mounts:
+            own = mount.target.startswith((PYTHON + "/", PACKAGES + "/"))
+            found["/" + mount.target.split("/")[1] if own else mount.target] = None
+        return tuple(found)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that have to exist before the mounts, outermost first."""
+        found = {PACKAGES: None}
+        for mount in self.mounts:
+            for folder in reversed(Path(mount.target).parents):
+                if str(folder) != "/":
+                    found[str(folder)] = None
+        return tuple(found)
+
+    def exposes(self, path: Path) -> bool:
+        """Whether a sandbox can see `path` of this machine."""
+        for mount in self.mounts:
+            if path.is_relative_to(mount.source):
+                inside = Path(mount.target) / path.relative_to(mount.source)
+                if not any(inside.is_relative_to(folder) for folder in self.emptied):
+                    return True
+        return False
+
+
+def layout(packages: Iterable[str]) -> Layout:
+    """What a sandbox sees that may import `packages` (distributions; those not installed are passed over)."""
+    mounts, links = _system()
+    prefix = Path(sys.base_prefix).resolve()
+    base = getattr(sys, "_base_executable", "") or sys.executable
+    executable = Path(base).resolve()
+    stdlib = Path(os.__file__).resolve().parent
+    inside = f"{PYTHON}/{stdlib.relative_to(prefix) if stdlib.is_relative_to(prefix) else f'lib/{stdlib.name}'}"
+    mounts.append(Mount(str(executable), f"{PYTHON}/bin/{executable.name}"))
+    mounts.append(Mount(str(stdlib), inside))
+    mounts += [
+        Mount(str(file.resolve()), f"{PYTHON}/lib/{file.name}") for file in (prefix / "lib").glob("libpython3*.so*")
+    ]
+    # Packages beside the standard library are whatever somebody installed there, this program perhaps included.
+    emptied = tuple(f"{inside}/{name}" for name in ("site-packages", "dist-packages") if (stdlib / name).is_dir())
+    chosen = list(_distributions(packages))
+    seen: set[str] = set()
+    for distribution in chosen:
+        for mount in _contents(distribution):
+            if mount.target not in seen:
+                seen.add(mount.target)
+                mounts.append(mount)
+    mounts.append(Mount(str(Path(__file__).resolve().with_name("worker.py")), WORKER))
+    named = {_normal(name) for name in packages}
+    told = (f"{item.name} {item.version}" for item in chosen if _normal(item.name) in named)
+    return Layout(tuple(mounts), tuple(links), emptied, f"{PYTHON}/bin/{executable.name}", tuple(told))
+
+
+def _system() -> tuple[list[Mount], list[tuple[str, str]]]:
+    mounts: list[Mount] = []
+    links: list[tuple[str, str]] = []
+    for path in map(Path, _SYSTEM):
+        if path.is_symlink():
+            links.append((str(path.readlink()), str(path)))
+        elif path.exists():
+            mounts.append(Mount(str(path), str(path)))
+    return mounts, links
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()
+
+
+def _distributions(names: Iterable[str]) -> Iterator[importlib.metadata.Distribution]:
+    """The installed ones of `names` and everything they need."""
+    waiting = [_normal(name) for name in names]
+    seen = set(waiting)
+    while waiting:
+        try:
+            distribution = importlib.metadata.distribution(waiting.pop(0))
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        yield distribution
+        for requirement in distribution.requires or ():
+            found = re.match(r"[A-Za-z0-9._-]+", requirement)
+            if found is None or re.search(r"\bextra\s*==", requirement):
+                continue
+            name = _normal(found.group())
+            if name not in seen:
+                seen.add(name)
+                waiting.append(name)
+
+
+def _contents(distribution: importlib.metadata.Distribution) -> Iterator[Mount]:
+    """The top-level entries that a distribution installed: not the folder they lie in, which holds others too."""
+    tops = {file.parts[0] for file in distribution.files or () if file.parts}
+    for top in sorted(tops):
+        if top in ("..", "__pycache__") or top.startswith("/") or top.endswith((".pth", ".egg-link")):
+            continue
+        source = Path(str(distribution.locate_file(top))).resolve()
+        if source.exists():
+            yield Mount(str(source), f"{PACKAGES}/{top}")

@@ -1,0 +1,77 @@
+"""What a sandbox's processes are and use, read from procfs without asking them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
+PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What several processes use together."""
+
+    cpu: float
+    """Seconds since they began, those of children that have ended included."""
+    memory: int
+    """Bytes of their own; pages still shared after a fork count in each."""
+
+
+def children(pid: int) -> list[int]:
+    """The processes that `pid` has started or taken over."""
+    found: list[int] = []
+    try:
+        for task in (PROC / str(pid) / "task").iterdir():
+            try:
+                found.extend(int(child) for child in (task / "children").read_text().split())
+            except OSError:
+                continue
+    except OSError:
+        return found
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Every process below `pid`, itself not included, parents first."""
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        below = children(waiting.pop())
+        found.extend(below)
+        waiting.extend(below)
+    return found
+
+
+def usage(pids: list[int]) -> Usage:
+    """What `pids` use; one that has ended counts nothing."""
+    cpu, memory = 0, 0
+    for pid in pids:
+        try:
+            # The name in the second field may hold spaces and brackets; the rest begins after the last bracket.
+            fields = (PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            pages = (PROC / str(pid) / "statm").read_text().split()
+        except OSError:
+            continue
+        cpu += sum(int(field) for field in fields[11:15])
+        memory += (int(pages[1]) - int(pages[2])) * _PAGE
+    return Usage(cpu / _TICKS, memory)
+
+
+def proportional_memory(pids: list[int]) -> int | None:
+    """The same memory with each shared page counted once, for a slow second look; None where nobody tells."""
+    total = 0
+    for pid in pids:
+        try:
+            lines = (PROC / str(pid) / "smaps_rollup").read_text().splitlines()
+        except FileNotFoundError:
+            continue
+        except ProcessLookupError:
+            continue
+        except OSError:
+            return None
+        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
+    return total

@@ -36,6 +36,7 @@ class ConsoleAdapter:
     """One person at this terminal, or lines from a pipe."""
 
     platform = "console"
+    listening = True
 
     def __init__(self, name: str = "me", source: int = 0, out: TextIO | None = None) -> None:
         """

@@ -158,6 +158,11 @@ class DiscordAdapter:
         slot = self._slots.get(int(str(target.data.get("interaction") or 0)))
         return DiscordSurface(self._client, target, self._clock, slot)
 
+    @property
+    def listening(self) -> bool:
+        """The gateway said READY; a connection that breaks later is resumed without loss."""
+        return self._client.intake is not None and self._client.is_ready()
+
     async def listen(self, deliver: Deliver) -> None:
         """Keep the gateway connected; the library resumes a broken connection and misses nothing."""
         client = self._client

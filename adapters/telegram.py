@@ -112,6 +112,7 @@ class TelegramAdapter:
         )
         self._root = root
         self._greeting: asyncio.Task[None] | None = None
+        self.listening = False
 
     async def __aenter__(self) -> TelegramAdapter:
         try:
@@ -138,11 +139,18 @@ class TelegramAdapter:
 
     async def listen(self, deliver: Deliver) -> None:
         """Poll for updates; one is confirmed only by the poll after it was stored."""
+        await self._leave_webhook()
+        try:
+            await self._poll(deliver)
+        finally:
+            self.listening = False
+
+    async def _poll(self, deliver: Deliver) -> None:
         offset = 0
         conflict_since: float | None = None
         loop = asyncio.get_running_loop()
-        await self._leave_webhook()
         while True:
+            self.listening = conflict_since is None
             try:
                 updates = await self._bot.get_updates(
                     offset=offset, timeout=POLL_SECONDS, allowed_updates=_UPDATES, limit=100

@@ -24,8 +24,15 @@ class Platforms:
         self._clock = clock
         self._open: set[str] = set()
         self._listening: dict[str, asyncio.Task[None]] = {}
-        self.state: dict[str, str] = dict.fromkeys(adapters, "starting")
-        """Platform → `starting`, `listening`, `unreachable: …` or `off: …`."""
+        self._state: dict[str, str] = dict.fromkeys(adapters, "starting")
+
+    @property
+    def state(self) -> dict[str, str]:
+        """Platform → `starting`, `connecting`, `listening`, `unreachable: …` or `off: …`."""
+        return {
+            name: "connecting" if state == "listening" and not self._adapters[name].listening else state
+            for name, state in self._state.items()
+        }
 
     def surface(self, target: ReplyTarget) -> Surface:
         """Open a place to write to.
@@ -80,14 +87,14 @@ class Platforms:
                     await leave.wait()
                     return
             except SettingsError as error:
-                self.state[name] = f"off: {error}"
+                self._state[name] = f"off: {error}"
                 log.error("%s is off: %s", name, error)
                 return
             except BotError as error:
-                self.state[name] = f"unreachable: {error}"
+                self._state[name] = f"unreachable: {error}"
                 log.warning("%s cannot be reached: %s", name, error)
             except Exception:
-                self.state[name] = "unreachable: an error of our own"
+                self._state[name] = "unreachable: an error of our own"
                 log.exception("%s failed", name)
             finally:
                 self._open.discard(name)
@@ -97,7 +104,7 @@ class Platforms:
     async def _listen(self, name: str, adapter: Adapter, deliver: Deliver, leave: asyncio.Event) -> None:
         tries = 0
         while not leave.is_set():
-            self.state[name] = "listening"
+            self._state[name] = "listening"
             task = self._listening[name] = asyncio.create_task(adapter.listen(deliver), name=f"listen {name}")
             try:
                 await asyncio.shield(task)
@@ -109,7 +116,7 @@ class Platforms:
                 await asyncio.gather(task, return_exceptions=True)
                 raise
             except Unreachable as error:
-                self.state[name] = f"unreachable: {error}"
+                self._state[name] = f"unreachable: {error}"
                 log.warning("%s cannot be reached, trying again: %s", name, error)
             await self._pause(tries, leave)
             tries += 1

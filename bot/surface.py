@@ -125,6 +125,11 @@ class Adapter(Protocol):
     @property
     def platform(self) -> str: ...
 
+    @property
+    def listening(self) -> bool:
+        """It takes in what people write at this moment."""
+        ...
+
     async def __aenter__(self) -> Adapter: ...
 
     async def __aexit__(

@@ -73,7 +73,7 @@ def start(world: World, monkeypatch: pytest.MonkeyPatch) -> Start:
     """`async with start("telegram", MAX_TOOL_ROUNDS="2") as bot:` runs the bot on these platforms in this process."""
 
     @asynccontextmanager
-    async def start(*platforms: str, **settings: str) -> AsyncIterator[app.App]:
+    async def start(*platforms: str, wait_for: tuple[str, ...] = (), **settings: str) -> AsyncIterator[app.App]:
         for name, value in {**world.environment(), **settings}.items():
             monkeypatch.setenv(name, value)
         configuration = app.configure()
@@ -82,7 +82,9 @@ def start(world: World, monkeypatch: pytest.MonkeyPatch) -> Start:
             serving = asyncio.create_task(bot.serve(stop))
             try:
                 async with asyncio.timeout(15):
-                    while not (await bot.state())["ready"] and not serving.done():  # noqa: ASYNC110
+                    while not serving.done() and any(
+                        bot.platforms.state[name] != "listening" for name in wait_for or platforms
+                    ):
                         await asyncio.sleep(0.005)
                 yield bot
             finally:

@@ -1,0 +1,198 @@
+"""The same paths on all three platforms, in one process, as a person of each would walk them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from playground.model import Reply
+from playground.model.texts import long_answer
+
+
+@dataclass
+class Person:
+    """Somebody who writes on one platform."""
+
+    world: Any
+    platform: str
+    place: str
+    say: Callable[[str], Any]
+
+    @property
+    def messages(self) -> list[Any]:
+        return list(getattr(self.world, self.platform).screen.of(self.place))
+
+    async def ask(self, bot: Any, text: str) -> list[Any]:
+        before = len(self.messages)
+        asked = len(self.world.model.requests)
+        self.say(text)
+        await self.world.model.asked(asked + 1)
+        await getattr(self.world, self.platform).screen.until(lambda _: len(self.messages) > before)
+        await bot.dispatcher.idle()
+        return self.messages[before:]
+
+
+def person(world: Any, way: str) -> Person:
+    """A person for one way of writing."""
+    world.telegram.person(7, "Ada")
+    world.slack.person("U7", "Ada")
+    world.discord.person(7, "Ada")
+    slack, discord = world.slack, world.discord
+    match way:
+        case "telegram":
+            return Person(world, "telegram", "7", lambda text: world.telegram.say(7, text, person=7))
+        case "telegram group":
+            name = world.telegram.bot["username"]
+            world.telegram.group(-50, "Friends")
+            return Person(world, "telegram", "-50", lambda text: world.telegram.say(-50, f"@{name} {text}", person=7))
+        case "slack direct":
+            place = slack.direct("U7")
+            return Person(world, "slack", place, lambda text: slack.say(place, text, person="U7"))
+        case "slack mention":
+            slack.channel("C1", "general")
+            root: list[str] = []
+
+            def mention(text: str) -> None:
+                thread = {"thread_ts": root[0]} if root else {}
+                root.append(slack.say("C1", f"<@{slack.bot_user_id}> {text}", person="U7", **thread))
+
+            return Person(world, "slack", "C1", mention)
+        case "slack command":
+            slack.channel("C1", "general")
+            return Person(world, "slack", "C1", lambda text: slack.command("/parley", text, "C1", "U7"))
+        case "discord direct":
+            place = discord.direct(7)
+            return Person(world, "discord", place.id, lambda text: discord.say(place, text, person=7))
+        case "discord mention":
+            discord.guild(1, "Guild")
+            discord.channel(11, 1, "general")
+            return Person(world, "discord", "11", lambda text: discord.say(11, f"{discord.mention()} {text}", person=7))
+        case "discord slash":
+            discord.guild(1, "Guild")
+            discord.channel(11, 1, "general")
+            return Person(world, "discord", "11", lambda text: discord.slash("ask", {"question": text}, 11, 7))
+    raise ValueError(way)
+
+
+WAYS = (
+    "telegram",
+    "telegram group",
+    "slack direct",
+    "slack mention",
+    "slack command",
+    "discord direct",
+    "discord mention",
+    "discord slash",
+)
+SYNTAX = ("tool_call", "search_web", '{"', "arguments", "</")
+
+
+def script(mode: str, final: str) -> Callable[[Any], Reply]:
+    """A model that searches first, in native calls or in text, then answers."""
+
+    def answer(body: Any) -> Reply:
+        told = str(body["messages"][-1].get("content"))
+        if body["messages"][-1]["role"] == "tool" or "<tool_result" in told:
+            return Reply(final, words_per_second=80)
+        return Reply(
+            "I look that up.",
+            calls=(("search_web", {"query": "green tea"}),),
+            text_calls="" if mode == "native" else "hermes",
+            words_per_second=80,
+        )
+
+    return answer
+
+
+@pytest.mark.parametrize("mode", ["native", "prompt"])
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_question_that_needs_a_search_is_answered_in_two_passes(
+    way: str, mode: str, world: Any, start: Any
+) -> None:
+    final = "Green tea is **not** fermented. " + " ".join(f"word{number}" for number in range(60)) + " 完了"
+    world.model.script = script(mode, final)
+    async with start("telegram", "slack", "discord", TOOL_MODE=mode) as bot:
+        messages = await person(world, way).ask(bot, "please find out what green tea is")
+
+    shown = "\n".join(message.text for message in messages)
+    assert shown.endswith(final.replace("**", "")), shown
+    assert len(world.model.requests) == 2
+    assert all(request.status == 200 for request in world.model.requests)
+    for message in messages:
+        for version in message.versions:
+            assert not any(piece in version.text for piece in SYNTAX), version.text
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_an_answer_of_three_thousand_tokens_arrives_whole(way: str, world: Any, start: Any) -> None:
+    world.model.reply(Reply(long_answer(), words_per_second=2000))
+    async with start("telegram", "slack", "discord") as bot:
+        messages = await person(world, way).ask(bot, "please write the long text")
+
+    platform = way.partition(" ")[0]
+    shown = "".join(message.text for message in messages)
+    assert shown.rstrip().endswith("the answer arrived whole. 🏁")
+    for heading in re.findall(
+        r"^#+ (.+)$", re.sub(r"^(`{3,}|~{3,}).*?^\1", "", long_answer(), flags=re.M | re.S), re.M
+    ):
+        assert re.sub(r"[*_`]", "", heading) in shown, heading
+    limit = {"telegram": 4096, "slack": 4000, "discord": 2000}[platform]
+    assert all(len(message.text) <= limit for message in messages)
+    assert getattr(world, platform).refusals == 0
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_the_chat_is_remembered_after_a_restart(way: str, world: Any, start: Any) -> None:
+    world.model.reply(Reply("Noted, Minka it is."), Reply("Minka."))
+    async with start("telegram", "slack", "discord") as bot:
+        somebody = person(world, way)
+        await somebody.ask(bot, "my cat is called Minka, please remember")
+        if way == "slack command":  # every command is a conversation of its own place: the channel
+            pass
+    async with start("telegram", "slack", "discord") as bot:
+        await somebody.ask(bot, "what is my cat called, please")
+
+    told = [str(message["content"]) for message in world.model.requests[-1].messages]
+    assert any("my cat is called Minka" in one for one in told)
+    assert any("Noted, Minka it is." in one for one in told)
+
+
+async def test_three_platforms_answer_side_by_side_and_mix_nothing_up(world: Any, start: Any) -> None:
+    def echo(body: Any) -> Reply:
+        return Reply(f"You said: {body['messages'][-1]['content']}", words_per_second=30)
+
+    world.model.script = echo
+    async with start("telegram", "slack", "discord") as bot:
+        people = [person(world, way) for way in ("telegram", "slack direct", "discord direct")]
+        for number, somebody in enumerate(people):
+            somebody.say(f"this is secret number {number}")
+        for somebody in people:
+            await getattr(world, somebody.platform).screen.until(lambda _, one=somebody: one.messages)
+        await bot.dispatcher.idle()
+
+    for number, somebody in enumerate(people):
+        assert [message.text for message in somebody.messages] == [f"You said: this is secret number {number}"]
+
+
+async def test_an_unreachable_platform_holds_no_other(world: Any, start: Any, monkeypatch: Any, caplog: Any) -> None:
+    world.settings["SLACK_API_BASE_URL"] = "http://127.0.0.1:9/api/"
+    world.model.reply(Reply("Here I am."))
+    async with start("telegram", "slack", "discord", wait_for=("telegram", "discord")) as bot:
+        [message] = await person(world, "telegram").ask(bot, "please answer me")
+
+    assert message.text == "Here I am."
+    assert any("slack cannot be reached" in record.getMessage() for record in caplog.records)
+
+
+async def test_a_refused_token_switches_one_platform_off_with_one_sentence(world: Any, start: Any, caplog: Any) -> None:
+    world.settings["DISCORD_BOT_TOKEN"] = "this.is.wrong"
+    world.model.reply(Reply("Here I am."))
+    async with start("telegram", "discord", wait_for=("telegram",)) as bot:
+        [message] = await person(world, "telegram").ask(bot, "please answer me")
+
+    assert message.text == "Here I am."
+    assert any("DISCORD_BOT_TOKEN" in record.getMessage() for record in caplog.records)

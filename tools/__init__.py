@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tools.settings import CodeSettings, McpSettings, ReadPageSettings, SearchSettings, ToolSettings
+from tools.settings import CodeSettings, DatabaseSettings, McpSettings, ReadPageSettings, SearchSettings, ToolSettings
 
 if TYPE_CHECKING:
     from tools.registry import ToolRegistry
@@ -20,6 +20,7 @@ TOOLS: dict[str, str] = {
     "search_web": "tools.search_web",
     "read_page": "tools.read_page",
     "run_python": "tools.run_python",
+    "query_database": "tools.query_database",
     "calculator": "tools.calculator",
     "current_time": "tools.current_time",
 }
@@ -28,6 +29,7 @@ SETTINGS: dict[str, type[ToolSettings]] = {
     "search_web": SearchSettings,
     "mcp": McpSettings,
     "read_page": ReadPageSettings,
+    "query_database": DatabaseSettings,
 }
 
 

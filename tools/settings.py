@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -94,3 +94,29 @@ class CodeSettings(ToolSettings):
     def packages(self) -> tuple[str, ...]:
         """The names in `code_packages`."""
         return tuple(name.strip() for name in self.code_packages.split(",") if name.strip())
+
+
+class DatabaseSettings(ToolSettings):
+    """query_database."""
+
+    databases: SecretStr = Field(
+        SecretStr(""),
+        description="Databases that may be read, as sales=sqlite:////data/sales.db,crm=postgresql://reader:…@host/crm.",
+    )
+    database_seconds: float = Field(10.0, gt=0, le=120, description="How long one database query may take.")
+
+
+class ImageSettings(ToolSettings):
+    """generate_image."""
+
+    image_model: str = Field("", description="Which model makes images, as openai:gpt-image-1; empty: none.")
+    image_api_key: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=AliasChoices("image_api_key", "openai_api_key"),
+        description="Its key; empty: OPENAI_API_KEY.",
+    )
+    image_base_url: str = Field(
+        "https://api.openai.com/v1",
+        validation_alias=AliasChoices("image_base_url", "openai_base_url"),
+        description="Where it is; without this line OPENAI_BASE_URL.",
+    )

@@ -97,6 +97,22 @@ _TABLE: dict[str, tuple[str, str]] = {
         "我不认识命令 {word}。发送 {help} 查看可用命令。",
     ),
     "no_tools": ("No tools are available.", "没有可用的工具。"),
+    "tool_which": (
+        "Which tool? Write its name and what to do, for example `/tool calculator 1+2`. I have: {names}.",
+        "要用哪个工具？请写出名称和参数，例如 `/tool calculator 1+2`。可用工具：{names}。",
+    ),
+    "tool_unknown": (
+        "I have no tool {name}. I have: {names}.",
+        "没有名为 {name} 的工具。可用工具：{names}。",
+    ),
+    "tool_unknown_near": (
+        "I have no tool {name}. Did you mean {names}?",
+        "没有名为 {name} 的工具。你是不是想用：{names}？",
+    ),
+    "tool_arguments": (
+        "{name} was not run: {problems}. Write it as `{usage}`, or put the values in this order, parted by commas.",
+        "没有运行 {name}：{problems}。请写成 `{usage}`，或按此顺序用逗号分隔各个值。",
+    ),
     "model_now": ("This chat is answered by {model}.", "此聊天由 {model} 回答。"),
     "model_set": ("From now on this chat is answered by {model}.", "此聊天从现在起由 {model} 回答。"),
     "model_unknown": (

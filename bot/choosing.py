@@ -1,0 +1,149 @@
+"""Which tools are offered for a question, decided before the first pass, cheapest first.
+
+A greeting needs none. Up to twenty tools are all offered. Of more, a ranking offers the ones the question is about
+(`bot/toolindex.py`). Where the operator names a small model for it, that model has the last word. A tool that the
+question names is always offered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing
+from typing import Final, TypeAlias
+
+from bot import prompts
+from bot.agent import stream_of
+from bot.errors import ModelError
+from bot.model.base import Answer, Model, Request
+from bot.named import NamedCall, named_call
+from bot.presearch import pre_search
+from bot.toolindex import ToolIndex, rank
+from bot.toolsyntax import parse
+from bot.transcript import SystemEntry, UserEntry
+from tools.base import ToolSpec
+
+__all__ = ["Chooser", "Decide", "NamedCall", "ToolIndex", "ask_small_model", "named_call", "pre_search", "rank"]
+
+log = logging.getLogger(__name__)
+
+Decide: TypeAlias = Callable[[str, Sequence[ToolSpec]], Awaitable[Sequence[str] | None]]
+"""Says which of some tools a question needs, by name; none when it needs none, None when it cannot say."""
+
+SMALL_MODEL_SECONDS: Final = 5.0
+_BEFORE_CHARS: Final = 300
+_QUESTION_CHARS: Final = 2000
+
+
+class Chooser:
+    """Chooses tools; one for the process. Remembers nothing but the index of the tools it last saw.
+
+    Args:
+        many: so many tools are offered whole.
+        most: so many are offered of more.
+        decide: asked about what the ranking leaves, when there is a small model to ask.
+    """
+
+    def __init__(self, *, many: int = 20, most: int = 10, decide: Decide | None = None) -> None:
+        self._many = many
+        self._most = most
+        self._decide = decide
+        self._index = ToolIndex(())
+
+    def index(self, specs: Sequence[ToolSpec]) -> ToolIndex:
+        """The index of these tools, built anew only when they are others than the last time."""
+        if not self._index.covers(specs):
+            self._index = ToolIndex(specs)
+        return self._index
+
+    async def offered(
+        self, question: str, specs: Sequence[ToolSpec], used: Sequence[str] = (), *, before: str = ""
+    ) -> tuple[ToolSpec, ...]:
+        """The tools to offer for `question`, in the order to tell them.
+
+        Args:
+            used: names of tools used in this chat, the latest last.
+            before: the bot's last words, so that "ok" after "Shall I look it up?" is no mere nod.
+        """
+        asked = before.rstrip(" *_`)）\n").endswith(("?", "？"))
+        if not specs or (prompts.is_greeting(question) and not asked):
+            return ()
+        if self._decide is None and len(specs) <= self._many:
+            return tuple(specs)
+        index = self.index(specs)
+        ranked: tuple[ToolSpec, ...] = tuple(specs)
+        if len(specs) > self._many:
+            # A word like "yes" or "the second one" says nothing by itself.
+            about = f"{question}\n{before[-_BEFORE_CHARS:]}" if asked and len(question) <= 40 else question
+            ranked = index.best(about, self._most, used)
+        if self._decide is None:
+            return ranked
+        wanted = await self._decide(question, ranked)
+        if wanted is None:
+            return ranked
+        kept = {spec.name for spec in index.named(question)} | set(wanted)
+        return tuple(spec for spec in ranked if spec.name in kept)
+
+
+async def ask_small_model(
+    model: Model, question: str, specs: Sequence[ToolSpec], deadline: float, *, seconds: float = SMALL_MODEL_SECONDS
+) -> tuple[str, ...] | None:
+    """Ask a model which of these tools a question needs. None when it fails, takes too long or makes no sense.
+
+    Args:
+        deadline: monotonic time at which the turn ends.
+        seconds: how long the answer is waited for.
+    """
+    request = Request(
+        entries=(SystemEntry(_instructions(specs)), UserEntry(_excerpt(question))),
+        deadline=deadline,
+        max_output_chars=2000,
+    )
+    answer: Answer | None = None
+    try:
+        async with asyncio.timeout(seconds), aclosing(stream_of(model, request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Answer):
+                    answer = piece
+    except (ModelError, TimeoutError) as error:
+        log.info("%s did not choose among the tools (%s)", model.name, type(error).__name__)
+        return None
+    if answer is None:
+        return None
+    said, _ = parse(answer.text, {})
+    return _names_in(said, [spec.name for spec in specs])
+
+
+def _instructions(specs: Sequence[ToolSpec]) -> str:
+    listed = "\n".join(f"- {spec.name}: {spec.purpose}" for spec in specs)
+    return (
+        "You choose tools for another assistant; you do not answer the message yourself. Which of these tools may be "
+        "needed to answer the person's message? When in doubt, name the tool. Answer with a JSON list of names and "
+        f'nothing else, as ["a", "b"], or [] when none is needed.\n\n{listed}'
+    )
+
+
+def _excerpt(question: str) -> str:
+    if len(question) <= _QUESTION_CHARS:
+        return question
+    half = _QUESTION_CHARS // 2
+    return f"{question[:half]}\n[…]\n{question[-half:]}"
+
+
+def _names_in(said: str, names: Iterable[str]) -> tuple[str, ...] | None:
+    """The names in an answer, whatever is around them; None when it neither names one nor says that none is needed."""
+    start, end = said.find("["), said.rfind("]")
+    if 0 <= start < end:
+        try:
+            listed = json.loads(said[start : end + 1])
+        except ValueError:
+            listed = None
+        if isinstance(listed, list) and not listed:
+            return ()
+    found = tuple(name for name in names if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", said))
+    if found:
+        return found
+    return () if re.fullmatch(r"\W*(?:none|no tools?(?: needed)?|无|不需要(?:工具)?)\W*", said, re.IGNORECASE) else None

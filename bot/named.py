@@ -1,0 +1,171 @@
+"""The person's own word: a message that names a tool is a call of it, made before any model is asked.
+
+Written as `/tool NAME ARGS`, `tool NAME ARGS`, `使用工具：NAME: ARGS`, `我需要使用工具：NAME ARGS` or `NAME(ARGS)`, and
+always the whole message. Arguments are read by the same rules as a model's (`bot/toolsyntax/`), so that both may write
+the same.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bot.sentences import say
+from bot.toolsyntax.arguments import Registry, split
+from bot.toolsyntax.python_calls import PythonScan
+from bot.toolsyntax.repair import Unreadable, loads
+from tools.base import ToolCall, ToolSpec
+from tools.schema import check, without_unknown
+
+_SLASH: Final = re.compile(r"/tool(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL | re.IGNORECASE)
+_BARE: Final = re.compile(r"tool\s+(?P<rest>\S.*)", re.DOTALL | re.IGNORECASE)
+_WORDED: Final = re.compile(r"(?P<need>我需要)?使用工具[ \t]*[：:][ \t]*(?P<rest>\S.*)", re.DOTALL)
+_NAME: Final = re.compile(r"[\"'“”‘’`]?(?P<name>[^\s：:(（{\"'“”‘’`]+)[\"'“”‘’`]?[ \t]*[：:]?(?P<rest>.*)", re.DOTALL)
+_CALLED: Final = re.compile(r"(?P<name>[^\s()（）]+)\(")
+_NEAR: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCall:
+    """What a person asked for by name: a call, or why it cannot be made, as a sentence for that person."""
+
+    call: ToolCall | None
+    problem: str = ""
+
+
+def named_call(text: str, specs: Sequence[ToolSpec], language: str = "en") -> NamedCall | None:
+    """The call that a whole message is; None for every message that is to be answered by the model.
+
+    After `/tool` the person certainly meant a tool, so an unknown name or arguments that do not fit are a problem,
+    told in `language`. In the other forms a message that does not fit is an ordinary one.
+    """
+    text = text.strip()
+    registry = Registry({spec.name: spec.parameters for spec in specs})
+    known = {spec.name: spec for spec in specs}
+    if match := _SLASH.fullmatch(text):
+        return _commanded((match["rest"] or "").strip(), registry, known, language)
+    if match := _WORDED.fullmatch(text) or _BARE.fullmatch(text):
+        head = _NAME.fullmatch(match["rest"])
+        spec = known.get(registry.name(head["name"])) if head else None
+        if head is None or spec is None:
+            return None
+        if match.groupdict().get("need") and not head["rest"].lstrip().startswith("{"):
+            return _made(spec, registry.first_parameter(spec.name, head["rest"]))
+        return _made(spec, _read(spec, head["rest"].strip(), registry))
+    name, inside = _parenthesised(text)
+    spec = known.get(registry.name(name))
+    arguments = registry.arguments_from_parentheses(spec.name, inside) if spec is not None else None
+    return _made(spec, arguments) if spec is not None and arguments is not None else None
+
+
+def _parenthesised(text: str) -> tuple[str, str]:
+    """`name(inside)` in its parts, when the text is nothing else; two empty texts when it is not."""
+    match = _CALLED.match(text)
+    if match is None:
+        return "", ""
+    scan = PythonScan(one_line=False)
+    end = scan.advance(text, match.end() - 1)
+    whole = scan.done and not text[end:].strip(" ;；")
+    return (match["name"], text[match.end() : end - 1]) if whole else ("", "")
+
+
+def _made(spec: ToolSpec, arguments: dict[str, Any]) -> NamedCall | None:
+    """The call, or None where required arguments are missing: then the tool was only mentioned."""
+    required = spec.parameters.get("required")
+    if isinstance(required, list) and not all(name in arguments for name in required):
+        return None
+    return NamedCall(_call(spec, arguments))
+
+
+def _call(spec: ToolSpec, arguments: dict[str, Any]) -> ToolCall:
+    return ToolCall(f"call_{secrets.token_hex(6)}", spec.name, arguments)
+
+
+def _commanded(rest: str, registry: Registry, known: dict[str, ToolSpec], language: str) -> NamedCall:
+    head = _NAME.fullmatch(rest)
+    if head is None:
+        return NamedCall(None, say("tool_which", language, names=_listed(known)))
+    called, inside = _parenthesised(rest)
+    name = registry.name(called or head["name"])
+    spec = known.get(name)
+    if spec is None:
+        near = difflib.get_close_matches(name.lower(), list(known), _NEAR, 0.5)
+        near += [each for each in known if name.lower() in each.lower() and each not in near]
+        names = ", ".join(f"`{each}`" for each in near[:_NEAR])
+        key = "tool_unknown_near" if near else "tool_unknown"
+        return NamedCall(None, say(key, language, name=name[:60], names=names or _listed(known)))
+    arguments: dict[str, Any] | None = None
+    if called:
+        arguments = registry.arguments_from_parentheses(name, inside)
+    if arguments is None:
+        arguments = _read(spec, head["rest"].strip(), registry)
+    problems = check(spec.parameters, without_unknown(spec.parameters, arguments)[0])
+    if problems:
+        wrong = "; ".join(problems)
+        return NamedCall(None, say("tool_arguments", language, name=name, problems=wrong, usage=_usage(spec)))
+    return NamedCall(_call(spec, arguments))
+
+
+def _read(spec: ToolSpec, text: str, registry: Registry) -> dict[str, Any]:
+    """The arguments of a line: the first way of reading it that fits the schema, else the first way."""
+    first: dict[str, Any] | None = None
+    for arguments in _ways(spec, text, registry):
+        if not check(spec.parameters, arguments):
+            return arguments
+        first = arguments if first is None else first
+    return first or {}
+
+
+def _ways(spec: ToolSpec, text: str, registry: Registry) -> Iterator[dict[str, Any]]:
+    name = spec.name
+    properties = list(registry.properties(name))
+    if text.startswith("{"):
+        try:
+            value = loads(text)
+        except Unreadable:
+            value = None
+        if isinstance(value, dict):
+            yield value
+    parts = split(text, " ")
+    if len(pairs := _pairs(parts, properties)) > 1:
+        yield registry.arguments_from_line(name, ", ".join(pairs))
+    yield registry.arguments_from_line(name, text)
+    values = [part for part in parts if part.strip()]
+    if 1 < len(values) <= len(properties):
+        yield registry.arguments_from_line(name, ", ".join(values))
+    # A sentence with commas in it, given to a tool of which one text is the only need.
+    yield registry.first_parameter(name, text)
+
+
+def _pairs(parts: Sequence[str], properties: Sequence[str]) -> list[str]:
+    """`a=1 b=two words` as [`a=1`, `b=two words`]; empty unless all of it is such pairs."""
+    pairs: list[str] = []
+    for part in parts:
+        key, equals, _ = part.partition("=")
+        if equals and key in properties:
+            pairs.append(part.rstrip(",，;；"))
+        elif pairs:
+            pairs[-1] = f"{pairs[-1]} {part}".rstrip(",，;； ")
+        elif part.strip():
+            return []
+    # A comma inside a value would part it; such a line is left to the ordinary reading.
+    return [] if any(len(split(pair, ",，")) > 1 for pair in pairs) else pairs
+
+
+def _listed(known: dict[str, ToolSpec]) -> str:
+    names = [f"`{name}`" for name in known]
+    return ", ".join(names[:20]) + (" …" if len(names) > 20 else "") if names else "–"
+
+
+def _usage(spec: ToolSpec) -> str:
+    """How the tool is called, as `/tool convert value=… to=… [digits=…]`."""
+    properties = spec.parameters.get("properties")
+    required = spec.parameters.get("required")
+    needed = required if isinstance(required, list) else []
+    names = list(properties) if isinstance(properties, dict) else []
+    written = [f"{name}=…" if name in needed else f"[{name}=…]" for name in names]
+    return " ".join(["/tool", spec.name, *written])

@@ -168,6 +168,8 @@ def _parsed(address: str | URL) -> URL:
         authority, _ = url.raw_authority, url.port
     except (ValueError, UnicodeError) as error:
         raise Refused("That is no address that can be read: write one such as https://example.org/page.") from error
+    if "@" in re.split(r"[/?#]", text.partition("//")[2])[0]:
+        raise Refused("An address with a user name or password in it is not opened; leave that part out.")
     if "%" in authority:
         raise Refused("The host of the address must be written plainly, without percent signs.")
     return url

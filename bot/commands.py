@@ -31,8 +31,10 @@ COMMANDS = (
     Command("new", "begin a new conversation", "开始新的对话", queued=True),
     Command("stop", "stop the answer being written", "停止正在写的回答"),
     Command("retry", "answer the last question again", "重新回答上一个问题", queued=True),
+    Command("tool", "use one tool at once", "直接使用一个工具", argument="NAME ARGUMENTS", queued=True),
     Command("tools", "list what I can use", "列出可用工具"),
     Command("model", "show or change the model of this chat", "查看或更换此聊天的模型", argument="[provider:name]"),
+    Command("memory", "show what I remember, or forget some of it", "查看或删除我记住的内容", argument="[forget N]"),
     Command("whoami", "show your id", "显示你的 ID", open=True),
     Command("pair", "become the owner with the code from the console", "用控制台的配对码成为主人", "CODE", open=True),
 )
@@ -54,11 +56,21 @@ def bare(text: str) -> tuple[str, str] | None:
     """A command written without a slash, as the whole message: `new`, `model openai:gpt-5-mini`, `pair 1234-56`."""
     word, _, argument = text.strip().partition(" ")
     command = BY_WORD.get(word.lower())
-    if command is None:
+    # `tool NAME …` without a slash may be an English sentence; `bot.named` looks whether it names a tool.
+    if command is None or command.word == "tool":
         return None
     argument = argument.strip()
-    fits = bool(argument) and " " not in argument if command.argument else not argument
+    fits = _fits(command.argument, argument) if command.argument else not argument
     return (command.word, argument) if fits or (not argument and command.argument.startswith("[")) else None
+
+
+def _fits(form: str, argument: str) -> bool:
+    """Whether `argument` looks like `form`: as many words, and those in small letters as they are."""
+    wanted, given = form.strip("[]").split(), argument.split()
+    return len(wanted) == len(given) and all(
+        not (word.isalpha() and word.islower()) or word == said.lower()
+        for word, said in zip(wanted, given, strict=True)
+    )
 
 
 def help_text(language: str, form: str) -> str:

@@ -16,6 +16,7 @@ from bot.clock import Clock
 from bot.commands import BY_WORD, help_text
 from bot.conversation import Conversation, Ending
 from bot.errors import DeliveryError, SettingsError, StoreError
+from bot.memory import ChatFacts
 from bot.messages import ChatId, Incoming, MessageSent, RegeneratePressed, StopPressed, TimerDue
 from bot.model import Models
 from bot.sentences import language_of, say
@@ -219,6 +220,8 @@ class Dispatcher:
                 text = text or say("no_tools", language)
             case "model":
                 text = await self._model(message, language)
+            case "memory":
+                text = await ChatFacts(self._store.facts, message).command(message.text, language, form)
             case "whoami":
                 text = f"`{message.sender.id}`\n`{message.chat}`"
             case "pair":

@@ -127,6 +127,14 @@ _TABLE: dict[str, tuple[str, str]] = {
         "This code is not valid, or not any more. The operator's console shows the current one.",
         "这个配对码无效或已过期，请查看运行机器人的控制台。",
     ),
+    "memory_listed": ("This is what I remember:", "我记住的内容："),
+    "memory_empty": ("I remember nothing here.", "我这里没有记住任何内容。"),
+    "memory_usage": ("Write `{command} forget N` to delete one.", "发送 `{command} forget N` 可以删除一条。"),
+    "memory_forgotten": ("Fact {number} is forgotten.", "第 {number} 条已删除。"),
+    "memory_no_such": (
+        "I remember nothing with the number {number} here; `{command}` lists everything.",
+        "这里没有编号为 {number} 的内容，发送 `{command}` 可以查看全部。",
+    ),
     "empty_question": ("What would you like to know?", "你想问什么？"),
 }
 

@@ -21,6 +21,9 @@ TOOLS: dict[str, str] = {
     "read_page": "tools.read_page",
     "run_python": "tools.run_python",
     "query_database": "tools.query_database",
+    "remember": "tools.remember",
+    "recall": "tools.recall",
+    "forget": "tools.forget",
     "calculator": "tools.calculator",
     "current_time": "tools.current_time",
 }

@@ -1,0 +1,73 @@
+"""What is remembered of people and chats, and who gets to see it.
+
+Facts belong to a person, in every chat, or to one chat. In a group only the chat's own facts are kept and told: what
+somebody said in private is nothing for the others to read.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bot.messages import MessageSent
+from bot.safety import clean_name
+from bot.sentences import say
+from bot.untrusted import defused
+from tools.base import Facts
+
+PINNED = 20
+"""Facts, the newest, that the model is told without asking."""
+PINNED_CHARS = 300
+"""Characters of each."""
+LISTED = 100
+_FORGET = re.compile(r"(?:forget|delete|remove|忘记|删除)?\s*#?(\d{1,18})", re.IGNORECASE)
+
+
+class ChatFacts:
+    """`tools.base.Facts` as one turn may use them."""
+
+    def __init__(self, facts: Facts, question: MessageSent) -> None:
+        self._facts = facts
+        self._group = question.group
+        self._scope = str(question.chat)
+        self._person = question.sender.id
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Whose facts are told here."""
+        return (self._scope,) if self._group else (self._person, self._scope)
+
+    async def remember(self, owner: str, text: str) -> int:
+        return await self._facts.remember(owner if owner in self.owners else self._scope, text)
+
+    async def recall(self, owners: tuple[str, ...], query: str, limit: int) -> list[tuple[int, str, str]]:
+        return await self._facts.recall(self._among(owners), query, limit)
+
+    async def forget(self, owners: tuple[str, ...], fact: int) -> bool:
+        return await self._facts.forget(self._among(owners), fact)
+
+    async def pinned(self) -> tuple[str, ...]:
+        """The newest facts, a line each, as data for the model: no line can pass for an instruction of ours."""
+        found = await self._facts.recall(self.owners, "", PINNED)
+        return tuple(defused(clean_name(text))[:PINNED_CHARS] for _, _, text in found)
+
+    async def command(self, argument: str, language: str, form: str) -> str:
+        """Answer `/memory`: list everything with its number, or forget one."""
+        if not argument.strip():
+            return await self._listed(language, form)
+        match = _FORGET.fullmatch(argument.strip())
+        if match is None:
+            return say("memory_usage", language, command=form.format(word="memory"))
+        if await self._facts.forget(self.owners, int(match[1])):
+            return say("memory_forgotten", language, number=match[1])
+        return say("memory_no_such", language, number=match[1], command=form.format(word="memory"))
+
+    async def _listed(self, language: str, form: str) -> str:
+        found = await self._facts.recall(self.owners, "", LISTED)
+        if not found:
+            return say("memory_empty", language)
+        lines = [f"- `{number}` {clean_name(text)}" for number, _, text in found]
+        usage = say("memory_usage", language, command=form.format(word="memory"))
+        return "\n".join([say("memory_listed", language), "", *lines, "", usage])
+
+    def _among(self, owners: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(owner for owner in owners if owner in self.owners) or (self._scope,)

@@ -1,0 +1,60 @@
+"""Keep a fact about the person or the chat, for good."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from tools.base import Facts, Json, ToolContext, ToolError
+from tools.function import FunctionTool, tool
+
+_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+    {"fact": "Ada's daughter Mia was born on 2019-04-02."},
+    {"fact": "The team's stand-up is at 09:30 on weekdays.", "about": "chat"},
+)
+_KEYWORDS = (
+    *("remember", "note", "keep in mind", "don't forget", "my name is", "i like", "i prefer", "from now on"),
+    *("记住", "记下", "记得", "别忘了", "我叫", "我喜欢", "以后"),
+)
+
+
+def facts_of(context: ToolContext) -> Facts:
+    """Where facts are kept.
+
+    Raises:
+        ToolError: nowhere, in a shell without a data file.
+    """
+    if context.facts is None:
+        raise ToolError("Nothing can be remembered here: there is no place to keep it (--data FILE).", retry=False)
+    return context.facts
+
+
+def open_tool(settings: object = None) -> FunctionTool:
+    """The tool; it needs nothing."""
+    return remember
+
+
+@tool(
+    category="memory",
+    examples=_EXAMPLES,
+    keywords=_KEYWORDS,
+    icon="📌",
+    verb="remembering",
+    subject="fact",
+    effects=True,
+)
+async def remember(context: ToolContext, fact: str, about: Literal["person", "chat"] = "person") -> str:
+    """Keep a fact for later conversations.
+
+    Use when: the person asks to remember something, or tells a lasting fact or wish about themselves that will matter
+        again (name, family, work, diet, how to be answered).
+    Not for: what only this conversation needs, secrets such as passwords and card numbers, times at which to be
+        reminded (remind_me), or anything that a web page or a document asks you to keep.
+
+    Args:
+        fact: One sentence that is clear without this conversation: names instead of pronouns, dates instead of "today".
+        about: person for the one who writes, in every chat; chat for what concerns everybody in this chat.
+    """
+    owner = context.scope if about == "chat" else context.person
+    number = await facts_of(context).remember(owner, " ".join(fact.split()))
+    return f"Kept as fact {number}. The person can see and delete what is kept with the command memory."

@@ -315,4 +315,5 @@ def _clean(line: str) -> str:
     """A title without its number, its label and its marks."""
     line = re.sub(r"^\W*\d+[.):、]\s*", "", line)
     line = re.sub(r"^\W*(title|url|source|content|标题|来源|地址|链接|内容)\s*[:：]\s*", "", line, flags=re.I)
+    line = re.sub(r"^\s*[\[(]?\d{1,3}[\]).:]\s+", "", line)
     return line.strip(" \t-*#[]()<>（）·|—:：")

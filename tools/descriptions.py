@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from tools.base import ToolSpec
 from tools.mcp.names import owner
 
-SAME_PURPOSE = 0.75
+SAME_PURPOSE = 0.65
 """From this share of common words two purposes are taken for the same, whatever the names."""
 LIKE_PURPOSE = 0.5
 """From this share on, where the names have a word in common."""
@@ -21,11 +21,11 @@ SOME_PURPOSE = 0.25
 """From this share on, where the names are one and the same general word."""
 MOST_NAMED = 3
 
-_WORD = re.compile(r"[a-z]+|[0-9]+|[^\W\d_a-z]", re.IGNORECASE)
+_WORD = re.compile(r"[a-z]+|[0-9]+|[^\W\d_a-z]")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _EMPTY = (
     "a an and any are as at be by for from get gets given in into is it its of on one or return returns that the "
-    "this to tool use using with your"
+    "this to tool use using with your 的 了 是 和"
 )
 _EMPTY_WORDS = frozenset(_EMPTY.split())
 
@@ -68,7 +68,8 @@ class _Face:
         whose = owner(spec.name)
         short = spec.name[len(whose) :] if whose else spec.name
         # A server called github calls its tools github_…: that word tells nothing.
-        return cls(whose, _words(short) - _words(whose) or _words(short), _words(spec.purpose))
+        name = _words(_HUMP.sub(" ", short))
+        return cls(whose, name - _words(whose) or name, _words(spec.purpose))
 
     def resembles(self, other: _Face) -> bool:
         if self.owner == other.owner:
@@ -87,10 +88,13 @@ class _Face:
 
 def _words(text: str) -> frozenset[str]:
     """The words that mean something, singular and plural alike; of Chinese each character."""
-    found = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", text)))
-    return frozenset(
-        word[:-1] if len(word) > 3 and word.endswith("s") else word for word in found if word not in _EMPTY_WORDS
-    )
+    return frozenset(_singular(word) for word in _WORD.findall(text.lower()) if word not in _EMPTY_WORDS)
+
+
+def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
+    return word[:-1] if len(word) > 3 and word.endswith("s") else word
 
 
 def _share(one: frozenset[str], other: frozenset[str]) -> float:

@@ -61,7 +61,9 @@ def as_result(answer: CallToolResult, stem: str) -> ToolResult:
         made.add(json.dumps(structured, ensure_ascii=False, default=str))
     text = "\n\n".join(made.parts) or "The tool finished and returned nothing."
     if answer.is_error:
-        return ToolResult(text=f"Error: {text}", ok=False, status="failed", untrusted=True)
+        return ToolResult(
+            text=text if text.startswith("Error") else f"Error: {text}", ok=False, status="failed", untrusted=True
+        )
     return ToolResult(text=text, sources=tuple(made.sources), files=tuple(made.files), untrusted=True)
 
 

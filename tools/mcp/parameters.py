@@ -83,8 +83,8 @@ class _Tree:
         made: dict[str, Json] = {}
         if "type" in schema:
             made["type"] = _type(schema["type"])
-        if isinstance(schema.get("description") or schema.get("title"), str):
-            made["description"] = plain_text(schema.get("description") or schema["title"], DESCRIPTION_CHARS)
+        if isinstance(schema.get("description"), str):
+            made["description"] = plain_text(schema["description"], DESCRIPTION_CHARS)
         if isinstance(schema.get("pattern"), str):
             # Told, not checked: a hostile pattern could hold the event loop for hours.
             told = f"{made.get('description') or ''} Pattern: {schema['pattern'][:100]}"
@@ -129,9 +129,14 @@ class _Tree:
 
 def plain_text(text: str, most: int) -> str:
     """Foreign text as one line without characters that hide or turn others, at most `most` characters."""
-    words = " ".join(text[: most * 8].split())
-    seen = "".join(one for one in words if one.isprintable() and not 0xE0000 <= ord(one) <= 0xE0FFF)
+    shown = (one for one in text[: most * 8] if one.isspace() or (one.isprintable() and not _is_tag(one)))
+    seen = " ".join("".join(shown).split())
     return seen if len(seen) <= most else seen[: most - 1].rstrip() + "…"
+
+
+def _is_tag(character: str) -> bool:
+    """Tags are letters that nobody sees and a model reads."""
+    return 0xE0000 <= ord(character) <= 0xE0FFF
 
 
 def _lift_options(schema: dict[str, Json]) -> None:

@@ -48,6 +48,7 @@ class McpServer:
         self._up = asyncio.Event()
         self._woken = asyncio.Event()
         self._ended = False
+        self._stopped = False
         self._tools: dict[str, McpTool] = {}
         self.tried = asyncio.Event()
         """Set once the first attempt to connect is over, well or not."""
@@ -92,6 +93,10 @@ class McpServer:
         """See soon whether the connection still works."""
         self._woken.set()
 
+    def stop(self) -> None:
+        """Say that `run` is about to be cancelled. Alone the cancellation may be lost in an error of the SDK's."""
+        self._stopped = True
+
     async def run(self) -> None:
         """Own the server until cancelled."""
         loop = asyncio.get_running_loop()
@@ -103,13 +108,11 @@ class McpServer:
             except Exception as error:  # the edge around a server: whatever its connection raises ends that alone
                 self._down(_reason(error))
                 log.debug("the MCP server %r", self.config.name, exc_info=True)
-            except BaseException as error:
-                # The SDK may end its own tasks, and with them this one, by cancelling; ours comes with a count.
-                task = asyncio.current_task()
-                if not isinstance(error, asyncio.CancelledError | BaseExceptionGroup) or (task and task.cancelling()):
-                    self._down("it was stopped")
-                    raise
-                self._down(_reason(error))
+            except BaseException:
+                self._down("it was stopped")
+                raise
+            if self._stopped:
+                return
             if loop.time() - started > STEADY_SECONDS:
                 pause = FIRST_PAUSE
             log.warning("MCP server %r: %s; next attempt in %g s", self.config.name, self.problem, pause)
@@ -178,9 +181,9 @@ class McpServer:
         self.tried.set()
 
 
-def _reason(error: BaseException) -> str:
+def _reason(error: Exception) -> str:
     """One sentence for the operator, from the innermost of nested errors; no values of the configuration."""
-    while isinstance(error, BaseExceptionGroup):
+    while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     match error:
         case TimeoutError():

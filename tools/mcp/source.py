@@ -13,6 +13,7 @@ from tools.mcp.config import DEFAULT_FILE, McpConfig, read_config
 from tools.mcp.server import McpServer, Sleep
 
 NOT_INSTALLED = "MCP servers need the package mcp, which is not installed: pip install 'parley-chat[mcp]'"
+STOP_SECONDS = 4.0
 
 
 class McpSource:
@@ -56,9 +57,14 @@ class McpSource:
 
     async def close(self) -> None:
         """End every server, and with it all that it started."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for server in self._servers:
+            server.stop()
+        pending = set(self._tasks)
+        while pending:
+            # A second cancellation ends a server at once; it comes when the first one took too long.
+            for task in pending:
+                task.cancel()
+            _, pending = await asyncio.wait(pending, timeout=STOP_SECONDS)
 
 
 def open_source(file: str, environment: Mapping[str, str] = os.environ) -> McpSource | None:

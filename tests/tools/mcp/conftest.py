@@ -1,0 +1,143 @@
+"""Real servers in their own processes, and a registry that uses them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tools.base import ToolCall, ToolContext, ToolResult
+from tools.mcp.config import read_config
+from tools.mcp.source import McpSource
+from tools.registry import ToolRegistry
+
+SERVERS = Path(__file__).parent / "servers"
+PATIENCE = 30.0
+"""For what must happen, on a machine however busy; nothing waits so long when all is well."""
+
+
+class Pauses:
+    """Stands for sleeping: writes down how long it should be, and goes on at once or when it is let."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+        self.held = False
+        self._go = asyncio.Semaphore(0)
+
+    async def __call__(self, seconds: float) -> None:
+        self.asked.append(seconds)
+        if self.held:
+            await self._go.acquire()
+        await asyncio.sleep(0)
+
+    def go_on(self) -> None:
+        self._go.release()
+
+
+class Bench:
+    """A registry with the servers of one mcp.json."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.journal = folder / "journal"
+        self.pauses = Pauses()
+        self.registry = ToolRegistry([], timeout=PATIENCE)
+        self.source: McpSource | None = None
+        self._calls = 0
+
+    def everything(self, **more: Any) -> dict[str, Any]:
+        """An entry of mcp.json for the server with a tool for every behaviour."""
+        return {"command": sys.executable, "args": [str(SERVERS / "everything.py"), str(self.journal)], **more}
+
+    def plain(self, mode: str, **more: Any) -> dict[str, Any]:
+        """An entry for the badly behaved one."""
+        return {"command": sys.executable, "args": [str(SERVERS / "plain.py"), mode], **more}
+
+    async def open(self, servers: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> None:
+        """Start them, and wait until each was tried once."""
+        file = self.folder / "mcp.json"
+        file.write_text(json.dumps({"mcpServers": servers}))
+        self.source = McpSource(read_config(file, environment or {}), sleep=self.pauses)
+        self.registry.add_source(self.source)
+        await self.registry.settle(PATIENCE)
+
+    @property
+    def names(self) -> list[str]:
+        return [spec.name for spec in self.registry.specs()]
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | None = None, **context: Any) -> ToolResult:
+        self._calls += 1
+        call = ToolCall(f"call-{self._calls}", name, dict(arguments or {}))
+        return await self.registry.run(call, ToolContext(scope=f"chat-{self._calls}", **context))
+
+    def journalled(self) -> list[str]:
+        return self.journal.read_text().splitlines() if self.journal.exists() else []
+
+    async def until(self, condition: Callable[[], object]) -> None:
+        """Wait for what happens in another process."""
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                await asyncio.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process is in the table and runs; one that is dead and not yet collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    made = Bench(tmp_path)
+    yield made
+    await made.registry.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bench]:
+    """A bench with the server with a tool for every behaviour, for all tests of a module."""
+    made = Bench(tmp_path_factory.mktemp("shared"))
+    await made.open({"e": made.everything()})
+    yield made
+    await made.registry.close()
+
+
+@pytest.fixture
+def is_alive() -> Callable[[int], bool]:
+    return alive
+
+
+Serve = Callable[[int], Awaitable[tuple[asyncio.subprocess.Process, int]]]
+
+
+@pytest.fixture
+async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
+    """Start the server with a tool for every behaviour as a service; its process and its port."""
+    started: list[asyncio.subprocess.Process] = []
+
+    async def start(port: int) -> tuple[asyncio.subprocess.Process, int]:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(SERVERS / "everything.py"),
+            str(tmp_path / "journal"),
+            "--http",
+            str(port),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        started.append(process)
+        assert process.stdout is not None
+        return process, int(await process.stdout.readline())
+
+    yield start
+    for process in started:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()

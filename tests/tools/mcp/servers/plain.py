@@ -1,0 +1,78 @@
+"""A server of an older protocol, by hand and badly behaved: `plain.py MODE`. It needs no library and starts at once.
+
+silent: never answers a list. malformed: some tools of its list are none. enormous: a result of 14 MB in one line.
+stubborn: ends neither when its input ends nor when it is asked to. babble: writes what is no message.
+legacy: tells that its tools changed. pages: its list has no end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+MODE = sys.argv[1]
+ODD = [
+    {"name": "fine", "inputSchema": {"type": "object", "properties": {"word": {"type": "string"}}}},
+    {"name": "no schema"},
+    {"name": "a list", "inputSchema": {"type": "array"}},
+    {"name": 7, "inputSchema": {"type": "object"}},
+    {"name": "circle", "inputSchema": {"type": "object", "properties": {"me": {"$ref": "#"}}}},
+    {"name": "outside", "inputSchema": {"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1/x"}}}},
+    {"name": "wrong number", "inputSchema": {"type": "object", "properties": {"x": {"minLength": "three"}}}},
+    {"name": "天气.查询", "description": "Wetter\u202e\u0007", "inputSchema": {"type": "object"}},
+]
+tools: list[dict[str, Any]] = [{"name": "echo", "inputSchema": {"type": "object"}}]
+
+
+def send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any] | None:
+    match request["method"]:
+        case "initialize":
+            return {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {"listChanged": True}},
+                "serverInfo": {"name": "plain", "version": "1"},
+            }
+        case "tools/list" if MODE == "silent":
+            return None
+        case "tools/list" if MODE == "malformed":
+            return {"tools": ODD}
+        case "tools/list" if MODE == "pages":
+            number = int(request.get("params", {}).get("cursor", 0))
+            return {"tools": [{**tools[0], "name": f"echo{number}"}], "nextCursor": str(number + 1)}
+        case "tools/list":
+            return {"tools": tools}
+        case "tools/call":
+            if MODE == "enormous":
+                return {"content": [{"type": "text", "text": "x" * 14_000_000}]}
+            if MODE == "legacy":
+                tools.append({"name": "later", "inputSchema": {"type": "object"}})
+                send({"method": "notifications/tools/list_changed"})
+            return {"content": [{"type": "text", "text": str(os.getpid())}]}
+    return {}
+
+
+if MODE == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for line in sys.stdin:
+    request = json.loads(line)
+    if MODE == "babble":
+        sys.stdout.write("Listening on port 3000 …\n{}\n[1]\n\n" + "{" * 3000 + "\n")
+    if "id" not in request:
+        continue
+    if request["method"] == "server/discover":
+        send({"id": request["id"], "error": {"code": -32601, "message": "unknown method"}})
+        continue
+    result = answer(request)
+    if result is not None:
+        send({"id": request["id"], "result": result})
+while MODE == "stubborn":
+    time.sleep(600)

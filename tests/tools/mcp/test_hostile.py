@@ -1,0 +1,72 @@
+"""Servers that are broken or mean no good: they cost their own tools and nothing else."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from tools.mcp.process import LOG_LINES
+
+
+async def test_a_server_that_never_lists_its_tools_is_given_up_after_its_time(bench: Any) -> None:
+    bench.pauses.held = True
+
+    await bench.open({"silent": bench.plain("silent", startTimeout=0.5), "good": bench.plain("good")})
+
+    assert bench.names == ["good__echo"]
+    assert bench.registry.unavailable == {"MCP silent": "it did not answer in time"}
+
+
+async def test_malformed_tools_are_left_out_one_by_one(bench: Any, caplog: pytest.LogCaptureFixture) -> None:
+    await bench.open({"odd": bench.plain("malformed")})
+
+    assert {"odd__fine", "odd__circle"} < set(bench.names)
+    assert len(bench.names) == 3
+    assert "'outside' is not offered" in caplog.text
+    assert "'wrong number' is not offered" in caplog.text
+    (named,) = [spec for spec in bench.registry.specs() if spec.name.startswith("odd__tool_")]
+    assert named.purpose == "Wetter"
+    assert (await bench.call(named.name)).ok
+
+
+async def test_an_enormous_result_fails_that_call_alone(bench: Any) -> None:
+    await bench.open({"big": bench.plain("enormous"), "e": bench.everything()})
+
+    enormous = await bench.call("big__echo")
+    large = await bench.call("e__long", {"characters": 3_000_000})
+
+    assert not enormous.ok
+    assert "bytes" in enormous.text
+    assert not bench.registry.unavailable, "it is up as before"
+    assert large.ok
+    assert len(large.text) == 8000
+
+
+async def test_a_list_without_end_is_cut(bench: Any) -> None:
+    await bench.open({"pages": bench.plain("pages")})
+
+    assert 10 < len(bench.names) <= 50
+
+
+async def test_what_is_no_message_is_skipped(bench: Any) -> None:
+    await bench.open({"babble": bench.plain("babble")})
+
+    assert (await bench.call("babble__echo")).ok
+
+
+async def test_a_flood_of_errors_neither_stops_the_server_nor_fills_the_log(
+    bench: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "tools.mcp.process")
+    await bench.open({"e": bench.everything()})
+
+    result = await bench.call("e__shout", {"lines": 20_000})
+    await bench.registry.close()
+
+    assert result.text == "shouted"
+    lines = [record.getMessage() for record in caplog.records if record.name == "tools.mcp.process"]
+    assert 10 < len(lines) <= LOG_LINES + 1
+    assert all(len(line) < 500 for line in lines)
+    assert all(record.levelno == logging.DEBUG for record in caplog.records if record.name == "tools.mcp.process")

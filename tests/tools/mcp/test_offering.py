@@ -1,0 +1,71 @@
+"""The registry with MCP servers: what it offers, and what it costs to those who have none."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tools.base import Tool, ToolResult
+from tools.function import tool
+from tools.registry import ToolRegistry
+
+
+@tool()
+async def add(a: int, b: int) -> ToolResult | str:
+    """Add two numbers."""
+    return str(a + b)
+
+
+async def test_our_own_tool_is_preferred_over_a_server_s(bench: Any) -> None:
+    own: list[Tool] = [add]
+    bench.registry = ToolRegistry(own)
+    await bench.open({"e": bench.everything()})
+
+    specs = {spec.name: spec for spec in bench.registry.specs()}
+
+    assert specs["add"].use_when == "Preferred over e__add"
+    assert specs["e__add"].use_when.startswith("Fallback for add: ")
+    assert bench.registry.specs() is bench.registry.specs(), "nothing is worked out again while nothing changes"
+
+
+async def test_the_bot_runs_while_the_library_is_loaded_and_servers_start(bench: Any) -> None:
+    """Loading takes half a second or more of the processor, in a thread."""
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.001)
+            ticks += 1
+
+    ticking = asyncio.create_task(tick())
+    await bench.open({"e": bench.plain("good")})
+    ticking.cancel()
+
+    assert ticks > 10
+
+
+def test_without_a_configuration_the_library_is_never_loaded(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from tools import open_registry\n"
+        "from tools.settings import McpSettings\n"
+        "async def main():\n"
+        "    registry = open_registry({'mcp': McpSettings()})\n"
+        "    await registry.settle(5)\n"
+        "    registry.specs()\n"
+        "    await registry.close()\n"
+        "asyncio.run(main())\n"
+        "import tools.mcp.source\n"
+        "assert not {'mcp', 'mcp_types', 'anyio', 'httpx2'} & set(sys.modules), sys.modules.keys()\n"
+    )
+    root = Path(__file__).parents[3]
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env={"PYTHONPATH": str(root)}, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,123 @@
+"""Schemas of foreign tools: what is kept of them, and that none of them can do harm."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.mcp.parameters import MOST_CHARS, plain_text, usable_schema
+from tools.schema import check
+
+
+def test_references_are_written_out() -> None:
+    schema = usable_schema(
+        {
+            "$defs": {"Place": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}},
+            "type": "object",
+            "properties": {"to": {"$ref": "#/$defs/Place", "description": "where to"}},
+        }
+    )
+
+    assert "$" not in json.dumps(schema)
+    assert check(schema, {"to": {}}) == ["to.city is required"]
+    assert check(schema, {"to": {"city": "Oslo"}}) == []
+
+
+def test_a_schema_that_contains_itself_ends() -> None:
+    node = {"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}}
+
+    schema = usable_schema(node)
+
+    assert check(schema, {"left": {"left": {}}, "right": {}}) == []
+
+
+def test_options_at_the_top_become_properties() -> None:
+    schema = usable_schema(
+        {"type": "object", "oneOf": [{"properties": {"id": {"type": "integer"}}}, {"properties": {"name": {}}}]}
+    )
+
+    assert schema == {"type": "object", "properties": {"id": {"type": "integer"}, "name": {}}}
+
+
+def test_a_pattern_is_told_and_not_matched() -> None:
+    schema = usable_schema({"properties": {"word": {"type": "string", "pattern": "(a+)+$"}}})
+
+    assert check(schema, {"word": "a" * 5000 + "b"}) == []
+    assert "(a+)+$" in json.dumps(schema)
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        (None, "no object"),
+        ({"type": "array"}, "not an object"),
+        ({"type": "string"}, "not an object"),
+        ({"properties": {"x": 5}}, "a part of its schema is 5"),
+        ({"properties": {"x": {"type": "strnig"}}}, "type 'strnig'"),
+        ({"properties": {"x": {"minLength": "three"}}}, "minLength"),
+        ({"properties": {"x": {"maximum": float("nan")}}}, "maximum"),
+        ({"properties": {"x": {"enum": "a"}}}, "enum"),
+        ({"properties": {"x": {"$ref": "http://127.0.0.1/schema"}}}, "refers to"),
+        ({"properties": {"x": {"$ref": "#/$defs/none"}}}, "not there"),
+        ({"properties": {"no spaces": {}}}, "argument named 'no spaces'"),
+        ({"properties": {f"x{number}": {} for number in range(1000)}}, "parts"),
+        ({"properties": {"x": {"enum": ["y" * 10_000]}}}, "longer than"),
+    ],
+)
+def test_an_unusable_schema_says_why(schema: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=r"schema|argument") as raised:
+        usable_schema(schema)
+
+    assert words in str(raised.value)
+
+
+def test_a_schema_that_doubles_at_every_step_is_refused_at_once() -> None:
+    steps = {
+        f"s{n}": {"properties": {"a": {"$ref": f"#/$defs/s{n + 1}"}, "b": {"$ref": f"#/$defs/s{n + 1}"}}}
+        for n in range(60)
+    }
+
+    with pytest.raises(ValueError, match="parts"):
+        usable_schema({"$defs": {**steps, "s60": {}}, "properties": {"x": {"$ref": "#/$defs/s0"}}})
+
+
+KEYWORDS = (
+    "type properties required items enum const minimum maxLength anyOf allOf oneOf $ref pattern x "
+    "additionalProperties description format default examples"
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(KEYWORDS.split()),
+            inner | st.sampled_from(["object", "string", "#", "#/properties/x"]),
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON, JSON)
+def test_whatever_a_server_sends_is_refused_or_safe_to_check(schema: Any, value: Any) -> None:
+    try:
+        made = usable_schema(schema)
+    except ValueError:
+        return
+
+    assert made["type"] == "object"
+    assert len(json.dumps(made, ensure_ascii=False)) <= MOST_CHARS
+    check(made, value)
+    check(made, {"x": value})
+
+
+def test_hidden_and_turning_characters_are_gone() -> None:
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+
+    assert plain_text(f"Reads\u202e a\n\n\x07 file{hidden}", 100) == "Reads a file"
+    assert plain_text("word " * 100, 10) == "word word…"

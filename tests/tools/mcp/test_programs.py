@@ -1,0 +1,153 @@
+"""Servers that are programs: started, called, lost, started again, and gone with us."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.base import ToolCall, ToolContext
+
+ROOT = Path(__file__).parents[3]
+
+
+async def test_a_call_out_of_time_is_a_result_and_the_server_goes_on(bench: Any) -> None:
+    await bench.open({"e": bench.everything(timeout=0.5)})
+
+    result = await bench.call("e__wait")
+
+    assert result.status == "timeout"
+    assert "0.5 s" in result.text
+    assert (await bench.registry.run(ToolCall("1", "e__add", {"a": 2, "b": 2}), ToolContext())).text == "4"
+    assert sum(line.startswith("pid") for line in bench.journalled()) == 1, "it was not started again"
+
+
+async def test_a_server_that_crashes_in_a_call_is_started_again(bench: Any) -> None:
+    await bench.open({"e": bench.everything()})
+    bench.pauses.held = True
+
+    crashed = await bench.call("e__crash")
+    await bench.until(lambda: bench.pauses.asked)
+
+    assert not crashed.ok and not crashed.retry
+    assert "unknown" in crashed.text
+    assert bench.names == []
+    assert bench.registry.unavailable == {"MCP e": "it ended"}
+    bench.pauses.held = False
+    bench.pauses.go_on()
+    assert (await bench.call("e__add", {"a": 1, "b": 2})).text == "3", "a call waits for a server that is on its way"
+    assert bench.journalled().count("crashed") == 1, "a call that may have been done is not sent again"
+
+
+async def test_a_changed_list_is_followed(bench: Any) -> None:
+    await bench.open({"new": bench.everything(), "old": bench.plain("legacy")})
+    assert "new__grown" not in bench.names and "old__later" not in bench.names
+    before = bench.registry.spec("new__add")
+
+    await bench.call("new__grow")
+    await bench.call("old__echo")
+    await bench.until(lambda: {"new__grown", "old__later"} <= set(bench.names))
+
+    assert (await bench.call("new__grown")).text == "new"
+    assert bench.registry.spec("new__add") is before
+
+
+async def test_lists_of_the_operator_decide_what_is_offered(bench: Any) -> None:
+    await bench.open({"e": bench.everything(allow=["a*", "crash"], deny=["crash"])})
+
+    assert bench.names == ["e__add"]
+    assert "There is no tool" in (await bench.call("e__crash")).text
+
+
+async def test_the_same_tool_of_two_servers_has_two_names(bench: Any) -> None:
+    await bench.open({"a": bench.plain("good"), "b": bench.plain("good")})
+
+    one, two = await bench.call("a__echo"), await bench.call("b__echo")
+
+    assert bench.names == ["a__echo", "b__echo"]
+    assert one.text != two.text, "each says its own process"
+
+
+async def test_a_child_gets_what_the_file_gives_and_nothing_of_ours(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TELEGRAM_BOT_TOKEN", "canary-of-ours")
+    await bench.open({"e": bench.everything(env={"GIVEN": "${VALUE}"})}, {"VALUE": "from-outside"})
+
+    seen = (await bench.call("e__environment")).text
+
+    assert "GIVEN=from-outside" in seen
+    assert "canary" not in seen
+    assert "TELEGRAM" not in seen
+
+
+async def test_a_server_that_cannot_start_holds_nobody_up(bench: Any) -> None:
+    bench.pauses.held = True
+    await bench.open({"missing": {"command": "/no/such/program"}, "e": bench.plain("good")})
+
+    assert bench.names == ["e__echo"]
+    assert bench.registry.unavailable["MCP missing"] == (
+        "it cannot be started: No such file or directory: '/no/such/program'"
+    )
+
+
+async def test_attempts_come_at_growing_distances(bench: Any) -> None:
+    await bench.open({"missing": {"command": "/no/such/program"}})
+
+    await bench.until(lambda: len(bench.pauses.asked) >= 8)
+
+    assert bench.pauses.asked[:8] == [1, 2, 4, 8, 16, 32, 60, 60]
+
+
+async def test_nothing_is_left_running_after_closing(bench: Any, is_alive: Callable[[int], bool]) -> None:
+    await bench.open({"e": bench.everything(), "rude": bench.plain("stubborn")})
+    pids = [int(pid) for pid in (await bench.call("e__child")).text.split()]
+    pids.append(int((await bench.call("rude__echo")).text))
+    assert all(is_alive(pid) for pid in pids) and len(pids) == 3
+
+    await bench.registry.close()
+
+    await bench.until(lambda: not [pid for pid in pids if is_alive(pid)])
+
+
+async def test_a_cancelled_program_leaves_nothing_running(bench: Any, is_alive: Callable[[int], bool]) -> None:
+    """The loop is ended around everything, as by Ctrl-C, and nobody closes the registry."""
+    await bench.open({"e": bench.everything()})
+    pids = [int(pid) for pid in (await bench.call("e__child")).text.split()]
+
+    tasks = [task for task in asyncio.all_tasks() if task.get_name().startswith("mcp ")]
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+    await bench.until(lambda: not [pid for pid in pids if is_alive(pid)])
+
+
+async def test_when_we_are_killed_the_servers_end(bench: Any, is_alive: Callable[[int], bool]) -> None:
+    (bench.folder / "mcp.json").write_text(json.dumps({"mcpServers": {"e": bench.everything()}}))
+    program = (
+        "import asyncio, os, signal, sys\n"
+        "from tools import open_registry\n"
+        "from tools.settings import McpSettings\n"
+        "async def main():\n"
+        "    registry = open_registry({'mcp': McpSettings(mcp_config=sys.argv[1])})\n"
+        "    await registry.settle(30)\n"
+        "    assert registry.spec('e__add')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "asyncio.run(main())\n"
+    )
+
+    ours = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, str(bench.folder / "mcp.json"), env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert await ours.wait() == -signal.SIGKILL
+
+    pid = int(bench.journalled()[0].split()[1])
+    await bench.until(lambda: not is_alive(pid))

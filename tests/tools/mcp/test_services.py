@@ -1,0 +1,92 @@
+"""Servers that are services: streamable HTTP on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from aiohttp import web
+
+
+async def test_a_service_is_called_and_its_list_followed(bench: Any, serve: Any) -> None:
+    _, port = await serve(0)
+    await bench.open({"web": {"url": f"http://127.0.0.1:{port}/mcp"}})
+
+    assert (await bench.call("web__add", {"a": 20, "b": 22})).text == "42"
+    await bench.call("web__grow")
+    await bench.until(lambda: "web__grown" in bench.names)
+
+
+async def test_a_call_that_is_stopped_stops_in_the_service(bench: Any, serve: Any) -> None:
+    _, port = await serve(0)
+    await bench.open({"web": {"url": f"http://127.0.0.1:{port}/mcp"}})
+    call = asyncio.create_task(bench.call("web__wait"))
+    await bench.until(lambda: "started" in bench.journalled())
+
+    call.cancel()
+    await asyncio.wait([call])
+
+    await bench.until(lambda: "cancelled" in bench.journalled())
+    assert (await bench.call("web__add", {"a": 1, "b": 1})).text == "2"
+
+
+async def test_a_service_that_went_away_is_found_again(bench: Any, serve: Any) -> None:
+    first, port = await serve(0)
+    await bench.open({"web": {"url": f"http://127.0.0.1:{port}/mcp", "timeout": 1}})
+    bench.pauses.held = True
+
+    first.kill()
+    await first.wait()
+    lost = await bench.call("web__add", {"a": 1, "b": 1})
+    await bench.until(lambda: bench.registry.unavailable)
+
+    assert not lost.ok
+    assert bench.names == []
+    await serve(port)
+    bench.pauses.held = False
+    bench.pauses.go_on()
+    await bench.until(lambda: bench.names)
+    assert (await bench.call("web__add", {"a": 1, "b": 1})).text == "2"
+
+
+async def test_a_service_that_is_not_there_is_reported_and_the_bot_goes_on(bench: Any, unused_tcp_port: int) -> None:
+    bench.pauses.held = True
+
+    await bench.open({"web": {"url": f"http://127.0.0.1:{unused_tcp_port}/mcp"}, "e": bench.plain("good")})
+
+    assert bench.names == ["e__echo"]
+    assert "MCP web" in bench.registry.unavailable
+
+
+async def test_an_answer_without_end_costs_the_connection_and_no_memory(bench: Any, unused_tcp_port: int) -> None:
+    """And headers of the file are sent."""
+    seen: list[str] = []
+    sent = 0
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        seen.append(request.headers.get("Authorization", ""))
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        try:
+            for _ in range(400):
+                await response.write(b" " * 100_000)
+                sent += 100_000
+        except ConnectionError:
+            pass
+        return response
+
+    app = web.Application()
+    app.router.add_route("*", "/mcp", endless)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", unused_tcp_port).start()
+    bench.pauses.held = True
+
+    await bench.open({"web": {"url": f"http://127.0.0.1:{unused_tcp_port}/mcp", "headers": {"Authorization": "key"}}})
+
+    assert bench.registry.unavailable
+    assert seen[0] == "key"
+    await bench.registry.close()
+    await runner.cleanup()
+    assert sent < 40_000_000

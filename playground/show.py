@@ -27,6 +27,8 @@ from playground.windows import DiscordWindow, Impossible, SlackWindow, TelegramW
 DEFAULT_PORT = 8765
 _OTHER_PORTS = 20
 _SHOWN_LINES = 14
+_PATIENCE = 8.0
+"""Seconds for which a message waits for a bot that is not connected yet: Discord never delivers it later."""
 _KEY = "sk-playground"
 
 
@@ -60,6 +62,7 @@ class Playground:
         self._choices: dict[str, Choice] = {}
         self._chosen = SCRIPTED
         self._run = secrets.token_hex(8)
+        self._stateful = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -83,7 +86,7 @@ class Playground:
             self.feed = Feed(windows)
             self.child = Child(folder, lambda: self._settings(folder), self._changed, self.feed.note, self._command)
             acts = {"kill": self._kill, "restart": self._restart, "use": self._use}
-            site = Website(self.windows, self.feed, self._start, acts)
+            site = Website(self.windows, self.feed, self._start, acts, self._connected)
             page = await self._open_page(site)
             stack.push_async_callback(page.close)
             self.url = f"{page.url}/"
@@ -155,7 +158,20 @@ class Playground:
             "commands": {window.name: window.commands() for window in self.windows.values()},
         }
 
+    async def _connected(self, platform: str) -> None:
+        """Wait, but not for ever, until the bot listens to a platform."""
+        if self._command is not BOT:
+            return
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while (self.child.state.platforms or {}).get(platform) != "listening":
+                    self._stateful.clear()
+                    await self._stateful.wait()
+        except TimeoutError:
+            return
+
     def _changed(self) -> None:
+        self._stateful.set()
         self.feed.tell("state", self._state())
 
     def _kill(self, body: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +41,17 @@ class Website:
     """
 
     def __init__(
-        self, windows: Mapping[str, Window], feed: Feed, start: Callable[[], Json], acts: Mapping[str, Act]
+        self,
+        windows: Mapping[str, Window],
+        feed: Feed,
+        start: Callable[[], Json],
+        acts: Mapping[str, Act],
+        connected: Callable[[str], Awaitable[None]],
     ) -> None:
         self._windows = windows
         self._feed = feed
         self._start = start
+        self._connected = connected
         self._acts = {"say": self._say, "press": self._press, **acts}
         self.app = web.Application(middlewares=[_guard], client_max_size=4 * _LONGEST_TEXT)
         for path in _FILES:
@@ -86,6 +92,8 @@ class Website:
             return _problem(415, "send JSON")
         try:
             body = json.loads(await request.read())
+            if request.match_info["act"] == "say":
+                await self._connected(str(body["platform"]))
             act(body)
         except Impossible as error:
             return _problem(409, str(error))

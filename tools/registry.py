@@ -185,7 +185,8 @@ class ToolRegistry:
         spec = tool.spec
         if spec.cache_seconds <= 0:
             return await self._guarded(tool, arguments, context, seconds)
-        key = spec.name + json.dumps(arguments, sort_keys=True, ensure_ascii=False)
+        # A result may be in the caller's language; nobody is to be served another's.
+        key = f"{spec.name}/{context.language}/" + json.dumps(arguments, sort_keys=True, ensure_ascii=False)
         kept = self._cache.get(key)
         if kept is not None and kept.until > self._now():
             self._cache.move_to_end(key)

@@ -151,6 +151,7 @@ class App:
     async def __aenter__(self) -> App:
         from bot.access import Access
         from bot.agent import Agent, AgentLimits
+        from bot.choosing import Chooser, small_model
         from bot.conversation import Conversation, TurnOptions
         from bot.dispatcher import Dispatcher
         from bot.model import open_models
@@ -194,6 +195,10 @@ class App:
             def surface(message: MessageSent) -> Surface:
                 return self.platforms.surface(message.target)
 
+            chooser = Chooser()
+            if core.tool_choice_model:
+                small = self.models.only(core.tool_choice_model, "TOOL_CHOICE_MODEL")
+                chooser = Chooser(decide=small_model(small, clock))
             conversation = Conversation(
                 store=self.store,
                 models=self.models,
@@ -208,8 +213,10 @@ class App:
                     context_tokens=core.context_tokens,
                     zone=core.time_zone,
                     secrets=tuple(self._configuration.secrets),
+                    pre_search=core.pre_search,
                 ),
                 surface=surface,
+                chooser=chooser,
             )
             self.dispatcher = Dispatcher(
                 store=self.store,

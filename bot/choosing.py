@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 
 from bot import prompts
 from bot.agent import stream_of
+from bot.clock import Clock
 from bot.errors import ModelError
 from bot.model.base import Answer, Model, Request
 from bot.named import NamedCall, named_call
@@ -26,7 +27,17 @@ from bot.toolsyntax import parse
 from bot.transcript import SystemEntry, UserEntry
 from tools.base import ToolSpec
 
-__all__ = ["Chooser", "Decide", "NamedCall", "ToolIndex", "ask_small_model", "named_call", "pre_search", "rank"]
+__all__ = [
+    "Chooser",
+    "Decide",
+    "NamedCall",
+    "ToolIndex",
+    "ask_small_model",
+    "named_call",
+    "pre_search",
+    "rank",
+    "small_model",
+]
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +46,7 @@ Decide: TypeAlias = Callable[[str, Sequence[ToolSpec]], Awaitable[Sequence[str] 
 
 SMALL_MODEL_SECONDS: Final = 5.0
 _BEFORE_CHARS: Final = 300
+_SHORT_CHARS: Final = 40
 _QUESTION_CHARS: Final = 2000
 
 
@@ -68,24 +80,31 @@ class Chooser:
             used: names of tools used in this chat, the latest last.
             before: the bot's last words, so that "ok" after "Shall I look it up?" is no mere nod.
         """
-        asked = before.rstrip(" *_`)）\n").endswith(("?", "？"))
-        if not specs or (prompts.is_greeting(question) and not asked):
+        if prompts.is_greeting(question) and not _asks(before):
             return ()
-        if self._decide is None and len(specs) <= self._many:
-            return tuple(specs)
-        index = self.index(specs)
-        ranked: tuple[ToolSpec, ...] = tuple(specs)
-        if len(specs) > self._many:
-            # A word like "yes" or "the second one" says nothing by itself.
-            about = f"{question}\n{before[-_BEFORE_CHARS:]}" if asked and len(question) <= 40 else question
-            ranked = index.best(about, self._most, used)
-        if self._decide is None:
+        ranked = self.ranked(question, specs, used, before=before)
+        if self._decide is None or not ranked:
             return ranked
         wanted = await self._decide(question, ranked)
         if wanted is None:
             return ranked
-        kept = {spec.name for spec in index.named(question)} | set(wanted)
+        kept = {spec.name for spec in self.index(specs).named(question)} | set(wanted)
         return tuple(spec for spec in ranked if spec.name in kept)
+
+    def ranked(
+        self, question: str, specs: Sequence[ToolSpec], used: Sequence[str] = (), *, before: str = ""
+    ) -> tuple[ToolSpec, ...]:
+        """The tools as `offered` has them, for a question that is known to need some: no model is asked."""
+        if len(specs) <= self._many:
+            return tuple(specs)
+        # A word like "yes" or "the second one" says nothing by itself.
+        short = len(question) <= _SHORT_CHARS and _asks(before)
+        about = f"{question}\n{before[-_BEFORE_CHARS:]}" if short else question
+        return self.index(specs).best(about, self._most, used)
+
+
+def _asks(before: str) -> bool:
+    return before.rstrip(" *_`)）\n").endswith(("?", "？"))
 
 
 async def ask_small_model(
@@ -115,6 +134,15 @@ async def ask_small_model(
         return None
     said, _ = parse(answer.text, {})
     return _names_in(said, [spec.name for spec in specs])
+
+
+def small_model(model: Model, clock: Clock) -> Decide:
+    """A `Decide` that asks this model."""
+
+    async def decide(question: str, specs: Sequence[ToolSpec]) -> tuple[str, ...] | None:
+        return await ask_small_model(model, question, specs, clock.monotonic() + SMALL_MODEL_SECONDS)
+
+    return decide
 
 
 def _instructions(specs: Sequence[ToolSpec]) -> str:

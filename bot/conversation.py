@@ -7,6 +7,7 @@ goes on: finished passes and tool results are reused, and the same messages are 
 from __future__ import annotations
 
 import asyncio
+import datetime
 import enum
 import logging
 import secrets
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 
 from bot import context, prompts
 from bot.agent import Agent, Task
+from bot.choosing import Chooser, NamedCall, named_call, pre_search
 from bot.clock import Clock
 from bot.errors import StoreError
 from bot.events import (
@@ -31,6 +33,7 @@ from bot.events import (
 )
 from bot.lines import LineScanner
 from bot.links import LinkFilter, LinkPolicy
+from bot.memory import ChatFacts
 from bot.messages import File, MessageRef, MessageSent, Quoted
 from bot.model import Models
 from bot.model.base import Model
@@ -69,6 +72,8 @@ class TurnOptions:
     """Tokens of conversation sent; 0: as the model allows."""
     zone: str
     secrets: tuple[str, ...] = ()
+    pre_search: bool = False
+    """Search before the first pass where a question plainly needs it."""
 
 
 @dataclass(slots=True)
@@ -113,7 +118,9 @@ class Conversation:
         clock: Clock,
         options: TurnOptions,
         surface: Callable[[MessageSent], Surface],
+        chooser: Chooser | None = None,
     ) -> None:
+        self._chooser = chooser or Chooser()
         self._store = store
         self._models = models
         self._agent = agent
@@ -139,7 +146,12 @@ class Conversation:
                 await self._store.intake.end(turn, "failed")
                 log.error("turn %s [%s]: given up after %d attempts", turn, reference, attempts - 1)
                 return
-            await self._answer(turn, question, language, ending)
+            named = named_call(written(question), self._registry.specs(), language)
+            if named is not None and named.call is None:
+                await self.tell(question, named.problem, turn=f"t{turn}")
+                await self._store.intake.end(turn, "done")
+                return
+            await self._answer(turn, question, language, ending, named)
         except asyncio.CancelledError:
             raise
         except StoreError as error:
@@ -175,7 +187,12 @@ class Conversation:
             log.exception("not even an apology could be shown")
 
     async def _answer(
-        self, turn: int, question: MessageSent, language: str, ending: Callable[[], Ending | None]
+        self,
+        turn: int,
+        question: MessageSent,
+        language: str,
+        ending: Callable[[], Ending | None],
+        named: NamedCall | None,
     ) -> None:
         store, options = self._store, self._options
         await store.turns.open(turn, question.chat, question.sender.id)
@@ -201,8 +218,13 @@ class Conversation:
             elif record.effects:
                 unknown.add(record.call.id)
 
-        tools = self.tools_for(question)
-        entries = await self._told(question, asked, model, tools)
+        history = [row.entry for row in await store.history.entries(question.chat)]
+        first = self._first_call(question, named)
+        # What was called before a restart, or is called first, must be among the tools.
+        certain = [call.name for entry in made.passes for call in entry.calls] + ([first.name] if first else [])
+        tools = await self._tools_for(question, history, certain)
+        facts = ChatFacts(store.facts, question)
+        entries = self._told(question, asked, model, tools, history, await facts.pinned())
         task = Task(
             entries=entries,
             model=model,
@@ -212,13 +234,15 @@ class Conversation:
                 person=question.sender.id,
                 language=language,
                 zone=options.zone,
-                facts=store.facts,
+                facts=facts,
+                now=lambda: datetime.datetime.fromtimestamp(self._clock.wall(), datetime.UTC),
                 timers=store.timers.bind(
                     question.chat, question.sender, question.target if question.target.lasts else None
                 ),
                 files=store.files,
             ),
             deadline=deadline,
+            begin_with=first,
             passes=tuple(made.passes),
             results=tuple(done),
             outcome_unknown=frozenset(unknown),
@@ -326,14 +350,38 @@ class Conversation:
             case None:
                 return ""
 
-    def tools_for(self, question: MessageSent) -> tuple[ToolSpec, ...]:
-        """The tools offered for this question: none for a greeting."""
-        if prompts.is_greeting(question.text):
-            return ()
-        return self._registry.specs()
+    def _first_call(self, question: MessageSent, named: NamedCall | None) -> ToolCall | None:
+        """The call to make before any model is asked: the person's own, or a search that is plainly needed."""
+        if named is not None:
+            return named.call
+        if not self._options.pre_search or question.quoted is not None:
+            return None
+        specs = self._registry.specs()
+        return pre_search(question.text, specs, index=self._chooser.index(specs))
 
-    async def _told(
-        self, question: MessageSent, asked: UserEntry, model: Model, tools: Sequence[ToolSpec]
+    async def _tools_for(
+        self, question: MessageSent, history: Sequence[Entry], certain: Sequence[str]
+    ) -> tuple[ToolSpec, ...]:
+        """The tools offered for this question; none for a greeting, and those in `certain` in any case."""
+        specs = self._registry.specs()
+        told = [entry for entry in history if isinstance(entry, AssistantEntry)]
+        used = [call.name for entry in told for call in entry.calls]
+        before = told[-1].text if told else ""
+        if certain:
+            chosen = self._chooser.ranked(question.text, specs, [*used, *certain], before=before)
+        else:
+            chosen = await self._chooser.offered(question.text, specs, used, before=before)
+        missing = set(certain) - {spec.name for spec in chosen}
+        return (*chosen, *(spec for spec in specs if spec.name in missing))
+
+    def _told(
+        self,
+        question: MessageSent,
+        asked: UserEntry,
+        model: Model,
+        tools: Sequence[ToolSpec],
+        history: Sequence[Entry],
+        facts: Sequence[str],
     ) -> tuple[Entry, ...]:
         """Our words, what fits of the history, and the question."""
         system = SystemEntry(
@@ -344,6 +392,7 @@ class Conversation:
                 language=question.sender.language,
                 group=question.group,
                 extra=self._options.instructions,
+                facts=facts,
             )
         )
         estimate = self._models.estimator(model.name).tokens
@@ -351,8 +400,7 @@ class Conversation:
         fixed = (
             estimate(system.text) + estimate(asked.text) + sum(estimate(str(spec.parameters)) + 80 for spec in tools)
         )
-        rows = await self._store.history.entries(question.chat)
-        kept = context.fit([row.entry for row in rows], max(0, budget * 3 // 4 - fixed), estimate)
+        kept = context.fit(list(history), max(0, budget * 3 // 4 - fixed), estimate)
         return (system, *kept, asked)
 
 
@@ -384,9 +432,14 @@ class _Unrecorded:
         return None
 
 
+def written(question: MessageSent) -> str:
+    """The message as the person wrote it, where a command is a question too."""
+    return f"/{question.command} {question.text}".rstrip() if question.command else question.text
+
+
 def question_text(question: MessageSent) -> str:
     """What the model is told a person wrote: with the quoted message, and in groups with the speaker."""
-    text = question.text
+    text = written(question)
     if question.group and question.sender.name:
         text = f"{clean_name(question.sender.name)}: {text}"
     if question.quoted is not None and question.quoted.text.strip():
@@ -406,7 +459,7 @@ def _preamble(question: MessageSent) -> str:
         return ""
     from bot.markdown import quote
 
-    text = " ".join(question.text.split())
+    text = " ".join(written(question).split())
     return quote(text if len(text) <= 300 else text[:299] + "…") + "\n\n"
 
 

@@ -79,6 +79,10 @@ class CoreSettings(Settings):
     tool_mode: Literal["auto", "native", "prompt"] = Field(
         "auto", description="How tools are offered: natively, in the prompt, or natively until the server refuses."
     )
+    tool_choice_model: str = Field(
+        "", description="A small model that says which tools a question needs, as provider:name; empty: none is asked."
+    )
+    pre_search: bool = Field(False, description="Search before the model is asked where a question plainly needs it.")
     max_tool_rounds: int = Field(5, ge=2, le=50, description="Model calls a turn; 2 is the classical two-pass loop.")
     max_calls_per_pass: int = Field(16, ge=1, le=64, description="Tool calls that one pass may ask for.")
     first_token_seconds: float = Field(60.0, gt=0, description="How long the model may take to begin.")

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Final
 
 from bot.terms import names_of, terms_of
@@ -51,6 +51,7 @@ class ToolIndex:
             term: self._inverse(sum(min(1.0, documents[number][term]) for number, _ in postings))
             for term, postings in self._postings.items()
         }
+        self._subjects = {spec.name: _subjects(spec) for spec in self.specs}
         names = sorted((spec.name for spec in self.specs), key=len, reverse=True)
         self._names = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)", re.IGNORECASE)
         self._by_name = {spec.name.lower(): number for number, spec in reversed(list(enumerate(self.specs)))}
@@ -75,6 +76,11 @@ class ToolIndex:
                 points[number] -= value * _AGAINST * self._rarity.get(term, 1.0)
         order = sorted(range(len(points)), key=lambda number: (-points[number], number))
         return {self.specs[number].name: points[number] for number in order if points[number] > 0}
+
+    def about(self, question: str, *, ignored: Container[str] = ()) -> set[str]:
+        """The names of the tools whose very subject the question is: a hint or a word by the way is not enough."""
+        asked = {term for term, weight in terms_of(question).items() if weight >= 1 and term not in ignored}
+        return {name for name, subjects in self._subjects.items() if not asked.isdisjoint(subjects)}
 
     def named(self, question: str) -> tuple[ToolSpec, ...]:
         """The tools that a question names by their whole name, in that order."""
@@ -118,6 +124,13 @@ def _document(spec: ToolSpec) -> dict[str, float]:
             # In a description a word that only hints at a meaning is mostly there for another reason.
             document[term] += weight * (strength if strength >= 1 else strength / 6)
     return dict(document)
+
+
+def _subjects(spec: ToolSpec) -> frozenset[str]:
+    """The meanings that a tool is for, and the words of its name."""
+    name = terms_of(names_of(spec.name))
+    said = terms_of(" ; ".join([*spec.keywords, spec.purpose, spec.category]))
+    return frozenset(name) | {term for term, weight in said.items() if weight >= 1 and term.startswith("#")}
 
 
 def _fields(spec: ToolSpec) -> Iterator[tuple[str, float]]:

@@ -137,6 +137,16 @@ class Models:
         chosen = self._client(str(parsed))
         return Chain([chosen, *(client for client in self._clients if client is not chosen)])
 
+    def only(self, name: str, setting: str) -> Chain:
+        """One model, with nothing behind it: for a side task that may fail.
+
+        Raises:
+            SettingsError: the name, which came from `setting`, is none, or its provider has no key.
+        """
+        parsed = ModelName.parse(name, setting)
+        self._check(parsed, setting)
+        return Chain([self._client(str(parsed))])
+
     def _check(self, name: ModelName, setting: str) -> tuple[str, str]:
         """The base URL and the key of `name`."""
         options = self._options

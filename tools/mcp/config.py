@@ -74,6 +74,16 @@ class ServerConfig:
     start_seconds: float = START_SECONDS
     """How long it may take until its tools are known."""
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that may be keys, the longest first."""
+        match self.reach:
+            case Command():
+                values = list(self.reach.environment.values())
+            case Endpoint():
+                values = [self.reach.url, *self.reach.headers.values()]
+        return tuple(sorted((value for value in values if len(value) >= 6), key=len, reverse=True))
+
     def offers(self, tool: str) -> bool:
         """Whether the operator lets this tool through."""
         if any(fnmatchcase(tool, pattern) for pattern in self.deny):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,8 @@ POLL_SECONDS = 300.0
 """A service is asked for its list this often even when it says nothing."""
 LONGEST_WAIT = 10.0
 """How long a call waits for a server that is being started."""
+
+_ADDRESS = re.compile(r"https?://\S+")
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -106,7 +109,7 @@ class McpServer:
             try:
                 await self._connected()
             except Exception as error:  # the edge around a server: whatever its connection raises ends that alone
-                self._down(_reason(error))
+                self._down(_reason(error, self.config))
                 log.debug("the MCP server %r", self.config.name, exc_info=True)
             except BaseException:
                 self._down("it was stopped")
@@ -181,8 +184,8 @@ class McpServer:
         self.tried.set()
 
 
-def _reason(error: Exception) -> str:
-    """One sentence for the operator, from the innermost of nested errors; no values of the configuration."""
+def _reason(error: Exception, config: ServerConfig) -> str:
+    """One sentence for the operator, from the innermost of nested errors; keys that stand in it are left out."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     match error:
@@ -193,4 +196,7 @@ def _reason(error: Exception) -> str:
         case ServerGone():
             return str(error)
         case _:
-            return plain_text(f"{type(error).__name__}: {error}", 200)
+            text = f"{type(error).__name__}: {error}"
+            for secret in config.secrets:
+                text = text.replace(secret, "…")
+            return plain_text(_ADDRESS.sub("…", text), 200).rstrip(": ")

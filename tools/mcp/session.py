@@ -120,8 +120,7 @@ async def open_session(
             yield Session(client)
         finally:
             follower.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await follower
+            await asyncio.gather(follower, return_exceptions=True)
 
 
 async def _follow(client: Client, changed: Callable[[], None]) -> None:

@@ -14,8 +14,11 @@ from typing import Any
 import pytest
 
 from tools.base import ToolCall, ToolContext
+from tools.mcp.config import read_config
+from tools.mcp.source import McpSource
 
 ROOT = Path(__file__).parents[3]
+SERVER = Path(__file__).parent / "servers" / "plain.py"
 
 
 async def test_a_call_out_of_time_is_a_result_and_the_server_goes_on(bench: Any) -> None:
@@ -115,6 +118,33 @@ async def test_nothing_is_left_running_after_closing(bench: Any, is_alive: Calla
     await bench.registry.close()
 
     await bench.until(lambda: not [pid for pid in pids if is_alive(pid)])
+
+
+async def test_closing_while_servers_start_leaves_nothing_running(bench: Any) -> None:
+    """Whatever stage the start has reached: before the process, before the handshake, before the list."""
+    for turns in (0, 1, 5, 20, 100):
+        file = bench.folder / "mcp.json"
+        file.write_text(json.dumps({"mcpServers": {"e": bench.plain("silent"), "f": bench.plain("good")}}))
+        source = McpSource(read_config(file, {}))
+        source.start()
+        for _ in range(turns):
+            await asyncio.sleep(0.001)
+        await source.close()
+
+    def children() -> list[str]:
+        return [
+            command.parent.name
+            for command in Path("/proc").glob("[0-9]*/cmdline")
+            if is_ours(command) and f"\0{SERVER}\0" in command.read_text()
+        ]
+
+    def is_ours(command: Path) -> bool:
+        try:
+            return (command.parent / "stat").read_text().rpartition(")")[2].split()[1] == str(os.getpid())
+        except OSError:
+            return False
+
+    await bench.until(lambda: not children())
 
 
 async def test_a_cancelled_program_leaves_nothing_running(bench: Any, is_alive: Callable[[int], bool]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 
@@ -90,3 +91,34 @@ async def test_an_answer_without_end_costs_the_connection_and_no_memory(bench: A
     await bench.registry.close()
     await runner.cleanup()
     assert sent < 40_000_000
+
+
+async def test_a_key_in_an_address_or_a_header_is_not_told(
+    bench: Any, unused_tcp_port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def refuse(request: web.Request) -> web.Response:
+        return web.json_response(
+            {
+                "jsonrpc": "2.0",
+                "id": None,
+                "error": {"code": -32000, "message": f"no entry with {request.headers['K']}"},
+            },
+            status=401,
+        )
+
+    app = web.Application()
+    app.router.add_route("*", "/mcp", refuse)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", unused_tcp_port).start()
+    bench.pauses.held = True
+
+    await bench.open(
+        {"web": {"url": f"http://127.0.0.1:{unused_tcp_port}/mcp?key=canary-one", "headers": {"K": "canary-two"}}}
+    )
+
+    told = bench.registry.unavailable["MCP web"]
+    assert told == "MCPError: no entry with …"
+    assert "canary" not in caplog.text
+    await bench.registry.close()
+    await runner.cleanup()

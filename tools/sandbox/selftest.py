@@ -47,13 +47,14 @@ for path in ("/", "/dev", "/proc", "/usr/lib", "/python", "/packages"):
 library = ctypes.CDLL(None, use_errno=True)
 must(library.unshare(0x10000000) != 0, "user namespaces can be made")
 must(library.mount(b"none", b"/tmp", b"tmpfs", 0, None) != 0, "file systems can be mounted")
-must(library.ptrace(0, 0, 0, 0) != 0, "processes can be traced")
 must(library.shmget(0, 4096, 0o1600) == -1, "shared memory escapes the memory limit")
 pid = os.fork()
 if pid == 0:
     flags = 0x10000000 | signal.SIGCHLD
-    os._exit(0 if library.syscall({clone}, flags, 0, 0, 0, 0) > 0 else 7)
-must(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7, "clone makes user namespaces")
+    cloned = library.syscall({clone}, flags, 0, 0, 0, 0)
+    os._exit(1 if cloned != -1 else 2 if library.ptrace(0, 0, 0, 0) != -1 else 7)
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+must(code == 7, {{1: "clone makes user namespaces", 2: "processes can be traced"}}.get(code, "a probe crashed"))
 forked = []
 try:
     while len(forked) <= PROCESSES:

@@ -7,6 +7,7 @@ request and keep the format; anything else ends the sandbox.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -157,36 +158,39 @@ class Session:
     async def end(self) -> str:
         """End every process of the sandbox; returns when they are gone, with what they had still written."""
         handles, self._handles = self._handles, None
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        # Read on while it ends: asyncio tells of the end of a process only after the end of its pipes, and these end
+        # when the last process that holds them has.
+        words = bytearray()
+        rest = asyncio.gather(
+            self._process.wait(),
+            _read_out(self._process.stderr, words),
+            _read_out(self._process.stdout, bytearray()),
+            *((_over(handles.first),) if handles is not None else ()),
+        )
         try:
             if handles is not None:
                 # The kernel ends the whole namespace with its first process, and the launcher then reaps it.
-                signal.pidfd_send_signal(handles.first, signal.SIGKILL)
-                async with asyncio.timeout(END_SECONDS):
-                    await self._process.wait()
-        except (TimeoutError, ProcessLookupError):
-            pass
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(handles.first, signal.SIGKILL)
+                await asyncio.wait([rest], timeout=END_SECONDS)
+            if not rest.done():
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.kill()
+                await asyncio.wait([rest], timeout=END_SECONDS)
+            if not rest.done():
+                log.error("a sandbox did not end")
         finally:
             if self._process.returncode is None:
-                try:
+                with contextlib.suppress(ProcessLookupError):
                     self._process.kill()
-                except ProcessLookupError:
-                    pass
+            rest.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await rest
             if handles is not None:
                 handles.close()
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-        await self._process.wait()
-        words = bytearray()
-        try:
-            async with asyncio.timeout(END_SECONDS):
-                # Its pipes end when the last process that holds them has.
-                for stream in (self._process.stderr, self._process.stdout):
-                    while stream is not None and (part := await stream.read(65536)):
-                        if stream is self._process.stderr and len(words) < 4096:
-                            words += part
-        except TimeoutError:
-            log.error("a sandbox did not let go of its pipes")
-        return _text(words[:4096])
+        return _text(words)
 
     def _hold(self) -> None:
         """Take hold of the processes, before any code has run: they are a chain that ends in the interpreter."""
@@ -283,7 +287,9 @@ class Session:
         room = self._limits.files_sent
         for entry in files:
             match entry:
-                case [str(title), int(count)] if 0 <= count <= min(room, self._limits.file_sent):
+                case [str(title), int(count)] if not isinstance(count, bool) and 0 <= count <= min(
+                    room, self._limits.file_sent
+                ):
                     room -= count
                     kept.append(produced(title, await self._exactly(count), taken))
                 case _:
@@ -323,6 +329,23 @@ class Session:
 
 _GONE = "The interpreter ended in the middle of the cell: it was killed, crashed or closed its own descriptors."
 _GARBLED = "Stopped: what came back is no result of a cell."
+
+
+async def _over(pidfd: int) -> None:
+    """Wait until a process has ended; the first one of a namespace ends after all others."""
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    loop.add_reader(pidfd, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(pidfd)
+
+
+async def _read_out(stream: asyncio.StreamReader | None, kept: bytearray) -> None:
+    """Read to the end and keep the beginning."""
+    while stream is not None and (part := await stream.read(65536)):
+        kept += part[: max(0, 4096 - len(kept))]
 
 
 def _text(content: bytes | bytearray) -> str:

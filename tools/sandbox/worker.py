@@ -250,7 +250,7 @@ def _told(raised: BaseException, limits: dict[str, Any]) -> str:
             for frame in link.stack:
                 frame.filename = frame.filename.removeprefix("/packages/").removeprefix(_LIBRARY)
             links += [other for other in (link.__cause__, link.__context__, *(link.exceptions or ())) if other]
-        lines = "".join(report.format()).rstrip().splitlines()
+        lines = "".join(report.format() if report.stack else report.format_exception_only()).rstrip().splitlines()
     except BaseException:  # noqa: BLE001  # an exception whose text cannot be made
         lines = [f"{type(raised).__name__}: it could not be printed"]
     if len(lines) > KEPT_LINES:

@@ -1,0 +1,75 @@
+"""A backend with short limits, and a look at the machine's process table."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from tools.sandbox import processes
+from tools.sandbox.bwrap import Bubblewrap
+from tools.sandbox.cell import SandboxFailed
+from tools.sandbox.limits import MIB, Limits
+
+LIMITS = Limits(wall=1.0, cpu=3.0, memory=256 * MIB, file=8 * MIB, disk=16 * MIB, entries=2000, grace=0.3)
+
+
+@pytest.fixture(scope="session")
+def sandbox_possible() -> None:
+    """Skips where the kernel gives no namespaces, as in most containers; says what is missing."""
+
+    async def attempt() -> None:
+        session = await Bubblewrap(limits=LIMITS).open()
+        await session.end()
+
+    try:
+        asyncio.run(attempt())
+    except SandboxFailed as failure:
+        pytest.skip(f"no bubblewrap sandbox on this machine: {failure}")
+
+
+@pytest.fixture
+async def backend(sandbox_possible: None) -> AsyncIterator[Bubblewrap]:
+    made = Bubblewrap(("numpy", "matplotlib"), LIMITS)
+    yield made
+    await made.close()
+
+
+def _namespace(pid: int | str) -> str:
+    try:
+        return str(Path(f"/proc/{pid}/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
+def _over(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+@pytest.fixture
+def inside() -> Callable[[Bubblewrap, str], frozenset[str]]:
+    """The process namespaces of a chat's sandbox: names that no other process ever has."""
+
+    def find(backend: Bubblewrap, scope: str) -> frozenset[str]:
+        session = backend._places[scope].session
+        assert session is not None
+        found = {_namespace(pid) for pid in processes.descendants(session.pid)}
+        return frozenset(found - {"", _namespace("self")})
+
+    return find
+
+
+@pytest.fixture
+def running() -> Callable[[frozenset[str]], list[str]]:
+    """Every process of the machine that lives in one of these namespaces; not one that waits to be collected."""
+
+    def find(namespaces: frozenset[str]) -> list[str]:
+        pids = (entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit())
+        return [pid for pid in pids if _namespace(pid) in namespaces and not _over(pid)]
+
+    return find

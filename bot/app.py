@@ -157,6 +157,7 @@ class App:
         from bot.model import open_models
         from bot.pacing import Pacer
         from bot.platforms import Platforms
+        from bot.reminders import Reminders
         from bot.store import Store
         from bot.untrusted import wrapper_length
 
@@ -218,10 +219,19 @@ class App:
                 surface=surface,
                 chooser=chooser,
             )
+            self.reminders = Reminders(
+                store=self.store,
+                pacer=self.pacer,
+                clock=clock,
+                surface=surface,
+                zone=core.time_zone,
+                secrets=tuple(self._configuration.secrets),
+            )
             self.dispatcher = Dispatcher(
                 store=self.store,
                 access=self.access,
                 conversation=conversation,
+                reminders=self.reminders,
                 models=self.models,
                 registry=self.registry,
                 clock=clock,
@@ -263,14 +273,17 @@ class App:
             self.platforms.run(self.dispatcher.deliver, self.dispatcher.resume, leave), name="platforms"
         )
         stopping = asyncio.create_task(stop.wait(), name="stop")
+        reminding = asyncio.create_task(self.reminders.watch(self.dispatcher.deliver), name="reminders")
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            reminding.cancel()
             await self.platforms.quiet()
             await self.dispatcher.close(STOP_SECONDS)
         finally:
             leave.set()
             stopping.cancel()
-            await asyncio.gather(stopping, return_exceptions=True)
+            reminding.cancel()
+            await asyncio.gather(stopping, reminding, return_exceptions=True)
         try:
             await running
         except* SettingsError as group:

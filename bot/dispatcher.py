@@ -19,6 +19,7 @@ from bot.errors import DeliveryError, SettingsError, StoreError
 from bot.memory import ChatFacts
 from bot.messages import ChatId, Incoming, MessageSent, RegeneratePressed, StopPressed, TimerDue
 from bot.model import Models
+from bot.reminders import Reminders
 from bot.sentences import language_of, say
 from bot.store import InboxRow, Store
 from bot.surface import Surface
@@ -42,6 +43,7 @@ class Dispatcher:
         store: Store,
         access: Access,
         conversation: Conversation,
+        reminders: Reminders,
         models: Models,
         registry: ToolRegistry,
         clock: Clock,
@@ -51,6 +53,7 @@ class Dispatcher:
         self._store = store
         self._access = access
         self._conversation = conversation
+        self._reminders = reminders
         self._models = models
         self._registry = registry
         self._clock = clock
@@ -76,7 +79,8 @@ class Dispatcher:
         if id is None:
             log.debug("delivered before: %s %s", incoming.chat, incoming.delivery)
             return
-        if self._open:
+        # A reminder for a platform that is not logged in yet waits for `resume`.
+        if self._open and (not isinstance(incoming, TimerDue) or incoming.chat.platform in self._resumed):
             self._route(id, incoming)
 
     async def resume(self, platform: str) -> None:
@@ -88,7 +92,8 @@ class Dispatcher:
         for row in await self._store.intake.waiting():
             if row.chat.platform != platform:
                 continue
-            if row.state == "new" and now - row.received_at > OFFLINE_AFTER:
+            late = row.state == "new" and now - row.received_at > OFFLINE_AFTER
+            if late and not isinstance(row.incoming, TimerDue):
                 self._begin(row.chat, self._offline(row))
             else:
                 self._route(row.id, row.incoming)
@@ -138,7 +143,12 @@ class Dispatcher:
                 if await self._access.allowed(incoming):
                     await self._stop(incoming)
                 await self._store.intake.end(id, "done")
-            case RegeneratePressed() | TimerDue():
+            case TimerDue():
+                if await self._access.allowed(incoming):
+                    self._queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
+                else:
+                    await self._store.intake.end(id, "refused")
+            case RegeneratePressed():
                 await self._store.intake.end(id, "done")
             case _:
                 await self._store.intake.end(id, "done")

@@ -120,7 +120,8 @@ class _Delivery:
     sender: Sender
     target: ReplyTarget
     sent_at: float = 0.0
-    """When the person did it, in seconds since the epoch, as the platform tells; 0 when it does not."""
+    """When the person did it, in seconds since the epoch, as the platform tells; 0 when it does not. Of a reminder:
+    when it is due."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

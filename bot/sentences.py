@@ -127,6 +127,11 @@ _TABLE: dict[str, tuple[str, str]] = {
         "This code is not valid, or not any more. The operator's console shows the current one.",
         "这个配对码无效或已过期，请查看运行机器人的控制台。",
     ),
+    "reminder": ("⏰ {text}", "⏰ {text}"),
+    "reminder_late": (
+        "⏰ {text}\n\n(This was due {when}, when I could not write.)",
+        "⏰ {text}\n\n（这条提醒原定于 {when}，当时我无法发送。）",
+    ),
     "memory_listed": ("This is what I remember:", "我记住的内容："),
     "memory_empty": ("I remember nothing here.", "我这里没有记住任何内容。"),
     "memory_usage": ("Write `{command} forget N` to delete one.", "发送 `{command} forget N` 可以删除一条。"),

@@ -21,6 +21,7 @@ TOOLS: dict[str, str] = {
     "read_page": "tools.read_page",
     "run_python": "tools.run_python",
     "query_database": "tools.query_database",
+    "remind_me": "tools.remind_me",
     "remember": "tools.remember",
     "recall": "tools.recall",
     "forget": "tools.forget",

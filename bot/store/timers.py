@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import asdict, dataclass
 
@@ -35,7 +36,12 @@ class Timer:
     def delivery(self) -> TimerDue:
         """As the inbox takes it: once, however often it is tried."""
         return TimerDue(
-            delivery=f"timer:{self.id}", chat=self.chat, sender=self.person, target=self.target, text=self.text
+            delivery=f"timer:{self.id}",
+            chat=self.chat,
+            sender=self.person,
+            target=self.target,
+            sent_at=self.due,
+            text=self.text,
         )
 
 
@@ -46,10 +52,12 @@ class StoredTimers:
         self._writer = writer
         self._readers = readers
         self._clock = clock
+        self.changed = asyncio.Event()
+        """Set when a timer is set: the next one may be due earlier than it was."""
 
     def bind(self, chat: ChatId, person: Sender, target: ReplyTarget | None) -> ChatTimers:
         """`tools.base.Timers` for one turn; `target` is a lasting one, or None where the platform gave none."""
-        return ChatTimers(self._writer, self._readers, self._clock, chat, person, target)
+        return ChatTimers(self._writer, self._readers, self._clock, chat, person, target, self.changed)
 
     async def due(self, now: float) -> list[Timer]:
         """Timers whose time has come by `now` (wall clock), the longest due first, at most 100."""
@@ -83,6 +91,7 @@ class ChatTimers:
         chat: ChatId,
         person: Sender,
         target: ReplyTarget | None,
+        changed: asyncio.Event,
     ) -> None:
         self._writer = writer
         self._readers = readers
@@ -90,6 +99,7 @@ class ChatTimers:
         self._chat = chat
         self._person = person
         self._target = target
+        self._changed = changed
 
     async def set(self, scope: str, person: str, due: float, text: str) -> int:
         """Set a timer for a wall-clock time and return its id.
@@ -125,7 +135,9 @@ class ChatTimers:
             )
             return int(id)
 
-        return await self._writer.run(work)
+        number = await self._writer.run(work)
+        self._changed.set()
+        return number
 
     async def pending(self, scope: str, person: str) -> list[tuple[int, float, str]]:
         """The person's timers in this scope as (id, due, text), the earliest first."""

@@ -1,0 +1,34 @@
+"""Where a reply writes down what it shows, so that the next process can go on with it."""
+
+from __future__ import annotations
+
+from bot.messages import File, MessageRef
+from bot.store import Store
+
+
+class Recorded:
+    """A reply's delivery record, kept in the turn's rows."""
+
+    def __init__(self, store: Store, turn: int, scope: str) -> None:
+        self._store = store
+        self._turn = turn
+        self._scope = scope
+
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+        await self._store.turns.save_page(
+            self._turn, number, start=0, end=len(body), body=body, ref=ref, state=state, nonce=nonce
+        )
+
+    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
+        kept = await self._store.files.put(self._scope, file.name, file.media_type, file.content)
+        await self._store.files.save_attachment(self._turn, number, kept, ref=ref, state=state, nonce=nonce)
+
+
+class Unrecorded:
+    """The record of a reply that nobody resumes."""
+
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+        return None
+
+    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
+        return None

@@ -1,0 +1,122 @@
+"""Setting reminders in words, for a moment that a person would mean."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from tools.base import Json, ToolCall, ToolContext, ToolError, ToolResult
+from tools.registry import ToolRegistry
+from tools.remind_me import open_tool
+
+NOW = datetime.datetime(2026, 10, 20, 12, 0, tzinfo=datetime.UTC)
+
+
+class Noted:
+    """Timers in a list."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, tuple[str, str, float, str]] = {}
+
+    async def set(self, scope: str, person: str, due: float, text: str) -> int:
+        if scope == "fleeting":
+            raise ToolError("In this place nothing can be written later.", retry=False)
+        self.rows[len(self.rows) + 1] = (scope, person, due, text)
+        return len(self.rows)
+
+    async def pending(self, scope: str, person: str) -> list[tuple[int, float, str]]:
+        return [(id, row[2], row[3]) for id, row in self.rows.items() if row[:2] == (scope, person)]
+
+    async def cancel(self, scope: str, person: str, timer: int) -> bool:
+        return self.rows.get(timer, ("", ""))[:2] == (scope, person) and bool(self.rows.pop(timer))
+
+
+@pytest.fixture
+def timers() -> Noted:
+    return Noted()
+
+
+async def call(timers: Noted, zone: str = "Europe/Paris", scope: str = "c", **arguments: Json) -> ToolResult:
+    context = ToolContext(scope=scope, person="p", zone=zone, now=lambda: NOW, timers=timers)
+    return await ToolRegistry([open_tool()]).run(ToolCall("1", "remind_me", arguments), context)
+
+
+@pytest.mark.parametrize(
+    ("given", "due"),
+    [
+        ({"at": "2026-12-01 09:00"}, "2026-12-01T08:00"),
+        ({"at": "2026-12-01T09:00", "zone": "Tokyo"}, "2026-12-01T00:00"),
+        ({"at": "2026-12-01T09:00+02:00"}, "2026-12-01T07:00"),
+        ({"at": "tomorrow 9am"}, "2026-10-21T07:00"),
+        ({"at": "明天下午3点"}, "2026-10-21T13:00"),
+        ({"at": "2026-12-01"}, "2026-12-01T08:00"),
+        ({"at": "13:30"}, "2026-10-21T11:30"),
+        ({"at": "15:00"}, "2026-10-20T13:00"),
+        ({"at": "2027-03-28 02:30"}, "2027-03-28T01:30"),
+        ({"delay": "90 minutes"}, "2026-10-20T13:30"),
+        ({"delay": "in 1 hour 30 seconds"}, "2026-10-20T13:00:30"),
+        ({"delay": "10分钟后"}, "2026-10-20T12:10"),
+        ({"delay": "1 week"}, "2026-10-27T13:00"),
+    ],
+)
+async def test_a_time_is_understood_in_the_persons_zone(timers: Noted, given: dict[str, Json], due: str) -> None:
+    """Days are days of the wall clock: summer time ends within the week. A time that the clocks skip is the next."""
+    result = await call(timers, text="Tea!", **given)
+
+    assert result.ok, result.text
+    [row] = timers.rows.values()
+    told = datetime.datetime.fromtimestamp(row[2], datetime.UTC)
+    assert told == datetime.datetime.fromisoformat(due).replace(tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"at": "2026-10-20 13:00"}, "in the past"),
+        ({"delay": "-5 minutes"}, "in the past"),
+        ({"at": "2040-01-01 09:00"}, "five years"),
+        ({"delay": "soon"}, "no duration"),
+        ({"at": "whenever"}, "no date or time"),
+        ({}, "Say when"),
+        ({"at": "15:00", "delay": "1 hour"}, "not both"),
+        ({"at": "15:00", "zone": "Atlantis"}, "no time zone"),
+        ({"at": "15:00", "text": " "}, "Say in text"),
+    ],
+)
+async def test_what_cannot_be_set_is_said_and_nothing_is_set(timers: Noted, given: dict[str, Json], said: str) -> None:
+    result = await call(timers, **{"text": "Tea!", **given})
+
+    assert not result.ok and said in result.text
+    assert timers.rows == {}
+
+
+async def test_reminders_are_listed_and_cancelled_by_number(timers: Noted) -> None:
+    set_one = await call(timers, text="Call Mia", at="2026-12-01 09:00")
+    listed = await call(timers, action="list")
+    wrong = await call(timers, action="cancel", number=7)
+    cancelled = await call(timers, action="cancel", number=1)
+
+    assert set_one.text == (
+        "Reminder 1 is set for Tuesday 2026-12-01 09:00 (Europe/Paris), in 41 days 20 hours: Call Mia"
+    )
+    assert "- 1: Tuesday 2026-12-01 09:00 Call Mia" in listed.text
+    assert not wrong.ok and "Call Mia" in wrong.text
+    assert cancelled.ok and timers.rows == {}
+    assert (await call(timers, action="list")).text == "No reminders wait in this chat."
+
+
+async def test_a_place_without_a_later_is_refused(timers: Noted) -> None:
+    result = await call(timers, scope="fleeting", text="Tea!", delay="1 hour")
+
+    assert not result.ok and not result.retry
+
+
+async def test_without_anybody_to_write_later_no_reminder_is_set() -> None:
+    context: Any = ToolContext(timers=None)
+    result = await ToolRegistry([open_tool()]).run(
+        ToolCall("1", "remind_me", {"text": "x", "delay": "1 hour"}), context
+    )
+
+    assert not result.ok

@@ -30,7 +30,12 @@ def main(arguments: Sequence[str]) -> int:
     except ValueError as error:
         print(f"tools: {error}", file=sys.stderr)  # noqa: T201
         return 2
-    return shell.main(settings, options.name, options.arguments, facts=shelf, timers=shelf.timers if shelf else None)
+    try:
+        return shell.main(
+            settings, options.name, options.arguments, facts=shelf, timers=shelf.timers if shelf else None
+        )
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 130
 
 
 def read_settings(file: Path) -> dict[str, ToolSettings]:

@@ -166,7 +166,7 @@ def _between(start: datetime.datetime, end: datetime.datetime) -> str:
     years, months, rest = _calendar(min(first, last), max(first, last))
     if years or months:
         parts.append(_counted((years, "year"), (months, "month"), (rest, "day")))
-    parts.append(f"{_workdays(min(first, last), max(first, last))} from Monday to Friday")
+    parts.append(f"{_workdays(min(first, last), max(first, last))} weekdays")
     past = "; the second date lies before the first" if days < 0 else ""
     return f"{head} ({'; '.join(parts)}; the first day not counted{past})."
 

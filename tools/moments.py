@@ -180,6 +180,9 @@ def _unit(word: str) -> str | None:
 def _workdays(when: datetime.datetime, count: int) -> datetime.datetime:
     """`count` days from Monday to Friday on; whole weeks at once, so that a million costs nothing."""
     step = 1 if count > 0 else -1
+    while count and when.weekday() >= 5:
+        # From a weekend one counts from the workday on its other side: Saturday and one workday is Monday.
+        when -= datetime.timedelta(days=step)
     when += datetime.timedelta(days=step * (abs(count) // 5 * 7))
     left = abs(count) % 5
     while left:

@@ -9,23 +9,32 @@ from __future__ import annotations
 
 import enum
 import inspect
-import math
 import re
 import types
 import typing
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tools.base import Json
 
+MOST_STEPS = 20_000
 _TYPES: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _ARGUMENT = re.compile(r"^\s{0,8}(\w+):\s*(.+)$")
 _EXAMPLE = re.compile(r"\s*Example:\s*(.+?)\s*$")
 
 
+@dataclass(slots=True)
+class _Root:
+    """The whole schema, and how many more steps its check may take: references can multiply without end."""
+
+    schema: Mapping[str, Json]
+    left: int = MOST_STEPS
+
+
 def check(schema: Mapping[str, Json], value: Json) -> list[str]:
-    """What is wrong with `value`, a sentence each; empty when it fits."""
-    return _problems(schema, value, "", schema, 0)[:8]
+    """What is wrong with `value`, a sentence each; empty when it fits. What a schema itself gets wrong asks nothing."""
+    return _problems(schema, value, "", _Root(schema), 0)[:8]
 
 
 def without_unknown(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> tuple[dict[str, Json], list[str]]:
@@ -42,25 +51,27 @@ def without_unknown(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -
         name: value
         for name, value in arguments.items()
         if name in properties
-        and (value is not None or name in needed or not _problems(properties[name], None, name, schema, 0))
+        and (value is not None or name in needed or not _problems(properties[name], None, name, _Root(schema), 0))
     }
     return known, [name for name in arguments if name not in properties]
 
 
-def _problems(schema: Any, value: Json, path: str, root: Mapping[str, Json], depth: int) -> list[str]:
-    if not isinstance(schema, Mapping) or depth > 32:
+def _problems(schema: Any, value: Json, path: str, root: _Root, depth: int) -> list[str]:
+    root.left -= 1
+    if not isinstance(schema, Mapping) or depth > 32 or root.left < 0:
         return []
     name = path or "the arguments"
     if isinstance(schema.get("$ref"), str):
-        return _problems(_resolve(root, schema["$ref"]), value, path, root, depth + 1)
+        return _problems(_resolve(root.schema, schema["$ref"]), value, path, root, depth + 1)
     found: list[str] = []
     wanted = schema.get("type")
     if wanted is not None:
         kinds = wanted if isinstance(wanted, list) else [wanted]
-        if not any(_is(value, kind) for kind in kinds):
+        if kinds and not any(_is(value, kind) for kind in kinds):
             return [f"{name} must be {' or '.join(str(kind) for kind in kinds)}, not {_named(value)}"]
-    if "enum" in schema and value not in schema["enum"]:
-        found.append(f"{name} must be one of {', '.join(repr(one) for one in schema['enum'])}, not {value!r}")
+    choices = schema.get("enum")
+    if isinstance(choices, list) and value not in choices:
+        found.append(f"{name} must be one of {', '.join(repr(one) for one in choices)}, not {value!r}")
     if "const" in schema and value != schema["const"]:
         found.append(f"{name} must be {schema['const']!r}")
     found += _ranges(schema, value, name)
@@ -75,22 +86,23 @@ def _problems(schema: Any, value: Json, path: str, root: Mapping[str, Json], dep
             tried = [_problems(option, value, path, root, depth + 1) for option in options]
             if all(tried):
                 found.append(min(tried, key=len)[0])
-    for option in schema.get("allOf", []) if isinstance(schema.get("allOf"), list) else []:
+    for option in _listed(schema, "allOf"):
         found += _problems(option, value, path, root, depth + 1)
     return found
 
 
-def _object(
-    schema: Mapping[str, Any], value: dict[str, Json], path: str, root: Mapping[str, Json], depth: int
-) -> list[str]:
+def _object(schema: Mapping[str, Any], value: dict[str, Json], path: str, root: _Root, depth: int) -> list[str]:
     found = [
-        f"{f'{path}.' if path else ''}{name} is required" for name in schema.get("required") or () if name not in value
+        f"{f'{path}.' if path else ''}{name} is required"
+        for name in _listed(schema, "required")
+        if isinstance(name, str) and name not in value
     ]
-    properties = schema.get("properties") or {}
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, Mapping) else {}
     for name, item in value.items():
         inner = f"{path}.{name}" if path else name
-        if name in properties:
-            found += _problems(properties[name], item, inner, root, depth + 1)
+        if name in known:
+            found += _problems(known[name], item, inner, root, depth + 1)
         elif isinstance(schema.get("additionalProperties"), Mapping):
             found += _problems(schema["additionalProperties"], item, inner, root, depth + 1)
     return found
@@ -99,33 +111,46 @@ def _object(
 def _ranges(schema: Mapping[str, Any], value: Json, name: str) -> list[str]:
     found: list[str] = []
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if "minimum" in schema and value < schema["minimum"]:
-            found.append(f"{name} must be at least {schema['minimum']}, not {value}")
-        if "maximum" in schema and value > schema["maximum"]:
-            found.append(f"{name} must be at most {schema['maximum']}, not {value}")
-        if "exclusiveMinimum" in schema and value <= schema["exclusiveMinimum"]:
-            found.append(f"{name} must be more than {schema['exclusiveMinimum']}, not {value}")
-        if "exclusiveMaximum" in schema and value >= schema["exclusiveMaximum"]:
-            found.append(f"{name} must be less than {schema['exclusiveMaximum']}, not {value}")
+        if (bound := _bound(schema, "minimum")) is not None and value < bound:
+            found.append(f"{name} must be at least {bound}, not {value}")
+        if (bound := _bound(schema, "maximum")) is not None and value > bound:
+            found.append(f"{name} must be at most {bound}, not {value}")
+        if (bound := _bound(schema, "exclusiveMinimum")) is not None and value <= bound:
+            found.append(f"{name} must be more than {bound}, not {value}")
+        if (bound := _bound(schema, "exclusiveMaximum")) is not None and value >= bound:
+            found.append(f"{name} must be less than {bound}, not {value}")
     if isinstance(value, str):
-        if len(value) < schema.get("minLength", 0):
-            found.append(f"{name} must not be {'empty' if not value else 'so short'}")
-        if len(value) > schema.get("maxLength", math.inf):
-            found.append(f"{name} must have at most {schema['maxLength']} characters, not {len(value)}")
+        if (bound := _bound(schema, "minLength")) is not None and len(value) < bound:
+            found.append(f"{name} must not be {'so short' if value else 'empty'}")
+        if (bound := _bound(schema, "maxLength")) is not None and len(value) > bound:
+            found.append(f"{name} must have at most {bound} characters, not {len(value)}")
         if isinstance(schema.get("pattern"), str) and not _matches(schema["pattern"], value):
             found.append(f"{name} must match {schema['pattern']!r}")
     if isinstance(value, list):
-        if len(value) < schema.get("minItems", 0):
-            found.append(f"{name} must have at least {schema['minItems']} items")
-        if len(value) > schema.get("maxItems", math.inf):
-            found.append(f"{name} must have at most {schema['maxItems']} items, not {len(value)}")
+        if (bound := _bound(schema, "minItems")) is not None and len(value) < bound:
+            found.append(f"{name} must have at least {bound} items")
+        if (bound := _bound(schema, "maxItems")) is not None and len(value) > bound:
+            found.append(f"{name} must have at most {bound} items, not {len(value)}")
     return found
 
 
+def _bound(schema: Mapping[str, Any], word: str) -> int | float | None:
+    bound = schema.get(word)
+    return bound if isinstance(bound, int | float) and not isinstance(bound, bool) else None
+
+
+def _listed(schema: Mapping[str, Any], word: str) -> list[Any]:
+    options = schema.get(word)
+    return options if isinstance(options, list) else []
+
+
 def _matches(pattern: str, value: str) -> bool:
+    # Not the standard library's: a pattern may come from a stranger's server and take for ever.
+    import regex  # type: ignore[import-untyped]  # it ships no types
+
     try:
-        return re.search(pattern, value[:10_000]) is not None
-    except re.error:
+        return regex.search(pattern, value[:10_000], timeout=0.1) is not None
+    except (regex.error, TimeoutError):
         return True
 
 

@@ -169,8 +169,8 @@ class WebSearch(FunctionTool):
             raise ToolError(
                 "The search service cannot be reached. Answer without searching, and say so.", retry=False
             ) from error
-        except (ValueError, TypeError) as error:
-            # A body that is no JSON; and for a 2xx other than 200 the library raises what is no exception.
+        except (ValueError, TypeError, AttributeError) as error:
+            # The body is no JSON, or no object; and for a 2xx other than 200 the library raises what is no exception.
             raise ToolError(
                 "The search service answered with something that is no search result. Answer without searching.",
                 retry=False,

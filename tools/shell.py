@@ -13,9 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tools import open_registry
-from tools.base import Arguments, Facts, Timers, ToolCall, ToolContext, ToolResult
+from tools.base import Arguments, Facts, Timers, ToolCall, ToolContext
 from tools.registry import ToolRegistry
 from tools.settings import ToolSettings
+
+SETTLING = 15.0
+"""Seconds that servers of further tools have to start."""
 
 
 def main(
@@ -27,26 +30,38 @@ def main(
     timers: Timers | None = None,
 ) -> int:
     """Run the tool `name` with `arguments` (JSON), or list the tools; the exit code."""
-    registry = open_registry(settings)
-    if name is None:
-        print(listing(registry))  # noqa: T201
-        return 0
-    if registry.spec(name) is None:
-        reason = registry.unavailable.get(name)
-        if reason is not None:
-            return _wrong(f"{name} cannot be used here: {reason}")
-        names = ", ".join(spec.name for spec in registry.specs())
-        return _wrong(f"there is no tool {name!r}; available: {names}")
-    try:
-        given = read_arguments(arguments)
-    except ValueError as error:
-        return _wrong(str(error))
     context = ToolContext(zone=_zone(), facts=facts, timers=timers, progress=_to_stderr)
-    result = asyncio.run(_run(registry, ToolCall("shell", name, given), context))
-    print(result.text, file=sys.stdout if result.ok else sys.stderr)
-    for file in result.files:
-        print(f"File: {_kept(file.name, file.content)}")  # noqa: T201
-    return 0 if result.ok else 1
+    return asyncio.run(_main(open_registry(settings), name, arguments, context))
+
+
+async def _main(registry: ToolRegistry, name: str | None, arguments: str, context: ToolContext) -> int:
+    try:
+        if name is None or registry.spec(name) is None:
+            # Only now are the servers needed that have further tools.
+            await registry.settle(SETTLING)
+        if name is None:
+            print(listing(registry))  # noqa: T201
+            return 0
+        if registry.spec(name) is None:
+            return _wrong(_missing(registry, name))
+        try:
+            given = read_arguments(arguments)
+        except ValueError as error:
+            return _wrong(str(error))
+        result = await registry.run(ToolCall("shell", name, given), context)
+        print(result.text, file=sys.stdout if result.ok else sys.stderr)
+        for file in result.files:
+            print(f"File: {_kept(file.name, file.content)}")  # noqa: T201
+        return 0 if result.ok else 1
+    finally:
+        await registry.close()
+
+
+def _missing(registry: ToolRegistry, name: str) -> str:
+    reason = registry.unavailable.get(name)
+    if reason is not None:
+        return f"{name} cannot be used here: {reason}"
+    return f"there is no tool {name!r}; available: {', '.join(spec.name for spec in registry.specs())}"
 
 
 def read_arguments(text: str) -> Arguments:
@@ -77,13 +92,6 @@ def listing(registry: ToolRegistry) -> str:
     for name, reason in registry.unavailable.items():
         lines.append(f"✗ {name}: not available, {reason}")
     return "\n".join(lines)
-
-
-async def _run(registry: ToolRegistry, call: ToolCall, context: ToolContext) -> ToolResult:
-    try:
-        return await registry.run(call, context)
-    finally:
-        await registry.close()
 
 
 def _zone() -> str:

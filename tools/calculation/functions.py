@@ -213,7 +213,7 @@ _TABLE: dict[str, Function] = {
     "ln 自然对数": _of_numbers("ln", curves.logarithm),
     "log 对数": _of_numbers("log", _log, 1, 2),
     "log10 lg": _of_numbers("log10", _log),
-    "log2 lb": _of_numbers("log2", lambda value: curves.logarithm(value, Fraction(2))),
+    "log2": _of_numbers("log2", lambda value: curves.logarithm(value, Fraction(2))),
     "sin 正弦": _of_angle("sin", curves.sine),
     "cos 余弦": _of_angle("cos", curves.cosine),
     "tan 正切": _of_angle("tan", curves.tangent),

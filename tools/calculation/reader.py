@@ -232,6 +232,12 @@ class _Reader:
     def _calling(self) -> bool:
         return bool(self._tokens) and self._tokens[-1].kind == "word" and self._tokens[-1].text in FUNCTIONS
 
+    def _begins_call(self, length: int) -> bool:
+        """Whether a word is a function with its arguments: mod(10, 3), but not 10 mod (3)."""
+        last = self._tokens[-1] if self._tokens else None
+        first = last is None or (last.kind == "op" and last.text not in (")", "!", "%"))
+        return first and self._text[self._at + length : self._at + length + 1] == "("
+
     def _spaced(self, at: int) -> bool:
         """Whether the arguments that begin here are parted by commas with a space."""
         depth = 0
@@ -312,10 +318,10 @@ class _Reader:
             return self._add(
                 "number", "2" if folded == "squared" else "3", length, Fraction(2 if folded == "squared" else 3)
             )
-        if folded in _FILLERS:
+        if word in _FILLERS or (folded in _FILLERS and length > 1):
             self._at += length
             return True
-        if folded in _WORDS:
+        if folded in _WORDS and not (folded in FUNCTIONS and self._begins_call(length)):
             self._tokens.append(Token("op", _WORDS[folded] or folded, self._places[self._at], shown=word))
             self._at += length
             return True

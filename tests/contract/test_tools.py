@@ -1,0 +1,271 @@
+"""What every tool promises: one suite. A tool joins with its line in `tools.TOOLS`, and is run here when it has one in
+`SCENES`, which opens it on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+from pydantic import SecretStr
+
+from playground.faults import Fault
+from playground.tavily import CannedPage, TavilyServer
+from tools import SETTINGS, TOOLS
+from tools.base import Arguments, Json, Tool, ToolCall, ToolContext, Unavailable
+from tools.registry import ToolRegistry
+from tools.schema import check, without_unknown
+from tools.settings import SearchSettings
+
+
+@dataclass
+class Scene:
+    """A tool that can be run, and how it is brought to its limits."""
+
+    tool: Tool
+    bad: Sequence[Arguments]
+    """Arguments that fit the schema and cannot be fulfilled."""
+    long: Arguments
+    """A call whose whole result is longer than 600 characters."""
+    hang: Callable[[], Arguments] | None = None
+    """Make the next call wait for ever, and say which call that is; None when nothing outside is waited for."""
+
+
+@asynccontextmanager
+async def search_web() -> AsyncIterator[Scene]:
+    async with TavilyServer(key="key") as server:
+        server.pages = [
+            CannedPage(f"https://rivers.example/{n}", f"Rivers {n}", "Rivers. " + "water " * 60) for n in range(9)
+        ]
+        settings = SearchSettings.model_construct(tavily_api_key=SecretStr("key"), tavily_api_base_url=server.base_url)
+        tool = importlib.import_module("tools.search_web").open_tool(settings)
+
+        def hang() -> Arguments:
+            server.faults.add("search", Fault(hold=asyncio.Event()))
+            return {"query": "weather"}
+
+        yield Scene(
+            tool,
+            bad=({"query": ""}, {"query": "x" * 5000}, {"query": "x", "include_domains": ["no domain"]}),
+            long={"query": "rivers", "mode": "deep"},
+            hang=hang,
+        )
+        await tool.close()
+
+
+@asynccontextmanager
+async def calculator() -> AsyncIterator[Scene]:
+    yield Scene(
+        importlib.import_module("tools.calculator").open_tool(),
+        bad=(
+            {"expression": ""},
+            {"expression": "1/0"},
+            {"expression": "2 +"},
+            {"expression": "x" * 2000},
+            {"expression": "1", "digits": 99},
+            {"expression": "(" * 900},
+        ),
+        long={"expression": "2^9000"},
+    )
+
+
+@asynccontextmanager
+async def current_time() -> AsyncIterator[Scene]:
+    yield Scene(
+        importlib.import_module("tools.current_time").open_tool(),
+        bad=({"zone": "Atlantis"}, {"time": "soon"}, {"add": "much"}, {"until": "99-99"}, {"to_zone": "x" * 5000}),
+        long={
+            "zone": "Europe/London",
+            "to_zone": "IST",
+            "time": "2026-10-25 01:30",
+            "add": "1 year 2 months 3 weeks 4 days 5 hours",
+            "until": "2040-12-25",
+        },
+    )
+
+
+SCENES: dict[str, Callable[[], AbstractAsyncContextManager[Scene]]] = {
+    "search_web": search_web,
+    "calculator": calculator,
+    "current_time": current_time,
+}
+
+
+@pytest.fixture(params=list(SCENES))
+async def scene(request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
+    async with SCENES[request.param]() as opened:
+        yield opened
+
+
+@pytest.fixture(params=list(TOOLS))
+def offered(request: pytest.FixtureRequest) -> Tool:
+    """Each tool of the table, as far as it can be opened on this machine."""
+    name: str = request.param
+    kind = SETTINGS.get(name)
+    given = SearchSettings.model_construct(tavily_api_key=SecretStr("key")) if name == "search_web" else None
+    settings = given or (kind(_env_file=None) if kind is not None else None)  # type: ignore[call-arg]  # pydantic's
+    try:
+        tool: Tool = importlib.import_module(TOOLS[name]).open_tool(settings)
+    except Unavailable as reason:
+        pytest.skip(f"{name} cannot be opened here: {reason}")
+    return tool
+
+
+# What every tool says of itself
+
+
+def test_its_name_is_the_name_in_the_table(offered: Tool) -> None:
+    assert TOOLS[offered.spec.name].endswith(f".{offered.spec.name}") or offered.spec.name in TOOLS
+    assert re.fullmatch(r"[a-z][a-z0-9_]{2,40}", offered.spec.name)
+
+
+def test_it_says_what_it_is_for_and_what_not(offered: Tool) -> None:
+    spec = offered.spec
+
+    assert spec.purpose.endswith(".")
+    assert spec.use_when
+    assert spec.not_for
+    assert spec.source or spec.name not in SCENES
+    assert spec.category not in ("", "general")
+    assert spec.description.startswith(f"[{spec.category}] ")
+    assert len(spec.description) < 1500
+
+
+def test_a_person_sees_an_icon_and_a_verb(offered: Tool) -> None:
+    spec = offered.spec
+
+    assert spec.icon
+    assert spec.icon != "🔧"
+    assert spec.verb
+    assert len(spec.verb) <= 30
+    assert not spec.subject or spec.subject in _properties(spec.parameters)
+
+
+def test_it_is_found_in_english_and_in_chinese(offered: Tool) -> None:
+    words = offered.spec.keywords
+
+    assert any(word.isascii() for word in words)
+    assert any("\u4e00" <= char <= "\u9fff" for word in words for char in word)
+
+
+def test_its_schema_says_what_every_argument_is(offered: Tool) -> None:
+    parameters = offered.spec.parameters
+
+    assert parameters["type"] == "object"
+    assert parameters["additionalProperties"] is False
+    for name, one in _properties(parameters).items():
+        assert isinstance(one, dict)
+        assert one.get("description"), name
+        assert "type" in one or "anyOf" in one or "enum" in one
+        for example in _list(one.get("examples")):
+            assert check(one, example) == []
+
+
+def test_its_examples_fit_its_schema(offered: Tool) -> None:
+    assert offered.spec.examples
+    for example in offered.spec.examples:
+        assert check(offered.spec.parameters, dict(example)) == []
+        assert without_unknown(offered.spec.parameters, example)[1] == []
+
+
+def test_its_limits_make_sense(offered: Tool) -> None:
+    spec = offered.spec
+
+    assert spec.per_minute >= 1
+    assert spec.timeout is None or 0 < spec.timeout <= 300
+    assert spec.cache_seconds == 0 or not spec.effects
+
+
+# What every tool does
+
+
+async def test_its_examples_run(scene: Scene) -> None:
+    registry = ToolRegistry([scene.tool])
+    for number, example in enumerate(scene.tool.spec.examples):
+        result = await registry.run(_call(scene, example), ToolContext(scope=str(number)))
+        assert result.ok, result.text
+        assert result.text.strip()
+
+
+async def test_arguments_it_cannot_fulfil_are_an_error_result(scene: Scene) -> None:
+    registry = ToolRegistry([scene.tool])
+    for number, arguments in enumerate(scene.bad):
+        result = await registry.run(_call(scene, arguments), ToolContext(scope=str(number)))
+        assert not result.ok
+        assert result.text.startswith("Error: ")
+        assert "Traceback" not in result.text
+        assert len(result.text) < 2000
+
+
+async def test_arguments_of_wrong_types_never_reach_it(scene: Scene) -> None:
+    registry = ToolRegistry([scene.tool])
+    for number, value in enumerate(([], {}, 5, True, {"a": [1]})):
+        wrong = dict.fromkeys(_properties(scene.tool.spec.parameters), value)
+        result = await registry.run(_call(scene, wrong), ToolContext(scope=str(number)))
+        assert not result.ok
+        assert "was not run" in result.text
+
+
+async def test_a_result_is_as_long_as_allowed_notice_included(scene: Scene) -> None:
+    whole = await ToolRegistry([scene.tool], result_chars=100_000).run(_call(scene, scene.long), ToolContext())
+    assert len(whole.text) > 600
+
+    for most in (600, 601, 350):
+        result = await ToolRegistry([scene.tool], result_chars=most).run(_call(scene, scene.long), ToolContext())
+        assert result.ok
+        assert len(result.text) <= most
+        assert re.search(r"characters left out|results are shown|digits\)", result.text)
+
+
+async def test_it_keeps_its_time(scene: Scene) -> None:
+    if scene.hang is None:
+        pytest.skip("it waits for nothing outside")
+    arguments = scene.hang()
+    registry = ToolRegistry([_Hurried(scene.tool)])
+
+    result = await registry.run(_call(scene, arguments), ToolContext())
+
+    assert not result.ok
+    assert "0.05 s" in result.text
+
+
+async def test_a_person_in_another_chat_gets_the_same_answer(scene: Scene) -> None:
+    registry = ToolRegistry([scene.tool])
+
+    one = await registry.run(_call(scene, scene.long), ToolContext(scope="a"))
+    other = await registry.run(_call(scene, scene.long), ToolContext(scope="b"))
+
+    assert one.text == other.text
+
+
+async def test_it_can_be_closed_more_than_once(scene: Scene) -> None:
+    await scene.tool.close()
+    await scene.tool.close()
+
+
+class _Hurried:
+    """The same tool with a timeout of a twentieth of a second."""
+
+    def __init__(self, tool: Tool) -> None:
+        self.spec = replace(tool.spec, timeout=0.05)
+        self.run = tool.run
+        self.close = tool.close
+
+
+def _call(scene: Scene, arguments: Arguments) -> ToolCall:
+    return ToolCall("call-1", scene.tool.spec.name, arguments)
+
+
+def _properties(parameters: Json | Arguments) -> dict[str, Json]:
+    assert isinstance(parameters, dict)
+    properties = parameters["properties"]
+    assert isinstance(properties, dict)
+    return properties
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,169 @@
+"""`python -m tools`, as a person at a terminal uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.base import ToolError
+from tools.shelf import Shelf
+from tools.shell import main, read_arguments
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a fresh process, in which none of our variables is set."""
+    clean = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
+    return subprocess.run(
+        [sys.executable, "-m", "tools", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**clean, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "TZ": "Asia/Tokyo", **environment},
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_tool_prints_its_result() -> None:
+    done = run("calculator", '{"expression": "2+2"}')
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2 + 2 = 4\n", "")
+
+
+def test_a_tool_without_arguments_runs_with_its_defaults_in_this_machines_zone() -> None:
+    done = run("current_time")
+
+    assert done.returncode == 0
+    assert done.stdout.startswith("Now in Asia/Tokyo: ")
+
+
+def test_a_failure_goes_to_standard_error_with_exit_1() -> None:
+    done = run("calculator", '{"expression": "1/0"}')
+
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == "Error: '1/0' cannot be computed: division by zero (at character 2, '/0').\n"
+
+
+def test_an_unknown_tool_is_exit_2_with_the_list() -> None:
+    done = run("calculater", "{}")
+
+    assert done.returncode == 2
+    assert "there is no tool 'calculater'; available: " in done.stderr
+    assert "calculator, current_time" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_tool_without_its_key_is_exit_2_and_says_what_it_needs() -> None:
+    done = run("search_web", '{"query": "x"}')
+
+    assert done.returncode == 2
+    assert done.stderr == "tools: search_web cannot be used here: it needs TAVILY_API_KEY, a key from tavily.com\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("{bad", "no JSON at character 2"),
+        ("", ""),
+        ("[1]", "must be a JSON object"),
+        ('"text"', "must be a JSON object"),
+        ("2+2", "no JSON at character 2"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_arguments_that_are_no_json_object_are_one_sentence(arguments: str, reason: str) -> None:
+    if not reason:
+        assert read_arguments(arguments) == {}
+        return
+    with pytest.raises(ValueError, match=reason) as error:
+        read_arguments(arguments)
+
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 200
+
+
+def test_bad_json_on_the_command_line_is_exit_2() -> None:
+    done = run("calculator", "2+2")
+
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "the arguments are no JSON" in done.stderr
+
+
+def test_without_a_name_all_tools_are_listed_and_why_others_are_missing() -> None:
+    done = run()
+
+    assert done.returncode == 0
+    assert "🧮 calculator: Compute an expression exactly" in done.stdout
+    assert "python -m tools current_time '{}'" in done.stdout
+    assert "✗ search_web: not available, it needs TAVILY_API_KEY" in done.stdout
+
+
+def test_settings_come_from_the_file_in_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("TAVILY_API_KEY=tvly-abc\nTAVILY_API_BASE_URL=http://127.0.0.1:9\n")
+
+    done = run("search_web", '{"query": "x"}', cwd=tmp_path)
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("Error: The search service cannot be reached.")
+    assert "tvly-abc" not in done.stderr + done.stdout
+
+
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "data.json").write_text("[]")
+
+    done = run("--data", str(tmp_path / "data.json"), "calculator", '{"expression": "1"}')
+
+    assert done.returncode == 2
+    assert "holds something else" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_main_runs_a_tool_for_the_bots_own_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main({}, "calculator", '{"expression": "6*7"}') == 0
+    assert main({}, "nothing", "{}") == 2
+    assert main({}, None, "{}") == 0
+
+    assert "6 × 7 = 42" in capsys.readouterr().out
+
+
+async def test_facts_are_kept_in_a_file_from_one_run_to_the_next(tmp_path: Path) -> None:
+    file = tmp_path / "data.json"
+    first = await Shelf(file).remember("me", "likes green tea")
+    await Shelf(file).remember("me", "lives in Oslo")
+    await Shelf(file).remember("you", "likes black tea")
+
+    assert await Shelf(file).recall(("me",), "Tea please", 5) == [(first, "me", "likes green tea")]
+    assert [text for _, _, text in await Shelf(file).recall(("me",), "", 5)] == ["lives in Oslo", "likes green tea"]
+    assert not await Shelf(file).forget(("you",), first)
+    assert await Shelf(file).forget(("me",), first)
+    assert not await Shelf(file).forget(("me",), first)
+    assert await Shelf(file).remember("me", "again") == 4
+    assert json.loads(file.read_text())["last"] == 4
+
+
+async def test_timers_are_kept_beside_them(tmp_path: Path) -> None:
+    timers = Shelf(tmp_path / "data.json").timers
+    late = await timers.set("chat", "me", 200.0, "late")
+    early = await timers.set("chat", "me", 100.0, "early")
+
+    assert await timers.pending("chat", "me") == [(early, 100.0, "early"), (late, 200.0, "late")]
+    assert await timers.pending("chat", "you") == []
+    assert not await timers.cancel("chat", "you", late)
+    assert await timers.cancel("chat", "me", late)
+    assert await timers.pending("chat", "me") == [(early, 100.0, "early")]
+
+
+async def test_a_file_that_cannot_be_written_is_an_error_for_the_model(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path / "missing" / "data.json")
+
+    with pytest.raises(ToolError, match="could not be written"):
+        await shelf.remember("me", "x")

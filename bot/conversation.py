@@ -34,10 +34,11 @@ from bot.events import (
 from bot.lines import LineScanner
 from bot.links import LinkFilter, LinkPolicy
 from bot.memory import ChatFacts
-from bot.messages import File, MessageRef, MessageSent, Quoted
+from bot.messages import MessageSent, Quoted
 from bot.model import Models
 from bot.model.base import Model
 from bot.pacing import Pacer
+from bot.recording import Recorded, Unrecorded
 from bot.reply import ReplyStream, ShownBefore
 from bot.safety import AnswerFilter, Redactor, clean_name, clean_untrusted
 from bot.sentences import language_of, say
@@ -171,7 +172,7 @@ class Conversation:
         reply = ReplyStream(
             surface,
             self._pacer,
-            _Unrecorded(),
+            Unrecorded(),
             self._clock,
             turn=turn or f"{question.delivery}",
             filters=(Redactor(self._options.secrets),),
@@ -250,7 +251,7 @@ class Conversation:
         reply = ReplyStream(
             surface,
             self._pacer,
-            _Recorded(store, turn, str(question.chat)),
+            Recorded(store, turn, str(question.chat)),
             self._clock,
             turn=f"t{turn}",
             filters=(AnswerFilter(), Redactor(options.secrets), LinkFilter(policy)),
@@ -402,34 +403,6 @@ class Conversation:
         )
         kept = context.fit(list(history), max(0, budget * 3 // 4 - fixed), estimate)
         return (system, *kept, asked)
-
-
-class _Recorded:
-    """A reply's delivery record, kept in the turn's rows."""
-
-    def __init__(self, store: Store, turn: int, scope: str) -> None:
-        self._store = store
-        self._turn = turn
-        self._scope = scope
-
-    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
-        await self._store.turns.save_page(
-            self._turn, number, start=0, end=len(body), body=body, ref=ref, state=state, nonce=nonce
-        )
-
-    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
-        kept = await self._store.files.put(self._scope, file.name, file.media_type, file.content)
-        await self._store.files.save_attachment(self._turn, number, kept, ref=ref, state=state, nonce=nonce)
-
-
-class _Unrecorded:
-    """The record of a reply that nobody resumes."""
-
-    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
-        return None
-
-    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
-        return None
 
 
 def written(question: MessageSent) -> str:

@@ -11,7 +11,18 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tools.settings import CodeSettings, DatabaseSettings, McpSettings, ReadPageSettings, SearchSettings, ToolSettings
+from tools.settings import (
+    CodeSettings,
+    DatabaseSettings,
+    McpSettings,
+    ReadPageSettings,
+    SearchPapersSettings,
+    SearchSettings,
+    TokenPriceSettings,
+    ToolSettings,
+    WeatherSettings,
+    WikipediaSettings,
+)
 
 if TYPE_CHECKING:
     from tools.registry import ToolRegistry
@@ -25,6 +36,10 @@ TOOLS: dict[str, str] = {
     "remember": "tools.remember",
     "recall": "tools.recall",
     "forget": "tools.forget",
+    "search_papers": "tools.search_papers",
+    "get_weather": "tools.get_weather",
+    "wikipedia": "tools.wikipedia",
+    "token_price": "tools.token_price",
     "calculator": "tools.calculator",
     "current_time": "tools.current_time",
 }
@@ -34,6 +49,10 @@ SETTINGS: dict[str, type[ToolSettings]] = {
     "mcp": McpSettings,
     "read_page": ReadPageSettings,
     "query_database": DatabaseSettings,
+    "search_papers": SearchPapersSettings,
+    "get_weather": WeatherSettings,
+    "wikipedia": WikipediaSettings,
+    "token_price": TokenPriceSettings,
 }
 
 

@@ -1,0 +1,187 @@
+"""Asking a public JSON service: one bounded session, opened late, and every failure a sentence for the model."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import importlib
+import json
+import logging
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tools.base import ToolError
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+log = logging.getLogger(__name__)
+
+SECONDS = 10.0
+MOST_BYTES = 4 * 1024 * 1024
+MOST_CONNECTIONS = 4
+USER_AGENT = "parley-chat/0.1 (assistant in chats, asked by a person)"
+
+
+class JsonService:
+    """One service, named to the model as `name`; `setting` is the variable that says where it is.
+
+    Addresses come from the operator, so the rules for pages do not apply; but no redirect is followed.
+    """
+
+    def __init__(self, name: str, base_url: str, setting: str, *, contact: str = "", seconds: float = SECONDS) -> None:
+        self._name = name
+        self._base_url = base_url.strip().rstrip("/")
+        self._setting = setting
+        self._contact = " ".join(contact.split())
+        self._seconds = seconds
+        self._session: ClientSession | None = None
+        self._opening = asyncio.Lock()
+
+    async def get(self, path: str, query: Mapping[str, str | int | float], *, base_url: str = "") -> Any:
+        """What the service answers; None where it says that there is no such thing (404).
+
+        Raises:
+            ToolError: it refuses, is busy, does not answer, or answers something else than JSON.
+        """
+        session = await self._opened()
+        url = (base_url.rstrip("/") or self._base_url) + path
+        aiohttp: Any = importlib.import_module("aiohttp")
+        try:
+            async with asyncio.timeout(self._seconds):
+                async with session.get(url, params=query, allow_redirects=False) as response:
+                    body = await _read(response)
+                    if response.status == 404:
+                        return None
+                    if response.status != 200:
+                        raise self._refusal(response.status, response.headers, body)
+                return json.loads(body)
+        except TimeoutError as error:
+            raise ToolError(
+                f"{self._name} did not answer within {self._seconds:g} s. Try once more, or answer without it."
+            ) from error
+        except aiohttp.ClientPayloadError as error:
+            raise ToolError(f"{self._name}'s answer was cut off. Try once more, or answer without it.") from error
+        except (aiohttp.ClientError, OSError) as error:
+            log.warning(
+                "%s cannot be reached (%s); %s says where it is", self._name, type(error).__name__, self._setting
+            )
+            raise ToolError(
+                f"{self._name} cannot be reached now. Answer without it, and say so.", retry=False
+            ) from error
+        except (ValueError, RecursionError) as error:
+            raise ToolError(
+                f"{self._name} answered with something that cannot be read. Answer without it, and say so.",
+                retry=False,
+            ) from error
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ToolError:
+        said = _said(body)
+        if status == 429:
+            wait = seconds_to_wait(headers)
+            when = "later" if wait is None else f"in {_spoken(wait)}"
+            return ToolError(
+                f"{self._name} has had too many requests; it may be asked again {when}. "
+                "Do not call it before; answer without it, and say so.",
+                retry=False,
+            )
+        if status in (400, 414, 422):
+            return ToolError(f"{self._name} refuses the request{said}. Change the arguments.")
+        if status in (401, 402, 403):
+            log.warning("%s refuses the bot (%d)%s", self._name, status, said)
+            return ToolError(
+                f"{self._name} refuses the bot{said}. Only its operator can change that. "
+                "Answer without it, and say so.",
+                retry=False,
+            )
+        if status >= 500:
+            return ToolError(f"{self._name} has a fault of its own ({status}). Try once more, or answer without it.")
+        log.warning("%s answers %d; is %s right?", self._name, status, self._setting)
+        return ToolError(f"{self._name} is not where it should be ({status}). Answer without it.", retry=False)
+
+    async def _opened(self) -> ClientSession:
+        async with self._opening:
+            if self._session is None:
+                aiohttp: Any = await asyncio.to_thread(importlib.import_module, "aiohttp")
+                agent = f"{USER_AGENT} {self._contact}".rstrip()
+                self._session = aiohttp.ClientSession(
+                    connector=aiohttp.TCPConnector(limit=MOST_CONNECTIONS),
+                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(5.0, self._seconds)),
+                    headers={"User-Agent": agent, "Accept": "application/json"},
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                )
+            session: ClientSession = self._session
+            return session
+
+
+def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
+    """What `Retry-After` asks for, in seconds or as a date."""
+    given = headers.get("Retry-After", "").strip()
+    if given.isascii() and given.isdigit():
+        return float(given[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(given).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None
+
+
+def text_of(value: object) -> str:
+    """One line of what a service sent as text; empty for anything else."""
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def items_of(value: object) -> list[dict[str, Any]]:
+    """The objects in what a service sent as a list; empty for anything else."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def fields_of(value: object) -> dict[str, Any]:
+    """What a service sent as an object; empty for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def number_of(value: object) -> float | None:
+    """What a service sent as a number, also as a string; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if abs(number) < 1e300 else None
+
+
+async def _read(response: ClientResponse) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_chunked(65536):
+        body += chunk
+        if len(body) > MOST_BYTES:
+            raise ValueError("the answer is too long")
+    return bytes(body)
+
+
+def _said(body: bytes) -> str:
+    """The service's own words about a refusal, in the places where services put them."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    for name in ("reason", "message", "error", "info"):
+        value = found.get(name) if isinstance(found, dict) else None
+        if isinstance(value, dict):
+            value = value.get("info") or value.get("message")
+        if isinstance(value, str) and value.strip():
+            return f": {text_of(value)[:200].rstrip('.')}"
+    return ""
+
+
+def _spoken(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.0f} hours"

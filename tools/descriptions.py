@@ -17,8 +17,6 @@ SAME_PURPOSE = 0.65
 """From this share of common words two purposes are taken for the same, whatever the names."""
 LIKE_PURPOSE = 0.5
 """From this share on, where the names have a word in common."""
-SOME_PURPOSE = 0.25
-"""From this share on, where the names are one and the same general word."""
 MOST_NAMED = 3
 
 _WORD = re.compile(r"[a-z]+|[0-9]+|[^\W\d_a-z]")
@@ -27,6 +25,12 @@ _EMPTY = (
     "a an and any are as at be by for from get gets given in into is it its of on one or return returns that the "
     "this to tool use using with your 的 了 是 和"
 )
+_GENERAL = (
+    "add call check create delete execute fetch find help info list lookup open query read remove run search send set "
+    "status update write"
+)
+_GENERAL_WORDS = frozenset(_GENERAL.split())
+"""Words that every server has a tool of: alone they say nothing of what it does."""
 _EMPTY_WORDS = frozenset(_EMPTY.split())
 
 
@@ -82,7 +86,7 @@ class _Face:
             return common >= SAME_PURPOSE or (common >= LIKE_PURPOSE and bool(self.name & other.name))
         # Letters are compared, so that `websearch` is `search_web`.
         if sorted("".join(self.name)) == sorted("".join(other.name)):
-            return len(self.name | other.name) > 1 or common >= SOME_PURPOSE
+            return not self.name <= _GENERAL_WORDS or common >= LIKE_PURPOSE
         return common >= SAME_PURPOSE or (common >= LIKE_PURPOSE and bool(self.name & other.name))
 
 

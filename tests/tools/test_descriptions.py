@@ -28,6 +28,12 @@ def test_however_the_name_is_written_it_is_the_same_name() -> None:
         assert "Fallback" in told_apart([OURS, spec(name, "Something.")])[1].use_when
 
 
+def test_the_same_word_of_its_own_is_the_same_tool() -> None:
+    specs = [spec("calculator", "Evaluate an expression exactly."), spec("math__calculator", "Basic arithmetic.")]
+
+    assert "Fallback for calculator" in told_apart(specs)[1].use_when
+
+
 def test_the_same_purpose_under_another_name_is_a_fallback() -> None:
     theirs = spec("x__lookup", "Searches the web and reads what is new")
     mine = spec("look_up_page", "Search the web, read what new")

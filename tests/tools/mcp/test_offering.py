@@ -14,20 +14,20 @@ from tools.registry import ToolRegistry
 
 
 @tool()
-async def add(a: int, b: int) -> ToolResult | str:
-    """Add two numbers."""
-    return str(a + b)
+async def echo(word: str) -> ToolResult | str:
+    """Say it again."""
+    return word
 
 
 async def test_our_own_tool_is_preferred_over_a_server_s(bench: Any) -> None:
-    own: list[Tool] = [add]
+    own: list[Tool] = [echo]
     bench.registry = ToolRegistry(own)
-    await bench.open({"e": bench.everything()})
+    await bench.open({"e": bench.plain("good")})
 
     specs = {spec.name: spec for spec in bench.registry.specs()}
 
-    assert specs["add"].use_when == "Preferred over e__add"
-    assert specs["e__add"].use_when.startswith("Fallback for add: ")
+    assert specs["echo"].use_when == "Preferred over e__echo"
+    assert specs["e__echo"].use_when.startswith("Fallback for echo: ")
     assert bench.registry.specs() is bench.registry.specs(), "nothing is worked out again while nothing changes"
 
 

@@ -63,10 +63,10 @@ async def test_a_changed_list_is_followed(bench: Any) -> None:
 
 
 async def test_lists_of_the_operator_decide_what_is_offered(bench: Any) -> None:
-    await bench.open({"e": bench.everything(allow=["a*", "crash"], deny=["crash"])})
+    await bench.open({"e": bench.plain("pages", allow=["echo1*"], deny=["echo1[0-9]"])})
 
-    assert bench.names == ["e__add"]
-    assert "There is no tool" in (await bench.call("e__crash")).text
+    assert bench.names == ["e__echo1"]
+    assert "There is no tool" in (await bench.call("e__echo10")).text
 
 
 async def test_the_same_tool_of_two_servers_has_two_names(bench: Any) -> None:
@@ -82,13 +82,13 @@ async def test_a_child_gets_what_the_file_gives_and_nothing_of_ours(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TELEGRAM_BOT_TOKEN", "canary-of-ours")
-    await bench.open({"e": bench.everything(env={"GIVEN": "${VALUE}"})}, {"VALUE": "from-outside"})
+    await bench.open({"e": bench.plain("environment", env={"GIVEN": "${VALUE}"})}, {"VALUE": "from-outside"})
 
-    seen = (await bench.call("e__environment")).text
+    seen = json.loads((await bench.call("e__echo")).text)
 
-    assert "GIVEN=from-outside" in seen
-    assert "canary" not in seen
-    assert "TELEGRAM" not in seen
+    assert seen["GIVEN"] == "from-outside"
+    assert "TELEGRAM_BOT_TOKEN" not in seen
+    assert set(seen) <= {"GIVEN", "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE"}
 
 
 async def test_a_server_that_cannot_start_holds_nobody_up(bench: Any) -> None:

@@ -116,24 +116,9 @@ def crash() -> str:
 
 
 @server.tool(structured_output=False)
-def environment() -> str:
-    """The names and values it was given."""
-    return "\n".join(f"{name}={value}" for name, value in sorted(os.environ.items()))
-
-
-@server.tool(structured_output=False)
 def long(characters: int) -> str:
     """A long text."""
     return "x" * characters
-
-
-@server.tool(structured_output=False)
-def shout(lines: int) -> str:
-    """Writes a lot to standard error."""
-    for number in range(lines):
-        sys.stderr.write(f"line {number} " + "e" * 200 + "\n")
-    sys.stderr.flush()
-    return "shouted"
 
 
 @server.tool(structured_output=False)

@@ -2,7 +2,8 @@
 
 silent: never answers a list. malformed: some tools of its list are none. enormous: a result of 14 MB in one line.
 stubborn: ends neither when its input ends nor when it is asked to. babble: writes what is no message.
-legacy: tells that its tools changed. pages: its list has no end.
+legacy: tells that its tools changed. pages: its list has no end. shout: writes a lot to standard error.
+environment: its tool tells what it was given. Anything else: a tool that tells its process.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ def answer(request: dict[str, Any]) -> dict[str, Any] | None:
             if MODE == "legacy":
                 tools.append({"name": "later", "inputSchema": {"type": "object"}})
                 send({"method": "notifications/tools/list_changed"})
-            return {"content": [{"type": "text", "text": str(os.getpid())}]}
+            if MODE == "shout":
+                sys.stderr.write(("error " * 40 + "\n") * 20_000)
+                sys.stderr.flush()
+            told = json.dumps(dict(os.environ)) if MODE == "environment" else str(os.getpid())
+            return {"content": [{"type": "text", "text": told}]}
     return {}
 
 

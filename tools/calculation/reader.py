@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tools import numerals
@@ -226,7 +226,11 @@ class _Reader:
                     return self._add("number", "10", 1, Fraction(10))
                 if operator in "√∛":
                     return self._add("word", operator, 1)
-                return self._add("op", _CANONICAL.get(operator, operator), len(operator))
+                canonical = _CANONICAL.get(operator, operator)
+                self._add("op", canonical, len(operator))
+                if canonical == "convert":
+                    self._tokens[-1] = replace(self._tokens[-1], shown=operator)
+                return True
         return False
 
     def _calling(self) -> bool:

@@ -21,6 +21,7 @@ from bot.errors import (
     ModelError,
     ModelRefused,
     ModelSlow,
+    Unaffordable,
 )
 from bot.events import (
     Event,
@@ -355,6 +356,8 @@ def _failure(error: ModelError) -> Failed:
             key = "refused"
         case ContextTooLong():
             key = "too_long"
+        case Unaffordable(whose=whose, until=until):
+            return Failed(f"spent_{whose}", str(error), retry=False, until=until)
         case _:
             key = "dropped"
     return Failed(key, f"{type(error).__name__}: {error}", retry=not isinstance(error, ModelRefused))

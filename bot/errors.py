@@ -15,7 +15,8 @@ BotError
 │   ├── ModelSlow       a deadline passed → as a drop
 │   ├── ModelRefused    key, model name or content → tell the person, tell the operator, do not retry
 │   │   └── ToolsRefused   the server knows no native tools → ask again in prompt mode
-│   └── ContextTooLong  → drop the oldest turns and try once more
+│   ├── ContextTooLong  → drop the oldest turns and try once more
+│   └── Unaffordable    whose, until → nothing was asked; say when the budget starts afresh
 └── StoreError          the database is unusable → answer nothing that cannot be recorded
 ToolError               in tools/base.py; leaves the registry only as a ToolResult the model can read
 """
@@ -102,6 +103,17 @@ class ToolsRefused(ModelRefused):
 
 class ContextTooLong(ModelError):
     """The conversation exceeds the model's window."""
+
+
+class Unaffordable(ModelError):
+    """The call would exceed a budget; the model was not asked."""
+
+    def __init__(self, message: str, *, whose: str, until: float) -> None:
+        super().__init__(message)
+        self.whose = whose
+        """`person`, `chat` or `all`."""
+        self.until = until
+        """Wall-clock time at which the budget starts afresh."""
 
 
 class StoreError(BotError):

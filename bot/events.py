@@ -77,6 +77,8 @@ class Failed:
     """Asking again may help."""
     tools: tuple[str, ...] = ()
     """The tools that ran."""
+    until: float = 0.0
+    """Wall-clock time before which asking again is of no use; 0 where there is none."""
 
 
 Event: TypeAlias = (

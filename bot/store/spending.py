@@ -94,6 +94,16 @@ class Spending:
         row = await self._readers.row(_SPENT, (key, seconds, start))
         return Amount(*row) if row else Amount()
 
+    async def top(self, prefix: str, seconds: int, most: int) -> list[tuple[str, Amount]]:
+        """The keys beginning with `prefix` that spent most tokens in the present window, the biggest first."""
+        start = int(self._clock.wall() // seconds) * seconds
+        rows = await self._readers.rows(
+            "SELECT key, tokens, messages, money FROM spending WHERE seconds = ? AND start = ? "
+            "AND substr(key, 1, ?) = ? ORDER BY tokens DESC, messages DESC, key LIMIT ?",
+            (seconds, start, len(prefix), prefix, most),
+        )
+        return [(key, Amount(*counts)) for key, *counts in rows]
+
     async def prune(self) -> None:
         """Remove windows that ended more than two days ago."""
         await self._writer.execute("DELETE FROM spending WHERE start + seconds < ?", (self._clock.wall() - 172_800,))

@@ -1,0 +1,281 @@
+"""How much may be spent: budgets reserved before a model call and settled after it.
+
+A budget is somebody's (a person's, a chat's, everybody's), for a minute or a day (UTC), in messages, tokens or money.
+Every model call goes through a `MeteredModel`: what it may need is set aside first, so that ten calls at once cannot
+each spend the same rest; what it really used replaces that afterwards, also when it failed or was stopped. What a
+killed process had set aside counts until its day ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from bot.agent import stream_of
+from bot.clock import Clock
+from bot.context import PER_ENTRY, text_of
+from bot.errors import ContextTooLong, ModelBusy, ModelRefused, StoreError, Unaffordable
+from bot.messages import ChatId
+from bot.model.base import Answer, Model, Piece, ReasoningPiece, Request, TextPiece
+from bot.prices import Prices
+from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
+from bot.transcript import Usage
+
+log = logging.getLogger(__name__)
+
+MINUTE, DAY = 60, 86_400
+ANSWER_TOKENS = 1_000
+"""Set aside for an answer, whose length nobody knows before."""
+TOOL_TOKENS = 80
+"""Tokens that a tool costs beside its parameters."""
+EVERYBODY = "*"
+MOST_TOLD = 5
+"""People that the whole day's report names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetLimits:
+    """The budgets; 0 is no limit. From the settings."""
+
+    messages_per_minute: int = 20
+    tokens_person: int = 200_000
+    tokens_chat: int = 0
+    tokens_all: int = 2_000_000
+    money_person: float = 0.0
+    money_all: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Payer:
+    """On whose budgets something is done."""
+
+    person: str
+    chat: ChatId
+
+    @property
+    def keys(self) -> tuple[str, str, str]:
+        """The person's, the chat's and everybody's; a chat's threads share one budget."""
+        place = ChatId(self.chat.platform, self.chat.account, self.chat.chat)
+        return f"person {self.person}", f"chat {place}", EVERYBODY
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What somebody spent today, and may spend at most."""
+
+    spent: Amount
+    most: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Today, as a person or an admin is shown it."""
+
+    person: Day
+    chat: Day
+    everybody: Day
+    resets_in: float
+    """Seconds until the budgets start afresh."""
+    top: tuple[tuple[str, Amount], ...] = ()
+    """Who spent most, as (person, amount); only for admins."""
+
+
+_PAYER: ContextVar[Payer | None] = ContextVar("payer", default=None)
+
+
+@contextmanager
+def paid_by(payer: Payer) -> Iterator[None]:
+    """Within it, and in the tasks begun within it, every metered model call is on `payer`'s budgets."""
+    token = _PAYER.set(payer)
+    try:
+        yield
+    finally:
+        _PAYER.reset(token)
+
+
+class Budgets:
+    """All budgets of the process, counted in the store."""
+
+    def __init__(
+        self,
+        spending: Spending,
+        once: Callable[[str, float], Awaitable[bool]],
+        clock: Clock,
+        limits: BudgetLimits | None = None,
+        prices: Prices | None = None,
+    ) -> None:
+        """
+        Args:
+            once: `store.access.once`: whether a key comes up for the first time in so many seconds.
+        """
+        self._spending = spending
+        self._once = once
+        self._clock = clock
+        self._limits = limits or BudgetLimits()
+        self.prices = prices or Prices()
+        self._settling: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """Wait until everything is settled."""
+        await asyncio.gather(*self._settling, return_exceptions=True)
+
+    def metered(self, model: Model, tokens: Callable[[str], int]) -> MeteredModel:
+        """The same model, spending only what may be spent; `tokens` estimates the tokens of a text."""
+        return MeteredModel(model, self, tokens)
+
+    async def message(self, payer: Payer) -> float:
+        """Count a message. 0 when it may be answered, else the seconds until the person may write again."""
+        person, chat, everybody = payer.keys
+        limits = [
+            Limit(person, MINUTE, Amount(messages=self._limits.messages_per_minute)),
+            *(Limit(key, DAY, Amount()) for key in (person, chat, everybody)),
+        ]
+        result = await self._spending.reserve(limits, Amount(messages=1))
+        return max(1.0, result.until - self._clock.wall()) if isinstance(result, Refused) else 0.0
+
+    async def exhausted(self, payer: Payer) -> Unaffordable | None:
+        """Why this payer can have no model call now; None while something is left of every budget."""
+        for limit in self._daily(payer):
+            spent = await self._spending.spent(limit.key, DAY)
+            if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.money <= spent.money:
+                return _unaffordable(limit, self._clock.wall() // DAY * DAY + DAY)
+        return None
+
+    async def first_refusal(self, whose: str, until: float, payer: Payer) -> bool:
+        """Whether the person (of a chat's budget: the chat) hears for the first time that nothing is left."""
+        who = payer.keys[1] if whose == "chat" else payer.keys[0]
+        return await self._once(f"spent {whose} {who}", max(1.0, until - self._clock.wall()))
+
+    async def report(self, payer: Payer, *, everybody: bool = False) -> Report:
+        """What was spent today; with the people who spent most when `everybody` is asked for."""
+        person, chat, all_ = [
+            Day(await self._spending.spent(limit.key, DAY), limit.most) for limit in self._daily(payer)
+        ]
+        top = await self._spending.top("person ", DAY, MOST_TOLD) if everybody else []
+        return Report(
+            person,
+            chat,
+            all_,
+            resets_in=DAY - self._clock.wall() % DAY,
+            top=tuple((key.removeprefix("person "), amount) for key, amount in top),
+        )
+
+    async def reserve(self, model: str, expected: Usage) -> Reserved:
+        """Set aside what a call is expected to use.
+
+        Raises:
+            Unaffordable: it would exceed a budget.
+        """
+        reserving = asyncio.create_task(
+            self._spending.reserve(self._daily(_PAYER.get()), self._amount(model, expected)), name="reserve"
+        )
+        try:
+            result = await asyncio.shield(reserving)
+        except asyncio.CancelledError:
+            # It may be on its way into the database; what nobody will use is given back.
+            self._in_background(self._give_back(reserving))
+            raise
+        if isinstance(result, Refused):
+            raise _unaffordable(result.limit, result.until)
+        return result
+
+    async def settle(self, reserved: Reserved, model: str, used: Usage) -> None:
+        """Replace what was set aside by what was used. Goes on when its caller is cancelled, and never raises else."""
+        await asyncio.shield(self._in_background(self._settle(reserved, self._amount(model, used))))
+
+    def _in_background(self, work: Awaitable[None]) -> asyncio.Task[None]:
+        async def settling() -> None:
+            await work
+
+        task = asyncio.create_task(settling(), name="settle")
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+        return task
+
+    async def _settle(self, reserved: Reserved, amount: Amount) -> None:
+        try:
+            await self._spending.settle(reserved, amount)
+        except StoreError as error:
+            log.error("what a model call used could not be counted; its estimate stays: %s", error)
+
+    async def _give_back(self, reserving: asyncio.Task[Reserved | Refused]) -> None:
+        try:
+            result = await reserving
+        except StoreError:
+            return
+        if isinstance(result, Reserved):
+            await self._settle(result, Amount())
+
+    def _daily(self, payer: Payer | None) -> list[Limit]:
+        limits = self._limits
+        everybody = Limit(EVERYBODY, DAY, Amount(tokens=limits.tokens_all, money=limits.money_all))
+        if payer is None:
+            return [everybody]
+        person, chat, _ = payer.keys
+        return [
+            Limit(person, DAY, Amount(tokens=limits.tokens_person, money=limits.money_person)),
+            Limit(chat, DAY, Amount(tokens=limits.tokens_chat)),
+            everybody,
+        ]
+
+    def _amount(self, model: str, usage: Usage) -> Amount:
+        return Amount(usage.prompt + usage.completion, money=self.prices.cost_of(model, usage) or 0.0)
+
+
+class MeteredModel:
+    """A `bot.model.base.Model` that reserves before each call and settles after it."""
+
+    def __init__(self, model: Model, budgets: Budgets, tokens: Callable[[str], int]) -> None:
+        self._model = model
+        self._budgets = budgets
+        self._tokens = tokens
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
+        """Ask the model, once the call can be paid. See `bot.model.base.Model`.
+
+        Raises:
+            Unaffordable: it cannot; nothing was asked.
+        """
+        prompt = self._prompt(request)
+        reserved = await self._budgets.reserve(self.name, Usage(prompt, ANSWER_TOKENS))
+        model, used, said = self.name, Usage(prompt), list[str]()
+        try:
+            async with aclosing(stream_of(self._model, request)) as pieces:
+                async for piece in pieces:
+                    match piece:
+                        case TextPiece(text) | ReasoningPiece(text):
+                            said.append(text)
+                        case Answer():
+                            model, used = piece.model, piece.usage
+                            said.clear()
+                    yield piece
+        except (ModelBusy, ModelRefused, ContextTooLong):
+            if not said:
+                # Turned away at the door: nobody charges for that.
+                used = Usage()
+            raise
+        finally:
+            # Cut short, no server tells what it used: the prompt was read, and this much was written.
+            if said:
+                used = Usage(prompt, self._tokens("".join(said)))
+            await self._budgets.settle(reserved, model, used)
+
+    def _prompt(self, request: Request) -> int:
+        told = sum(self._tokens(text_of(entry)) + PER_ENTRY for entry in request.entries)
+        tools = sum(self._tokens(str(spec.parameters)) + TOOL_TOKENS for spec in request.tools)
+        return told + tools + self._tokens(request.reminder)
+
+
+def _unaffordable(limit: Limit, until: float) -> Unaffordable:
+    kind = limit.key.partition(" ")[0]
+    return Unaffordable(
+        f"the budget of {limit.key} is spent for today", whose="all" if kind == EVERYBODY else kind, until=until
+    )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tools.base import Json, Source, ToolContext, ToolError, ToolResult
+from tools.fetch.entries import joined
 from tools.fetch.service import JsonService, fields_of, items_of, number_of, text_of
 from tools.function import FunctionTool, spec_of
 from tools.settings import WeatherSettings
@@ -145,7 +146,7 @@ class Weather(FunctionTool):
         """
         if not 1 <= days <= MOST_DAYS:
             raise ToolError(f"days must be between 1 and {MOST_DAYS}; there is no forecast beyond.")
-        where, others = await self._where(" ".join(place.split()), latitude, longitude, _language(context.language))
+        where, others = await self._where(" ".join(place.split()), latitude, longitude, context.language)
         asked: dict[str, str | int | float] = {
             "latitude": where.latitude,
             "longitude": where.longitude,
@@ -156,10 +157,12 @@ class Weather(FunctionTool):
             **_UNITS[units],
         }
         found = fields_of(await self._forecast.get("/v1/forecast", asked))
-        text = _written(where, found)
+        # The other places stand before the days, so that a long forecast cannot push them out.
+        note = ""
         if others:
             listed = "; ".join(f"{one.full} ({one.latitude:.2f}, {one.longitude:.2f})" for one in others)
-            text += f"\nOther places of this name: {listed}. If one of these is meant, call again with its coordinates."
+            note = f"Other places of this name: {listed}. If one of these is meant, call again with its coordinates.\n"
+        text = _written(where, found, note, context.chars)
         return ToolResult(text=text, sources=(Source("Open-Meteo", "https://open-meteo.com/"),), untrusted=True)
 
     async def close(self) -> None:
@@ -180,7 +183,7 @@ class Weather(FunctionTool):
             return Place(name, "", "", "", latitude, longitude, 0), ()
         if not name:
             raise ToolError("Say where: a place, or latitude and longitude. Ask the person if it is not known.")
-        found = await self._find(name, language)
+        found = await self._find(name, _language(language, name))
         if not found:
             raise ToolError(
                 f"There is no place named {name!r}. Write the nearest town or city alone, in its local or English name."
@@ -234,13 +237,17 @@ def _lies_in(place: Place, regions: Sequence[str]) -> bool:
     )
 
 
-def _language(tag: str) -> str:
-    """The language of place names; what a person has set, in two letters."""
+def _language(tag: str, name: str) -> str:
+    """The language to have names of places in, in two letters: the person's, or the one the name is written in.
+
+    Regions and countries are compared with what was asked, so both have to be in one language.
+    """
     found = re.match(r"[a-z]{2}(?![a-z])", tag.lower())
-    return found[0] if found else "en"
+    own = found[0] if found else "en"
+    return "zh" if re.search(r"[\u4e00-\u9fff]", name) and own not in ("zh", "ja", "ko") else own
 
 
-def _written(where: Place, found: Mapping[str, Any]) -> str:
+def _written(where: Place, found: Mapping[str, Any], note: str, chars: int) -> str:
     now, daily = fields_of(found.get("current")), fields_of(found.get("daily"))
     if not now and not daily:
         raise ToolError("The weather service sent no weather for this place. Answer without it.", retry=False)
@@ -269,6 +276,7 @@ def _written(where: Place, found: Mapping[str, Any]) -> str:
         time = text_of(now.get("time")).replace("T", " ")
         lines.append(f"Now ({time}, {zone}): " + ", ".join(part for part in parts if part))
     days = daily.get("time")
+    forecast: list[str] = []
     for index, day in enumerate(days if isinstance(days, list) else []):
         row = {key: values[index] for key, values in daily.items() if isinstance(values, list) and index < len(values)}
         low, high = said(row, "temperature_2m_min"), said(row, "temperature_2m_max")
@@ -280,8 +288,9 @@ def _written(where: Place, found: Mapping[str, Any]) -> str:
             _with("wind up to ", said(row, "wind_speed_10m_max")),
             _with("sun ", "–".join(text_of(row.get(key))[-5:] for key in ("sunrise", "sunset") if row.get(key))),
         ]
-        lines.append(f"{text_of(day)}: " + ", ".join(part for part in parts if part))
-    return "\n".join(lines)
+        forecast.append(f"{text_of(day)}: " + ", ".join(part for part in parts if part) + "\n")
+    text, _ = joined("\n".join(lines) + "\n" + note, forecast, chars, what="days")
+    return text.rstrip("\n")
 
 
 def _sky(code: object) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from tools.base import Json, Source, ToolContext, ToolError, ToolResult
+from tools.fetch.entries import joined
 from tools.fetch.service import JsonService, fields_of, items_of, number_of, text_of
 from tools.function import FunctionTool, spec_of
 from tools.settings import SearchPapersSettings
@@ -129,14 +130,13 @@ def _written(query: str, papers: list[dict[str, Any]], count: int, page: int, ch
     head = f"Papers for {query!r} in OpenAlex, {first} to {first + len(papers) - 1} of {count}:\n"
     more = f"\n(page={page + 1} has more.)" if first + len(papers) - 1 < min(count, LAST_PAGE * PAGE) else ""
     # Shorter abstracts rather than fewer papers: a list is asked for to choose from.
-    longest = _ABSTRACT_CHARS
-    while True:
-        text = head + "".join(_entry(first + at, one, longest) for at, one in enumerate(papers)) + more
-        if len(text) <= chars or longest <= 0:
+    for longest in (_ABSTRACT_CHARS, 600, 400, 250, 120, 0):
+        entries = [_entry(first + at, one, longest) for at, one in enumerate(papers)]
+        if len(head) + sum(map(len, entries)) + len(more) <= chars:
             break
-        longest = longest - 150 if longest > 150 else 0
-    sources = tuple(Source(_title(one), address) for one in papers if (address := _address(one)))
-    return ToolResult(text=text, sources=sources, untrusted=True)
+    text, shown = joined(head, entries, chars, tail=more)
+    sources = tuple(Source(_title(one), address) for one in papers[:shown] if (address := _address(one)))
+    return ToolResult(text=text.rstrip("\n"), sources=sources, untrusted=True)
 
 
 def _entry(number: int, paper: Mapping[str, Any], longest: int) -> str:

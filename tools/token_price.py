@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tools.base import Json, Source, ToolContext, ToolError, ToolResult
+from tools.fetch.entries import joined
 from tools.fetch.service import JsonService, fields_of, items_of, number_of, text_of
 from tools.function import FunctionTool, spec_of
 from tools.settings import TokenPriceSettings
@@ -134,7 +135,7 @@ class TokenPrice(FunctionTool):
                 "contract address.",
                 untrusted=True,
             )
-        return _written(token, tokens, by_address)
+        return _written(token, tokens, by_address, context.chars)
 
     async def close(self) -> None:
         await self._service.close()
@@ -186,8 +187,7 @@ def _token(pools: Sequence[Mapping[str, Any]]) -> Token:
     )
 
 
-def _written(query: str, tokens: Sequence[Token], by_address: bool) -> ToolResult:
-    shown = tokens[:_SHOWN]
+def _written(query: str, tokens: Sequence[Token], by_address: bool, chars: int) -> ToolResult:
     chains = {one.chain for one in tokens}
     head = f"{query}: "
     if len(tokens) == 1:
@@ -200,11 +200,14 @@ def _written(query: str, tokens: Sequence[Token], by_address: bool) -> ToolResul
             "the most liquid first. Anybody can make a token of any name: name the chain with the price, and have "
             "the person check the address before trading.\n"
         )
-    text = head + "".join(_entry(number, one, tokens[0]) for number, one in enumerate(shown, 1))
-    if len(shown) < len(tokens):
-        text += f"\n({len(shown)} of {len(tokens)} tokens are shown; name the chain to narrow them down.)"
-    sources = tuple(Source(f"{one.symbol} on {one.chain}", one.url) for one in shown if one.url.startswith("https://"))
-    return ToolResult(text=text, sources=sources, untrusted=True)
+    entries = [_entry(number, one, tokens[0]) for number, one in enumerate(tokens[:_SHOWN], 1)]
+    left = len(tokens) - len(entries)
+    tail = f"\n({left} more with less liquidity; name the chain to narrow them down.)" if left > 0 else ""
+    text, shown = joined(head, entries, chars, what="tokens", tail=tail)
+    sources = tuple(
+        Source(f"{one.symbol} on {one.chain}", one.url) for one in tokens[:shown] if one.url.startswith("https://")
+    )
+    return ToolResult(text=text.rstrip("\n"), sources=sources, untrusted=True)
 
 
 def _entry(number: int, token: Token, first: Token) -> str:
@@ -232,7 +235,7 @@ def price(dollars: float) -> str:
     if dollars == 0 or abs(dollars) >= 1:
         return f"${dollars:,.2f}" if abs(dollars) < 1e15 else f"${dollars:.3g}"
     zeros = len(f"{abs(dollars):.30f}"[2:]) - len(f"{abs(dollars):.30f}"[2:].lstrip("0"))
-    return "$" + f"{dollars:.{zeros + 4}f}".rstrip("0")
+    return "$" + f"{dollars:.{zeros + 4}f}".rstrip("0").rstrip(".")
 
 
 def money(dollars: float) -> str:

@@ -31,8 +31,13 @@ class Pool:
     quote: str = "WETH"
 
 
+_PEPE = "0x6982508145454Ce325dDbE47a25d4ec3d2311933"
 _PARLEY = "0x1111111111111111111111111111111111111111"
 POOLS: tuple[Pool, ...] = (
+    Pool("ethereum", "uniswap", "PEPE", "Pepe", _PEPE, "0.0000112", -2.4, 8.1e6, 2.6e7, 4.7e9),
+    Pool("base", "uniswap", "PEPE", "BasedPepe", "0x" + "7" * 40, "0.00000031", 14.0, 2.1e4, 9.0e4, 3.1e5),
+    Pool("base", "aerodrome", "USDC", "USD Coin", "0x" + "8" * 40, "1.0001", 0.01, 9.2e7, 4.4e7, 4.0e9),
+    Pool("ethereum", "uniswap", "USDC", "USD Coin", "0x" + "a" * 40, "0.9999", 0.0, 3.1e8, 2.2e8, 4.1e10),
     Pool("ethereum", "uniswap", "PARLEY", "Parley", _PARLEY, "0.00001234", 5.31, 1_250_000, 8_400_000, 51_000_000),
     Pool("ethereum", "sushiswap", "PARLEY", "Parley", _PARLEY, "0.00001236", 5.2, 90_000, 600_000, 51_000_000, "USDC"),
     Pool("base", "aerodrome", "PARLEY", "Parley", "0x" + "2" * 40, "0.00001233", 4.9, 310_000, 1_200_000, 50_900_000),

@@ -37,6 +37,12 @@ ARTICLES: dict[str, tuple[Article, ...]] = {
         Article("Mercury (planet)", "Mercury is the first planet from the Sun.", "First planet from the Sun"),
         Article("Mercury (element)", "Mercury is a chemical element, liquid at room temperature.", "Chemical element"),
         Article("Quokka", "The quokka is a small macropod about the size of a domestic cat.", "Species of marsupial"),
+        Article(
+            "Ada Lovelace",
+            "Ada Lovelace (1815–1852) was an English mathematician and writer. She wrote about Babbage's Analytical "
+            "Engine, and is often called the first computer programmer.",
+            "English mathematician (1815–1852)",
+        ),
         Article("Long article", "A sentence about bridges that goes on. " * 600, ""),
     ),
     "zh": (

@@ -85,6 +85,8 @@ TOWNS: tuple[Town, ...] = (
     ),
     Town({"en": "Paris"}, "Texas", _USA, "US", 33.66, -95.56, 24782, "America/Chicago"),
     Town({"en": "Paris"}, "Kentucky", _USA, "US", 38.21, -84.25, 9846, "America/New_York"),
+    Town({"en": "Portland"}, "Oregon", _USA, "US", 45.52, -122.68, 652503, "America/Los_Angeles"),
+    Town({"en": "Portland"}, "Maine", _USA, "US", 43.66, -70.26, 68408, "America/New_York"),
     Town({"en": "Springfield"}, "Missouri", _USA, "US", 37.22, -93.3, 166810, "America/Chicago"),
     Town({"en": "Springfield"}, "Massachusetts", _USA, "US", 42.1, -72.59, 154341, "America/New_York"),
     Town({"en": "Springfield"}, "Illinois", _USA, "US", 39.8, -89.64, 116565, "America/Chicago"),

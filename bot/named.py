@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bot.sentences import say
-from bot.toolsyntax.arguments import Registry, split
+from bot.toolsyntax.arguments import Registry, split, unwrap
 from bot.toolsyntax.python_calls import PythonScan
 from bot.toolsyntax.repair import Unreadable, loads
 from tools.base import ToolCall, ToolSpec
@@ -131,8 +131,8 @@ def _ways(spec: ToolSpec, text: str, registry: Registry) -> Iterator[dict[str, A
         if isinstance(value, dict):
             yield value
     parts = split(text, " ")
-    if len(pairs := _pairs(parts, properties)) > 1:
-        yield registry.arguments_from_line(name, ", ".join(pairs))
+    if pairs := _pairs(parts, properties):
+        yield {key: registry.typed(name, key, unwrap(value)) for key, value in pairs.items()}
     yield registry.arguments_from_line(name, text)
     values = [part for part in parts if part.strip()]
     if 1 < len(values) <= len(properties):
@@ -141,19 +141,18 @@ def _ways(spec: ToolSpec, text: str, registry: Registry) -> Iterator[dict[str, A
     yield registry.first_parameter(name, text)
 
 
-def _pairs(parts: Sequence[str], properties: Sequence[str]) -> list[str]:
-    """`a=1 b=two words` as [`a=1`, `b=two words`]; empty unless all of it is such pairs."""
-    pairs: list[str] = []
+def _pairs(parts: Sequence[str], properties: Sequence[str]) -> dict[str, str]:
+    """`a=1 b=two words`, cut at spaces, as {a: 1, b: two words}; empty unless all of it is such pairs."""
+    pairs: dict[str, list[str]] = {}
     for part in parts:
-        key, equals, _ = part.partition("=")
-        if equals and key in properties:
-            pairs.append(part.rstrip(",，;；"))
+        key, equals, value = part.partition("=")
+        if equals and key in properties and key not in pairs:
+            pairs[key] = [value]
         elif pairs:
-            pairs[-1] = f"{pairs[-1]} {part}".rstrip(",，;； ")
+            pairs[next(reversed(pairs))].append(part)
         elif part.strip():
-            return []
-    # A comma inside a value would part it; such a line is left to the ordinary reading.
-    return [] if any(len(split(pair, ",，")) > 1 for pair in pairs) else pairs
+            return {}
+    return {key: " ".join(words).strip(" ,，;；") for key, words in pairs.items()}
 
 
 def _listed(known: dict[str, ToolSpec]) -> str:

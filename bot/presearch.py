@@ -92,9 +92,9 @@ _WEATHER_ONLY: Final = re.compile(
     re.IGNORECASE,
 )
 """Asks for the weather without saying where."""
-_OWN: Final = frozenset({"#search", "search", "web", "look"})
-"""Searching is what is done here, and no subject that another tool could be better at."""
 _CLOCK: Final = frozenset({"#time", "#date", "#days", "time", "date"})
+_BOOKS: Final = frozenset({"#encyclopedia"})
+"""An encyclopedia knows who somebody is, but not what changed today."""
 
 
 def pre_search(question: str, specs: Sequence[ToolSpec], *, index: ToolIndex | None = None) -> ToolCall | None:
@@ -112,7 +112,7 @@ def pre_search(question: str, specs: Sequence[ToolSpec], *, index: ToolIndex | N
         return None
     index = index or ToolIndex(specs)
     # "The release date of …" is no question to a clock, "the date today" is.
-    ignored = _OWN | _CLOCK if _FRESH.search(text) else _OWN
+    ignored = _BOOKS | _CLOCK if _FRESH.search(text) else _BOOKS
     if index.about(_NOW.sub(" ", text), ignored=ignored) - {SEARCH} or any(
         each.name != SEARCH for each in index.named(text)
     ):

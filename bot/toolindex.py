@@ -29,6 +29,25 @@ _NAME, _KEYWORDS, _PURPOSE, _USE, _CATEGORY, _PARAMETER, _EXAMPLE = 3.0, 2.5, 2.
 _WORD: Final = 0.7
 """What a shared word counts against a shared meaning."""
 
+_SAYS_NOTHING: Final = frozenset(
+    (
+        "search",
+        "find",
+        "query",
+        "fetch",
+        "list",
+        "lookup",
+        "look",
+        "check",
+        "info",
+        "data",
+        "details",
+        "current",
+        "latest",
+    )
+)
+"""Words of a tool's name that tell no subject."""
+
 
 class ToolIndex:
     """The tools of a registry, ready to be asked; build it once for the same tools."""
@@ -53,7 +72,7 @@ class ToolIndex:
         }
         self._subjects = {spec.name: _subjects(spec) for spec in self.specs}
         names = sorted((spec.name for spec in self.specs), key=len, reverse=True)
-        self._names = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)", re.IGNORECASE)
+        self._names = re.compile(rf"(?<![0-9a-z_])(?:{'|'.join(map(re.escape, names))})(?![0-9a-z_])", re.IGNORECASE)
         self._by_name = {spec.name.lower(): number for number, spec in reversed(list(enumerate(self.specs)))}
 
     def _inverse(self, documents: float) -> float:
@@ -78,9 +97,16 @@ class ToolIndex:
         return {self.specs[number].name: points[number] for number in order if points[number] > 0}
 
     def about(self, question: str, *, ignored: Container[str] = ()) -> set[str]:
-        """The names of the tools whose very subject the question is: a hint or a word by the way is not enough."""
+        """The names of the tools whose very subject the question is: it says every word of the name, or what it means.
+
+        Hints do not count, and neither do `ignored` terms.
+        """
         asked = {term for term, weight in terms_of(question).items() if weight >= 1 and term not in ignored}
-        return {name for name, subjects in self._subjects.items() if not asked.isdisjoint(subjects)}
+        return {
+            name
+            for name, words in self._subjects.items()
+            if words and not any(asked.isdisjoint(word) for word in words)
+        }
 
     def named(self, question: str) -> tuple[ToolSpec, ...]:
         """The tools that a question names by their whole name, in that order."""
@@ -126,11 +152,12 @@ def _document(spec: ToolSpec) -> dict[str, float]:
     return dict(document)
 
 
-def _subjects(spec: ToolSpec) -> frozenset[str]:
-    """The meanings that a tool is for, and the words of its name."""
-    name = terms_of(names_of(spec.name))
-    said = terms_of(" ; ".join([*spec.keywords, spec.purpose, spec.category]))
-    return frozenset(name) | {term for term, weight in said.items() if weight >= 1 and term.startswith("#")}
+def _subjects(spec: ToolSpec) -> list[frozenset[str]]:
+    """For each word of a tool's name that says something, what it may be recognised by."""
+    own = spec.name.rpartition("__")[2]  # a tool of a server is called server__tool
+    words = [word for word in names_of(own).lower().split() if word not in _SAYS_NOTHING]
+    found = [frozenset(term for term, weight in terms_of(word).items() if weight >= 1) for word in words]
+    return [terms for terms in found if terms]
 
 
 def _fields(spec: ToolSpec) -> Iterator[tuple[str, float]]:

@@ -1,0 +1,41 @@
+"""Sixty-five made-up tools, and questions labelled with the tool that each of them needs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.base import ToolSpec
+
+HERE = Path(__file__).parent
+
+
+def spec_of(told: dict[str, Any]) -> ToolSpec:
+    """A tool as `tools.json` tells it: parameters are strings, of which the first is required."""
+    parameters = told.pop("parameters")
+    properties = {name: {"type": "string", "description": said} for name, said in parameters.items()}
+    return ToolSpec(
+        parameters={"type": "object", "properties": properties, "required": [*parameters][:1]},
+        **told,
+    )
+
+
+@pytest.fixture(scope="session")
+def sixty_five() -> tuple[ToolSpec, ...]:
+    return tuple(spec_of(told) for told in json.loads((HERE / "tools.json").read_text()))
+
+
+@pytest.fixture(scope="session")
+def labelled() -> list[tuple[str, str]]:
+    """(question, the tool it needs). Every third was held out: never looked at while the glossary was written."""
+    return [(question, tool) for question, tool in json.loads((HERE / "questions.json").read_text())]
+
+
+@pytest.fixture(scope="session")
+def few(sixty_five: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+    """A small installation: search, sums, the clock and translation."""
+    wanted = {"search_web", "calculator", "current_time", "translate_text"}
+    return tuple(spec for spec in sixty_five if spec.name in wanted)

@@ -168,14 +168,14 @@ def written(cell: Cell, chars: int) -> str:
 
     parts: list[str] = []
     if cell.value:
-        parts.append(f"Value:\n{_cut(cell.value, chars // 2)}")
+        parts.append(f"Value:\n{_cut(cell.value, chars // 3)}")
     if cell.error:
         lost = (
             "The state of this chat was lost: the next call starts with a new interpreter, without variables."
             if cell.lost
             else "Correct the code and run it again; what ran before the error is kept."
         )
-        parts.append(f"Error:\n{_cut(cell.error, chars // 2)}\n{lost}")
+        parts.append(f"Error:\n{_cut(cell.error, chars // 3)}\n{lost}")
     if cell.files:
         names = ", ".join(f"{file.name} ({size(len(file.content))})" for file in cell.files)
         parts.append(f"Sent to the chat: {names}")
@@ -183,7 +183,7 @@ def written(cell: Cell, chars: int) -> str:
     rest = "\n\n".join(parts)
     output = cell.output.rstrip()
     if output:
-        room = max(200, chars - len(rest) - 20)
+        room = max(80, chars - len(rest) - 20)
         return f"Output:\n{_cut(output, room)}" + (f"\n\n{rest}" if rest else "")
     return rest or "The cell ran. It printed nothing and its last line has no value."
 

@@ -131,10 +131,11 @@ class E2B:
             line = bytearray()
             async for part in response.content.iter_chunked(64 * KIB):
                 line += part
-                *whole, rest = bytes(line).split(b"\n") if b"\n" in part else (bytes(line),)
-                for each in whole:
-                    gathered.take(each)
-                line = bytearray(rest)
+                if b"\n" in part:
+                    *whole, rest = bytes(line).split(b"\n")
+                    for each in whole:
+                        gathered.take(each)
+                    line = bytearray(rest)
                 if len(line) > _LINE_BYTES:
                     raise _TooMuch
             gathered.take(bytes(line))

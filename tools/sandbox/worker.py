@@ -242,11 +242,9 @@ def _told(raised: BaseException, limits: dict[str, Any]) -> str:
         links: list[Any] = [report]
         while links:
             link = links.pop()
-            link.stack[:] = [
-                frame
-                for place, frame in enumerate(link.stack)
-                if frame.filename != __file__ and (frame.filename.startswith("<cell") or place == len(link.stack) - 1)
-            ]
+            own = [frame for frame in link.stack if frame.filename.startswith("<cell")]
+            last = link.stack[-1:] if own else []
+            link.stack[:] = own if last == own[-1:] else own + last
             for frame in link.stack:
                 frame.filename = frame.filename.removeprefix("/packages/").removeprefix(_LIBRARY)
             links += [other for other in (link.__cause__, link.__context__, *(link.exceptions or ())) if other]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tools.sandbox.bwrap import Bubblewrap
 from tools.sandbox.cell import SandboxFailed
 from tools.sandbox.limits import MIB, Limits
 
-LIMITS = Limits(wall=1.0, cpu=3.0, memory=256 * MIB, file=8 * MIB, disk=16 * MIB, entries=2000, grace=0.3)
+LIMITS = Limits(wall=0.6, cpu=3.0, memory=128 * MIB, file=8 * MIB, disk=16 * MIB, entries=2000, grace=0.3)
 
 
 @pytest.fixture(scope="session")
@@ -52,14 +53,28 @@ def _over(pid: str) -> bool:
 
 
 @pytest.fixture
-def inside() -> Callable[[Bubblewrap, str], frozenset[str]]:
-    """The process namespaces of a chat's sandbox: names that no other process ever has."""
+def namespaces_of() -> Iterator[Callable[[int], frozenset[str]]]:
+    """The process namespaces below a process, kept open during the test: the kernel would give their names again."""
+    held: list[int] = []
+
+    def find(pid: int) -> frozenset[str]:
+        below = processes.descendants(pid)
+        held.extend(os.open(f"/proc/{each}/ns/pid", os.O_RDONLY | os.O_CLOEXEC) for each in below)
+        return frozenset(map(_namespace, below)) - {"", _namespace("self")}
+
+    yield find
+    for descriptor in held:
+        os.close(descriptor)
+
+
+@pytest.fixture
+def inside(namespaces_of: Callable[[int], frozenset[str]]) -> Callable[[Bubblewrap, str], frozenset[str]]:
+    """The process namespaces of a chat's sandbox."""
 
     def find(backend: Bubblewrap, scope: str) -> frozenset[str]:
         session = backend._places[scope].session
         assert session is not None
-        found = {_namespace(pid) for pid in processes.descendants(session.pid)}
-        return frozenset(found - {"", _namespace("self")})
+        return namespaces_of(session.pid)
 
     return find
 

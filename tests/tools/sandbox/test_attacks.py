@@ -205,7 +205,7 @@ async def test_whoever_goes_too_far_is_stopped_in_time(
 
     cell = await backend.run("chat", code, 1.0)
 
-    assert time.monotonic() - began < 2.0
+    assert time.monotonic() - began < backend.limits.wall + 1.0
     assert cell.error
     assert said in cell.error
     assert len(cell.output) <= backend.limits.output

@@ -53,7 +53,7 @@ async def test_cells_of_one_chat_run_in_the_order_they_came(backend: Bubblewrap)
 
 async def test_chats_do_not_wait_for_each_other(backend: Bubblewrap) -> None:
     """The second chat's cell ends while the first one's runs."""
-    slow = asyncio.create_task(backend.run("one", "import time; time.sleep(0.6)", 1.0))
+    slow = asyncio.create_task(backend.run("one", "import time; time.sleep(0.4)", 1.0))
 
     await backend.run("two", "1", 1.0)
 
@@ -191,16 +191,19 @@ async def test_an_interpreter_killed_from_outside_is_replaced(backend: Bubblewra
 async def test_closing_leaves_no_process_and_no_descriptor(
     sandbox_possible: None, inside: Inside, running: Running
 ) -> None:
-    before = sorted(Path("/proc/self/fd").iterdir())
+    before = len(list(Path("/proc/self/fd").iterdir()))
     backend = Bubblewrap(())
     for scope in ("one", "two"):
         await backend.run(scope, "1", 1.0)
+    opened = len(list(Path("/proc/self/fd").iterdir()))
     namespaces = inside(backend, "one") | inside(backend, "two")
+    held = len(list(Path("/proc/self/fd").iterdir())) - opened
 
     await backend.close()
 
     assert running(namespaces) == []
-    assert sorted(Path("/proc/self/fd").iterdir()) == before
+    assert opened > before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before + held
 
 
 _BOT = """
@@ -213,18 +216,20 @@ async def main():
     backend = Bubblewrap(())
     await backend.run("chat", "1", 1.0)
     pids = processes.descendants(backend._places["chat"].session.pid)
-    found = {{os.readlink(f"/proc/{{pid}}/ns/pid") for pid in pids}}
-    print(*(found - {{os.readlink("/proc/self/ns/pid")}}), flush=True)
+    print(len(pids), flush=True)
     await backend.run("chat", "import os, time\\nos.fork()\\ntime.sleep(60)", 15.0)
 
 asyncio.run(main())
 """
 
 
-def test_when_the_bot_is_killed_its_sandboxes_end_with_it(sandbox_possible: None, running: Running) -> None:
+def test_when_the_bot_is_killed_its_sandboxes_end_with_it(
+    sandbox_possible: None, namespaces_of: Callable[[int], frozenset[str]], running: Running
+) -> None:
     bot = subprocess.Popen([sys.executable, "-c", _BOT.format(root=str(ROOT))], stdout=subprocess.PIPE, text=True)
     assert bot.stdout is not None
-    namespaces = frozenset(bot.stdout.readline().split())
+    assert int(bot.stdout.readline()) > 1
+    namespaces = namespaces_of(bot.pid)
     assert running(namespaces)
 
     bot.kill()

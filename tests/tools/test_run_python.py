@@ -1,0 +1,270 @@
+"""`run_python` as the model and the person meet it: through the registry, and from a shell."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from tools.base import ToolCall, ToolContext, ToolError, ToolResult, Unavailable
+from tools.registry import ToolRegistry
+from tools.run_python import CodeRunner, open_tool, written
+from tools.sandbox.bwrap import Bubblewrap
+from tools.sandbox.cell import Cell, SandboxFailed
+from tools.sandbox.choice import Choice
+from tools.settings import CodeSettings
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _settings(**given: object) -> CodeSettings:
+    return CodeSettings.model_construct(**given)  # type: ignore[arg-type]  # not read from the environment
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> None:
+    async def attempt() -> None:
+        await (await Bubblewrap(()).open()).end()
+
+    try:
+        asyncio.run(attempt())
+    except SandboxFailed as failure:
+        pytest.skip(f"no bubblewrap sandbox on this machine: {failure}")
+
+
+@pytest.fixture
+async def registry() -> AsyncIterator[ToolRegistry]:
+    registry = ToolRegistry([open_tool(_settings())])
+    yield registry
+    await registry.close()
+
+
+async def _run(registry: ToolRegistry, code: str, scope: str = "chat") -> ToolResult:
+    return await registry.run(ToolCall("1", "run_python", {"code": code}), ToolContext(scope=scope))
+
+
+async def test_a_plot_comes_back_as_an_image_and_the_model_is_told(sandbox: None, registry: ToolRegistry) -> None:
+    pytest.importorskip("matplotlib")
+    code = "import matplotlib.pyplot as plt\nprint('drawing')\nplt.plot([1, 4, 9]);"
+
+    result = await _run(registry, code)
+
+    assert result.ok
+    assert result.text.startswith("Output:\ndrawing\n\nSent to the chat: figure.png (")
+    assert [file.content[:8] for file in result.files] == [b"\x89PNG\r\n\x1a\n"]
+
+
+async def test_an_error_is_a_failed_result_that_says_what_to_do(sandbox: None, registry: ToolRegistry) -> None:
+    await _run(registry, "x = 6")
+
+    failed = await _run(registry, "print('before')\nx / 0")
+    mended = await _run(registry, "x * 7")
+
+    assert (failed.ok, failed.retry, failed.status) == (False, True, "failed")
+    assert "Output:\nbefore" in failed.text
+    assert 'File "<cell 2>", line 2' in failed.text
+    assert "ZeroDivisionError" in failed.text
+    assert "Correct the code and run it again" in failed.text
+    assert mended.text == "Value:\n42"
+
+
+async def test_a_lost_interpreter_is_told(sandbox: None, registry: ToolRegistry) -> None:
+    result = await _run(registry, "import os; os._exit(3)")
+
+    assert "The state of this chat was lost" in result.text
+    assert not result.ok
+
+
+async def test_chats_are_kept_apart(sandbox: None, registry: ToolRegistry) -> None:
+    await _run(registry, "x = 1", scope="one")
+
+    assert "NameError" in (await _run(registry, "x", scope="two")).text
+
+
+async def test_a_call_that_is_stopped_ends_its_code(sandbox: None, registry: ToolRegistry) -> None:
+    await _run(registry, "x = 1")
+    task = asyncio.create_task(_run(registry, "import time; time.sleep(60)"))
+    await asyncio.sleep(0)
+
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    after = await _run(registry, "'x' in globals()")
+
+    assert after.text.startswith("Value:\nFalse")
+    assert "variables of earlier cells are gone" in after.text
+
+
+@pytest.mark.parametrize("code", ["", "  \n ", "x" * 100_001])
+async def test_code_that_cannot_be_run_is_refused(registry: ToolRegistry, code: str) -> None:
+    result = await _run(registry, code)
+
+    assert not result.ok
+    assert "code" in result.text
+
+
+async def test_the_operator_is_told_what_runs_code(sandbox: None) -> None:
+    tool = open_tool(_settings(code_packages="numpy"))
+    try:
+        described = await tool.describe()
+    finally:
+        await tool.close()
+
+    assert described.startswith("bubblewrap sandbox, Python 3")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"code_backend": "off"}, "CODE_BACKEND=off"),
+        ({"code_backend": "e2b"}, "E2B_API_KEY"),
+        ({"code_backend": "auto"}, "bubblewrap"),
+        ({"code_backend": "bwrap"}, "bubblewrap"),
+        ({"code_backend": "monty"}, "pydantic-monty"),
+    ],
+)
+def test_where_nothing_confines_the_tool_is_not_offered(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], said: str
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+    with pytest.raises(Unavailable, match=said):
+        open_tool(_settings(**given))
+
+
+async def test_without_bubblewrap_code_runs_in_monty(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pydantic_monty")
+    monkeypatch.setenv("PATH", "/nowhere")
+    tool = open_tool(_settings())
+    try:
+        result = await tool.cell(ToolContext(), "6 * 7")
+    finally:
+        await tool.close()
+
+    assert result.text == "Value:\n42"
+
+
+async def test_a_backend_that_fails_its_self_test_is_passed_over_and_the_reason_told(
+    monkeypatch: pytest.MonkeyPatch, sandbox: None
+) -> None:
+    pytest.importorskip("pydantic_monty")
+
+    async def broken(self: Bubblewrap) -> None:
+        raise SandboxFailed("the kernel allows no user namespaces")
+
+    monkeypatch.setattr(Bubblewrap, "check", broken)
+    tool = open_tool(_settings())
+    only = open_tool(_settings(code_backend="bwrap"))
+    try:
+        assert "(bwrap: the kernel allows no user namespaces)" in await tool.describe()
+        assert (await tool.cell(ToolContext(), "6 * 7")).text == "Value:\n42"
+        with pytest.raises(ToolError, match="no user namespaces") as failure:
+            await only.cell(ToolContext(), "6 * 7")
+        assert not failure.value.retry
+        with pytest.raises(ToolError, match="no user namespaces"):
+            await only.describe()
+    finally:
+        await tool.close()
+        await only.close()
+
+
+async def test_the_self_test_is_made_once(sandbox: None) -> None:
+    checked = []
+
+    class Counted(Bubblewrap):
+        async def check(self) -> None:
+            checked.append(1)
+
+    choice = Choice([("bwrap", lambda: Counted(()))])
+    found = await asyncio.gather(choice.backend(), choice.backend(), choice.backend())
+    await choice.close()
+
+    assert len(checked) == 1
+    assert len(set(map(id, found))) == 1
+
+
+async def test_a_remote_backend_is_never_taken_by_itself() -> None:
+    tool = open_tool(_settings(e2b_api_key=SecretStr("e2b_0123456789")))
+
+    assert "e2b" not in tool._backends
+
+
+def test_opening_the_tool_costs_next_to_nothing() -> None:
+    """No sandbox module is loaded and no process started until the first cell."""
+    code = (
+        "import sys, time\nfrom tools.settings import CodeSettings\nfrom tools.run_python import open_tool\n"
+        "began = time.process_time()\nopen_tool(CodeSettings.model_construct())\n"
+        "print(time.process_time() - began < 0.02, any(name.startswith('tools.sandbox') for name in sys.modules))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["True", "False"]
+
+
+def test_from_a_shell_a_file_is_saved_beside_it(sandbox: None, tmp_path: Path) -> None:
+    arguments = json.dumps({"code": "_ = open('a.txt', 'w').write('hello')\nprint('done')"})
+
+    done = subprocess.run(
+        [sys.executable, "-m", "tools", "run_python", arguments],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "done" in done.stdout
+    assert (tmp_path / "a.txt").read_text() == "hello"
+
+
+async def test_a_megabyte_in_one_line_blocks_nobody(sandbox: None, registry: ToolRegistry) -> None:
+    await _run(registry, "1")
+    longest = 0.0
+
+    async def watch() -> None:
+        nonlocal longest
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.perf_counter() - began)
+
+    watching = asyncio.create_task(watch())
+    began = time.process_time()
+    result = await _run(registry, "print('x' * 2**20)")
+    spent = time.process_time() - began
+    watching.cancel()
+
+    assert not result.ok
+    assert len(result.text) <= 8000
+    assert (spent < 1.0, longest < 0.1) == (True, True)
+
+
+@pytest.mark.parametrize("chars", [1000, 2000, 8000])
+def test_a_long_result_keeps_value_and_error_and_cuts_what_was_printed(chars: int) -> None:
+    cell = Cell(output="o" * 60_000, value="v" * 20_000, error="first\n" + "e" * 20_000 + "\nZeroDivisionError: why")
+
+    text = written(cell, chars)
+
+    assert "ZeroDivisionError: why" in text
+    assert "characters left out" in text
+    assert len(text) <= chars
+
+
+def test_a_silent_cell_says_that_it_ran() -> None:
+    assert written(Cell(), 8000) == "The cell ran. It printed nothing and its last line has no value."
+
+
+def test_calls_of_one_chat_are_made_in_their_order() -> None:
+    spec = CodeRunner(_settings(), ("bwrap",)).spec
+
+    assert (spec.effects, spec.outside, spec.cache_seconds, spec.timeout) == (True, False, 0.0, 20.0)

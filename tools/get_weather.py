@@ -172,6 +172,8 @@ class Weather(FunctionTool):
         self, name: str, latitude: float | None, longitude: float | None, language: str
     ) -> tuple[Place, Sequence[Place]]:
         """The place meant most probably, and the others of that name."""
+        if len(name) > 100:
+            raise ToolError(f"The place has {len(name)} characters; write the nearest town or city alone.")
         given = _COORDINATES.match(name)
         if given and latitude is None and longitude is None:
             name, latitude, longitude = "", float(given[1]), float(given[2])
@@ -195,7 +197,7 @@ class Weather(FunctionTool):
         parts = [part.strip() for part in re.split(r"[,，]", name) if part.strip()] or [name]
         tried = [name, _SUFFIX.sub("", name), parts[0], _SUFFIX.sub("", parts[0])]
         for at, query in enumerate(dict.fromkeys(tried)):
-            asked = {"name": query[:100], "count": _CANDIDATES, "language": language, "format": "json"}
+            asked = {"name": query, "count": _CANDIDATES, "language": language, "format": "json"}
             found = _places(fields_of(await self._places.get("/v1/search", asked)).get("results"))
             # A name cut off before its comma finds namesakes everywhere: only those in the region asked for count.
             narrowed = [one for one in found if _lies_in(one, parts[1:])]

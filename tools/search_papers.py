@@ -16,6 +16,7 @@ from tools.settings import SearchPapersSettings
 PAGE = 5
 """Papers of one page; with abstracts, as many as fit into an ordinary result."""
 LAST_PAGE = 100
+LONGEST_QUERY = 300
 _ABSTRACT_CHARS = 900
 _AUTHORS = 6
 _FIELDS = (
@@ -91,6 +92,8 @@ class SearchPapers(FunctionTool):
         query = " ".join(query.split())
         if not query:
             raise ToolError("The query is empty: say what the papers are about.")
+        if len(query) > LONGEST_QUERY:
+            raise ToolError(f"The query has {len(query)} characters: search for its few essential words.")
         if not 1 <= page <= LAST_PAGE:
             raise ToolError(f"page must be between 1 and {LAST_PAGE}.")
         if from_year is not None and to_year is not None and from_year > to_year:
@@ -113,7 +116,7 @@ class SearchPapers(FunctionTool):
         if filters:
             asked["filter"] = ",".join(filters)
         # A comma and a colon have a meaning in filters only; `search` takes any words.
-        asked |= {"search": query[:300], "sort": _ORDERS[order], "per_page": PAGE, "page": page}
+        asked |= {"search": query, "sort": _ORDERS[order], "per_page": PAGE, "page": page}
         found = fields_of(await self._service.get("/works", asked))
         count = number_of(fields_of(found.get("meta")).get("count")) or 0
         return _written(query, items_of(found.get("results")), int(count), page, context.chars)

@@ -9,17 +9,29 @@ import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import cast
 
 import pytest
 from pydantic import SecretStr
 
 from playground.faults import Fault
 from playground.tavily import CannedPage, TavilyServer
+from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer, PublicService
 from tools import SETTINGS, TOOLS
 from tools.base import Arguments, Json, Tool, ToolCall, ToolContext, Unavailable
+from tools.fetch.client import Fetched, Fetcher
+from tools.fetch.guard import destination
+from tools.read_page import ReadPage
 from tools.registry import ToolRegistry
 from tools.schema import check, without_unknown
-from tools.settings import SearchSettings
+from tools.settings import (
+    SearchPapersSettings,
+    SearchSettings,
+    TokenPriceSettings,
+    ToolSettings,
+    WeatherSettings,
+    WikipediaSettings,
+)
 
 
 @dataclass
@@ -88,10 +100,128 @@ async def current_time() -> AsyncIterator[Scene]:
     )
 
 
+class _Pages:
+    """Stands in for the internet: a long text at every public address."""
+
+    def __init__(self) -> None:
+        self.silent = False
+
+    async def get(self, address: str, *, seconds: float = 10.0, pdf: bool = False) -> Fetched:
+        where = destination(address)
+        if self.silent:
+            await asyncio.Event().wait()
+        return Fetched(str(where.url), "text/plain", "utf-8", b"Bridges hang from cables.\n\n" * 900, False)
+
+    async def close(self) -> None:
+        return None
+
+
+@asynccontextmanager
+async def read_page() -> AsyncIterator[Scene]:
+    pages = _Pages()
+    tool = ReadPage(fetcher=cast("Fetcher", pages))
+
+    def hang() -> Arguments:
+        pages.silent = True
+        return {"url": "https://example.org/never"}
+
+    yield Scene(
+        tool,
+        bad=(
+            {"url": ""},
+            {"url": "ftp://example.org"},
+            {"url": "http://example.org:22"},
+            {"url": "x" * 5000},
+            {"url": "https://example.org", "part": 99},
+            {"url": "https://example.org", "part": -1},
+        ),
+        long={"url": "https://example.org/long"},
+        hang=hang,
+    )
+    await tool.close()
+
+
+@asynccontextmanager
+async def _public(
+    name: str,
+    server: PublicService,
+    settings: ToolSettings,
+    bad: Sequence[Arguments],
+    long: Arguments,
+    other: Arguments,
+) -> AsyncIterator[Scene]:
+    def hang() -> Arguments:
+        server.faults.add("get", Fault(hold=asyncio.Event()))
+        return other
+
+    tool = importlib.import_module(f"tools.{name}").open_tool(settings)
+    yield Scene(tool, bad, long, hang)
+    await tool.close()
+
+
+@asynccontextmanager
+async def search_papers() -> AsyncIterator[Scene]:
+    async with OpenAlexServer() as server:
+        settings = SearchPapersSettings.model_construct(openalex_base_url=server.base_url)
+        bad: Sequence[Arguments] = (
+            {"query": ""},
+            {"query": "x" * 5000},
+            {"query": "x", "page": 0},
+            {"query": "x", "from_year": 2020, "to_year": 1},
+        )
+        async with _public(
+            "search_papers", server, settings, bad, {"query": "suspension bridges"}, {"query": "sourdough"}
+        ) as scene:
+            yield scene
+
+
+@asynccontextmanager
+async def get_weather() -> AsyncIterator[Scene]:
+    async with OpenMeteoServer() as server:
+        settings = WeatherSettings.model_construct(
+            open_meteo_base_url=server.base_url, open_meteo_geocoding_url=server.base_url
+        )
+        bad: Sequence[Arguments] = (
+            {},
+            {"place": "Atlantis"},
+            {"place": "x" * 5000},
+            {"latitude": 1.0},
+            {"place": "Oslo", "days": 99},
+            {"latitude": 999.0, "longitude": 0.0},
+        )
+        async with _public(
+            "get_weather", server, settings, bad, {"place": "Paris", "days": 16}, {"place": "Oslo"}
+        ) as scene:
+            yield scene
+
+
+@asynccontextmanager
+async def wikipedia() -> AsyncIterator[Scene]:
+    async with MediaWikiServer() as server:
+        settings = WikipediaSettings.model_construct(wikipedia_base_url=server.language_url)
+        bad: Sequence[Arguments] = ({"query": ""}, {"query": "x", "language": "not a language"})
+        async with _public("wikipedia", server, settings, bad, {"query": "Long article"}, {"query": "Quokka"}) as scene:
+            yield scene
+
+
+@asynccontextmanager
+async def token_price() -> AsyncIterator[Scene]:
+    async with DexscreenerServer() as server:
+        settings = TokenPriceSettings.model_construct(dexscreener_base_url=server.base_url)
+        bad: Sequence[Arguments] = ({"token": ""}, {"token": "x" * 500}, {"token": "x", "chain": "!!"})
+        async with _public("token_price", server, settings, bad, {"token": "PARLEY"}, {"token": "WBRG"}) as scene:
+            yield scene
+
+
 SCENES: dict[str, Callable[[], AbstractAsyncContextManager[Scene]]] = {
     "search_web": search_web,
     "calculator": calculator,
     "current_time": current_time,
+    "read_page": read_page,
+    "search_papers": search_papers,
+    "get_weather": get_weather,
+    "wikipedia": wikipedia,
+    "token_price": token_price,
 }
 
 
@@ -218,7 +348,7 @@ async def test_a_result_is_as_long_as_allowed_notice_included(scene: Scene) -> N
         result = await ToolRegistry([scene.tool], result_chars=most).run(_call(scene, scene.long), ToolContext())
         assert result.ok
         assert len(result.text) <= most
-        assert re.search(r"characters left out|results are shown|digits\)", result.text)
+        assert re.search(r"characters left out|\w+ are shown|digits\)|call again with part|has the rest", result.text)
 
 
 async def test_it_keeps_its_time(scene: Scene) -> None:

@@ -477,6 +477,9 @@ def _translated(error: TelegramError) -> DeliveryError:
         case TimedOut() | NetworkError():
             if isinstance(error.__cause__, _NOT_MADE):
                 return DeliveryError(f"no connection to Telegram ({type(error.__cause__).__name__})")
+            if isinstance(error, NetworkError) and not isinstance(error, TimedOut) and error.__cause__ is None:
+                # An answer came, with a status of 500 or more: the service itself says that it did not do it.
+                return DeliveryError(f"Telegram fails: {error.message[:200]}")
             return Unclear(f"Telegram did not answer ({type(error.__cause__ or error).__name__})")
         case _:
             return DeliveryError(f"Telegram: {type(error).__name__}")

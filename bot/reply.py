@@ -37,6 +37,8 @@ PROGRESS_GAP = 0.35
 GIVE_UP_AFTER = 300.0
 """Seconds for which the final text is tried before it goes out as a new message, once."""
 _BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+_CAREFUL_BACKOFF = (0.5, 1.0, 3.0, 10.0, 20.0, 30.0, 60.0, 120.0)
+"""Seconds before a post whose outcome is unknown is made again: each may leave one more beginning on screen."""
 
 
 _NOTHING = PageText("", 0, 0)
@@ -77,7 +79,11 @@ class _Shown:
     gone: int = 0
     """How often somebody deleted it."""
     held: bool = False
-    """Its post may or may not have arrived: nothing more until the end."""
+    """Its post may or may not have arrived: nothing more until it is found, or until the end."""
+    looked: bool = False
+    """It was looked for since."""
+    unclear: int = 0
+    """How many of its posts may or may not have arrived."""
     tries: int = 0
     shrunk: int = 0
     since: float | None = None
@@ -127,6 +133,7 @@ class ReplyStream:
         for number, before in (shown or {}).items():
             state = self._shown[number] = _Shown(ref=before.ref, state=before.state)
             state.held = before.ref is None and before.state in ("sending", "unclear")
+            state.unclear = int(state.held)
         if preamble:
             self._pages.extend(preamble)
         self._text: list[str] = []
@@ -139,6 +146,7 @@ class ReplyStream:
         self._stale_since: float | None = None
         self._next_progress = 0.0
         self._last_shown = float("inf")
+        self._refused_until = 0.0
         self._grant: Grant | None = None
         self._writer: asyncio.Task[None] | None = None
         self._typing: asyncio.Task[None] | None = None
@@ -271,7 +279,7 @@ class ReplyStream:
             shown = self._shown.get(number)
             if shown is not None and shown.state in ("done", "lost"):
                 continue
-            if shown is not None and (shown.held or shown.gone) and not self._finished:
+            if shown is not None and (shown.looked if shown.held else shown.gone) and not self._finished:
                 return None
             page = self._page(number)
             if shown is not None and shown.page == page:
@@ -303,10 +311,10 @@ class ReplyStream:
         """One call: ask for it, then show page `number` as it is by then."""
         shown = self._shown.get(number)
         at = shown.ref if shown else None
-        if at is None and shown is not None and shown.held:
-            await self._look_up(number, shown)
-            return
         cost = self._surface.cost(self._page(number), at)
+        if at is None and shown is not None and shown.held:
+            await self._look_up(number, shown, cost.repeats_safely)
+            return
         waiting = self._count - sum(1 for one in self._shown.values() if one.ref is not None)
         first = not self.visible
         self._grant = self._pacer.ask(
@@ -327,10 +335,13 @@ class ReplyStream:
             except RateLimited as error:
                 log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
                 self._pacer.refused(cost, error.scope, error.retry_after)
+                self._refused_until = self._clock.monotonic() + error.retry_after
             except TooLong as error:
                 again = self._shorten(number, error)
-            except (MessageGone, Unrenderable, Unclear) as error:
-                await self._mend(number, at, cost.repeats_safely, error)
+            except (MessageGone, Unrenderable) as error:
+                await self._mend(number, error)
+            except Unclear as error:
+                again = self._failed(number, error) if cost.repeats_safely else await self._hold(number, error)
             except Unreachable:
                 raise
             except DeliveryError as error:
@@ -362,13 +373,36 @@ class ReplyStream:
             state = "final" if shown.state == "done" else "shown"
             await self._delivery.save_page(number, body=page.body, ref=ref, state=state, nonce=nonce)
 
-    async def _look_up(self, number: int, shown: _Shown) -> None:
-        """A post whose outcome is unknown: take the message if the platform can find it, else post at the end."""
-        ref = await self._surface.find(f"{self._turn}-{number}")
-        shown.held = False
+    async def _look_up(self, number: int, shown: _Shown, repeats_safely: bool) -> None:
+        """A post whose outcome is unknown: take the message if the platform can find it, else post at the end.
+
+        Where the platform recognises a repeated post, it is simply made again.
+        """
+        shown.looked = True
+        try:
+            ref = await self._surface.find(f"{self._turn}-{number}")
+        except Unreachable:
+            raise
+        except DeliveryError as error:
+            log.info("turn %s: page %d could not be looked for: %s", self._turn, number, error)
+            ref = None
         if ref is not None:
-            shown.ref, shown.state = ref, "shown"
+            shown.held, shown.ref, shown.state = False, ref, "shown"
             await self._delivery.save_page(number, body="", ref=ref, state="shown", nonce=f"{self._turn}-{number}")
+        elif self._finished or repeats_safely:
+            shown.held = False
+
+    async def _hold(self, number: int, error: Unclear) -> float:
+        """A post may have arrived and must not be repeated blindly: the seconds before anything else is tried."""
+        shown = self._shown.setdefault(number, _Shown())
+        log.warning("turn %s: the outcome of posting page %d is unknown: %s", self._turn, number, error)
+        shown.held, shown.looked = True, False
+        shown.unclear += 1
+        if shown.unclear > len(_CAREFUL_BACKOFF):
+            log.error("turn %s: page %d could not be delivered: %s", self._turn, number, error)
+            shown.state = "lost"
+        await self._delivery.save_page(number, body="", ref=None, state="unclear", nonce="")
+        return _CAREFUL_BACKOFF[min(shown.unclear, len(_CAREFUL_BACKOFF)) - 1]
 
     def _shorten(self, number: int, error: TooLong) -> float:
         shown = self._shown.setdefault(number, _Shown())
@@ -381,9 +415,7 @@ class ReplyStream:
             shown.plain = True
         return _BACKOFF[0] if shown.shrunk > 8 else 0.0
 
-    async def _mend(
-        self, number: int, at: MessageRef | None, repeats_safely: bool, error: MessageGone | Unrenderable | Unclear
-    ) -> None:
+    async def _mend(self, number: int, error: MessageGone | Unrenderable) -> None:
         shown = self._shown.setdefault(number, _Shown())
         match error:
             case MessageGone():
@@ -398,16 +430,6 @@ class ReplyStream:
             case Unrenderable():
                 log.error("turn %s: page %d was refused even as plain text: %s", self._turn, number, error)
                 shown.state = "lost"
-            case Unclear() if repeats_safely:
-                shown.tries += 1
-                await self._clock.sleep(_BACKOFF[min(shown.tries, len(_BACKOFF)) - 1])
-            case Unclear():
-                log.warning("turn %s: the outcome of posting page %d is unknown: %s", self._turn, number, error)
-                shown.held = True
-                shown.tries += 1
-                if shown.tries > 1 and self._finished:
-                    shown.state = "lost"
-                await self._delivery.save_page(number, body="", ref=None, state="unclear", nonce="")
 
     def _failed(self, number: int, error: DeliveryError) -> float:
         """It did not arrive. Progress waits for newer text; the final text is tried until it lands."""
@@ -429,12 +451,33 @@ class ReplyStream:
         for number in sorted(self._shown):
             shown = self._shown[number]
             if number >= self._count and shown.ref is not None:
-                await self._surface.remove(shown.ref)
+                await self._take_away(number, shown.ref)
                 shown.ref = None
         after = max(self.refs.items(), default=(0, None))[1]
         for number, file in enumerate(self._files):
             if number not in self._attached:
                 await self._post_file(number, file, after)
+
+    async def _take_away(self, number: int, ref: MessageRef) -> None:
+        """Remove a message that the whole reply does not need; one that resists stays."""
+        cost = self._surface.cost(Page("x", final=True), ref)
+        problem: DeliveryError | None = None
+        for pause in (*_BACKOFF, None):
+            async with self._pacer.ask(cost, Priority.FINAL):
+                try:
+                    await self._surface.remove(ref)
+                    return
+                except RateLimited as error:
+                    self._pacer.refused(cost, error.scope, error.retry_after)
+                    problem = error
+                except Unreachable:
+                    raise
+                except DeliveryError as error:
+                    problem = error
+            if pause is None:
+                log.warning("turn %s: page %d could not be taken away: %s", self._turn, number, problem)
+                return
+            await self._clock.sleep(pause)
 
     async def _post_file(self, number: int, file: File, after: MessageRef | None) -> None:
         cost = self._surface.cost(Page(file.name, final=True), None)
@@ -466,7 +509,7 @@ class ReplyStream:
         """Show that an answer is being made until its first words stand; only when nobody needs the call."""
         cost = self._surface.cost(None, None)
         while not self.visible and not self._dead:
-            if self._pacer.take(cost):
+            if self._clock.monotonic() >= self._refused_until and self._pacer.take(cost):
                 try:
                     await self._surface.typing()
                 finally:

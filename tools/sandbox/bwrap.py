@@ -10,11 +10,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tools.sandbox.cell import Cell, SandboxFailed
 from tools.sandbox.launch import command, programs
-from tools.sandbox.layout import PROGRAM, Layout, layout
+from tools.sandbox.layout import Layout, layout, private
 from tools.sandbox.limits import Limits
 from tools.sandbox.session import Session
 from tools.sandbox.syscalls import program
@@ -178,8 +177,8 @@ class Bubblewrap:
     async def _seen(self) -> Layout:
         if self._layout is None:
             found = await asyncio.to_thread(layout, self._packages)
-            for path in (PROGRAM, Path.home().resolve(), Path.cwd()):
-                if path != Path("/") and found.exposes(path):
+            for path in private():
+                if found.exposes(path):
                     raise SandboxFailed(f"{path} lies in a system folder that code could read")
             self._layout = found
         return self._layout

@@ -31,6 +31,17 @@ PROGRAM = Path(__file__).resolve().parents[2]
 """The folder this program lives in: never visible inside."""
 
 
+def private() -> tuple[Path, ...]:
+    """The folders that no sandbox may show: this program's, its working folder, and the home of its user."""
+    found = {PROGRAM, Path.cwd()}
+    try:
+        found.add(Path.home().resolve())
+    except RuntimeError:
+        pass  # A user without a name, as in many containers.
+    # A service's home or working folder may be one that every sandbox has of its own.
+    return tuple(found - {Path(own) for own in ("/", "/tmp", "/dev", "/proc", "/out")})
+
+
 @dataclass(frozen=True, slots=True)
 class Mount:
     """A file or folder of this machine and where a sandbox reads it."""

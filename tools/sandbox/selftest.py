@@ -6,11 +6,10 @@ import ast
 import json
 import os
 import socket
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools.sandbox.cell import SandboxFailed
-from tools.sandbox.layout import PROGRAM
+from tools.sandbox.layout import private
 
 if TYPE_CHECKING:
     from tools.sandbox.bwrap import Bubblewrap
@@ -84,6 +83,10 @@ with open("/tmp/large", "wb") as file:
 must(resource.getrlimit(resource.RLIMIT_CORE) == (0, 0), "core files are written")
 json.dumps(broken)
 """
+_REFUSED = (
+    "user namespaces seem to be forbidden here: on Ubuntu allow them to bwrap in AppArmor, in a container run as an "
+    "ordinary user with a seccomp profile that allows them"
+)
 _CLONE = {"x86_64": 56, "aarch64": 220}
 
 
@@ -94,13 +97,18 @@ async def examine(backend: Bubblewrap) -> None:
         SandboxFailed: it cannot be started, or something got out; says what.
     """
     limits = backend.limits
-    home = Path.home()
-    hidden = [str(path) for path in (PROGRAM, home, Path("/etc/passwd"), Path("/etc/shadow"), Path("/root"))]
+    hidden = [*map(str, private()), "/etc/passwd", "/etc/shadow", "/root", "/home"]
     with socket.create_server(("127.0.0.1", 0)) as canary:
         canary.setblocking(False)
         arguments = [canary.getsockname()[1], hidden, limits.processes, limits.memory, limits.file]
         code = _PROBE.format(arguments=json.dumps(arguments), clone=_CLONE[os.uname().machine])
-        session = await backend.open()
+        try:
+            session = await backend.open()
+        except SandboxFailed as failure:
+            # What bubblewrap says where the kernel, a container or AppArmor refuses.
+            if any(word in str(failure) for word in ("namespace", "uid map", "not permitted", "Permission denied")):
+                raise SandboxFailed(f"{failure}; {_REFUSED}") from failure
+            raise
         try:
             cell = await session.run(code, _SECONDS)
         finally:

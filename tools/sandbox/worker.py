@@ -185,7 +185,8 @@ def _run(code: str, name: str, names: dict[str, Any], seconds: float, limits: di
     try:
         try:
             _running = True
-            signal.setitimer(signal.ITIMER_REAL, seconds)
+            # Again and again, because what is raised in a callback of the interpreter's own is lost.
+            signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
             value = _shown_value(_evaluate(code, name, names), names, limits["value"])
         finally:
             _running = False
@@ -197,6 +198,9 @@ def _run(code: str, name: str, names: dict[str, Any], seconds: float, limits: di
             error = f"SystemExit: {ended.code}"[: limits["value"]]
     except BaseException as raised:  # noqa: BLE001  # whatever code raises is its result
         error = _told(raised, limits)
+    finally:
+        _running = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
     return value, error
 
 

@@ -16,6 +16,7 @@ from tools.registry import ToolRegistry
 
 from bot.events import FileProduced, ToolFinished, ToolStarted
 from bot.messages import File
+from bot.sources import numbered
 from bot.transcript import ToolEntry
 from bot.untrusted import tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult
@@ -54,6 +55,8 @@ class CallRunner:
         self._seen: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
         self._stale_rounds = 0
+        self._numbers = 0
+        """Sources numbered so far."""
         self.untrusted = False
         """A result of this turn came from outside."""
         self.used: list[str] = []
@@ -75,6 +78,7 @@ class CallRunner:
         self._seen[signature(call)] += 1
         self.used.append(call.name)
         self.untrusted = self.untrusted or result.untrusted
+        self._numbers = max(self._numbers, *(source.number for source in result.sources), 0)
         if result.ok:
             self._results[signature(call)] = result
         else:
@@ -124,8 +128,10 @@ class CallRunner:
         async def one_after_another(group: list[ToolCall]) -> None:
             for call in group:
                 async with gate:
-                    queue.put_nowait(ToolStarted(call, self._registry.status(call)))
+                    attempt = self._failures[call.name] + 1
+                    queue.put_nowait(ToolStarted(call, self._registry.status(call, attempt)))
                     result = await self._registry.run(call, self._context)
+                result, self._numbers = numbered(result, self._numbers)
                 self._note(call, result)
                 queue.put_nowait(ToolFinished(call, result, result.sources))
                 for file in result.files:

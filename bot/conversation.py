@@ -34,15 +34,16 @@ from bot.events import (
 from bot.lines import LineScanner
 from bot.links import LinkFilter, LinkPolicy
 from bot.memory import ChatFacts
-from bot.messages import MessageSent, Quoted
+from bot.messages import File, MessageSent, Quoted
 from bot.model import Models
 from bot.model.base import Model
 from bot.pacing import Pacer
-from bot.recording import Recorded, Unrecorded
+from bot.recording import Recorded, Unrecorded, files_before
 from bot.reply import ReplyStream, ShownBefore
 from bot.safety import AnswerFilter, Redactor, clean_name, clean_untrusted
 from bot.sentences import language_of, say
-from bot.store import Store
+from bot.sources import Citations
+from bot.store import FILE_BYTES, Store
 from bot.surface import Surface
 from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
 from bot.untrusted import new_marker, tool_entry
@@ -89,6 +90,9 @@ class _Made:
     usage: Usage = field(default_factory=Usage)
     visible: list[str] = field(default_factory=list)
     marker: str = field(default_factory=new_marker)
+    citations: Citations = field(default_factory=Citations)
+    unsent: list[tuple[File, str]] = field(default_factory=list)
+    """Files that cannot be posted, each with why."""
 
     def entries(self, question: UserEntry, note: str) -> list[Entry]:
         """The turn as history keeps it: exactly one result per call, and always an answer after the question."""
@@ -215,6 +219,7 @@ class Conversation:
             if record.result is not None:
                 done.append((record.call, record.result))
                 made.results[record.call.id] = tool_entry(record.call, record.result, made.marker)
+                made.citations.add(record.result.sources)
                 policy.learn(record.result.text)
             elif record.effects:
                 unknown.add(record.call.id)
@@ -259,6 +264,9 @@ class Conversation:
             shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages},
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
         )
+        most_bytes = min(surface.limits.attachment_bytes, FILE_BYTES)
+        for file in files_before(before):
+            _attach(file, made, reply, most_bytes)
         state, note, error = "done", "", ""
         async with reply:
             for entry in made.passes:
@@ -269,7 +277,7 @@ class Conversation:
             try:
                 async with aclosing(self._agent.answer(task)) as events:
                     async for event in events:
-                        outcome = await self._take(turn, event, made, reply, policy)
+                        outcome = await self._take(turn, event, made, reply, policy, most_bytes)
                         if outcome is not None:
                             break
             except asyncio.CancelledError:
@@ -287,11 +295,16 @@ class Conversation:
                 reply.append(_paragraph(made, note))
             else:
                 note = self._note(outcome, language, form, turn)
-                if note:
-                    reply.append(_paragraph(made, note))
+                for words in (made.citations.footer("".join(made.visible), language), *_unsent(made, language), note):
+                    if words:
+                        made.visible.append(_paragraph(made, words))
+                        reply.append(made.visible[-1])
                 if isinstance(outcome, Failed):
                     state, error = "failed", outcome.detail
             await reply.finish()
+        made.unsent = reply.undelivered
+        if made.unsent:
+            await self.tell(question, "\n\n".join(_unsent(made, language)), turn=f"t{turn}-unsent")
         await store.turns.close(
             turn,
             state,
@@ -304,7 +317,7 @@ class Conversation:
         )
 
     async def _take(
-        self, turn: int, event: Event, made: _Made, reply: ReplyStream, policy: LinkPolicy
+        self, turn: int, event: Event, made: _Made, reply: ReplyStream, policy: LinkPolicy, most_bytes: int
     ) -> Finished | Failed | None:
         """One event: stored where it must survive, then shown. Returns the last one."""
         match event:
@@ -330,10 +343,11 @@ class Conversation:
                 reply.status(call.id, status)
             case ToolFinished(call, result):
                 made.results[call.id] = tool_entry(call, result, made.marker)
+                made.citations.add(result.sources)
                 policy.learn(result.text)
                 await self._store.turns.call_ended(turn, call.id, result)
             case FileProduced(file):
-                reply.attach(file)
+                _attach(file, made, reply, most_bytes)
             case Finished() | Failed():
                 return event
         return None
@@ -434,6 +448,22 @@ def _preamble(question: MessageSent) -> str:
 
     text = " ".join(written(question).split())
     return quote(text if len(text) <= 300 else text[:299] + "…") + "\n\n"
+
+
+def _attach(file: File, made: _Made, reply: ReplyStream, most_bytes: int) -> None:
+    """Post a file after the text, if it can be posted."""
+    if len(file.content) > most_bytes:
+        made.unsent.append((file, "file_too_large"))
+    else:
+        reply.attach(file)
+
+
+def _unsent(made: _Made, language: str) -> list[str]:
+    return [say(why, language, name=clean_name(file.name), size=_size(file)) for file, why in made.unsent]
+
+
+def _size(file: File) -> str:
+    return f"{len(file.content) / 2**20:.1f} MB"
 
 
 def _paragraph(made: _Made, note: str) -> str:

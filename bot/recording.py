@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from bot.messages import File, MessageRef
-from bot.store import Store
+from bot.store import Store, TurnState
+
+
+def files_before(state: TurnState) -> list[File]:
+    """The files that the calls of a turn made before a restart, numbered as the reply numbered them then."""
+    made = [
+        File(file.name, file.media_type, file.content)
+        for record in state.calls
+        if record.result is not None
+        for file in record.result.files
+    ]
+    numbers = {one.name: one.number for one in state.attachments}
+    return sorted(made, key=lambda file: numbers.get(file.name, len(numbers)))
 
 
 class Recorded:

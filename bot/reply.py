@@ -140,6 +140,8 @@ class ReplyStream:
         self._status: dict[str, str] = {}
         self._files: list[File] = []
         self._attached = {number for number, before in (attached or {}).items() if before.state != "gone"}
+        self.undelivered: list[tuple[File, str]] = []
+        """Files that the platform did not take, each with why: a key of `bot.sentences`."""
         self._finished = False
         self._dead = ""
         self._wanted = asyncio.Event()
@@ -495,11 +497,16 @@ class ReplyStream:
                     self._pacer.refused(cost, error.scope, error.retry_after)
                 except (Unclear, Unreachable, TooLong, Unrenderable, MessageGone) as error:
                     log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
+                    if isinstance(error, TooLong):
+                        self.undelivered.append((file, "file_too_large"))
+                    elif isinstance(error, Unrenderable):
+                        self.undelivered.append((file, "file_failed"))
                     return
                 except DeliveryError as error:
                     tries += 1
                     if tries > len(_BACKOFF):
                         log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
+                        self.undelivered.append((file, "file_failed"))
                         return
                     delay = _BACKOFF[tries - 1]
             if delay:

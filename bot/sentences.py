@@ -127,6 +127,12 @@ _TABLE: dict[str, tuple[str, str]] = {
         "This code is not valid, or not any more. The operator's console shows the current one.",
         "这个配对码无效或已过期，请查看运行机器人的控制台。",
     ),
+    "sources": ("Sources", "来源"),
+    "file_too_large": (
+        "The file {name} ({size}) is too large to be posted here.",
+        "文件 {name}（{size}）太大，无法在这里发送。",
+    ),
+    "file_failed": ("The file {name} could not be posted here.", "文件 {name} 无法在这里发送。"),
     "reminder": ("⏰ {text}", "⏰ {text}"),
     "reminder_late": (
         "⏰ {text}\n\n(This was due {when}, when I could not write.)",

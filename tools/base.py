@@ -57,6 +57,8 @@ class Source:
 
     title: str
     url: str
+    number: int = 0
+    """Under which the model may cite it in this turn; given by the core, 0 until then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ class ToolResult:
     status: str = "completed"
     """`completed`, `failed`, `timeout`, `cancelled` or `cached`."""
     sources: tuple[Source, ...] = ()
+    """Where it comes from. A text with several entries begins each with `[1] `, `[2] `, … on a line of its own and
+    names its address there; the core counts on from the turn's earlier results."""
     files: tuple[ProducedFile, ...] = ()
     retry: bool = True
     """After a failure: other arguments may help."""

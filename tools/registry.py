@@ -129,8 +129,8 @@ class ToolRegistry:
             return tool
         return next((found for source in self._sources if (found := source.tool(name)) is not None), None)
 
-    def status(self, call: ToolCall) -> str:
-        """What a person reads while the call runs: `🔎 searching: weather in Oslo`."""
+    def status(self, call: ToolCall, attempt: int = 1) -> str:
+        """What a person reads while the call runs: `🔎 searching: weather in Oslo`, `🐍 running code (2nd try): …`."""
         spec = self.spec(call.name)
         if spec is None:
             return f"🔧 {call.name}"
@@ -138,7 +138,7 @@ class ToolRegistry:
         if subject is None:
             subject = next((value for value in call.arguments.values() if isinstance(value, str)), "")
         line = " ".join(str(subject).split())
-        head = f"{spec.icon} {spec.verb or spec.name}"
+        head = f"{spec.icon} {spec.verb or spec.name}{_try(attempt)}"
         if not line:
             return head
         room = STATUS_CHARS - len(head) - 2
@@ -265,6 +265,14 @@ class ToolRegistry:
             return text[:most]
         head = room * 2 // 3
         return text[:head] + _MIDDLE.format(left=len(text) - room) + text[len(text) - (room - head) :]
+
+
+def _try(attempt: int) -> str:
+    """After a failure, which try this is."""
+    if attempt < 2:
+        return ""
+    ending = {2: "nd", 3: "rd"}.get(attempt, "th")
+    return f" ({attempt}{ending} try)"
 
 
 def _failed(text: str, *, status: str = "failed", retry: bool = True) -> ToolResult:

@@ -18,7 +18,7 @@ from bot.clock import Clock
 from bot.store.access import Access
 from bot.store.facts import StoredFacts
 from bot.store.faults import Fault, fault_of, store_error
-from bot.store.files import StoredFiles
+from bot.store.files import FILE_BYTES, StoredFiles
 from bot.store.history import History
 from bot.store.intake import InboxRow, Intake
 from bot.store.location import database_path
@@ -43,6 +43,7 @@ from bot.store.turns import Turns
 from bot.store.writer import Writer
 
 __all__ = [
+    "FILE_BYTES",
     "Amount",
     "AttachmentRecord",
     "CallRecord",

@@ -80,7 +80,7 @@ class Turns:
             "ok": result.ok,
             "retry": result.retry,
             "untrusted": result.untrusted,
-            "sources": [[source.title, source.url] for source in result.sources],
+            "sources": [[source.title, source.url, source.number] for source in result.sources],
         }
         now = self._clock.wall()
 
@@ -271,7 +271,7 @@ def _call(row: tuple[Any, ...], texts: dict[str, list[str]]) -> CallRecord:
         text=text,
         ok=facts["ok"],
         status=status,
-        sources=tuple(Source(title, url) for title, url in facts["sources"]),
+        sources=tuple(Source(*source) for source in facts["sources"]),
         retry=facts["retry"],
         untrusted=facts["untrusted"],
         seconds=seconds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from playground.faults import Fault
 from playground.model import Reply
 
 ADA = 7
@@ -40,10 +41,13 @@ async def test_a_search_is_asked_for_run_and_answered_from_in_two_passes(world: 
     world.model.reply(
         Reply("Let me look.", calls=(("search_web", {"query": "green tea"}),)), Reply("Green tea is not fermented [1].")
     )
+    world.tavily.faults.add("search", Fault(delay=1.5))
     async with start("telegram", TOOL_MODE="native") as bot:
         [message] = await ask(world, bot, "what is green tea made of, look it up")
 
-    assert message.text == "Let me look.\n\nGreen tea is not fermented [1]."
+    answer, _, footer = message.text.partition("\n\nSources\n")
+    assert answer == "Let me look.\n\nGreen tea is not fermented [1]."
+    assert footer.startswith("[1] ") and "\n" not in footer
     assert [request.status for request in world.model.requests] == [200, 200]
     assert any("green tea" in version.text for version in message.versions[:-1]), "no status was shown"
     assert len(world.tavily.requests) == 1
@@ -105,7 +109,7 @@ async def test_stop_ends_the_answer_keeps_what_was_shown_and_closes_the_models_s
     async with start("telegram") as bot:
         world.telegram.person(ADA, "Ada")
         world.telegram.say(ADA, "please write a very long text", person=ADA)
-        await world.telegram.screen.until(lambda screen: screen.of(str(ADA)))
+        await world.telegram.screen.until(lambda _: text_of(world).startswith("word word"))
         world.telegram.say(ADA, "/stop", person=ADA)
         async with asyncio.timeout(5):
             await world.model.requests[0].ended.wait()

@@ -131,6 +131,14 @@ class Agent:
                 async for event in events:
                     yield event
 
+        elif task.passes:
+            # The answer was complete when the process died; only its last edit may be missing.
+            if shown_before:
+                yield Finished()
+            else:
+                yield Failed("empty", "the model gave no text before the restart")
+            return
+
         if task.begin_with is not None and not task.passes:
             async with aclosing(self._begin(task.begin_with, runner, entries)) as events:
                 async for event in events:

@@ -19,7 +19,7 @@ from bot import context, prompts
 from bot.agent import Agent, Task
 from bot.choosing import Chooser, NamedCall, named_call, pre_search
 from bot.clock import Clock
-from bot.errors import StoreError
+from bot.errors import StoreError, Unreachable
 from bot.events import (
     Event,
     Failed,
@@ -54,6 +54,8 @@ log = logging.getLogger(__name__)
 
 MOST_ATTEMPTS = 2
 """How often a turn is begun; one that fails so often is not begun again."""
+_NOT_NOW = (1.0, 2.0, 5.0, 10.0, 30.0)
+"""Seconds before a turn goes on that was held up by the store, or by a platform that is not connected."""
 
 
 class Ending(enum.Enum):
@@ -142,10 +144,44 @@ class Conversation:
             turn: the inbox row's id.
             ending: why the task is being cancelled, asked when it is.
         """
-        reference = secrets.token_hex(3)
         language = language_of(question.text, question.sender.language)
+        attempts = tries = 0
+        shown: dict[int, ShownBefore] = {}
+        while True:
+            try:
+                attempts = attempts or await self._store.intake.begin(turn)
+                if attempts:
+                    await self._attempt(turn, question, language, ending, attempts, shown)
+                return
+            except StoreError as error:
+                log.error("turn %s waits: %s", turn, error)
+                if not tries:
+                    await self._apologise(question, say("store", language))
+            except Unreachable as error:
+                log.warning("turn %s waits: %s", turn, error)
+            await self._clock.sleep(_NOT_NOW[min(tries, len(_NOT_NOW) - 1)])
+            tries += 1
+
+    async def _attempt(
+        self,
+        turn: int,
+        question: MessageSent,
+        language: str,
+        ending: Callable[[], Ending | None],
+        attempts: int,
+        shown: dict[int, ShownBefore],
+    ) -> None:
+        """Answer `question`, going on from what is stored.
+
+        Args:
+            shown: the pages that an attempt in this process showed: maybe more than could be stored.
+
+        Raises:
+            StoreError: the store does not work now.
+            Unreachable: the platform is not connected now.
+        """
+        reference = secrets.token_hex(3)
         try:
-            attempts = await self._store.intake.begin(turn)
             if attempts > MOST_ATTEMPTS:
                 await self.tell(question, say("failed", language, id=reference), turn=f"t{turn}")
                 await self._store.intake.end(turn, "failed")
@@ -156,19 +192,17 @@ class Conversation:
                 await self.tell(question, named.problem, turn=f"t{turn}")
                 await self._store.intake.end(turn, "done")
                 return
-            await self._answer(turn, question, language, ending, named)
+            await self._answer(turn, question, language, ending, named, shown)
         except asyncio.CancelledError:
+            if ending() is not Ending.STOPPED:
+                await self._store.intake.pause(turn)
             raise
-        except StoreError as error:
-            log.error("turn %s [%s]: %s", turn, reference, error)
-            await self._apologise(question, say("store", language))
+        except (StoreError, Unreachable):
+            raise
         except Exception:
             log.exception("turn %s [%s] failed", turn, reference)
             await self._apologise(question, say("failed", language, id=reference))
-            try:
-                await self._store.intake.end(turn, "failed")
-            except StoreError as error:
-                log.error("turn %s [%s]: %s", turn, reference, error)
+            await self._store.intake.end(turn, "failed")
 
     async def tell(self, question: MessageSent, text: str, *, turn: str = "") -> None:
         """Answer with words of our own: no model, no history."""
@@ -198,6 +232,7 @@ class Conversation:
         language: str,
         ending: Callable[[], Ending | None],
         named: NamedCall | None,
+        shown: dict[int, ShownBefore],
     ) -> None:
         store, options = self._store, self._options
         await store.turns.open(turn, question.chat, question.sender.id)
@@ -256,12 +291,12 @@ class Conversation:
         reply = ReplyStream(
             surface,
             self._pacer,
-            Recorded(store, turn, str(question.chat)),
+            Recorded(store, turn, str(question.chat), shown),
             self._clock,
             turn=f"t{turn}",
             filters=(AnswerFilter(), Redactor(options.secrets), LinkFilter(policy)),
             preamble=_preamble(question),
-            shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages},
+            shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages} | shown,
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
         )
         most_bytes = min(surface.limits.attachment_bytes, FILE_BYTES)
@@ -288,6 +323,7 @@ class Conversation:
                 if current is not None:
                     current.uncancel()
                 if why is Ending.SHUTDOWN:
+                    await store.intake.pause(turn)
                     reply.append(_paragraph(made, say("shutdown", language)))
                     await reply.finish()
                     return
@@ -301,7 +337,16 @@ class Conversation:
                         reply.append(made.visible[-1])
                 if isinstance(outcome, Failed):
                     state, error = "failed", outcome.detail
-            await reply.finish()
+            try:
+                await reply.finish()
+            except asyncio.CancelledError:
+                if ending() is not Ending.STOPPED or state == "stopped":
+                    raise
+                # There is nothing to stop any more: the answer is complete and only waits to be shown.
+                current = asyncio.current_task()
+                if current is not None:
+                    current.uncancel()
+                await reply.finish()
         made.unsent = reply.undelivered
         if made.unsent:
             await self.tell(question, "\n\n".join(_unsent(made, language)), turn=f"t{turn}-unsent")

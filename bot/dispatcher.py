@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 from bot.access import Access
 from bot.clock import Clock
@@ -32,6 +34,12 @@ OFFLINE_AFTER = 15 * 60.0
 """A message that waited longer than this for a start is not answered late but asked for again."""
 MOST_WAITING = 2
 """Messages of one person that wait in one chat."""
+MOST_TOLD = 5
+"""Sentences of our own that wait to be shown in one chat; who floods it gets no more of them."""
+ONCE_IN = 60.0
+"""Seconds in which the same refusal is told once in a chat."""
+_NOT_NOW = (1.0, 2.0, 5.0, 10.0, 30.0)
+"""Seconds before a delivery is decided about again that the store held up."""
 
 
 class Dispatcher:
@@ -62,6 +70,9 @@ class Dispatcher:
         self._queue = TurnQueue()
         self._routes: dict[ChatId, asyncio.Task[None]] = {}
         self._loose: set[asyncio.Task[None]] = set()
+        self._telling: Counter[ChatId] = Counter()
+        self._told: dict[tuple[ChatId, str], float] = {}
+        """When a refusal was last told in a chat."""
         self._open = True
         self._resumed: set[str] = set()
 
@@ -75,7 +86,11 @@ class Dispatcher:
         Raises:
             StoreError: it could not be stored; the platform must deliver it again.
         """
-        id = await self._store.intake.take_in(incoming)
+        try:
+            id = await self._store.intake.take_in(incoming)
+        except StoreError:
+            await self._regret(incoming)
+            raise
         if id is None:
             log.debug("delivered before: %s %s", incoming.chat, incoming.delivery)
             return
@@ -94,7 +109,7 @@ class Dispatcher:
                 continue
             late = row.state == "new" and now - row.received_at > OFFLINE_AFTER
             if late and not isinstance(row.incoming, TimerDue):
-                self._begin(row.chat, self._offline(row))
+                self._begin(row.chat, partial(self._offline, row))
             else:
                 self._route(row.id, row.incoming)
 
@@ -115,18 +130,16 @@ class Dispatcher:
 
     def _route(self, id: int, incoming: Incoming) -> None:
         """Decide about a stored delivery, after the chat's earlier ones: the order of arrival is kept."""
-        self._begin(incoming.chat, self._decide(id, incoming))
+        self._begin(incoming.chat, lambda: self._decide(id, incoming))
 
-    def _begin(self, chat: ChatId, work: object) -> None:
+    def _begin(self, chat: ChatId, work: Callable[[], Awaitable[None]]) -> None:
         before = self._routes.get(chat)
 
         async def in_order() -> None:
             if before is not None:
                 await asyncio.gather(before, return_exceptions=True)
             try:
-                await work  # type: ignore[misc]  # a coroutine of this class
-            except StoreError as error:
-                log.error("%s: %s", chat, error)
+                await self._patiently(chat, work)
             except Exception:
                 log.exception("%s: a delivery could not be handled", chat)
             finally:
@@ -134,6 +147,44 @@ class Dispatcher:
                     del self._routes[chat]
 
         self._routes[chat] = asyncio.create_task(in_order(), name=f"route {chat}")
+
+    async def _patiently(self, chat: ChatId, work: Callable[[], Awaitable[None]]) -> None:
+        """Do `work` as soon as the store lets it, and what comes after it in the chat later still."""
+        tries = 0
+        while True:
+            try:
+                await work()
+                return
+            except StoreError as error:
+                log.error("%s waits: %s", chat, error)
+            await self._clock.sleep(_NOT_NOW[min(tries, len(_NOT_NOW) - 1)])
+            tries += 1
+
+    async def _ended(self, id: int, chat: ChatId, state: str) -> None:
+        """Write down the end of a delivery that was answered already, however long the store takes."""
+        await self._patiently(chat, lambda: self._store.intake.end(id, state))
+
+    async def _regret(self, incoming: Incoming) -> None:
+        """Say that a message cannot be stored now; it comes again, and is answered then."""
+        if not isinstance(incoming, MessageSent) or not self._first(incoming.chat, "store"):
+            return
+        try:
+            allowed = await self._access.allowed(incoming)
+        except StoreError:
+            return
+        if allowed:
+            self._tell(incoming, say("store", language_of(incoming.text, incoming.sender.language)))
+
+    def _first(self, chat: ChatId, key: str) -> bool:
+        """Whether a refusal was not told in this chat for a while."""
+        now = self._clock.monotonic()
+        if len(self._told) > 1000:
+            self._told = {one: at for one, at in self._told.items() if now - at < ONCE_IN}
+        last = self._told.get((chat, key))
+        if last is not None and now - last < ONCE_IN:
+            return False
+        self._told[chat, key] = now
+        return True
 
     async def _decide(self, id: int, incoming: Incoming) -> None:
         match incoming:
@@ -163,12 +214,13 @@ class Dispatcher:
             return
         if message.command and not (command is not None and command.queued):
             await self._command(message, language)
-            await self._store.intake.end(id, "done")
+            await self._ended(id, message.chat, "done")
             return
         refusal = self._refusal(message, language)
         if refusal:
             await self._store.intake.end(id, "refused")
-            self._tell(message, refusal)
+            if self._first(message.chat, refusal):
+                self._tell(message, refusal)
             return
         self._queue.put(message.chat, id, message.sender.id, lambda running: self._turn(id, message, language, running))
 
@@ -275,6 +327,11 @@ class Dispatcher:
     def _tell(self, message: MessageSent, text: str) -> None:
         """Show a sentence of our own without holding anything up."""
 
+        if self._telling[message.chat] >= MOST_TOLD:
+            log.info("%s: too many sentences wait there already", message.chat)
+            return
+        self._telling[message.chat] += 1
+
         async def tell() -> None:
             try:
                 await self._conversation.tell(message, text)
@@ -282,6 +339,10 @@ class Dispatcher:
                 log.warning("%s: %s", message.chat, error)
             except Exception:
                 log.exception("%s: a sentence could not be shown", message.chat)
+            finally:
+                self._telling[message.chat] -= 1
+                if not self._telling[message.chat]:
+                    del self._telling[message.chat]
 
         task = asyncio.create_task(tell(), name=f"tell {message.chat}")
         self._loose.add(task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.messages import File, MessageRef
+from bot.reply import ShownBefore
 from bot.store import Store, TurnState
 
 
@@ -21,12 +22,18 @@ def files_before(state: TurnState) -> list[File]:
 class Recorded:
     """A reply's delivery record, kept in the turn's rows."""
 
-    def __init__(self, store: Store, turn: int, scope: str) -> None:
+    def __init__(self, store: Store, turn: int, scope: str, shown: dict[int, ShownBefore] | None = None) -> None:
+        """
+        Args:
+            shown: is told what the reply shows before the store is, which may fail to write it.
+        """
         self._store = store
         self._turn = turn
         self._scope = scope
+        self._shown = {} if shown is None else shown
 
     async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+        self._shown[number] = ShownBefore(ref, state)
         await self._store.turns.save_page(
             self._turn, number, start=0, end=len(body), body=body, ref=ref, state=state, nonce=nonce
         )

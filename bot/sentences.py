@@ -63,8 +63,8 @@ _TABLE: dict[str, tuple[str, str]] = {
         "我这边出了点问题，没能回答（编号 {id}）。请再试一次。",
     ),
     "store": (
-        "I cannot keep notes right now, so I do not answer. Please try again later.",
-        "我现在无法保存记录，因此不能回答，请稍后再试。",
+        "I cannot keep notes right now, so I cannot answer yet. I will go on as soon as I can.",
+        "我现在无法保存记录，暂时不能回答；恢复后会继续。",
     ),
     "queue_full": (
         "Several of your messages are waiting already. Please wait for their answers.",

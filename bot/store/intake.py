@@ -97,6 +97,12 @@ class Intake:
 
         return await self._writer.run(work)
 
+    async def pause(self, id: int) -> None:
+        """Take an attempt back that was interrupted in good order: only those that died count."""
+        await self._writer.execute(
+            "UPDATE inbox SET attempts = max(0, attempts - 1) WHERE id = ? AND state = 'running'", (id,)
+        )
+
     async def end(self, id: int, state: str) -> None:
         """Write down what became of a row; the first end counts.
 

@@ -1,5 +1,7 @@
 """Search the web with Tavily: its own summary first, then numbered entries with their addresses.
 
+Where the operator has named a second source (SEARCH_FALLBACK), it answers when there is no key or Tavily fails.
+
 Tavily's library is imported at the first search, in a thread: it takes a third of a second, and the event loop must
 not stand still for that.
 """
@@ -12,8 +14,10 @@ import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from tools import keyless_search
 from tools.base import Json, Source, ToolContext, ToolError, ToolResult, Unavailable
 from tools.function import FunctionTool, spec_of
 from tools.settings import SearchSettings
@@ -44,12 +48,22 @@ def open_tool(settings: SearchSettings | None) -> WebSearch:
     """The search, ready for its first query.
 
     Raises:
-        Unavailable: there is no key.
+        Unavailable: there is no key and no second source.
     """
     # Without a key Tavily's client raises no error: it searches "keyless", with other limits. We decide here.
-    if settings is None or not settings.tavily_api_key.get_secret_value().strip():
-        raise Unavailable("it needs TAVILY_API_KEY, a key from tavily.com")
+    if settings is None or not (settings.tavily_api_key.get_secret_value().strip() or settings.search_fallback):
+        raise Unavailable("it needs TAVILY_API_KEY, a key from tavily.com, or SEARCH_FALLBACK=ddgs")
+    if settings.search_fallback and not keyless_search.installed():
+        reason = 'SEARCH_FALLBACK=ddgs needs the extra "search" (parley-chat[search])'
+        if not settings.tavily_api_key.get_secret_value().strip():
+            raise Unavailable(reason)
+        log.warning("search_web goes without its second source: %s", reason)
+        settings = settings.model_copy(update={"search_fallback": ""})
     return WebSearch(settings)
+
+
+class Unanswered(ToolError):
+    """Tavily fails in a way that another source may make good, unlike a request that is wrong."""
 
 
 class WebSearch(FunctionTool):
@@ -58,6 +72,7 @@ class WebSearch(FunctionTool):
     def __init__(self, settings: SearchSettings) -> None:
         self._key = settings.tavily_api_key.get_secret_value().strip()
         self._base_url = settings.tavily_api_base_url.rstrip("/")
+        self._second = bool(settings.search_fallback)
         self._client: AsyncTavilyClient | None = None
         self._opening = asyncio.Lock()
         super().__init__(
@@ -72,7 +87,7 @@ class WebSearch(FunctionTool):
                 verb="searching",
                 subject="query",
                 cache_seconds=600.0,
-                timeout=20.0,
+                timeout=20.0 + (keyless_search.TOTAL_SECONDS if self._key and self._second else 0.0),
             ),
         )
 
@@ -119,7 +134,29 @@ class WebSearch(FunctionTool):
             options["include_domains"] = _domains("include_domains", include_domains)
         if exclude_domains:
             options["exclude_domains"] = _domains("exclude_domains", exclude_domains)
-        return _written(query, await self._ask(options), context.chars)
+        if self._key:
+            try:
+                return _written(query, await self._ask(options), context.chars)
+            except Unanswered as error:
+                if not self._second:
+                    raise
+                log.warning("search_web asks its second source: %s", error)
+                failed, note = error, "(From a second source, for the first one fails now.)\n"
+        else:
+            failed, note = None, ""
+        try:
+            found = await keyless_search.search(
+                query,
+                most=options["max_results"],
+                language=context.language,
+                time_range=time_range or ("month" if topic == "news" else None),
+                include=options.get("include_domains", ()),
+                exclude=options.get("exclude_domains", ()),
+            )
+        except ToolError as error:
+            raise failed or error from error
+        result = _written(query, {"results": found}, context.chars - len(note))
+        return replace(result, text=note + result.text)
 
     async def close(self) -> None:
         client, self._client = self._client, None
@@ -136,19 +173,19 @@ class WebSearch(FunctionTool):
         try:
             return await client.search(**options)
         except errors.UsageLimitExceededError as error:
-            raise ToolError(
+            raise Unanswered(
                 "The search service's request limit is reached; it opens again in about a minute. "
                 "Answer from what you know and say that it was not checked.",
                 retry=False,
             ) from error
         except errors.ForbiddenError as error:
-            raise ToolError(
+            raise Unanswered(
                 "The search service refuses: the plan's credits are used up, or the key may not do this. Only the "
                 "operator of this bot can change that. Answer without searching, and say so.",
                 retry=False,
             ) from error
         except errors.InvalidAPIKeyError as error:
-            raise ToolError(
+            raise Unanswered(
                 "The search service refuses the bot's key. Only the operator can change that (TAVILY_API_KEY). "
                 "Answer without searching, and say so.",
                 retry=False,
@@ -156,7 +193,7 @@ class WebSearch(FunctionTool):
         except errors.BadRequestError as error:
             raise ToolError(f"The search service refuses the request: {self._quoted(error)} Change it.") from error
         except errors.TimeoutError as error:
-            raise ToolError(
+            raise Unanswered(
                 f"The search service did not answer within {options['timeout']:g} s. "
                 "Search once more with mode quick, or answer without it."
             ) from error
@@ -166,12 +203,12 @@ class WebSearch(FunctionTool):
             log.warning(
                 "search_web cannot reach Tavily (%s); TAVILY_API_BASE_URL says where it is", type(error).__name__
             )
-            raise ToolError(
+            raise Unanswered(
                 "The search service cannot be reached. Answer without searching, and say so.", retry=False
             ) from error
         except (ValueError, TypeError, AttributeError) as error:
             # The body is no JSON, or no object; and for a 2xx other than 200 the library raises what is no exception.
-            raise ToolError(
+            raise Unanswered(
                 "The search service answered with something that is no search result. Answer without searching.",
                 retry=False,
             ) from error
@@ -201,11 +238,13 @@ _KEYWORDS = (
 
 def _of_status(status: int) -> ToolError:
     if status >= 500:
-        return ToolError(f"The search service has a fault of its own ({status}). Try once more, or answer without it.")
+        return Unanswered(f"The search service has a fault of its own ({status}). Try once more, or answer without it.")
     if status in (400, 422):
         return ToolError(f"The search service refuses the request ({status}). Use a shorter query and fewer filters.")
     log.warning("search_web: Tavily answers %d; is TAVILY_API_BASE_URL right?", status)
-    return ToolError(f"The search service is not where it should be ({status}). Answer without searching.", retry=False)
+    return Unanswered(
+        f"The search service is not where it should be ({status}). Answer without searching.", retry=False
+    )
 
 
 def _domains(name: str, given: Sequence[str]) -> list[str]:
@@ -223,7 +262,7 @@ def _domains(name: str, given: Sequence[str]) -> list[str]:
 def _written(query: str, answer: Any, chars: int) -> ToolResult:
     """The result's text, cut between entries so that it is no longer than `chars`."""
     if not isinstance(answer, dict) or not isinstance(answer.get("results", []), list):
-        raise ToolError("The search service answered with something that is no search result.", retry=False)
+        raise Unanswered("The search service answered with something that is no search result.", retry=False)
     found = [one for one in answer.get("results", []) if isinstance(one, dict) and _address(one)]
     summary = _text(answer.get("answer"))
     if len(summary) > chars // 2:

@@ -21,6 +21,10 @@ class SearchSettings(ToolSettings):
 
     tavily_api_key: SecretStr = Field(SecretStr(""), description="Key for web search, from tavily.com.")
     tavily_api_base_url: str = Field("https://api.tavily.com", description="Where Tavily is.")
+    search_fallback: Literal["", "ddgs"] = Field(
+        "",
+        description="ddgs: search DuckDuckGo, Brave and Mojeek without a key where Tavily has none or fails.",
+    )
 
 
 class McpSettings(ToolSettings):

@@ -1,0 +1,172 @@
+"""search_web's second source: the library ddgs as it is, its engines pointed at loopback."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+from pydantic import SecretStr
+
+from playground.faults import Fault
+from playground.loopback import Loopback
+from playground.tavily import TavilyServer
+from tools import keyless_search
+from tools.base import Source, Unavailable
+from tools.search_web import open_tool
+from tools.settings import SearchSettings
+
+
+class Engines:
+    """What DuckDuckGo's page looks like to the library; the other engines refuse."""
+
+    def __init__(self) -> None:
+        self.queries: list[dict[str, str]] = []
+        self.found = [
+            ("https://bridges.example/a", "Bridges & cables", "How bridges hang."),
+            ("https://docs.bridges.example/b", "Bridge documents", "All of them."),
+            ("https://spam.example/c", "Bridges, bridges!", "Buy bridges."),
+        ]
+        self.status = 200
+        app = web.Application()
+        app.router.add_post("/html/", self._duckduckgo)
+        app.router.add_get("/other", self._other)
+        self.http = Loopback(app)
+
+    async def _duckduckgo(self, request: web.Request) -> web.Response:
+        self.queries.append({name: str(value) for name, value in (await request.post()).items()})
+        rows = "".join(
+            f'<div class="result results_links_deep result__body"><h2>{title}</h2><a href="{url}">{text}</a></div>'
+            for url, title, text in self.found
+        )
+        return web.Response(text=f"<html><body>{rows}</body></html>", content_type="text/html", status=self.status)
+
+    async def _other(self, request: web.Request) -> web.Response:
+        return web.Response(status=403)
+
+
+@pytest.fixture
+async def engines(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Engines]:
+    from ddgs.engines.brave import Brave
+    from ddgs.engines.duckduckgo import Duckduckgo
+    from ddgs.engines.mojeek import Mojeek
+
+    made = Engines()
+    await made.http.open()
+    monkeypatch.delenv("DDGS_PROXY", raising=False)
+    monkeypatch.setattr(Duckduckgo, "search_url", f"{made.http.url}/html/")
+    for other in (Brave, Mojeek):
+        monkeypatch.setattr(other, "search_url", f"{made.http.url}/other")
+    yield made
+    await made.http.close()
+
+
+def keyless(**more: Any) -> SearchSettings:
+    return SearchSettings.model_construct(search_fallback="ddgs", **more)
+
+
+async def test_without_a_key_the_second_source_searches(engines: Engines, caller: Any) -> None:
+    result = await caller(open_tool(keyless()), language="de-AT")(query="bridges", time_range="week")
+
+    assert result.ok
+    assert result.untrusted
+    assert "[1] Bridges & cables\nSource: https://bridges.example/a\nHow bridges hang." in result.text
+    assert result.sources[0] == Source("Bridges & cables", "https://bridges.example/a")
+    assert engines.queries[0]["q"] == "bridges"
+    assert engines.queries[0]["l"] == "de-de"
+    assert engines.queries[0]["df"] == "w"
+
+
+async def test_when_the_first_source_fails_the_second_answers_and_says_so(engines: Engines, caller: Any) -> None:
+    async with TavilyServer(key="key") as tavily:
+        tavily.faults.add("search", Fault(status=500))
+        settings = keyless(tavily_api_key=SecretStr("key"), tavily_api_base_url=tavily.base_url)
+        search = caller(open_tool(settings))
+
+        first = await search(query="solar power")
+        second = await search(query="solar power news")
+
+    assert first.text.startswith("(From a second source, for the first one fails now.)\nSearch results for")
+    assert "bridges.example" in first.text
+    assert "second source" not in second.text
+    assert len(engines.queries) == 1
+
+
+async def test_a_wrong_request_is_not_asked_twice(engines: Engines, caller: Any) -> None:
+    async with TavilyServer(key="key") as tavily:
+        settings = keyless(tavily_api_key=SecretStr("key"), tavily_api_base_url=tavily.base_url)
+        tavily.faults.add("search", Fault(status=400, body='{"detail": {"error": "Query is bad."}}'))
+
+        result = await caller(open_tool(settings))(query="bridges")
+
+    assert not result.ok
+    assert "Query is bad" in result.text
+    assert not engines.queries
+
+
+async def test_without_being_named_the_second_source_is_never_asked(engines: Engines, caller: Any) -> None:
+    async with TavilyServer(key="key") as tavily:
+        settings = SearchSettings.model_construct(tavily_api_key=SecretStr("key"), tavily_api_base_url=tavily.base_url)
+        tavily.faults.add("search", Fault(status=500))
+
+        result = await caller(open_tool(settings))(query="bridges")
+
+    assert not result.ok
+    assert not engines.queries
+
+
+async def test_domains_are_kept_though_engines_take_them_as_a_wish(engines: Engines, caller: Any) -> None:
+    search = caller(open_tool(keyless()))
+
+    included = await search(query="bridges", include_domains=["bridges.example"])
+    excluded = await search(query="bridges", exclude_domains=["spam.example", "docs.bridges.example"])
+
+    assert {source.url for source in included.sources} == {
+        "https://bridges.example/a",
+        "https://docs.bridges.example/b",
+    }
+    assert [source.url for source in excluded.sources] == ["https://bridges.example/a"]
+    assert "site:bridges.example" in engines.queries[0]["q"]
+    assert "-site:spam.example" in engines.queries[1]["q"]
+
+
+async def test_nothing_found_and_refused_are_said(engines: Engines, caller: Any) -> None:
+    search = caller(open_tool(keyless()))
+    engines.found = []
+
+    nothing = await search(query="zzzz")
+    await engines.http.close()
+    refused = await search(query="bridges")
+
+    assert nothing.ok
+    assert "Nothing was found" in nothing.text
+    assert not refused.ok
+    assert "do not answer the bot now" in refused.text
+
+
+async def test_when_both_fail_the_first_one_s_reason_is_told(engines: Engines, caller: Any) -> None:
+    await engines.http.close()
+    async with TavilyServer(key="key") as tavily:
+        tavily.faults.add("search", Fault(status=432))
+        settings = keyless(tavily_api_key=SecretStr("key"), tavily_api_base_url=tavily.base_url)
+
+        result = await caller(open_tool(settings))(query="bridges")
+
+    assert not result.ok
+    assert "credits are used up" in result.text
+
+
+def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+    assert not keyless_search.installed()
+    with pytest.raises(Unavailable, match=r"extra \"search\""):
+        open_tool(keyless())
+    open_tool(keyless(tavily_api_key=SecretStr("key")))
+
+
+def test_without_key_and_second_source_it_is_not_offered() -> None:
+    with pytest.raises(Unavailable, match=r"TAVILY_API_KEY.*SEARCH_FALLBACK"):
+        open_tool(SearchSettings.model_construct())

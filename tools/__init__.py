@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tools.settings import (
     CodeSettings,
     DatabaseSettings,
+    ImageSettings,
     McpSettings,
     ReadPageSettings,
     SearchPapersSettings,
@@ -33,6 +34,7 @@ TOOLS: dict[str, str] = {
     "run_python": "tools.run_python",
     "query_database": "tools.query_database",
     "remind_me": "tools.remind_me",
+    "generate_image": "tools.generate_image",
     "remember": "tools.remember",
     "recall": "tools.recall",
     "forget": "tools.forget",
@@ -49,6 +51,7 @@ SETTINGS: dict[str, type[ToolSettings]] = {
     "mcp": McpSettings,
     "read_page": ReadPageSettings,
     "query_database": DatabaseSettings,
+    "generate_image": ImageSettings,
     "search_papers": SearchPapersSettings,
     "get_weather": WeatherSettings,
     "wikipedia": WikipediaSettings,

@@ -16,6 +16,7 @@ from aiohttp import web
 from playground.faults import Faults
 from playground.loopback import Loopback, after, before
 from playground.model import responses, wire
+from playground.model.images import Images
 from playground.model.reply import Body, Reply, error_object, too_long_error
 from playground.model.scripted import ScriptedModel
 from playground.model.streaming import Stream, cuts
@@ -73,7 +74,7 @@ class ModelServer:
         self.models: list[str] = ["scripted"]
         self.requests: list[ModelRequest] = []
         self.faults = Faults()
-        """By method: `chat.completions`, `responses`, `models`."""
+        """By method: `chat.completions`, `responses`, `models`, `images`."""
         self.script: Callable[[Body], Reply | Awaitable[Reply]] | None = None
         """Called with the request; of a Responses request with its Chat Completions form."""
         self.scripted = ScriptedModel(words_per_second)
@@ -82,6 +83,8 @@ class ModelServer:
         self.tools_with_history = True
         """Tool messages are refused when `tools` is left out, as by several servers."""
         self.context_tokens = 128_000
+        self.images = Images()
+        """What `POST /v1/images/generations` does; its faults are those of the method `images`."""
         self._waiting: deque[Reply] = deque()
         self._arrived = asyncio.Condition()
         self._calls = 0
@@ -89,6 +92,8 @@ class ModelServer:
         app = web.Application(client_max_size=_LARGEST_REQUEST)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/responses", self._respond)
+        app.router.add_post("/v1/images/generations", self._paint)
+        app.router.add_get("/v1/images/made/{name}", self._painted)
         app.router.add_get("/v1/models", self._list)
         app.router.add_get("/v1/models/{name}", self._list)
         app.router.add_route("*", "/{path:.*}", self._nowhere)
@@ -125,6 +130,15 @@ class ModelServer:
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         return await self._handle(request, "responses")
+
+    async def _paint(self, request: web.Request) -> web.StreamResponse:
+        return await self._handle(request, "images")
+
+    async def _painted(self, request: web.Request) -> web.StreamResponse:
+        try:
+            return self.images.file(request.match_info["name"])
+        except Refused as refused:
+            return web.json_response({"error": refused.error}, status=refused.status)
 
     async def _handle(self, request: web.Request, method: str) -> web.StreamResponse:
         raw = await request.read()
@@ -163,6 +177,8 @@ class ModelServer:
         self._check_key(request)
         if not readable:
             raise Refused("We could not parse the JSON body of your request: expected an object.")
+        if method == "images":
+            return self.images.answer(seen.body, self.base_url)
         chat = self._check_body(method, seen.body)
         reply = wire.spoken(await self._choose(chat))
         lost = await after(fault, request)

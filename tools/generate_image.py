@@ -1,0 +1,237 @@
+"""Make an image from words and post it in the chat, by the OpenAI Images API or a compatible server.
+
+The openai library is imported at the first image: it takes half a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import importlib
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+from tools.base import Json, ProducedFile, ToolContext, ToolError, ToolResult, Unavailable
+from tools.function import FunctionTool, spec_of
+from tools.settings import ImageSettings
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+log = logging.getLogger(__name__)
+
+LONGEST_PROMPT = 4_000
+MOST_BYTES = 40 * 1024 * 1024
+_SECONDS = 150.0
+_KINDS = (
+    (b"\x89PNG\r\n\x1a\n", "png", "image/png"),
+    (b"\xff\xd8\xff", "jpg", "image/jpeg"),
+    (b"GIF8", "gif", "image/gif"),
+    (b"RIFF", "webp", "image/webp"),
+)
+_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+    {"prompt": "A watercolour of a red fox asleep in the snow, seen from above"},
+    {"prompt": "Logo for a bakery called Krume: flat, two colours", "size": "1024x1024", "quality": "high"},
+)
+_KEYWORDS = (
+    *("image", "picture", "draw", "paint", "illustration", "logo", "photo", "sketch", "wallpaper", "icon", "generate"),
+    *("图片", "画", "画一", "图像", "插画", "海报", "照片", "头像", "壁纸", "生成图"),
+)
+
+
+def open_tool(settings: ImageSettings | None) -> GenerateImage:
+    """The tool, ready for its first image.
+
+    Raises:
+        Unavailable: no model is named, or its key is missing.
+    """
+    if settings is None or not settings.image_model.strip():
+        raise Unavailable("it needs IMAGE_MODEL, as openai:gpt-image-1")
+    if not settings.image_api_key.get_secret_value().strip():
+        raise Unavailable("it needs IMAGE_API_KEY, or OPENAI_API_KEY")
+    return GenerateImage(settings)
+
+
+class GenerateImage(FunctionTool):
+    """`generate_image`."""
+
+    def __init__(self, settings: ImageSettings) -> None:
+        self._model = settings.image_model.strip().removeprefix("openai:")
+        self._key = settings.image_api_key.get_secret_value().strip()
+        self._base_url = settings.image_base_url.rstrip("/")
+        self._client: AsyncOpenAI | None = None
+        self._opening = asyncio.Lock()
+        super().__init__(
+            self.generate,
+            spec_of(
+                self.generate,
+                name="generate_image",
+                category="images",
+                examples=_EXAMPLES,
+                keywords=_KEYWORDS,
+                icon="🎨",
+                verb="painting",
+                subject="prompt",
+                effects=True,
+                timeout=_SECONDS + 10.0,
+                per_minute=4,
+            ),
+        )
+
+    async def generate(
+        self,
+        context: ToolContext,
+        prompt: str,
+        size: Literal["auto", "1024x1024", "1536x1024", "1024x1536"] = "auto",
+        quality: Literal["auto", "low", "medium", "high"] = "auto",
+    ) -> ToolResult:
+        """Make one image from a description; it is posted in the chat after the answer.
+
+        Use when: the person asks for a picture, a drawing, a logo or the like.
+        Not for: charts of data and diagrams (run_python), finding pictures that exist.
+
+        Args:
+            prompt: What is to be seen: subject, style, composition, colours, any text in quotes.
+            size: Square, wide or tall.
+            quality: Higher takes longer and costs more.
+        """
+        prompt = prompt.strip()
+        if not prompt:
+            raise ToolError("The prompt is empty: describe what is to be seen.")
+        if len(prompt) > LONGEST_PROMPT:
+            raise ToolError(f"The prompt has {len(prompt)} characters, at most {LONGEST_PROMPT} are possible.")
+        answer = await self._ask(self._request(prompt, size, quality), min(_SECONDS, context.seconds))
+        content = await self._content(answer)
+        found = next(((name, kind) for sign, name, kind in _KINDS if content.startswith(sign)), None)
+        if found is None:
+            raise ToolError("The image service answered with something that is no image.", retry=False)
+        name = f"image-{hashlib.sha256(content).hexdigest()[:8]}.{found[0]}"
+        return ToolResult(
+            text=f"The image is made and is posted as {name} right after your answer. Say in a few words what it "
+            "shows; write no link to it.",
+            files=(ProducedFile(name, found[1], content),),
+        )
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def _request(self, prompt: str, size: str, quality: str) -> dict[str, Any]:
+        """The arguments as this model takes them: the older ones have other sizes, and ask for base64."""
+        request: dict[str, Any] = {"model": self._model, "prompt": prompt, "n": 1}
+        if self._model.startswith("dall-e"):
+            request["response_format"] = "b64_json"
+            if self._model.startswith("dall-e-3"):
+                request["size"] = {"1536x1024": "1792x1024", "1024x1536": "1024x1792"}.get(size, "1024x1024")
+                request["quality"] = "hd" if quality == "high" else "standard"
+            return request
+        if size != "auto":
+            request["size"] = size
+        if quality != "auto":
+            request["quality"] = quality
+        return request
+
+    async def _ask(self, request: Mapping[str, Any], seconds: float) -> Any:
+        """The first image of the answer; every failure becomes a sentence for the model."""
+        client = await self._opened()
+        openai = importlib.import_module("openai")
+        try:
+            answer = await client.images.generate(**request, timeout=seconds)
+        except openai.APITimeoutError as error:
+            raise ToolError(
+                f"The image was not made within {seconds:g} s. Try once more with a lower quality."
+            ) from error
+        except openai.BadRequestError as error:
+            said = self._said(error)
+            if _blocked(error):
+                raise ToolError(
+                    f"The image service refuses this prompt for its content: {said} Tell the person, or describe "
+                    "something else."
+                ) from error
+            raise ToolError(f"The image service refuses the request: {said}") from error
+        except openai.RateLimitError as error:
+            raise ToolError(
+                "Too many images are being made. Say so; it works again in a minute.", retry=False
+            ) from error
+        except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
+            log.warning("generate_image: %s; are IMAGE_MODEL and IMAGE_API_KEY right?", type(error).__name__)
+            sentence = "Images cannot be made as the bot is configured. Say so; its operator has to look at it."
+            raise ToolError(sentence, retry=False) from error
+        except openai.APIStatusError as error:
+            sentence = f"The image service has a fault of its own ({error.status_code}). Try once more, or say so."
+            raise ToolError(sentence) from error
+        except openai.OpenAIError as error:
+            log.warning("generate_image cannot reach its service (%s); IMAGE_BASE_URL says where", type(error).__name__)
+            raise ToolError("The image service cannot be reached. Say so.", retry=False) from error
+        if not answer.data:
+            raise ToolError("The image service answered without an image.", retry=False)
+        return answer.data[0]
+
+    async def _content(self, image: Any) -> bytes:
+        if image.b64_json:
+            try:
+                return base64.b64decode(image.b64_json, validate=True)
+            except binascii.Error as error:
+                raise ToolError("The image service answered with something that is no image.", retry=False) from error
+        if not image.url:
+            raise ToolError("The image service answered without an image.", retry=False)
+        return await self._fetched(str(image.url))
+
+    async def _fetched(self, url: str) -> bytes:
+        """The image at an address of the service itself; nothing else is opened, and no redirect followed."""
+        import aiohttp
+
+        if _place(url) != _place(self._base_url):
+            raise ToolError("The image is kept at an address that may not be opened. Say that it failed.", retry=False)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60.0)) as session,
+                session.get(url, allow_redirects=False) as response,
+            ):
+                content = await response.content.read(MOST_BYTES + 1) if response.status == 200 else b""
+                while (
+                    response.status == 200
+                    and len(content) <= MOST_BYTES
+                    and (more := await response.content.read(2**16))
+                ):
+                    content += more
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise ToolError("The image could not be fetched from the service. Say so.", retry=False) from error
+        if not content or len(content) > MOST_BYTES:
+            raise ToolError("The image could not be fetched from the service. Say so.", retry=False)
+        return content
+
+    async def _opened(self) -> AsyncOpenAI:
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._open)
+            return self._client
+
+    def _open(self) -> AsyncOpenAI:
+        client: AsyncOpenAI = importlib.import_module("openai").AsyncOpenAI(
+            api_key=self._key, base_url=self._base_url, max_retries=1
+        )
+        return client
+
+    def _said(self, error: Any) -> str:
+        body = error.body if isinstance(error.body, dict) else {}
+        text = " ".join(str(body.get("message") or "no reason given").replace(self._key, "***").split())[:300]
+        return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _blocked(error: Any) -> bool:
+    said = f"{getattr(error, 'code', '')} {error}".lower()
+    return any(sign in said for sign in ("moderation", "content_policy", "safety", "content_filter"))
+
+
+def _place(url: str) -> tuple[str, str, int | None]:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname or "", parts.port
+    except ValueError:
+        return "", "", None

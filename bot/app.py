@@ -213,7 +213,7 @@ class App:
                     turn_seconds=core.turn_seconds,
                     context_tokens=core.context_tokens,
                     zone=core.time_zone,
-                    secrets=tuple(self._configuration.secrets),
+                    secrets=(*self._configuration.secrets, *self.registry.secrets),
                     pre_search=core.pre_search,
                 ),
                 surface=surface,
@@ -225,7 +225,7 @@ class App:
                 clock=clock,
                 surface=surface,
                 zone=core.time_zone,
-                secrets=tuple(self._configuration.secrets),
+                secrets=(*self._configuration.secrets, *self.registry.secrets),
             )
             self.dispatcher = Dispatcher(
                 store=self.store,

@@ -34,6 +34,7 @@ async def examine() -> int:
     well &= await _examine_model(configuration)
     registry = importlib.import_module("tools").open_registry(configuration.tools)
     try:
+        await registry.settle(15.0)
         for spec in registry.specs():
             _say(True, spec.name, spec.purpose)
         for name, reason in registry.unavailable.items():

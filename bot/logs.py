@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from bot.safety import Redactor
 
 _QUIET = (
+    "client",
+    "mcp",
     "httpx",
     "httpcore",
     "httpx2",

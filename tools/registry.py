@@ -36,6 +36,11 @@ class ToolSource(Protocol):
         """What is not offered now, and why."""
         ...
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Keys it was given, which must never be shown."""
+        ...
+
     def start(self) -> None:
         """Begin to look for tools, in the background of the running event loop. Again: nothing happens."""
         ...
@@ -106,6 +111,11 @@ class ToolRegistry:
     async def settle(self, seconds: float) -> None:
         """Wait until every source knows its tools, at most so long: for those who list or run tools just once."""
         await asyncio.gather(*(source.settle(seconds) for source in self._sources))
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Keys of the sources, which must never be shown."""
+        return tuple(secret for source in self._sources for secret in source.secrets)
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model may be told of: ours in the table's order, then the sources'; similar ones told apart."""

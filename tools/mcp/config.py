@@ -34,6 +34,8 @@ PREFIX_CHARS = 24
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}")
 _HTTP_TYPES = {"http", "streamable-http", "streamableHttp", "streamable_http"}
 
+_KEY_NAME = re.compile(r"key|token|secret|pass|auth|credential", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -83,6 +85,16 @@ class ServerConfig:
             case Endpoint():
                 values = [self.reach.url, *self.reach.headers.values()]
         return tuple(sorted((value for value in values if len(value) >= 6), key=len, reverse=True))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Values whose names say that they are keys; these never leave the program."""
+        match self.reach:
+            case Command():
+                named = self.reach.environment
+            case Endpoint():
+                named = self.reach.headers
+        return tuple(value for name, value in named.items() if value and _KEY_NAME.search(name))
 
     def offers(self, tool: str) -> bool:
         """Whether the operator lets this tool through."""

@@ -30,6 +30,11 @@ class McpSource:
         down = {server.config.name: server.problem for server in self._servers if not server.up}
         return {f"MCP {name}": reason for name, reason in (self._problems | down).items()}
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The servers' keys."""
+        return tuple(key for server in self._servers for key in server.config.keys)
+
     def start(self) -> None:
         """Start every server in the background. Calling it again does nothing."""
         if not self._tasks:

@@ -1,0 +1,105 @@
+"""What a Telegram update says to the bot: pure functions, no network."""
+
+from __future__ import annotations
+
+from telegram import Bot, Message, MessageEntity, Update
+
+from bot import commands
+from bot.messages import ChatId, Incoming, MessageEdited, MessageSent, Quoted, ReplyTarget, Sender
+
+
+def incoming(update: Update, bot: Bot) -> Incoming | None:
+    """What an update says to the bot; None when it was not meant for it."""
+    message = update.message or update.edited_message
+    if message is None or message.from_user is None or message.from_user.is_bot or message.via_bot is not None:
+        return None
+    direct = message.chat.type == "private"
+    text = message.text or message.caption or ""
+    command = commands.parse(text)
+    if command is not None and not _for_us(text, bot):
+        return None
+    quoted = message.reply_to_message
+    to_us = quoted is not None and quoted.from_user is not None and quoted.from_user.id == bot.id
+    stripped, mentioned = _without_mention(message, bot)
+    if not direct and not (to_us or mentioned or command is not None):
+        return None
+    if not text and not _has_content(message):
+        return None
+    thread = str(message.message_thread_id or "") if message.is_topic_message else ""
+    chat = ChatId("telegram", str(bot.id), str(message.chat.id), thread)
+    user = message.from_user
+    sender = Sender(id=f"telegram:{user.id}", name=user.full_name, language=user.language_code or "")
+    target = ReplyTarget(
+        "telegram",
+        {
+            "chat": message.chat.id,
+            "thread": message.message_thread_id if message.is_topic_message else None,
+            "reply_to": None if direct else message.message_id,
+            "group": not direct,
+        },
+    )
+    sent_at = message.date.timestamp()
+    delivery = str(update.update_id)
+    if update.edited_message is not None:
+        return MessageEdited(
+            delivery=delivery,
+            chat=chat,
+            sender=sender,
+            target=target,
+            sent_at=sent_at,
+            message_id=str(message.message_id),
+            text=stripped,
+        )
+    word, argument = command if command is not None else ("", stripped)
+    return MessageSent(
+        delivery=delivery,
+        chat=chat,
+        sender=sender,
+        target=target,
+        sent_at=sent_at,
+        text=argument,
+        command=word,
+        message_id=str(message.message_id),
+        group=not direct,
+        quoted=_quoted(message, bot),
+    )
+
+
+def _for_us(text: str, bot: Bot) -> bool:
+    """`/new` and `/new@our_bot` are ours, `/new@other_bot` is not."""
+    _, at, name = text.split(maxsplit=1)[0].partition("@")
+    return not at or name.lower() == (bot.username or "").lower()
+
+
+def _without_mention(message: Message, bot: Bot) -> tuple[str, bool]:
+    """The text without the mentions of the bot, and whether there were any: by entity, never by substring."""
+    found = {**message.parse_entities(), **message.parse_caption_entities()}
+    text = message.text or message.caption or ""
+    ours: list[MessageEntity] = []
+    for entity, piece in found.items():
+        by_name = entity.type == MessageEntity.MENTION and piece.lower() == f"@{bot.username}".lower()
+        by_id = entity.type == MessageEntity.TEXT_MENTION and entity.user is not None and entity.user.id == bot.id
+        if by_name or by_id:
+            ours.append(entity)
+    units = text.encode("utf-16-le")
+    for entity in sorted(ours, key=lambda one: one.offset, reverse=True):
+        units = units[: entity.offset * 2] + units[(entity.offset + entity.length) * 2 :]
+    return units.decode("utf-16-le").strip(), bool(ours)
+
+
+def _has_content(message: Message) -> bool:
+    return bool(message.photo or message.document or message.voice or message.audio or message.video or message.sticker)
+
+
+def _quoted(message: Message, bot: Bot) -> Quoted | None:
+    replied = message.reply_to_message
+    if replied is None or replied.forum_topic_created is not None:
+        return None
+    text = (message.quote.text if message.quote is not None else "") or replied.text or replied.caption or ""
+    author = replied.from_user
+    return Quoted(
+        text=text,
+        author=author.full_name if author is not None else "",
+        from_bot=author is not None and author.id == bot.id,
+        message_id=str(replied.message_id),
+    )

@@ -1,0 +1,170 @@
+"""What tools bring reaches the person: facts, reminders, images, sources and second tries."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import replace
+from typing import Any
+
+from playground.model import Reply
+from playground.model.images import png
+
+ADA = 7
+
+
+async def ask(world: Any, bot: Any, text: str, chat: int = ADA) -> list[Any]:
+    """Say something, wait until everything is answered, and return the bot's new messages."""
+    before = len(world.telegram.screen.of(str(chat)))
+    world.telegram.person(ADA, "Ada")
+    world.telegram.say(chat, text, person=ADA)
+    await world.telegram.screen.until(lambda screen: len(screen.of(str(chat))) > before)
+    await bot.dispatcher.idle()
+    return list(world.telegram.screen.of(str(chat))[before:])
+
+
+async def test_a_fact_is_kept_over_a_restart_told_to_the_model_and_deleted_by_command(world: Any, start: Any) -> None:
+    world.model.reply(
+        Reply(calls=(("remember", {"fact": "Ada is allergic to nuts."}),)), Reply("Noted."), Reply("Try soup.")
+    )
+    async with start("telegram", TOOL_MODE="native") as bot:
+        await ask(world, bot, "please remember that I am allergic to nuts")
+    async with start("telegram", TOOL_MODE="native") as bot:
+        await ask(world, bot, "/new")
+        await ask(world, bot, "what should I cook tonight?")
+        [listed] = await ask(world, bot, "/memory")
+        [gone] = await ask(world, bot, "/memory forget 1")
+        [empty] = await ask(world, bot, "/memory")
+
+    told = world.model.requests[-1].messages[0]["content"]
+    assert "- Ada is allergic to nuts." in told
+    assert "Ada is allergic to nuts." in listed.text
+    assert gone.text == "Fact 1 is forgotten."
+    assert empty.text == "I remember nothing here."
+
+
+async def test_a_reminder_comes_by_itself(world: Any, start: Any) -> None:
+    world.model.reply(
+        Reply(calls=(("remind_me", {"text": "Tea is ready", "delay": "1 second"}),)), Reply("I will."), Reply("Fine.")
+    )
+    async with start("telegram", TOOL_MODE="native") as bot:
+        await ask(world, bot, "please remind me of my tea in a second")
+        await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) == 2)
+        await bot.dispatcher.idle()
+        await ask(world, bot, "thank you, that was the right moment to tell me")
+
+    assert world.telegram.screen.of(str(ADA))[1].text == "⏰ Tea is ready"
+    assert "⏰ Tea is ready" in [message["content"] for message in world.model.requests[-1].messages]
+
+
+async def test_a_reminder_missed_while_the_bot_was_off_comes_late_once_and_says_so(world: Any, start: Any) -> None:
+    world.model.reply(Reply(calls=(("remind_me", {"text": "Tea", "delay": "1 hour"}),)), Reply("I will."))
+    async with start("telegram", TOOL_MODE="native") as bot:
+        await ask(world, bot, "please remind me of my tea in an hour")
+    with sqlite3.connect(world.data / "parley.db") as db:
+        db.execute("UPDATE timers SET due = due - 7200")
+    db.close()
+
+    for _ in range(2):
+        async with start("telegram") as bot:
+            await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) == 2)
+            await bot.dispatcher.idle()
+
+    late = world.telegram.screen.of(str(ADA))[1].text
+    assert late.startswith("⏰ Tea\n\n(This was due ") and late.endswith("when I could not write.)")
+    assert len(world.telegram.screen.of(str(ADA))) == 2
+
+
+async def test_a_reminder_taken_in_before_a_crash_is_shown_at_the_next_start(world: Any, start: Any) -> None:
+    """It was written down longer ago than a question would still be answered."""
+    world.model.reply(Reply(calls=(("remind_me", {"text": "Tea", "delay": "1 hour"}),)), Reply("I will."))
+    async with start("telegram", TOOL_MODE="native") as bot:
+        await ask(world, bot, "please remind me of my tea in an hour")
+        [timer] = await bot.store.timers.due(time.time() + 7200.0)
+        await bot.store.intake.take_in(replace(timer, due=time.time() - 3600.0).delivery())
+        await bot.store.timers.fired(timer.id)
+    with sqlite3.connect(world.data / "parley.db") as db:
+        db.execute("UPDATE inbox SET received_at = received_at - 3600 WHERE state = 'new'")
+    db.close()
+
+    async with start("telegram") as bot:
+        await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) == 2)
+        await bot.dispatcher.idle()
+
+    assert world.telegram.screen.of(str(ADA))[1].text.startswith("⏰ Tea")
+
+
+async def test_an_image_is_posted_after_the_answer(world: Any, start: Any) -> None:
+    world.model.reply(Reply(calls=(("generate_image", {"prompt": "a red fox"}),)), Reply("Here is your fox."))
+    async with start("telegram", TOOL_MODE="native", IMAGE_MODEL="openai:gpt-image-1") as bot:
+        messages = await ask(world, bot, "please draw a red fox for me")
+
+    assert messages[0].text == "Here is your fox."
+    assert [file[2] for message in messages for file in message.files] == [png("a red fox")]
+    assert messages[-1].files
+
+
+async def test_an_image_too_large_for_the_platform_is_said_plainly(world: Any, start: Any) -> None:
+    world.model.images.content = b"\x89PNG\r\n\x1a\n" + bytes(17 * 2**20)
+    world.model.reply(Reply(calls=(("generate_image", {"prompt": "a whale"}),)), Reply("Here is your whale."))
+    async with start("telegram", TOOL_MODE="native", IMAGE_MODEL="openai:gpt-image-1") as bot:
+        messages = await ask(world, bot, "please draw a whale for me")
+
+    assert not any(message.files for message in messages)
+    assert messages[0].text.startswith("Here is your whale.\n\nThe file image-")
+    assert messages[0].text.endswith("(17.0 MB) is too large to be posted here.")
+
+
+async def test_sources_of_two_searches_have_numbers_of_their_own(world: Any, start: Any) -> None:
+    def answer(body: Any) -> Reply:
+        results = [message["content"] for message in body["messages"] if message["role"] == "tool"]
+        if not results:
+            return Reply(calls=(("search_web", {"query": "green tea"}), ("search_web", {"query": "solar power"})))
+        numbers = [line.split("]")[0] + "]" for result in results for line in result.splitlines() if line[:1] == "["
+                   and line[1:2].isdigit()]  # fmt: skip
+        assert numbers == [f"[{number}]" for number in range(1, len(numbers) + 1)]
+        return Reply(f"Tea is green [1], the sun is bright {numbers[-1]}, and pigs fly [99].")
+
+    world.model.script = answer
+    async with start("telegram", TOOL_MODE="native") as bot:
+        [message] = await ask(world, bot, "please look up green tea and solar power")
+
+    text, _, footer = message.text.partition("\n\nSources\n")
+    assert text.startswith("Tea is green [1]") and text.endswith("and pigs fly [99].")
+    assert [line.split()[0] for line in footer.splitlines()] == ["[1]", text.split("bright ")[1].split(",")[0]]
+
+
+async def test_a_second_try_is_a_status_and_never_part_of_the_answer(world: Any, start: Any) -> None:
+    world.model.reply(
+        Reply(calls=(("calculator", {"expression": "2 +"}),), words_per_second=50),
+        Reply(calls=(("calculator", {"expression": "2 + 2"}),), words_per_second=50),
+        Reply("It is 4."),
+    )
+    async with start("telegram", TOOL_MODE="native") as bot:
+        statuses: list[str] = []
+        registry, status = bot.registry, bot.registry.status
+
+        def noted(*given: Any) -> str:
+            statuses.append(status(*given))
+            return statuses[-1]
+
+        registry.status = noted
+        [message] = await ask(world, bot, "please calculate two and two")
+
+    assert "(2nd try)" not in statuses[0]
+    assert "(2nd try): 2 + 2" in statuses[1]
+    assert message.text == "It is 4."
+
+
+async def test_a_database_is_asked_through_the_whole_bot(world: Any, start: Any) -> None:
+    with sqlite3.connect(world.data / "sales.db") as db:
+        db.execute("CREATE TABLE orders AS SELECT 42 AS amount")
+    db.close()
+    world.model.reply(
+        Reply(calls=(("query_database", {"sql": "SELECT sum(amount) AS total FROM orders"}),)), Reply("42 in total.")
+    )
+    async with start("telegram", TOOL_MODE="native", DATABASES=f"sales=sqlite:///{world.data}/sales.db") as bot:
+        [message] = await ask(world, bot, "please sum up the orders in the database")
+
+    assert message.text == "42 in total."
+    assert "| total |\n|---|\n| 42 |" in world.model.requests[1].messages[-1]["content"]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -63,6 +66,57 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
             tavily=await stack.enter_async_context(TavilyServer()),
             data=tmp_path,
         )
+
+
+class Process:
+    """The bot as `python -m bot run`, killed and started at will."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.child: asyncio.subprocess.Process | None = None
+        self.log = (world.data / "log.txt").open("wb")
+
+    async def start(self) -> None:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.world.data), **self.world.environment()}
+        for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "PYTHONPATH"):
+            if name in os.environ:
+                environment[name] = os.environ[name]
+        self.child = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "bot",
+            "run",
+            env=environment,
+            stderr=self.log,
+            cwd=Path(__file__).parent.parent.parent,
+        )
+
+    @property
+    def said(self) -> str:
+        """What it has logged."""
+        return (self.world.data / "log.txt").read_text()
+
+    async def kill(self) -> None:
+        assert self.child is not None
+        if self.child.returncode is None:
+            self.child.send_signal(signal.SIGKILL)
+        await self.child.wait()
+
+    async def stop(self) -> int:
+        """Ask it to end and wait until it has; its exit code."""
+        assert self.child is not None
+        if self.child.returncode is None:
+            self.child.terminate()
+        return await self.child.wait()
+
+
+@pytest.fixture
+async def process(world: World) -> AsyncIterator[Process]:
+    process = Process(world)
+    yield process
+    if process.child is not None:
+        await process.kill()
+    process.log.close()
 
 
 Start = Callable[..., Any]

@@ -7,12 +7,8 @@ The whole matrix of twenty kills per stage: `pytest -m soak tests/journeys/test_
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,51 +22,6 @@ PLATFORMS = ("telegram", "slack", "discord")
 
 def answer(name: str) -> str:
     return f"Here it is for {name}: {WORDS} end-of-{name}"
-
-
-class Process:
-    """The bot as `python -m bot run`, killed and started at will."""
-
-    def __init__(self, world: Any) -> None:
-        self.world = world
-        self.child: asyncio.subprocess.Process | None = None
-        self.log = (world.data / "log.txt").open("wb")
-
-    async def start(self) -> None:
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.world.data), **self.world.environment()}
-        for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "PYTHONPATH"):
-            if name in os.environ:
-                environment[name] = os.environ[name]
-        self.child = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "bot",
-            "run",
-            env=environment,
-            stderr=self.log,
-            cwd=Path(__file__).parent.parent.parent,
-        )
-
-    async def kill(self) -> None:
-        assert self.child is not None
-        if self.child.returncode is None:
-            self.child.send_signal(signal.SIGKILL)
-        await self.child.wait()
-
-    async def stop(self) -> int:
-        assert self.child is not None
-        if self.child.returncode is None:
-            self.child.terminate()
-        return await self.child.wait()
-
-
-@pytest.fixture
-async def process(world: Any) -> Any:
-    process = Process(world)
-    yield process
-    if process.child is not None:
-        await process.kill()
-    process.log.close()
 
 
 @dataclass
@@ -169,7 +120,7 @@ POSTS = {
 }
 
 
-async def at_stage(stage: str, world: Any, process: Process) -> None:
+async def at_stage(stage: str, world: Any, process: Any) -> None:
     chats, outside = Chats(world), Outside(world)
     outside.stage = stage
     await process.start()
@@ -226,12 +177,12 @@ STAGES = ("S1", "S2 before", "S2 after", "S3", "S4", "S5", "S6", "S7", "S8")
 
 
 @pytest.mark.parametrize("stage", STAGES)
-async def test_a_kill_at_any_stage_loses_nothing_and_repeats_nothing(stage: str, world: Any, process: Process) -> None:
+async def test_a_kill_at_any_stage_loses_nothing_and_repeats_repeats_nothing(stage: str, world: Any, process: Any)
     await at_stage(stage, world, process)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("time", range(20))
 @pytest.mark.parametrize("stage", STAGES)
-async def test_twenty_kills_at_every_stage(stage: str, time: int, world: Any, process: Process) -> None:
+async def test_twenty_kills_at_every_stage(stage: str, time: int, world: Any, process: Any) -> None:
     await at_stage(stage, world, process)

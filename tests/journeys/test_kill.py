@@ -163,7 +163,7 @@ async def at_stage(stage: str, world: Any, process: Any) -> None:
         texts = chats.texts(name)
         assert chats.whole(name) == 1, f"{name}: {texts}"
         complete = next(text for text in texts if f"end-of-{name}" in text)
-        assert complete.endswith(answer(name)), f"{name}: {texts}"
+        assert complete.endswith(answer(name)) and complete.count(f"end-of-{name}") == 1, f"{name}: {texts}"
         orphans = len(texts) - 2
         assert orphans <= (1 if stage.startswith("S2") else 0), f"{name}: {texts}"
         others = [other for other in PLATFORMS if other != name]
@@ -177,7 +177,7 @@ STAGES = ("S1", "S2 before", "S2 after", "S3", "S4", "S5", "S6", "S7", "S8")
 
 
 @pytest.mark.parametrize("stage", STAGES)
-async def test_a_kill_at_any_stage_loses_nothing_and_repeats_repeats_nothing(stage: str, world: Any, process: Any)
+async def test_a_kill_at_any_stage_loses_nothing_and_repeats_nothing(stage: str, world: Any, process: Any) -> None:
     await at_stage(stage, world, process)
 
 

@@ -1,0 +1,28 @@
+"""Ruff and mypy, as part of the suite: what the README's test line promises."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+CHECKS = {
+    "ruff check": ["-m", "ruff", "check", "."],
+    "ruff format": ["-m", "ruff", "format", "--check", "."],
+    "mypy --strict": ["-m", "mypy"],
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_code_passes(name: str) -> None:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE")}
+
+    told = subprocess.run(
+        [sys.executable, *CHECKS[name]], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert told.returncode == 0, told.stdout + told.stderr

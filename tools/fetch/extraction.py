@@ -48,7 +48,7 @@ async def extract(page: Fetched, *, seconds: float = READ_SECONDS) -> Page:
     text = _tidy(found.get("text", ""))
     if not text:
         raise ToolError("The page is empty. Try another source.")
-    notes = [found.get("note", ""), "The page is long: only its first 2 MiB were read." if page.cut else ""]
+    note = found.get("note", "") or ("The page is long: only its first 2 MiB were read." if page.cut else "")
     return Page(
         page.url,
         text,
@@ -56,7 +56,7 @@ async def extract(page: Fetched, *, seconds: float = READ_SECONDS) -> Page:
         date=_line(found.get("date", "")),
         author=_line(found.get("author", "")),
         site=_line(found.get("site", "")),
-        note=" ".join(one for one in notes if one),
+        note=note,
     )
 
 

@@ -18,7 +18,10 @@ import time
 from typing import Any
 
 MOST_CHARS = 2_000_000
+MOST_MARKUP = 700_000
+"""Characters of a web page that are read: what is beyond takes the extraction more than its time."""
 _MEMORY = 1 << 30
+_SCRIPTS = re.compile(r"<(script|style|svg)\b(?![^>]*ld\+json)[^>]*>.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
 _WORDS = r"\[((?:[^\[\]\\\n]|\\.){0,2000})\]"
@@ -80,6 +83,11 @@ def html(body: bytes, url: str, charset: str) -> dict[str, Any]:
     import trafilatura
 
     text = decoded(body, charset)
+    scripted = "<script" in text.lower()
+    if len(text) > MOST_MARKUP:
+        text = _SCRIPTS.sub("", text)
+    note = "The page is long: only its beginning was read." if len(text) > MOST_MARKUP else ""
+    text = text[:MOST_MARKUP]
     options: dict[str, Any] = {
         "url": url,
         "include_links": True,
@@ -94,9 +102,9 @@ def html(body: bytes, url: str, charset: str) -> dict[str, Any]:
     found = {name: getattr(about, name, None) or "" for name in ("title", "date", "author")}
     found["site"] = getattr(about, "sitename", None) or ""
     if not main.strip():
-        scripts = "; it seems to be made by scripts, which are not run" if "<script" in text.lower() else ""
+        scripts = "; it seems to be made by scripts, which are not run" if scripted else ""
         return {"error": f"The page has no text that can be read{scripts}."}
-    return {**found, "text": without_other_links(main)}
+    return {**found, "text": without_other_links(main), "note": note}
 
 
 def without_other_links(text: str) -> str:

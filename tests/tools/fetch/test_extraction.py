@@ -143,6 +143,20 @@ async def test_a_cut_page_says_so() -> None:
     assert "first 2 MiB" in found.note
 
 
+async def test_a_page_heavy_with_scripts_is_read_to_its_end_and_a_heavy_text_is_not() -> None:
+    filler = "<script>" + "x" * reader.MOST_MARKUP + "</script>"
+    heavy = ARTICLE.replace("<nav>", filler + "<nav>")
+    long = ARTICLE.replace("<ul>", "<p>A bridge has two towers, and a deck between them.</p>" * 20_000 + "<ul>")
+
+    whole = await extract(page(heavy))
+    beginning = await extract(page(long))
+
+    assert "North" in whole.text
+    assert not whole.note
+    assert "two towers" in beginning.text
+    assert "only its beginning was read" in beginning.note
+
+
 @pytest.mark.parametrize(
     "html",
     [

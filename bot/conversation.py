@@ -34,13 +34,14 @@ from bot.events import (
 from bot.lines import LineScanner
 from bot.links import LinkFilter, LinkPolicy
 from bot.memory import ChatFacts
-from bot.messages import File, MessageSent, Quoted
+from bot.messages import File, MessageSent
 from bot.model import Models
 from bot.model.base import Model
 from bot.pacing import Pacer
+from bot.question import preamble, question_text, written
 from bot.recording import Recorded, Unrecorded, files_before
 from bot.reply import ReplyStream, ShownBefore
-from bot.safety import AnswerFilter, Redactor, clean_name, clean_untrusted
+from bot.safety import AnswerFilter, Redactor, clean_name
 from bot.sentences import language_of, say
 from bot.sources import Citations
 from bot.store import FILE_BYTES, Store
@@ -295,7 +296,7 @@ class Conversation:
             self._clock,
             turn=f"t{turn}",
             filters=(AnswerFilter(), Redactor(options.secrets), LinkFilter(policy)),
-            preamble=_preamble(question),
+            preamble=preamble(question),
             shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages} | shown,
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
         )
@@ -462,37 +463,6 @@ class Conversation:
         )
         kept = context.fit(list(history), max(0, budget * 3 // 4 - fixed), estimate)
         return (system, *kept, asked)
-
-
-def written(question: MessageSent) -> str:
-    """The message as the person wrote it, where a command is a question too."""
-    return f"/{question.command} {question.text}".rstrip() if question.command else question.text
-
-
-def question_text(question: MessageSent) -> str:
-    """What the model is told a person wrote: with the quoted message, and in groups with the speaker."""
-    text = written(question)
-    if question.group and question.sender.name:
-        text = f"{clean_name(question.sender.name)}: {text}"
-    if question.quoted is not None and question.quoted.text.strip():
-        text = f"{_quoted(question.quoted)}\n\n{text}"
-    return text
-
-
-def _quoted(quoted: Quoted) -> str:
-    who = "you" if quoted.from_bot else clean_name(quoted.author) or "somebody"
-    lines = clean_untrusted(quoted.text)[:4000].splitlines()
-    return f"(In reply to a message by {who}:)\n" + "\n".join(f"> {line}" for line in lines)
-
-
-def _preamble(question: MessageSent) -> str:
-    """The question at the head of a reply whose readers cannot see it."""
-    if not question.quote_question:
-        return ""
-    from bot.markdown import quote
-
-    text = " ".join(written(question).split())
-    return quote(text if len(text) <= 300 else text[:299] + "…") + "\n\n"
 
 
 def _attach(file: File, made: _Made, reply: ReplyStream, most_bytes: int) -> None:

@@ -14,8 +14,9 @@ from bot.cutting import Border, border_at, find_cut
 from bot.graphemes import boundary_before
 from bot.lines import LineScanner
 from bot.measures import utf8_length, utf16_length
+from bot.messages import Page
 
-__all__ = ["PageText", "Paginator", "utf8_length", "utf16_length"]
+__all__ = ["PageText", "Paginator", "beginning", "utf8_length", "utf16_length", "worth_showing"]
 
 SHORTEST_PAGE = 32
 
@@ -212,3 +213,18 @@ class Paginator:
 def _indivisible(text: str) -> bool:
     """Tell whether `text` is one character as a person sees it, or none."""
     return len(text) < 2 or boundary_before(text, len(text) - 1) == 0
+
+
+def worth_showing(page: Page) -> bool:
+    """There is something to read, not only the beginning of some markup."""
+    return bool(page.status) or any(sign.isalnum() or ord(sign) > 0x2000 for sign in page.body)
+
+
+def beginning(page: Page) -> Page:
+    """The page without its last word, as a first post that is not the whole text yet."""
+    body = page.body.rstrip()
+    cut = max(body.rfind(" "), body.rfind("\n"))
+    if cut <= 0:
+        cut = len(body) - 1 if len(body) > 3 else len(body)
+    shorter = Page(body[:cut].rstrip(), page.status, final=False, plain=page.plain)
+    return shorter if worth_showing(shorter) else page

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
+from bot.attachments import Attachments, FileDelivery
 from bot.clock import Clock
 from bot.errors import (
     DeliveryError,
@@ -25,7 +26,7 @@ from bot.errors import (
 )
 from bot.messages import File, MessageRef, Page, Status
 from bot.pacing import Grant, Pacer, Priority
-from bot.paging import PageText, Paginator
+from bot.paging import PageText, Paginator, beginning, worth_showing
 from bot.surface import Surface
 
 log = logging.getLogger(__name__)
@@ -44,12 +45,10 @@ _CAREFUL_BACKOFF = (0.5, 1.0, 3.0, 10.0, 20.0, 30.0, 60.0, 120.0)
 _NOTHING = PageText("", 0, 0)
 
 
-class Delivery(Protocol):
+class Delivery(FileDelivery, Protocol):
     """Where a reply records what it shows, before and after: `store.turns` of one turn."""
 
     async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None: ...
-
-    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None: ...
 
 
 class TextFilter(Protocol):
@@ -138,10 +137,8 @@ class ReplyStream:
             self._pages.extend(preamble)
         self._text: list[str] = []
         self._status: dict[str, str] = {}
-        self._files: list[File] = []
-        self._attached = {number for number, before in (attached or {}).items() if before.state != "gone"}
-        self.undelivered: list[tuple[File, str]] = []
-        """Files that the platform did not take, each with why: a key of `bot.sentences`."""
+        posted = {number for number, before in (attached or {}).items() if before.state != "gone"}
+        self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, posted=posted)
         self._finished = False
         self._dead = ""
         self._wanted = asyncio.Event()
@@ -196,6 +193,11 @@ class ReplyStream:
         return self._dead
 
     @property
+    def undelivered(self) -> list[tuple[File, str]]:
+        """Files that the platform did not take, each with why: a key of `bot.sentences`."""
+        return self._attachments.undelivered
+
+    @property
     def refs(self) -> dict[int, MessageRef]:
         """The message each page is shown in."""
         return {number: shown.ref for number, shown in self._shown.items() if shown.ref is not None}
@@ -222,7 +224,7 @@ class ReplyStream:
 
     def attach(self, file: File) -> None:
         """Post a file after the text."""
-        self._files.append(file)
+        self._attachments.add(file)
 
     async def finish(self) -> None:
         """The text is whole: show it for good, and return when it stands (or can never stand)."""
@@ -286,7 +288,7 @@ class ReplyStream:
             page = self._page(number)
             if shown is not None and shown.page == page:
                 continue
-            if not self._finished and shown is None and not _worth_showing(page):
+            if not self._finished and shown is None and not worth_showing(page):
                 return None
             return number
         return None
@@ -358,7 +360,7 @@ class ReplyStream:
         if shown.since is None and page.final:
             shown.since = self._clock.monotonic()
         if at is None and self._careful and not repeats_safely and not shown.gone and not shown.renewed:
-            page = _beginning(page)
+            page = beginning(page)
         nonce = f"{self._turn}-{number}"
         if at is None:
             shown.state = "sending"
@@ -456,9 +458,7 @@ class ReplyStream:
                 await self._take_away(number, shown.ref)
                 shown.ref = None
         after = max(self.refs.items(), default=(0, None))[1]
-        for number, file in enumerate(self._files):
-            if number not in self._attached:
-                await self._post_file(number, file, after)
+        await self._attachments.post(after)
 
     async def _take_away(self, number: int, ref: MessageRef) -> None:
         """Remove a message that the whole reply does not need; one that resists stays."""
@@ -481,37 +481,6 @@ class ReplyStream:
                 return
             await self._clock.sleep(pause)
 
-    async def _post_file(self, number: int, file: File, after: MessageRef | None) -> None:
-        cost = self._surface.cost(Page(file.name, final=True), None)
-        nonce = f"{self._turn}-f{number}"
-        tries = 0
-        while True:
-            delay = 0.0
-            async with self._pacer.ask(cost, Priority.FINAL):
-                try:
-                    await self._delivery.save_file(number, file, ref=None, state="sending", nonce=nonce)
-                    ref = await self._surface.attach(file, after, nonce)
-                    await self._delivery.save_file(number, file, ref=ref, state="final", nonce=nonce)
-                    return
-                except RateLimited as error:
-                    self._pacer.refused(cost, error.scope, error.retry_after)
-                except (Unclear, Unreachable, TooLong, Unrenderable, MessageGone) as error:
-                    log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
-                    if isinstance(error, TooLong):
-                        self.undelivered.append((file, "file_too_large"))
-                    elif isinstance(error, Unrenderable):
-                        self.undelivered.append((file, "file_failed"))
-                    return
-                except DeliveryError as error:
-                    tries += 1
-                    if tries > len(_BACKOFF):
-                        log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
-                        self.undelivered.append((file, "file_failed"))
-                        return
-                    delay = _BACKOFF[tries - 1]
-            if delay:
-                await self._clock.sleep(delay)
-
     async def _type(self) -> None:
         """Show that an answer is being made until its first words stand; only when nobody needs the call."""
         cost = self._surface.cost(None, None)
@@ -524,18 +493,3 @@ class ReplyStream:
                 await self._clock.sleep(self._surface.limits.typing_seconds)
             else:
                 await self._clock.sleep(0.5)
-
-
-def _worth_showing(page: Page) -> bool:
-    """There is something to read, not only the beginning of some markup."""
-    return bool(page.status) or any(sign.isalnum() or ord(sign) > 0x2000 for sign in page.body)
-
-
-def _beginning(page: Page) -> Page:
-    """The page without its last word, as a first post that is not the whole text yet."""
-    body = page.body.rstrip()
-    cut = max(body.rfind(" "), body.rfind("\n"))
-    if cut <= 0:
-        cut = len(body) - 1 if len(body) > 3 else len(body)
-    shorter = Page(body[:cut].rstrip(), page.status, final=False, plain=page.plain)
-    return shorter if _worth_showing(shorter) else page

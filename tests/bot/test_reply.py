@@ -383,6 +383,36 @@ async def test_messages_left_over_from_an_earlier_longer_try_are_taken_away(
     assert screen.removed == ["m8"]
 
 
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        (TooLong("too long", by=5), "file_too_large"),
+        (Unrenderable("no such format"), "file_failed"),
+        (Unclear("?"), ""),
+    ],
+)
+async def test_a_file_that_is_refused_is_told_and_the_others_are_posted(
+    start: Any, screen: Screen, clock: Any, fault: Exception, why: str
+) -> None:
+    posted = screen.attach
+
+    async def attach(file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        if file.name == "big.png":
+            raise fault
+        return await posted(file, after, nonce)
+
+    screen.attach = attach  # type: ignore[method-assign]
+    reply = await start()
+    reply.append("Done.")
+    for name in ("big.png", "small.png"):
+        reply.attach(File(name, "image/png", b"1"))
+
+    await finish(reply, clock)
+
+    assert [(file.name, reason) for file, reason in reply.undelivered] == ([("big.png", why)] if why else [])
+    assert screen.files == ["small.png"]
+
+
 async def test_files_come_after_the_text_and_once(start: Any, screen: Screen, clock: Any) -> None:
     reply = await start(attached={0: ShownBefore(MessageRef("f0"), "final")})
     reply.append("See:")

@@ -7,6 +7,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from playground.model import Reply
 from playground.model.images import png
 
@@ -102,6 +104,46 @@ async def test_an_image_is_posted_after_the_answer(world: Any, start: Any) -> No
     assert messages[0].text == "Here is your fox."
     assert [file[2] for message in messages for file in message.files] == [png("a red fox")]
     assert messages[-1].files
+
+
+def somebody(world: Any, platform: str) -> tuple[Any, Any]:
+    """A person of a platform in a direct chat: how to write, and what is seen there."""
+    match platform:
+        case "telegram":
+            world.telegram.person(ADA, "Ada")
+            return (lambda text: world.telegram.say(ADA, text, person=ADA)), lambda: world.telegram.screen.of(str(ADA))
+        case "slack":
+            world.slack.person("U7", "Ada")
+            place = world.slack.direct("U7")
+            return (lambda text: world.slack.say(place, text, person="U7")), lambda: world.slack.screen.of(place)
+        case _:
+            world.discord.person(ADA, "Ada")
+            place = world.discord.direct(ADA)
+            return (lambda text: world.discord.say(place, text, person=ADA)), lambda: world.discord.screen.of(place.id)
+
+
+@pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
+async def test_an_image_and_a_reminder_reach_every_platform(world: Any, start: Any, platform: str) -> None:
+    world.model.reply(
+        Reply(
+            calls=(
+                ("generate_image", {"prompt": "a fox"}),
+                ("remind_me", {"text": "Tea is ready", "delay": "1 second"}),
+            )
+        ),
+        Reply("Here is your fox."),
+    )
+    async with start(platform, TOOL_MODE="native", IMAGE_MODEL="openai:gpt-image-1") as bot:
+        say, seen = somebody(world, platform)
+        say("please draw a fox and remind me of my tea in a second")
+        screen = getattr(world, platform).screen
+        await screen.until(lambda _: any("⏰" in message.text for message in seen()))
+        await bot.dispatcher.idle()
+
+    texts = [message.text.strip() for message in seen()]
+    assert texts[0] == "Here is your fox."
+    assert sum("Tea is ready" in text for text in texts) == 1
+    assert [file[2] for message in seen() for file in message.files] == [png("a fox")]
 
 
 async def test_an_image_too_large_for_the_platform_is_said_plainly(world: Any, start: Any) -> None:

@@ -336,6 +336,8 @@ async def test_what_a_person_reads_while_it_runs_is_one_short_line() -> None:
     assert registry.status(call(text="weather\n in  Oslo")) == "🔎 searching: weather in Oslo"
     assert len(registry.status(call(text="x" * 500))) == 60
     assert registry.status(ToolCall("1", "played", {})) == "🔎 searching"
+    assert registry.status(call(text="Oslo"), 2) == "🔎 searching (2nd try): Oslo"
+    assert registry.status(ToolCall("1", "played", {}), 3) == "🔎 searching (3rd try)"
     assert registry.status(ToolCall("1", "other", {})) == "🔧 other"
     assert registry.status(ToolCall("1", "played", {"count": 3, "name": "a"})) == "🔎 searching: a"
 

@@ -1,0 +1,92 @@
+"""Files that a reply carries: posted after its text, each once, and told of when the platform does not take one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Set as AbstractSet
+from typing import Protocol
+
+from bot.clock import Clock
+from bot.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
+from bot.messages import File, MessageRef, Page
+from bot.pacing import Pacer, Priority
+from bot.surface import Surface
+
+log = logging.getLogger(__name__)
+
+_BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+
+
+class FileDelivery(Protocol):
+    """Where a file's delivery is recorded, before and after."""
+
+    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None: ...
+
+
+class Attachments:
+    """The files of one reply."""
+
+    def __init__(
+        self,
+        surface: Surface,
+        pacer: Pacer,
+        delivery: FileDelivery,
+        clock: Clock,
+        *,
+        turn: str,
+        posted: AbstractSet[int] = frozenset(),
+    ) -> None:
+        """
+        Args:
+            posted: numbers of files that an earlier process posted, or may have posted.
+        """
+        self._surface = surface
+        self._pacer = pacer
+        self._delivery = delivery
+        self._clock = clock
+        self._turn = turn
+        self._posted = posted
+        self._files: list[File] = []
+        self.undelivered: list[tuple[File, str]] = []
+        """Files that the platform did not take, each with why: a key of `bot.sentences`."""
+
+    def add(self, file: File) -> None:
+        """Post a file too."""
+        self._files.append(file)
+
+    async def post(self, after: MessageRef | None) -> None:
+        """Post all files, in order, after the message `after`."""
+        for number, file in enumerate(self._files):
+            if number not in self._posted:
+                await self._post(number, file, after)
+
+    async def _post(self, number: int, file: File, after: MessageRef | None) -> None:
+        cost = self._surface.cost(Page(file.name, final=True), None)
+        nonce = f"{self._turn}-f{number}"
+        tries = 0
+        while True:
+            delay = 0.0
+            async with self._pacer.ask(cost, Priority.FINAL):
+                try:
+                    await self._delivery.save_file(number, file, ref=None, state="sending", nonce=nonce)
+                    ref = await self._surface.attach(file, after, nonce)
+                    await self._delivery.save_file(number, file, ref=ref, state="final", nonce=nonce)
+                    return
+                except RateLimited as error:
+                    self._pacer.refused(cost, error.scope, error.retry_after)
+                except (Unclear, Unreachable, TooLong, Unrenderable, MessageGone) as error:
+                    log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
+                    if isinstance(error, TooLong):
+                        self.undelivered.append((file, "file_too_large"))
+                    elif isinstance(error, Unrenderable):
+                        self.undelivered.append((file, "file_failed"))
+                    return
+                except DeliveryError as error:
+                    tries += 1
+                    if tries > len(_BACKOFF):
+                        log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
+                        self.undelivered.append((file, "file_failed"))
+                        return
+                    delay = _BACKOFF[tries - 1]
+            if delay:
+                await self._clock.sleep(delay)

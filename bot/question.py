@@ -1,0 +1,36 @@
+"""A person's message as the model is told it, and as a reply quotes it."""
+
+from __future__ import annotations
+
+from bot.markdown import quote
+from bot.messages import MessageSent, Quoted
+from bot.safety import clean_name, clean_untrusted
+
+
+def written(question: MessageSent) -> str:
+    """The message as the person wrote it, where a command is a question too."""
+    return f"/{question.command} {question.text}".rstrip() if question.command else question.text
+
+
+def question_text(question: MessageSent) -> str:
+    """What the model is told a person wrote: with the quoted message, and in groups with the speaker."""
+    text = written(question)
+    if question.group and question.sender.name:
+        text = f"{clean_name(question.sender.name)}: {text}"
+    if question.quoted is not None and question.quoted.text.strip():
+        text = f"{_quoted(question.quoted)}\n\n{text}"
+    return text
+
+
+def preamble(question: MessageSent) -> str:
+    """The question at the head of a reply whose readers cannot see it."""
+    if not question.quote_question:
+        return ""
+    text = " ".join(written(question).split())
+    return quote(text if len(text) <= 300 else text[:299] + "…") + "\n\n"
+
+
+def _quoted(quoted: Quoted) -> str:
+    who = "you" if quoted.from_bot else clean_name(quoted.author) or "somebody"
+    lines = clean_untrusted(quoted.text)[:4000].splitlines()
+    return f"(In reply to a message by {who}:)\n" + "\n".join(f"> {line}" for line in lines)

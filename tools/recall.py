@@ -38,7 +38,7 @@ async def recall(context: ToolContext, query: str = "", limit: int = 10) -> Tool
         about = f" about {query[:60]!r}" if query.strip() else ""
         return ToolResult(text=f"Nothing is kept{about}.")
     lines = [
-        f"{number}. {'(this chat) ' if owner == context.scope else ''}{' '.join(text.split())}"
+        f"{number}. {'(this chat) ' if owner == context.scope != context.person else ''}{' '.join(text.split())}"
         for number, owner, text in found
     ]
     return ToolResult(text="\n".join(lines), untrusted=True)

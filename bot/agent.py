@@ -27,6 +27,7 @@ from bot.events import (
     Event,
     Failed,
     Finished,
+    ModelReplaced,
     PassEnded,
     ReasoningDelta,
     TextDelta,
@@ -84,6 +85,8 @@ class _Pass:
     reasoning: list[str] = field(default_factory=list)
     text_calls: list[Call] = field(default_factory=list)
     answer: Answer | None = None
+    pieced: bool = False
+    """More than one model wrote it."""
 
     @property
     def visible(self) -> str:
@@ -241,9 +244,14 @@ class Agent:
 
     async def _pass(
         self, task: Task, request: Request, made: _Pass, shown_before: bool
-    ) -> AsyncGenerator[TextDelta | ReasoningDelta | Failed, None]:
-        """One model call, made again once when it fails before anybody saw a word of it."""
-        for attempt in (1, 2):
+    ) -> AsyncGenerator[TextDelta | ReasoningDelta | ModelReplaced | Failed, None]:
+        """One model call, made again once when it fails before anybody saw a word of it.
+
+        When it fails later, a model that stands behind it goes on from what was seen.
+        """
+        entries, attempt = request.entries, 0
+        while True:
+            attempt += 1
             try:
                 async with aclosing(self._stream(task, request, made, shown_before)) as deltas:
                     async for delta in deltas:
@@ -252,9 +260,17 @@ class Agent:
                 if isinstance(error, ContextTooLong) and attempt == 1 and not made.shown:
                     shorter = drop_oldest(request.entries)
                     if len(shorter) < len(request.entries):
-                        request = replace(request, entries=shorter)
+                        entries = shorter
+                        request = replace(request, entries=entries)
                         made.clear()
                         continue
+                if made.shown and error.failed:
+                    written = (AssistantEntry(text=made.visible), UserEntry(prompts.GO_ON))
+                    request = replace(request, entries=(*entries, *written), after=error.failed)
+                    made.clear()
+                    made.pieced = True
+                    yield ModelReplaced()
+                    continue
                 if attempt == 1 and not made.shown and isinstance(error, ModelDropped):
                     made.clear()
                     continue
@@ -324,8 +340,8 @@ class Agent:
             native=native or not wrote,
             written=answer.text if wrote else "",
             reasoning="".join(made.reasoning),
-            provider=answer.provider if native == bool(calls) else "",
-            raw=answer.raw if native == bool(calls) and not made.text_calls else {},
+            provider=answer.provider if native == bool(calls) and not made.pieced else "",
+            raw=answer.raw if native == bool(calls) and not made.text_calls and not made.pieced else {},
         )
 
 

@@ -25,6 +25,7 @@ from bot.events import (
     Failed,
     FileProduced,
     Finished,
+    ModelReplaced,
     PassEnded,
     ReasoningDelta,
     TextDelta,
@@ -313,6 +314,10 @@ class Conversation:
             try:
                 async with aclosing(self._agent.answer(task)) as events:
                     async for event in events:
+                        if isinstance(event, ModelReplaced):
+                            made.visible.append(_paragraph(made, say("replaced", language)) + "\n\n")
+                            reply.append(made.visible[-1])
+                            continue
                         outcome = await self._take(turn, event, made, reply, policy, most_bytes)
                         if outcome is not None:
                             break

@@ -75,6 +75,9 @@ class Unrenderable(DeliveryError):
 class ModelError(BotError):
     """A model did not answer."""
 
+    failed = ""
+    """The model that broke off after it had begun, where others stand behind it."""
+
 
 class ModelBusy(ModelError):
     """The server is overloaded, limited or out of reach."""

@@ -51,6 +51,11 @@ class ToolFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelReplaced:
+    """The model broke off in the middle of its text; another one goes on where it stopped."""
+
+
+@dataclass(frozen=True, slots=True)
 class FileProduced:
     """A tool made a file that belongs to the reply."""
 
@@ -82,5 +87,13 @@ class Failed:
 
 
 Event: TypeAlias = (
-    TextDelta | ReasoningDelta | PassEnded | ToolStarted | ToolFinished | FileProduced | Finished | Failed
+    TextDelta
+    | ReasoningDelta
+    | ModelReplaced
+    | PassEnded
+    | ToolStarted
+    | ToolFinished
+    | FileProduced
+    | Finished
+    | Failed
 )

@@ -23,6 +23,11 @@ LAST_PASS: Final = (
     "If something is still missing, say plainly what you could not find out. Write no tool call."
 )
 
+GO_ON: Final = (
+    "Your answer above was interrupted. Go on exactly where it stops: repeat nothing, announce nothing, "
+    "and do not mention the interruption."
+)
+
 CALL_CUT_OFF: Final = (
     "The call was cut off before it was complete, so it was not run. Write it again, shorter, or answer without it."
 )

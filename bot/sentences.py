@@ -16,6 +16,10 @@ _TABLE: dict[str, tuple[str, str]] = {
         "The model's answer broke off here. Write {retry} to ask again.",
         "模型的回答在这里中断了。发送 {retry} 可以重新提问。",
     ),
+    "replaced": (
+        "(The model broke off here; another one goes on.)",
+        "（模型在这里中断了，由另一个模型继续。）",
+    ),
     "slow": (
         "The model did not answer in time. Write {retry} to ask again.",
         "模型没有及时回答。发送 {retry} 可以重新提问。",

@@ -25,6 +25,8 @@ class Request:
     """Text beyond it is not read: the stream is closed and `Answer.finish` is `cut`."""
     reminder: str = ""
     """A sentence added at the end for this pass only."""
+    after: str = ""
+    """Ask only the models that stand behind this one: it has failed already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import openai
 
 from bot.clock import Clock
 from bot.errors import ModelBusy, ModelDropped, ModelError, ModelSlow, SettingsError
-from bot.model.base import Piece, Request
+from bot.model.base import Piece, ReasoningPiece, Request
 from bot.model.client import ModelClient
 from bot.model.failures import SetupRefused
 from bot.model.learned import Learned
@@ -28,6 +28,8 @@ _KEEP_SECONDS = 30.0
 """How long an idle connection is kept: the next pass of a turn comes within seconds."""
 _WAIT_BEFORE_FALLBACK = 2.0
 """A busy model is not waited for longer than this while another one could answer."""
+_WAIT_FOR_LAST = 20.0
+"""Nor longer than this when none could: a person is told, and may ask again."""
 
 
 class Chain:
@@ -42,23 +44,27 @@ class Chain:
         return self._clients[0].name
 
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
-        """Ask the first; before the first piece, go on to the next when it cannot answer.
+        """Ask the first; before the first text, go on to the next when it cannot answer.
 
-        When none can, the first one's error is raised: it is the one the operator chose. See `bot.model.base.Model`.
+        When none can, the first one's error is raised: it is the one the operator chose. One that broke off after its
+        first text names itself in `failed` when others stand behind it. See `bot.model.base.Model`.
         """
         first_error: ModelError | None = None
-        for client in self._clients:
-            last = client is self._clients[-1]
+        names = [client.name for client in self._clients]
+        clients = self._clients[names.index(request.after) + 1 :] if request.after in names else self._clients
+        for client in clients:
+            last = client is clients[-1]
             started = False
             try:
-                wait = float("inf") if last else _WAIT_BEFORE_FALLBACK
+                wait = _WAIT_FOR_LAST if last else _WAIT_BEFORE_FALLBACK
                 async with aclosing(client.stream(request, longest_wait=wait)) as pieces:
                     async for piece in pieces:
-                        started = True
+                        started = started or not isinstance(piece, ReasoningPiece)
                         yield piece
                 return
             except (ModelBusy, ModelDropped, ModelSlow, SetupRefused) as error:
                 if started:
+                    error.failed = "" if last else client.name
                     raise
                 first_error = first_error or error
                 if last:

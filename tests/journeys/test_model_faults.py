@@ -1,0 +1,266 @@
+"""Everything a model's stream can do wrong, and what a person reads of it in Telegram.
+
+The rule for each: what was shown stays, one plain sentence stands below it within five seconds of the fault or the
+deadline, nothing is on screen twice, and the chat answers the next question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from playground.model import ModelServer, Reply
+
+ADA = 7
+HALF = "Half of the answer is here"
+WHOLE = f"{HALF} and the rest never comes"
+SHORT = {"FIRST_TOKEN_SECONDS": "0.6", "IDLE_SECONDS": "0.6", "TURN_SECONDS": "6", "TOOL_MODE": "prompt"}
+BROKE_OFF = "The model's answer broke off here. Write /retry to ask again."
+SLOW = "The model did not answer in time. Write /retry to ask again."
+EMPTY = "The model gave no answer. Write /retry to ask again."
+BUSY = "The model is overloaded right now."
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fault, and what stands on screen after it."""
+
+    name: str
+    replies: Sequence[Reply]
+    shown: str
+    """What was shown of the answer and stays."""
+    sentence: str
+    asked: int = 1
+    """Requests the model gets."""
+
+
+def half(**fault: Any) -> Reply:
+    return Reply(WHOLE, words_per_second=80, **fault)
+
+
+CASES = [
+    Case("closed without a finish reason", [half(drop_after=len(HALF))], HALF, BROKE_OFF),
+    Case("closed inside a line", [half(drop_after=len(HALF), half_line=True)], HALF, BROKE_OFF),
+    Case("a chunked body cut short", [half(cut_after=len(HALF))], HALF, BROKE_OFF),
+    Case("the connection reset", [half(reset_after=len(HALF))], HALF, BROKE_OFF),
+    Case("a malformed line", [half(malformed_line=len(HALF))], HALF, BROKE_OFF),
+    Case("an error object after text", [half(error_object=len(HALF))], HALF, BROKE_OFF),
+    Case("silence after text", [half(hang_after=len(HALF))], HALF, SLOW),
+    Case("comments for ever after text", [half(hang_after=len(HALF), comments_forever=True)], HALF, SLOW),
+    Case("comments for ever before text", [Reply(comments_forever=True)], "", SLOW),
+    Case("silence before the headers", [Reply(hang_before_headers=True)], "", SLOW),
+    Case("only [DONE]", [Reply(only_done=True)] * 2, "", BROKE_OFF, 2),
+    Case("a web page with status 200", [Reply(html_200=True)] * 2, "", BROKE_OFF, 2),
+    Case(
+        "an error object before text",
+        [Reply("x", error_object=0, error={"message": "It broke.", "type": "odd"})] * 2,
+        "",
+        BROKE_OFF,
+        2,
+    ),
+    Case("an overloaded server that says so in the stream", [Reply("x", error_object=0)] * 3, "", BUSY, 3),
+    Case("nothing at all", [Reply("")] * 2, "", EMPTY, 2),
+    Case("nothing but blanks", [Reply(" \n ")] * 2, "", EMPTY, 2),
+    Case("a wait of an hour", [Reply.rate_limited(3600)], "", BUSY),
+    Case("a wait of half a minute", [Reply.rate_limited(30)], "", BUSY),
+    Case("a server that fails three times", [Reply.refusal(500, "no")] * 3, "", BUSY, 3),
+    Case("a refused key", [Reply.refusal(401, "no")], "", "The model cannot be used as it is configured."),
+    Case("refused content", [Reply.filtered()], "", "The model cannot be used as it is configured."),
+    Case("a conversation too long", [Reply.too_long()] * 2, "", "This conversation is too long for the model.", 1),
+    Case(
+        "filtered in the middle",
+        [Reply(HALF, finish_reason="content_filter")],
+        HALF,
+        "The model's provider withheld the rest of this answer.",
+    ),
+    Case("the model's own limit", [Reply(HALF, finish_reason="length")], HALF, "The answer stops here"),
+]
+
+
+class Chat:
+    """Ada's chat with the bot."""
+
+    def __init__(self, world: Any, number: int = ADA) -> None:
+        self.world, self.number = world, number
+        world.telegram.person(number, "Ada")
+
+    def say(self, text: str) -> None:
+        self.world.telegram.say(self.number, text, person=self.number)
+
+    @property
+    def messages(self) -> list[Any]:
+        return list(self.world.telegram.screen.of(str(self.number)))
+
+    async def until(self, text: str, seconds: float = 10.0) -> float:
+        """Wait until a message ends with or holds `text`; the event loop's time then."""
+        await self.world.telegram.screen.until(lambda _: any(text in one.text for one in self.messages), seconds)
+        return asyncio.get_running_loop().time()
+
+
+async def meet(case: Case, world: Any, number: int) -> None:
+    """One person meets one fault, then asks something else."""
+    chat = Chat(world, number)
+    loop = asyncio.get_running_loop()
+    since = loop.time()
+    chat.say(f"please answer {number}")
+    shown_at = await chat.until(case.sentence)
+    [message] = chat.messages
+    requests = [one for one in world.model.requests if str(one.messages[-1]["content"]).endswith(f"answer {number}")]
+    assert len(requests) == case.asked, case.name
+    ended = requests[-1].last_at or requests[-1].at
+    waited = 0.6 if case.sentence == SLOW else 0.0
+    assert shown_at - max(ended, since) <= 5 + waited, case.name
+    assert message.text.startswith(case.shown), f"{case.name}: {message.text!r}"
+    assert case.sentence in message.text[len(case.shown) :], f"{case.name}: {message.text!r}"
+    for version in message.versions:
+        assert version.text.count("Half") <= 1 and version.text.count("Write /") <= 1, f"{case.name}: {version.text!r}"
+    chat.say(f"please go on {number}")
+    await chat.until("Of course.")
+
+
+async def test_every_fault_of_a_stream_keeps_what_was_shown_and_says_one_sentence(world: Any, start: Any) -> None:
+    """All at once, one person each, so that none can hold another up either."""
+    waiting = {str(100 + index): list(case.replies) for index, case in enumerate(CASES)}
+
+    def script(body: Any) -> Reply:
+        words = str(body["messages"][-1]["content"]).split()
+        queue = waiting.get(words[-1], [])
+        return queue.pop(0) if queue and words[-2] == "answer" else Reply("Of course.")
+
+    world.model.script = script
+    async with start("telegram", **SHORT) as bot:
+        async with asyncio.TaskGroup() as everybody:
+            for index, case in enumerate(CASES):
+                everybody.create_task(meet(case, world, 100 + index))
+        await bot.dispatcher.idle()
+    assert world.telegram.refusals == 0
+
+
+@pytest.mark.parametrize("platform", ["slack", "discord"])
+async def test_the_sentence_stands_on_the_other_platforms_too(platform: str, world: Any, start: Any) -> None:
+    cases = [CASES[0], CASES[6], CASES[10]]
+    for case in cases:
+        world.model.reply(*case.replies)
+    world.slack.person("U7", "Ada")
+    world.discord.person(7, "Ada")
+    place = world.slack.direct("U7") if platform == "slack" else world.discord.direct(7).id
+    server = getattr(world, platform)
+    async with start(platform, **SHORT) as bot:
+        for number, case in enumerate(cases):
+            server.say(place, "please answer me", person="U7" if platform == "slack" else 7)
+            await server.screen.until(lambda screen, number=number: len(screen.of(place)) == number + 1)
+            await bot.dispatcher.idle()
+            text = server.screen.of(place)[number].text
+            assert text.startswith(case.shown)
+            assert case.sentence.split("/")[0].split(" Write")[0] in text
+
+
+async def test_an_endless_answer_is_cut_and_its_stream_closed(world: Any, start: Any) -> None:
+    world.model.reply(Reply("more and more ", endless=True), Reply("Of course."))
+    chat = Chat(world)
+    async with start("telegram", MAX_OUTPUT_CHARS="2000") as bot:
+        chat.say("please write for ever")
+        await chat.until("The answer was cut here because it became too long.")
+        async with asyncio.timeout(2):
+            await world.model.requests[0].ended.wait()
+        await bot.dispatcher.idle()
+        [message] = chat.messages
+        chat.say("please go on")
+        await chat.until("Of course.")
+
+    assert world.model.requests[0].closed_early
+    assert 2000 <= len(message.text) <= 2100
+
+
+async def test_retry_after_a_fault_answers_the_question_anew(world: Any, start: Any) -> None:
+    world.model.reply(half(drop_after=len(HALF)), Reply("The whole answer."))
+    chat = Chat(world)
+    async with start("telegram", **SHORT) as bot:
+        chat.say("please answer me")
+        await chat.until(BROKE_OFF)
+        await bot.dispatcher.idle()
+        chat.say("/retry")
+        await chat.until("The whole answer.")
+
+    assert [message["content"] for message in world.model.requests[1].messages[1:]] == ["please answer me"]
+
+
+async def test_a_conversation_that_became_too_long_is_answered_without_its_oldest_part(world: Any, start: Any) -> None:
+    world.model.reply(Reply("One."), Reply("Two."), Reply.too_long(), Reply("Three."))
+    chat = Chat(world)
+    async with start("telegram", **SHORT) as bot:
+        for words, answer in (("first", "One."), ("second", "Two."), ("third", "Three.")):
+            chat.say(f"please answer the {words} question")
+            await chat.until(answer)
+            await bot.dispatcher.idle()
+
+    told = [str(message["content"]) for message in world.model.requests[-1].messages]
+    assert not any("first question" in one for one in told)
+    assert any("third question" in one for one in told)
+
+
+@pytest.fixture
+async def spare(world: Any) -> Any:
+    """A second server behind the first, named in FALLBACK_MODELS."""
+    async with ModelServer() as server:
+        server.models = ["spare"]
+        world.settings |= {"FALLBACK_MODELS": "vllm:spare", "VLLM_BASE_URL": server.base_url}
+        yield server
+
+
+BEFORE_TEXT = [
+    Reply.refusal(500, "no"),
+    Reply.refusal(401, "no"),
+    Reply.rate_limited(60),
+    Reply(html_200=True),
+    Reply(hang_before_headers=True),
+    Reply(comments_forever=True),
+    Reply("x", reasoning="I think about it", drop_after=10),
+]
+
+
+async def test_another_model_takes_over_before_the_first_words_and_nobody_notices(
+    world: Any, start: Any, spare: ModelServer
+) -> None:
+    waiting = {str(100 + index): reply for index, reply in enumerate(BEFORE_TEXT)}
+    world.model.script = lambda body: waiting[str(body["messages"][-1]["content"]).split()[-1]]
+    spare.script = lambda body: Reply("From the spare one.")
+
+    async def ask(number: int) -> None:
+        chat = Chat(world, number)
+        chat.say(f"please answer {number}")
+        await chat.until("From the spare one.")
+        assert [one.text for one in chat.messages] == ["From the spare one."]
+
+    async with start("telegram", **SHORT), asyncio.TaskGroup() as everybody:
+        for index in range(len(BEFORE_TEXT)):
+            everybody.create_task(ask(100 + index))
+
+
+@pytest.mark.parametrize("fault", [{"drop_after": len(HALF)}, {"hang_after": len(HALF)}], ids=["drop", "silence"])
+async def test_another_model_goes_on_honestly_after_the_first_words(
+    fault: dict[str, int], world: Any, start: Any, spare: ModelServer
+) -> None:
+    world.model.reply(half(**fault))
+    spare.reply(Reply("and the rest came after all.", words_per_second=50))
+    chat = Chat(world)
+    async with start("telegram", **SHORT) as bot:
+        chat.say("please answer me")
+        await chat.until("came after all.")
+        await bot.dispatcher.idle()
+        world.model.reply(Reply("Of course."))
+        chat.say("please go on")
+        await chat.until("Of course.")
+
+    note = "(The model broke off here; another one goes on.)"
+    first = chat.messages[0].text
+    assert first.startswith(HALF) and first.endswith(f"\n\n{note}\n\nand the rest came after all.")
+    assert first.count("Half") == 1
+    told = spare.requests[0].messages
+    assert told[-2]["role"] == "assistant" and told[-2]["content"].startswith(HALF)
+    remembered = [one["content"] for one in world.model.requests[-1].messages if one["role"] == "assistant"]
+    assert len(remembered) == 1 and note not in remembered[0] and remembered[0].endswith("after all.")

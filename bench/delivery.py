@@ -1,10 +1,11 @@
 """How replies arrive with many chats at once: whole, first words, lag, staleness, refusals, CPU, memory.
 
-    python -m bench.delivery --platform telegram --chats 1 20 100
+    python -m bench.delivery --platform telegram slack discord --chats 1 20 100 500
 
 The bot runs as `python -m bot run` against the emulators, with each platform's limits; the model writes 200 words
 at 50 words a second. Lag: from the model's last token to the whole answer on screen. Staleness: how old what is
-visible is against what the model has written, the median over the time it writes. Figures are seconds.
+visible is against what the model has written, the median over the time it writes. Figures are seconds. Under each row
+stands the bound: what the best scheduler could reach under these limits without a network (`bench.bound`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench import bound
+from playground.discord import DiscordServer
 from playground.model import ModelServer, Reply
 from playground.model.server import ModelRequest
+from playground.slack import SlackServer
 from playground.telegram import TelegramServer
 
 WORDS = 200
@@ -128,16 +132,79 @@ def staleness(versions: list[tuple[float, int]], request: ModelRequest, length: 
     return statistics.median(ages)
 
 
-async def telegram(chats: int, text_of: Any = answer_of, pace: float = PACE, wait: float = 90.0) -> Figures:
+class Drive:
+    """One emulated platform with as many private chats as wanted."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.server: Any = {"telegram": TelegramServer, "slack": SlackServer, "discord": DiscordServer}[name]()
+        self.limits = {"telegram": bound.TELEGRAM, "slack": bound.SLACK, "discord": bound.DISCORD}[name]
+        self.places: dict[int, str] = {}
+        self.numbers: dict[str, int] = {}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        match self.name:
+            case "telegram":
+                return {
+                    "TELEGRAM_BOT_TOKEN": self.server.token,
+                    "TELEGRAM_API_BASE_URL": self.server.base_url,
+                }
+            case "slack":
+                return {
+                    "SLACK_BOT_TOKEN": self.server.bot_token,
+                    "SLACK_APP_TOKEN": self.server.app_token,
+                    "SLACK_API_BASE_URL": self.server.base_url,
+                }
+        return {"DISCORD_BOT_TOKEN": self.server.token, "DISCORD_API_BASE_URL": self.server.base_url}
+
+    async def ready(self) -> None:
+        async with asyncio.timeout(20):
+            match self.name:
+                case "telegram":
+                    while not any(call.method == "getUpdates" for call in self.server.calls):
+                        await asyncio.sleep(0.02)
+                case "slack":
+                    await self.server.sockets.until_connected(1)
+                case "discord":
+                    await self.server.gateway.until_ready(1)
+                    await asyncio.sleep(0.5)
+
+    def meet(self, number: int) -> None:
+        """A person with a private chat."""
+        match self.name:
+            case "telegram":
+                self.server.person(1000 + number, f"P{number}")
+                self.places[number] = str(1000 + number)
+            case "slack":
+                self.server.person(f"U{1000 + number}", f"P{number}")
+                self.places[number] = self.server.direct(f"U{1000 + number}")
+            case "discord":
+                self.server.person(1000 + number, f"P{number}")
+                self.places[number] = self.server.direct(1000 + number).id
+        self.numbers[self.places[number]] = number
+
+    def ask(self, number: int) -> None:
+        person = f"U{1000 + number}" if self.name == "slack" else 1000 + number
+        place = 1000 + number if self.name == "telegram" else self.places[number]
+        self.server.say(place, f"please explain number {number}", person=person)
+
+    def shown(self, number: int) -> list[Any]:
+        return list(self.server.screen.of(self.places[number]))
+
+
+async def measure(
+    platform: str, chats: int, text_of: Any = answer_of, pace: float = PACE, wait: float = 90.0
+) -> Figures:
     """One question in each of `chats` private chats, all at once."""
-    async with TelegramServer() as server, ModelServer() as model:
+    drive = Drive(platform)
+    async with drive.server as server, ModelServer() as model:
         model.script = lambda body: Reply(
             text_of(int(str(body["messages"][-1]["content"]).rsplit(" ", 1)[1])), words_per_second=pace
         )
         with tempfile.TemporaryDirectory() as folder:
             environment = {
-                "TELEGRAM_BOT_TOKEN": server.token,
-                "TELEGRAM_API_BASE_URL": server.base_url,
+                **drive.environment,
                 "MODEL": "openai:scripted",
                 "OPENAI_API_KEY": "sk-loopback-bench",
                 "OPENAI_BASE_URL": model.base_url,
@@ -147,29 +214,27 @@ async def telegram(chats: int, text_of: Any = answer_of, pace: float = PACE, wai
                 "LOG_LEVEL": "WARNING",
             }
             async with Bot(environment) as bot:
-                async with asyncio.timeout(20):
-                    while not any(call.method == "getUpdates" for call in server.calls):
-                        await asyncio.sleep(0.02)
+                await drive.ready()
                 for number in range(chats + 1):
-                    server.person(1000 + number, f"P{number}")
+                    drive.meet(number)
                 # One question first: libraries are loaded then.
-                server.say(1000 + chats, f"please explain number {chats}", person=1000 + chats)
-                await _whole(server, {chats: text_of(chats)}, wait)
+                drive.ask(chats)
+                await _whole(drive, {chats: text_of(chats)}, wait)
                 await asyncio.sleep(1.5)
                 model.requests.clear()
                 server.calls.clear()
-                cpu, start = bot.cpu(), time.monotonic()
+                refused, cpu, start = server.refusals, bot.cpu(), time.monotonic()
                 asked: dict[int, float] = {}
                 for number in range(chats):
                     asked[number] = time.monotonic()
-                    server.say(1000 + number, f"please explain number {number}", person=1000 + number)
-                done = await _whole(server, {number: text_of(number) for number in range(chats)}, wait)
+                    drive.ask(number)
+                done = await _whole(drive, {number: text_of(number) for number in range(chats)}, wait)
                 seconds = time.monotonic() - start
                 await asyncio.sleep(0.3)
                 result = Figures(chats, len(done), [], [], [], [], [], 0, len(model.requests), 0, 0, seconds)
                 for request in model.requests:
                     number = int(str(request.messages[-1]["content"]).rsplit(" ", 1)[1])
-                    messages = server.screen.of(str(1000 + number))
+                    messages = drive.shown(number)
                     if not messages:
                         continue
                     result.ask.append(request.at - asked[number])
@@ -180,22 +245,23 @@ async def telegram(chats: int, text_of: Any = answer_of, pace: float = PACE, wai
                         result.lag.append(max(0.0, done[number] - request.last_at))
                     if len(messages) == 1:
                         result.stale.append(staleness(versions, request, len(text_of(number))))
-                result.refusals = server.refusals
+                result.refusals = server.refusals - refused
                 result.cpu, result.memory = bot.cpu() - cpu, bot.memory()
         if bot.log:
             print("".join(bot.log[-5:]), file=sys.stderr)
         return result
 
 
-async def _whole(server: TelegramServer, wanted: dict[int, str], seconds: float) -> dict[int, float]:
+async def _whole(drive: Drive, wanted: dict[int, str], seconds: float) -> dict[int, float]:
     """When each answer stood whole on the screen."""
     squeezed = {number: "".join(text.split()) for number, text in wanted.items()}
     done: dict[int, float] = {}
     deadline = time.monotonic() + seconds
-    queue = server.screen.listen()
+    screen = drive.server.screen
+    queue = screen.listen()
 
     def look(number: int) -> None:
-        messages = server.screen.of(str(1000 + number))
+        messages = drive.shown(number)
         if number not in done and "".join("".join(m.text.split()) for m in messages) == squeezed[number]:
             done[number] = max(message.versions[-1].at for message in messages)
 
@@ -208,22 +274,33 @@ async def _whole(server: TelegramServer, wanted: dict[int, str], seconds: float)
                     changed = await queue.get()
             except TimeoutError:
                 continue
-            number = int(changed.chat) - 1000
-            if number in wanted:
-                look(number)
+            changed_number = drive.numbers.get(changed.chat)
+            if changed_number in wanted:
+                look(changed_number)
     finally:
-        server.screen.unlisten(queue)
+        screen.unlisten(queue)
     return done
 
 
 def main() -> None:
     """Print the table."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--platform", nargs="+", default=["telegram"], choices=["telegram", "slack", "discord"])
     arguments.add_argument("--chats", type=int, nargs="+", default=[1, 20, 100])
+    arguments.add_argument("--wait", type=float, default=120.0, help="seconds after which an answer counts as lost")
     options = arguments.parse_args()
-    print(HEAD)
-    for chats in options.chats:
-        print(asyncio.run(telegram(chats)).row(), flush=True)
+    for platform in options.platform:
+        print(f"\n{platform}\n\n{HEAD}")
+        for chats in options.chats:
+            figures = asyncio.run(measure(platform, chats, wait=options.wait))
+            limit = bound.best(Drive(platform).limits, [0.0] * chats, WORDS / PACE)
+            print(figures.row(), flush=True)
+            print(
+                f"| the bound | | {limit.first[0]:.2f} / {limit.first[1]:.2f} "
+                f"| {limit.lag[0]:.2f} / {limit.lag[1]:.2f} "
+                f"| {limit.stale:.2f} | | | | | | | |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

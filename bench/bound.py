@@ -1,0 +1,122 @@
+"""The best that any scheduler could do under a platform's limits: the yardstick of `bench.delivery`.
+
+A simulation without a network: calls take no time, every reply's beginning and end are known in advance, and the
+limits are used to the last call. What a real program measures can come near these figures, not below them by skill.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+STEP = 0.01
+
+
+@dataclass(frozen=True)
+class Limits:
+    """A platform's limits: per reply a bucket or a window, over all replies a window."""
+
+    rate: float
+    burst: int
+    calls: int
+    """Calls of all replies in any `seconds`."""
+    seconds: float
+    posts_count: bool = True
+    """A first message draws on the shared window too."""
+
+
+TELEGRAM = Limits(rate=1.0, burst=3, calls=30, seconds=1.0)
+SLACK = Limits(rate=1000.0, burst=1000, calls=50, seconds=60.0, posts_count=False)
+DISCORD = Limits(rate=1.0, burst=5, calls=50, seconds=1.0)
+
+
+@dataclass
+class _Reply:
+    begin: float
+    end: float
+    tokens: float
+    level_at: float = 0.0
+    shown: float = 0.0
+    """Share of the text that is visible."""
+    first: float = -1.0
+    whole: float = -1.0
+    ages: list[float] = field(default_factory=list)
+
+    def written(self, now: float) -> float:
+        if now <= self.begin:
+            return 0.0
+        return min(1.0, (now - self.begin) / (self.end - self.begin)) if self.end > self.begin else 1.0
+
+    def age(self, now: float) -> float:
+        return max(0.0, now - (self.begin + self.shown * (self.end - self.begin)))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Seconds; medians and 95th percentiles."""
+
+    first: tuple[float, float]
+    lag: tuple[float, float]
+    stale: float
+
+
+def best(limits: Limits, begins: Sequence[float], writing: float) -> Bound:
+    """Replies whose first token comes at `begins` and which are written for `writing` seconds."""
+    replies = [_Reply(begin, begin + writing, float(limits.burst)) for begin in begins]
+    calls: deque[float] = deque()
+    now = min(begins)
+    horizon = max(begins) + writing + len(replies) / limits.calls * limits.seconds + 60.0
+    while now < horizon and any(reply.whole < 0 for reply in replies):
+        while calls and calls[0] <= now - limits.seconds + 1e-9:
+            calls.popleft()
+        for reply in replies:
+            reply.tokens = min(limits.burst, reply.tokens + STEP * limits.rate)
+        live = [reply for reply in replies if reply.begin <= now and reply.whole < 0]
+        # Replies that end before the window is over keep their call: their ends are known.
+        ending = sum(1 for reply in live if now < reply.end <= now + limits.seconds)
+
+        def urgency(reply: _Reply, now: float = now) -> tuple[int, float]:
+            if reply.end <= now:
+                return 0, reply.end
+            return (1, reply.begin) if reply.first < 0 else (2, -reply.age(now))
+
+        for reply in sorted(live, key=urgency):
+            final, first = reply.end <= now, reply.first < 0
+            shared = limits.posts_count or not first
+            room = limits.calls - len(calls) - (0 if final or first else min(ending, limits.calls // 2))
+            own = reply.tokens - (0 if final or first else 1)
+            if reply.written(now) <= reply.shown or own < 1 or (shared and room < 1):
+                continue
+            # Progress is spread evenly over the window, as nobody gains from a burst of it.
+            if not final and not first and calls and now - calls[-1] < 0.98 * limits.seconds / limits.calls:
+                continue
+            reply.tokens -= 1
+            if shared:
+                calls.append(now)
+            reply.shown = reply.written(now)
+            if first:
+                reply.first = now
+            if final:
+                reply.whole = now
+        for reply in live:
+            if now < reply.end:
+                reply.ages.append(reply.age(now))
+        now += STEP
+    return Bound(
+        first=_pair([reply.first - reply.begin for reply in replies]),
+        lag=_pair([max(0.0, reply.whole - reply.end) for reply in replies]),
+        stale=statistics.median(statistics.median(reply.ages) for reply in replies if reply.ages),
+    )
+
+
+def _pair(values: Sequence[float]) -> tuple[float, float]:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2], ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
+
+
+if __name__ == "__main__":
+    for name, limits in (("telegram", TELEGRAM), ("slack", SLACK), ("discord", DISCORD)):
+        for count in (1, 20, 100, 500):
+            print(name, count, best(limits, [0.0] * count, 4.0))

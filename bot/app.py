@@ -160,11 +160,13 @@ class App:
         from bot.reminders import Reminders
         from bot.store import Store
         from bot.untrusted import wrapper_length
+        from bot.watchdog import LoopWatch
 
         core, clock = self._configuration.core, self._clock
         options = model_options(core)
         registry_of = importlib.import_module("tools").open_registry
         async with AsyncExitStack() as stack:
+            self.watch = await stack.enter_async_context(LoopWatch())
             self.store = await stack.enter_async_context(Store.open(core.database_url, clock=clock))
             self.models = await stack.enter_async_context(open_models(options, clock))
             self.registry = registry_of(
@@ -256,6 +258,9 @@ class App:
             "platforms": dict(states),
             "model": self.models.name,
             "busy": self.dispatcher.queue.busy,
+            "longest_block": round(self.watch.longest, 3),
+            "longest_computing": round(self.watch.longest_computing, 3),
+            "computed_by": self.watch.where,
         }
 
     async def serve(self, stop: asyncio.Event) -> None:

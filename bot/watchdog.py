@@ -1,0 +1,109 @@
+"""A watch on the event loop: one blocking call holds up every chat at once, and nobody else would notice.
+
+A task notes how late it wakes. A thread looks meanwhile at what the loop is doing, so that a long block is reported
+with the code that caused it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from types import FrameType, TracebackType
+
+log = logging.getLogger(__name__)
+
+TOO_LONG = 0.1
+"""Seconds of computing in one piece that are worth a line in the log."""
+_STALLED = 1.0
+"""Seconds without a sign of life that are, even when the process was not computing: the machine is overloaded."""
+_BEAT = 0.05
+_COMPLAINT = 60.0
+_FRAMES = 6
+
+
+class LoopWatch:
+    """Measures how long the event loop was blocked; `async with` watches the running one."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        """The longest time the loop was late, in seconds: includes waiting for a processor."""
+        self.longest_computing = 0.0
+        """The most processor time the loop's thread used in one such time: what our own code is to blame for."""
+        self.where = ""
+        """What ran during the longest block that was seen, innermost call first."""
+        self._beat_at = 0.0
+        self._seen = ""
+        self._complained_at = float("-inf")
+        self._loop_thread = 0
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> LoopWatch:
+        self._loop_thread = threading.get_ident()
+        self._beat_at = time.perf_counter()
+        self._task = asyncio.create_task(self._beat(), name="loop watch")
+        self._thread = threading.Thread(target=self._look, name="loop watch", daemon=True)
+        self._thread.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._thread is not None:
+            # It never sleeps longer than a beat.
+            self._thread.join()
+
+    def reset(self) -> None:
+        """Forget the longest block; the next one counts."""
+        self.longest = self.longest_computing = 0.0
+        self.where = ""
+
+    async def _beat(self) -> None:
+        while True:
+            computed = time.thread_time()
+            self._beat_at = began = time.perf_counter()
+            await asyncio.sleep(_BEAT)
+            late = time.perf_counter() - began - _BEAT
+            computing = min(time.thread_time() - computed, late)
+            self.longest = max(self.longest, late)
+            if computing > self.longest_computing:
+                self.longest_computing, self.where = computing, self._seen
+            if computing > TOO_LONG or late > _STALLED:
+                self._complain(late, computing)
+            self._seen = ""
+
+    def _complain(self, late: float, computing: float) -> None:
+        now = time.perf_counter()
+        if now - self._complained_at < _COMPLAINT:
+            return
+        self._complained_at = now
+        log.warning(
+            "every chat waited %.2f s for one piece of work (%.2f s of computing)%s",
+            late,
+            computing,
+            f": {self._seen}" if self._seen else "",
+        )
+
+    def _look(self) -> None:
+        """In a thread of its own: take down what the loop runs when its beat does not come."""
+        while not self._over.wait(_BEAT):
+            if time.perf_counter() - self._beat_at > _BEAT + TOO_LONG and not self._seen:
+                frame = sys._current_frames().get(self._loop_thread)
+                if frame is not None:
+                    self._seen = _told(frame)
+
+
+def _told(frame: FrameType) -> str:
+    """The innermost calls, without paths and values."""
+    stack = traceback.StackSummary.extract(traceback.walk_stack(frame), limit=_FRAMES, lookup_lines=False)
+    return " < ".join(f"{one.name} ({Path(one.filename).name}:{one.lineno})" for one in stack)

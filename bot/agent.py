@@ -10,8 +10,6 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
-from tools.registry import ToolRegistry
-
 from bot import prompts
 from bot.calls import CallRunner
 from bot.errors import (
@@ -38,7 +36,7 @@ from bot.toolsyntax import Call, Detector, Reasoning, Text
 from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
 from bot.untrusted import new_marker
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
-
+from tools.registry import ToolRegistry
 
 BEFORE_FIRST_PASS = "before the first pass"
 """Stands as the provider of an entry whose call no model asked for."""
@@ -87,6 +85,10 @@ class _Pass:
     answer: Answer | None = None
     pieced: bool = False
     """More than one model wrote it."""
+    unread: bool = False
+    """It held a written call that was cut off or beyond repair."""
+    shorter: tuple[Entry, ...] | None = None
+    """What was left of the conversation for it to fit; the next pass begins from there."""
 
     @property
     def visible(self) -> str:
@@ -97,6 +99,7 @@ class _Pass:
         self.reasoning.clear()
         self.text_calls.clear()
         self.answer = None
+        self.unread = False
 
 
 class Agent:
@@ -126,9 +129,7 @@ class Agent:
             entries.append(entry)
             shown_before = shown_before or bool(entry.text)
             pending = tuple(call for call in entry.calls if call.id not in done)
-            for call in entry.calls:
-                if call.id in done:
-                    runner.remember(*done[call.id])
+            runner.remember([done[call.id] for call in entry.calls if call.id in done])
         if task.passes and task.passes[-1].calls:
             async with aclosing(self._resume(task, runner, entries, pending, done)) as events:
                 async for event in events:
@@ -147,11 +148,15 @@ class Agent:
                 async for event in events:
                     yield event
         number = sum(1 for entry in task.passes if entry.provider != BEFORE_FIRST_PASS)
+        reminder, reminded = "", False
         while True:
             number += 1
             last = number >= self._limits.rounds or runner.over or not task.tools
             asked_for = number == 1 and task.begin_with is None
-            request = self._request(task, entries, runner, last=last, first=asked_for)
+            if last and not asked_for:
+                reminder = prompts.LAST_PASS
+            request = self._request(task, entries, runner, last=last, first=asked_for, reminder=reminder)
+            reminder = ""
             made = _Pass()
             failure: Failed | None = None
             async with aclosing(self._pass(task, request, made, shown_before)) as events:
@@ -165,14 +170,21 @@ class Agent:
                 return
             assert made.answer is not None
             shown_before = shown_before or bool(made.visible)
+            if made.shorter is not None:
+                entries = list(made.shorter)
             entry = self._entry(made, last=last)
             entries.append(entry)
             yield PassEnded(entry, made.answer.model, made.answer.usage)
+            cut = made.answer.finish in ("length", "content_filter")
+            if not entry.calls and made.unread and not reminded and not last and made.answer.finish != "cut":
+                reminder, reminded = prompts.CALL_CUT_OFF if cut else prompts.CALL_UNREADABLE, True
+                continue
             if not entry.calls:
-                yield _end(made.answer, shown_before, runner.used)
+                # Words of an earlier pass are an answer where the model was free to add to them, not where it had to.
+                yield _end(made.answer, bool(made.visible) if last else shown_before, runner.used)
                 return
             results: dict[str, ToolEntry] = {}
-            async with aclosing(runner.run(entry.calls)) as calls:
+            async with aclosing(runner.run(entry.calls, cut=cut)) as calls:
                 async for happening in calls:
                     if isinstance(happening, ToolFinished):
                         results[happening.call.id] = runner.entry(happening.call, happening.result)
@@ -229,7 +241,9 @@ class Agent:
                 rebuilt.extend(results[call.id] for call in entry.calls if call.id in results)
         entries[:] = rebuilt
 
-    def _request(self, task: Task, entries: list[Entry], runner: CallRunner, *, last: bool, first: bool) -> Request:
+    def _request(
+        self, task: Task, entries: list[Entry], runner: CallRunner, *, last: bool, first: bool, reminder: str
+    ) -> Request:
         withdrawn = runner.withdrawn
         tools = tuple(spec for spec in task.tools if spec.name not in withdrawn)
         choice = "none" if last else task.tool_choice if first else "auto"
@@ -239,7 +253,7 @@ class Agent:
             tool_choice=choice if tools else "auto",
             deadline=task.deadline,
             max_output_chars=self._limits.output_chars,
-            reminder=prompts.LAST_PASS if last and not first else "",
+            reminder=reminder,
         )
 
     async def _pass(
@@ -249,7 +263,7 @@ class Agent:
 
         When it fails later, a model that stands behind it goes on from what was seen.
         """
-        entries, attempt = request.entries, 0
+        entries, attempt, begun = request.entries, 0, len(task.entries)
         while True:
             attempt += 1
             try:
@@ -260,7 +274,7 @@ class Agent:
                 if isinstance(error, ContextTooLong) and attempt == 1 and not made.shown:
                     shorter = drop_oldest(request.entries)
                     if len(shorter) < len(request.entries):
-                        entries = shorter
+                        entries = made.shorter = shorter
                         request = replace(request, entries=entries)
                         made.clear()
                         continue
@@ -271,7 +285,9 @@ class Agent:
                     made.pieced = True
                     yield ModelReplaced()
                     continue
-                if attempt == 1 and not made.shown and isinstance(error, ModelDropped):
+                # A slow model is waited for again only where there are results to lose.
+                again = isinstance(error, ModelDropped) or (isinstance(error, ModelSlow) and len(entries) > begun)
+                if attempt == 1 and not made.shown and again:
                     made.clear()
                     continue
                 yield _failure(error)
@@ -320,6 +336,7 @@ class Agent:
             raise ModelDropped("the model's stream ended without an answer")
         for delta in sort(detector.finish(cut=made.answer.finish in ("length", "cut", "content_filter"))):
             yield delta
+        made.unread = bool(detector.dropped)
 
     @staticmethod
     def _entry(made: _Pass, *, last: bool) -> AssistantEntry:

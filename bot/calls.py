@@ -9,24 +9,24 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import TypeAlias
 
-from tools.registry import ToolRegistry
-
+from bot import prompts
 from bot.events import FileProduced, ToolFinished, ToolStarted
 from bot.messages import File
 from bot.sources import numbered
 from bot.transcript import ToolEntry
 from bot.untrusted import tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult
+from tools.registry import ToolRegistry
 
 CallEvent: TypeAlias = ToolStarted | ToolFinished | FileProduced
 
 AT_ONCE = 4
 """Calls of one pass that run side by side."""
 CORRECTIONS = 2
-"""Failures of one tool after which the model may still try again in this turn."""
+"""Passes in which one tool failed, after which the model may still try again in this turn."""
 
 
 def signature(call: ToolCall) -> str:
@@ -54,6 +54,9 @@ class CallRunner:
         self._results: dict[str, ToolResult] = {}
         self._seen: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
+        self._failed_now: set[str] = set()
+        """Tools that failed in this pass: side by side they fail for one reason, and are corrected together."""
+        self._told_of_cut = False
         self._stale_rounds = 0
         self._numbers = 0
         """Sources numbered so far."""
@@ -73,27 +76,31 @@ class CallRunner:
             failed |= {spec.name for spec in specs if spec is not None and spec.outside}
         return frozenset(failed)
 
-    def remember(self, call: ToolCall, result: ToolResult) -> None:
-        """Take over a call that ran before a restart."""
-        self._seen[signature(call)] += 1
-        self.used.append(call.name)
-        self.untrusted = self.untrusted or result.untrusted
-        self._numbers = max(self._numbers, *(source.number for source in result.sources), 0)
-        if result.ok:
-            self._results[signature(call)] = result
-        else:
-            self._failures[call.name] += 1
+    def remember(self, ran: Iterable[tuple[ToolCall, ToolResult]]) -> None:
+        """Take over what one pass's calls came to before a restart."""
+        self._failed_now.clear()
+        for call, result in ran:
+            self._seen[signature(call)] += 1
+            self._numbers = max(self._numbers, *(source.number for source in result.sources), 0)
+            self._note(call, result)
 
     def entry(self, call: ToolCall, result: ToolResult) -> ToolEntry:
         """What the model is told of a result."""
         return tool_entry(call, result, self._marker)
 
-    async def run(self, calls: Sequence[ToolCall]) -> AsyncGenerator[CallEvent, None]:
+    async def run(self, calls: Sequence[ToolCall], *, cut: bool = False) -> AsyncGenerator[CallEvent, None]:
         """Run one pass's calls: side by side, those with effects one after another in their order.
 
-        Yields what happens as it happens; every call gets exactly one `ToolFinished`, also when this is
-        cancelled, whoever closes the iterator then completes the rest as cancelled.
+        Yields what happens as it happens; every call gets exactly one `ToolFinished`. When this is cancelled, whoever
+        closes the iterator completes the rest as cancelled.
+
+        Args:
+            cut: the pass ended in the middle of a call. The model is told once; then its next pass is the last.
         """
+        self._failed_now.clear()
+        if cut and any(call.problem for call in calls):
+            self.over = self.over or self._told_of_cut
+            self._told_of_cut = True
         queue: asyncio.Queue[CallEvent | None] = asyncio.Queue()
         gate = asyncio.Semaphore(AT_ONCE)
         fresh = any(not self._seen[signature(call)] for call in calls)
@@ -158,13 +165,16 @@ class CallRunner:
 
     def _problem(self, call: ToolCall, number: int) -> ToolResult | None:
         """Why this call is not run at all, as the result the model reads."""
-        if call.problem:
-            return _error(call.problem)
         if call.name not in self._offered:
             names = ", ".join(sorted(self._offered - self.withdrawn)) or "none"
-            return _error(f"There is no tool {call.name!r}. Available tools: {names}.")
+            return _error(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
         if call.name in self.withdrawn:
             return _error(f"{call.name} is not available any more in this turn. Answer without it.", retry=False)
+        if call.problem:
+            self._failed(call.name)
+            spec = self._registry.spec(call.name)
+            wrong = prompts.correction(call.name, call.problem, spec.parameters if spec is not None else {})
+            return ToolResult(text=wrong, ok=False, status="failed")
         if number >= self._calls_per_pass:
             return _error(f"Not run: at most {self._calls_per_pass} calls are made at once. Ask again for this one.")
         return None
@@ -175,7 +185,12 @@ class CallRunner:
         if result.ok:
             self._results[signature(call)] = result
         else:
-            self._failures[call.name] += 1
+            self._failed(call.name)
+
+    def _failed(self, name: str) -> None:
+        if name not in self._failed_now:
+            self._failed_now.add(name)
+            self._failures[name] += 1
 
     def _again(self, key: str) -> ToolResult:
         before = self._results[key]

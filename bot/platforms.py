@@ -23,7 +23,9 @@ class Platforms:
         self._adapters = dict(adapters)
         self._clock = clock
         self._open: set[str] = set()
+        self._kept: dict[str, asyncio.Task[None]] = {}
         self._listening: dict[str, asyncio.Task[None]] = {}
+        self._quiet = False
         self._state: dict[str, str] = dict.fromkeys(adapters, "starting")
 
     @property
@@ -56,13 +58,18 @@ class Platforms:
         """
         async with asyncio.TaskGroup() as group:
             for name, adapter in self._adapters.items():
-                group.create_task(self._keep(name, adapter, deliver, resume, leave), name=f"platform {name}")
+                keeping = self._keep(name, adapter, deliver, resume, leave)
+                self._kept[name] = group.create_task(keeping, name=f"platform {name}")
         refused = [state for state in self.state.values() if state.startswith("off: ")]
         if self._adapters and len(refused) == len(self._adapters) and not leave.is_set():
             raise SettingsError(refused[0].removeprefix("off: "))
 
     async def quiet(self) -> None:
-        """Stop taking in; surfaces go on working."""
+        """Stop taking in for good; surfaces go on working. A platform that is not logged in is given up."""
+        self._quiet = True
+        for name, task in self._kept.items():
+            if name not in self._open:
+                task.cancel()
         for task in list(self._listening.values()):
             task.cancel()
         await asyncio.gather(*self._listening.values(), return_exceptions=True)
@@ -77,7 +84,7 @@ class Platforms:
     ) -> None:
         """One platform: log in (again and again while it cannot be reached), resume, listen, leave."""
         tries = 0
-        while not leave.is_set():
+        while not (leave.is_set() or self._quiet):
             try:
                 async with adapter:
                     self._open.add(name)
@@ -103,7 +110,7 @@ class Platforms:
 
     async def _listen(self, name: str, adapter: Adapter, deliver: Deliver, leave: asyncio.Event) -> None:
         tries = 0
-        while not leave.is_set():
+        while not (leave.is_set() or self._quiet):
             self._state[name] = "listening"
             task = self._listening[name] = asyncio.create_task(adapter.listen(deliver), name=f"listen {name}")
             try:

@@ -1,0 +1,190 @@
+"""The platforms side by side: each logged in, listened to and left on its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from bot.errors import SettingsError, StoreError, Unreachable
+from bot.messages import ReplyTarget
+from bot.platforms import Platforms
+
+
+class Fake:
+    """A platform that fails as it is told; what is left over of its scripts goes well."""
+
+    def __init__(self, platform: str, logins: list[Any] | None = None, listens: list[Any] | None = None) -> None:
+        self.platform = platform
+        self.logins = logins or []
+        self.listens = listens or []
+        self.log: list[str] = []
+        self.listening = False
+
+    async def __aenter__(self) -> Fake:
+        self.log.append("login")
+        step = self.logins.pop(0) if self.logins else None
+        if isinstance(step, asyncio.Event):
+            await step.wait()
+        elif step is not None:
+            raise step
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.log.append("left")
+
+    async def listen(self, deliver: Any) -> None:
+        self.log.append("listen")
+        step = self.listens.pop(0) if self.listens else None
+        if step is not None:
+            raise step
+        self.listening = True
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.listening = False
+
+    def surface(self, target: ReplyTarget) -> Any:
+        return f"surface of {self.platform}"
+
+
+@asynccontextmanager
+async def running(
+    clock: Any, *fakes: Fake, resume: Callable[[str], Awaitable[None]] | None = None
+) -> AsyncIterator[tuple[Platforms, asyncio.Event, asyncio.Task[None]]]:
+    async def nothing(_: Any) -> None:
+        return None
+
+    platforms = Platforms({fake.platform: fake for fake in fakes}, clock)
+    leave = asyncio.Event()
+    task = asyncio.create_task(platforms.run(nothing, resume or nothing, leave))
+    await clock.settle()
+    try:
+        yield platforms, leave, task
+    finally:
+        await platforms.quiet()
+        leave.set()
+        async with asyncio.timeout(5):
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_one_platform_in_trouble_never_holds_another(clock: Any) -> None:
+    down = Fake("slack", logins=[Unreachable("no network")] * 99)
+    up = Fake("telegram")
+
+    async with running(clock, down, up) as (platforms, _, _):
+        assert platforms.state == {"slack": "unreachable: no network", "telegram": "listening"}
+        assert str(platforms.surface(ReplyTarget("telegram"))) == "surface of telegram"
+        with pytest.raises(Unreachable):
+            platforms.surface(ReplyTarget("slack"))
+
+
+async def test_a_platform_is_tried_again_with_growing_pauses_until_it_answers(clock: Any) -> None:
+    late = Fake("slack", logins=[Unreachable("no network")] * 4)
+
+    async with running(clock, late) as (platforms, _, _):
+        for seconds, tries in ((1.0, 2), (2.0, 3), (5.0, 4), (10.0, 5)):
+            await clock.advance(seconds - 0.1)
+            assert late.log.count("login") == tries - 1
+            await clock.advance(0.1)
+            assert late.log.count("login") == tries
+        assert platforms.state == {"slack": "listening"}
+
+
+async def test_a_connection_that_is_lost_is_made_again_and_what_is_shown_goes_on(clock: Any) -> None:
+    flaky = Fake("telegram", listens=[Unreachable("gone")] * 2)
+
+    async with running(clock, flaky) as (platforms, _, _):
+        assert platforms.state == {"telegram": "unreachable: gone"}
+        assert str(platforms.surface(ReplyTarget("telegram"))) == "surface of telegram"
+        await clock.advance(1)
+        await clock.advance(2)
+        assert platforms.state == {"telegram": "listening"}
+        assert flaky.log == ["login", "listen", "listen", "listen"]
+
+
+async def test_a_platform_that_refuses_its_settings_is_off_and_the_others_run(clock: Any) -> None:
+    wrong = Fake("slack", logins=[SettingsError("SLACK_BOT_TOKEN is refused")])
+    up = Fake("telegram")
+
+    async with running(clock, wrong, up) as (platforms, _, task):
+        await clock.advance(100)
+        assert platforms.state == {"slack": "off: SLACK_BOT_TOKEN is refused", "telegram": "listening"}
+        assert wrong.log == ["login"]
+        assert not task.done()
+
+
+async def test_when_no_platform_can_be_used_the_program_says_why(clock: Any) -> None:
+    wrong = Fake("slack", logins=[SettingsError("SLACK_BOT_TOKEN is refused")])
+    revoked = Fake("telegram", listens=[SettingsError("TELEGRAM_BOT_TOKEN was revoked")])
+
+    async with running(clock, wrong, revoked) as (_, _, task):
+        with pytest.raises(SettingsError, match="SLACK_BOT_TOKEN is refused"):
+            await task
+
+
+async def test_an_error_of_our_own_in_one_platform_is_logged_and_tried_again(clock: Any, caplog: Any) -> None:
+    broken = Fake("slack", listens=[RuntimeError("a bug")])
+    up = Fake("telegram")
+
+    async with running(clock, broken, up) as (platforms, _, _):
+        assert platforms.state["slack"] == "unreachable: an error of our own"
+        assert "a bug" in caplog.text
+        await clock.advance(1)
+        assert platforms.state == {"slack": "listening", "telegram": "listening"}
+
+
+async def test_what_was_unfinished_is_taken_up_before_anything_new_is_taken_in(clock: Any) -> None:
+    fake = Fake("telegram")
+    fails = [StoreError("locked")]
+
+    async def resume(name: str) -> None:
+        fake.log.append(f"resume {name}")
+        if fails:
+            raise fails.pop()
+
+    async with running(clock, fake, resume=resume):
+        await clock.advance(1)
+
+        assert fake.log == ["login", "resume telegram", "left", "login", "resume telegram", "listen"]
+
+
+async def test_after_quiet_nothing_is_taken_in_and_surfaces_work_until_the_end(clock: Any) -> None:
+    fake = Fake("telegram")
+    async with running(clock, fake) as (platforms, leave, task):
+        await platforms.quiet()
+
+        assert not fake.listening
+        assert str(platforms.surface(ReplyTarget("telegram"))) == "surface of telegram"
+        assert fake.log == ["login", "listen"]
+        leave.set()
+        await task
+        assert fake.log == ["login", "listen", "left"]
+
+
+async def test_a_platform_that_comes_back_during_the_end_is_not_listened_to_again(clock: Any) -> None:
+    """Else the program would wait for it for ever, and take in what nobody answers."""
+    fake = Fake("telegram", listens=[Unreachable("gone")])
+    async with running(clock, fake) as (platforms, leave, task):
+        await platforms.quiet()
+        await clock.advance(5)
+
+        assert fake.log == ["login", "listen"]
+        leave.set()
+        await clock.settle()
+        assert task.done()
+
+
+async def test_a_login_that_hangs_does_not_hold_up_the_end(clock: Any) -> None:
+    hanging = Fake("slack", logins=[asyncio.Event()])
+    up = Fake("telegram")
+    async with running(clock, hanging, up) as (platforms, leave, task):
+        await platforms.quiet()
+        leave.set()
+        await clock.settle()
+
+        assert task.done() and task.exception() is None
+        assert up.log == ["login", "listen", "left"]

@@ -10,17 +10,32 @@ from __future__ import annotations
 import re
 import secrets
 
+from bot.toolsyntax.families import FOLD, MARKERS, WORDINGS
 from bot.transcript import ToolEntry
 from tools.base import ToolCall, ToolResult
 
-_MARKUP = re.compile(
-    r"<(?=/?(?:\|?(?:im_start|im_end|system|assistant|user|eot_id|eom_id|start_header_id|end_header_id|python_tag"
-    r"|tool_call|tool_calls|tool_result|function_calls|invoke|minimax:tool_call|seed:tool_call|think|TOOLCALL"
-    r"|FunctionCallBegin|START_ACTION|action_start|tool_call_start|tool_calls_section_begin|tool_call_begin)\b"
-    r"|function=|[｜|](?:tool[▁_]|DSML)))"
-    r"|\[(?=/?(?:TOOL_CALLS|ARGS|INST|THINK)\])",
-    re.IGNORECASE,
+_ROLES = (
+    r"</?(?:system|assistant|user|tool|tool_result)\b",
+    r"<\|(?:im_|start_|end_|eot_|eom_|system|assistant|user|tool)",
+    r"\[/?INST\]",
+    r"<</?SYS>>",
 )
+"""Tags by which a server's template tells who speaks, as patterns."""
+
+
+def _pattern() -> re.Pattern[str]:
+    """The first character of everything that a template or a parser may take for its own."""
+    alike = {fold: f"[{fold}{sign}]" for sign, fold in FOLD.items() if not sign.isascii()}
+    parts = [*_ROLES, *(re.escape(word) + "[:：]?" for word in (one.written for one in WORDINGS))]
+    for word in sorted({marker.written for marker in MARKERS}):
+        written = "".join(alike.get(FOLD.get(sign, sign), re.escape(sign)) for sign in word)
+        # A marker that is a word itself is one only before its arguments.
+        parts.append(written if not word.isalpha() else rf"\b{written}(?=\s*[\[{{])")
+    return re.compile(f"(?=(?:{'|'.join(parts)})).", re.IGNORECASE)
+
+
+_MARKUP = _pattern()
+_INSTEAD = {"<": "‹", "[": "⁅"}
 
 
 def new_marker() -> str:
@@ -30,7 +45,7 @@ def new_marker() -> str:
 
 def defused(text: str) -> str:
     """`text` without role tags or tool-call markers that work."""
-    return _MARKUP.sub(lambda match: "‹" if match.group() == "<" else "⁅", text)
+    return _MARKUP.sub(lambda found: _INSTEAD.get(found.group(), f"{found.group()}·"), text)
 
 
 def as_data(text: str, marker: str, origin: str) -> str:

@@ -1,7 +1,8 @@
 """Which earlier turns fit the model's window.
 
 History is taken newest first, in whole turns: a question with everything done to answer it, so that a tool call
-never loses its result. What is too old simply is not sent; nothing is deleted.
+never loses its result. What is too old simply is not sent; nothing is deleted. Before that happens, `bot/summary.py`
+has folded the oldest turns into a summary.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ OLD_RESULT_CHARS = 1_500
 """Characters kept of a tool's result once its turn is over: the answer already says what mattered."""
 PER_ENTRY = 6
 """Tokens that a message costs beside its text."""
+TOOL_TOKENS = 80
+"""Tokens that a tool costs beside its parameters."""
 
 
 def text_of(entry: Entry) -> str:
@@ -37,21 +40,27 @@ def turns_of(history: Sequence[Entry]) -> list[list[Entry]]:
     return turns
 
 
+def cost(entries: Sequence[Entry], tokens: Callable[[str], int]) -> int:
+    """The tokens that `entries` cost."""
+    return sum(tokens(text_of(entry)) + PER_ENTRY for entry in entries)
+
+
 def fit(history: Sequence[Entry], budget: int, tokens: Callable[[str], int]) -> list[Entry]:
     """The newest whole turns of `history` that cost at most `budget` tokens together."""
     chosen: list[list[Entry]] = []
     left = budget
     for turn in reversed(turns_of(history)):
-        shorter = [_shortened(entry) for entry in turn]
-        cost = sum(tokens(text_of(entry)) + PER_ENTRY for entry in shorter)
-        if cost > left:
+        shorter = [as_told(entry) for entry in turn]
+        needed = cost(shorter, tokens)
+        if needed > left:
             break
-        left -= cost
+        left -= needed
         chosen.append(shorter)
     return [entry for turn in reversed(chosen) for entry in turn]
 
 
-def _shortened(entry: Entry) -> Entry:
+def as_told(entry: Entry) -> Entry:
+    """An entry as later turns are told it."""
     if isinstance(entry, ToolEntry) and len(entry.text) > OLD_RESULT_CHARS:
         return replace(entry, text=entry.text[:OLD_RESULT_CHARS] + "\n[… the rest of this earlier result is left out]")
     return entry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
 from aiosqlite import Connection
@@ -20,13 +20,15 @@ from bot.transcript import Entry, ToolEntry, entry_from_json, entry_to_json
 _ASIDE = 2048
 """Characters from which a body lies in its own table, so that the rows of a chat stay close together."""
 
-NEWEST = """
+_ROWS = """
     SELECT h.sequence, h.turn, coalesce(h.body, b.body), h.tokens, h.at
     FROM chats c JOIN history h ON h.chat = c.id AND h.sequence > c.since_sequence AND h.superseded = 0
     LEFT JOIN bodies b ON b.id = h.aside
-    WHERE c.chat = ? ORDER BY h.sequence DESC LIMIT ?
 """
+NEWEST = _ROWS + "WHERE c.chat = ? ORDER BY h.sequence DESC LIMIT ?"
 """A chat's newest rows, the newest first."""
+_NEWEST_AFTER = _ROWS + "WHERE c.chat = ? AND h.sequence > ? ORDER BY h.sequence DESC LIMIT ?"
+_OLDEST_AFTER = _ROWS + "WHERE c.chat = ? AND h.sequence > ? ORDER BY h.sequence LIMIT ?"
 
 
 class History:
@@ -37,24 +39,39 @@ class History:
         self._readers = readers
         self._clock = clock
 
-    async def entries(self, chat: ChatId, *, limit: int = 400) -> list[HistoryRow]:
+    async def entries(self, chat: ChatId, *, limit: int = 400, after: int = 0) -> list[HistoryRow]:
         """The newest `limit` entries since the last `/new`, in order, without answers that were replaced.
 
         They begin with a whole turn; only where one turn alone is longer than `limit` with a part of it, and even
         then never between a call and its result.
+
+        Args:
+            after: only those behind this sequence, up to which a summary stands in their place.
         """
-        rows = await self._readers.rows(
-            NEWEST,
-            (str(chat), limit + 1),
-        )
+        if after:
+            rows = await self._readers.rows(_NEWEST_AFTER, (str(chat), after, limit + 1))
+        else:
+            rows = await self._readers.rows(NEWEST, (str(chat), limit + 1))
         rows.reverse()
         if len(rows) > limit:
             cut = rows.pop(0)[1]
             rows = [row for row in rows if row[1] != cut] or rows
-        found = [HistoryRow(sequence, turn, entry_from_json(body), size, at) for sequence, turn, body, size, at in rows]
+        found = _read(rows)
         while found and isinstance(found[0].entry, ToolEntry):
             found.pop(0)
         return found
+
+    async def oldest(self, chat: ChatId, *, after: int, limit: int = 400) -> tuple[list[HistoryRow], bool]:
+        """The oldest entries behind a sequence, in whole turns, and whether there are more than `limit`.
+
+        One turn that is longer than `limit` alone comes as a part of it.
+        """
+        rows = await self._readers.rows(_OLDEST_AFTER, (str(chat), after, limit + 1))
+        more = len(rows) > limit
+        if more:
+            cut = rows.pop()[1]
+            rows = [row for row in rows if row[1] != cut] or rows
+        return _read(rows), more
 
     async def new(self, chat: ChatId) -> None:
         """Begin anew: what was said before is kept, and not given to the model again."""
@@ -73,11 +90,26 @@ class History:
         return None if row is None else Summary(*row)
 
     async def set_summary(self, chat: ChatId, text: str, upto_sequence: int) -> None:
-        """Keep a summary of everything up to an entry; one that a later `/new` made worthless is dropped."""
+        """Keep a summary of everything up to an entry; after a later `/new` or `/forget` it is dropped."""
         await self._writer.execute(
-            "UPDATE chats SET summary = ?, summary_upto = ? WHERE chat = ? AND since_sequence < ?",
-            (plain(text), upto_sequence, str(chat), upto_sequence),
+            "UPDATE chats SET summary = ?, summary_upto = ? "
+            "WHERE chat = ? AND since_sequence < ? AND last_sequence >= ?",
+            (plain(text), upto_sequence, str(chat), upto_sequence, upto_sequence),
         )
+
+    async def folded(self, chat: ChatId) -> int:
+        """How many turns a summary stands for."""
+        row = await self._readers.row(
+            "SELECT count(DISTINCT h.turn) FROM chats c JOIN history h ON h.chat = c.id "
+            "AND h.sequence > c.since_sequence AND h.sequence <= c.summary_upto AND h.superseded = 0 WHERE c.chat = ?",
+            (str(chat),),
+        )
+        return 0 if row is None else int(row[0])
+
+    async def turns(self, chat: ChatId) -> int:
+        """How many turns of a chat are kept."""
+        row = await self._readers.row("SELECT turns FROM chats WHERE chat = ?", (str(chat),))
+        return 0 if row is None else int(row[0])
 
     async def forget(self, chat: ChatId) -> int:
         """Delete everything about a chat for good and return how many turns that were.
@@ -98,6 +130,10 @@ class History:
     def export(self, chat: ChatId) -> AsyncIterator[dict[str, Any]]:
         """Everything kept of a chat, one JSON object a turn, oldest first, replaced answers included."""
         return export_chat(self._readers, chat)
+
+
+def _read(rows: Iterable[Sequence[Any]]) -> list[HistoryRow]:
+    return [HistoryRow(sequence, turn, entry_from_json(body), size, at) for sequence, turn, body, size, at in rows]
 
 
 async def add_entries(

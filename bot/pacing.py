@@ -85,7 +85,8 @@ class _Scope:
             if window.seconds < 5 or self.live == 0:
                 continue
             used = (len(answered) + self.in_flight + keep) / window.calls
-            gap = window.seconds / window.calls * min(1.3, 0.35 + 1.3 * used)
+            share = 1.0 if window.seconds < 10 else min(1.3, 0.35 + 1.3 * used)
+            gap = window.seconds / max(1, window.calls - keep) * share
             at = max(at, self.last_grant + gap)
         return at
 
@@ -298,7 +299,7 @@ class Pacer:
         progress = grant.priority >= Priority.PROGRESS
         for budget in grant.cost.budgets:
             scope = self._scope_of(budget)
-            keep = (self._keep_shared(scope, grant.priority) if budget.shared else grant.keep) if progress else 0
+            keep = self._keep(scope, grant) if progress else 0
             ready = scope.ready_at(now, keep)
             if keep and ready > grant.insist_at and not budget.shared and not budget.windows:
                 ready = min(ready, max(grant.insist_at, scope.ready_at(now, 0)))
@@ -309,14 +310,17 @@ class Pacer:
         return at, holder
 
     @staticmethod
-    def _keep_shared(scope: _Scope, priority: Priority) -> int:
-        """Calls that progress leaves free in a shared budget: one per reply that may end, at most a quarter.
+    def _keep(scope: _Scope, grant: Grant) -> int:
+        """Calls that progress leaves free.
 
-        A quarter, because progress comes evenly: where more replies end at once, the next call is never far.
-        Typing, which is no text, leaves what the replies' first words need.
+        In a reply's own budget: what finishing it now would need, at most a third, or progress would starve. In a
+        shared one: one per reply that may end, at most a quarter, because progress comes evenly, and where more
+        replies end at once the next call is never far. Typing, which is no text, leaves what first words need.
         """
         capacity = min((window.calls for window in scope.budget.windows), default=scope.budget.burst)
-        if priority is Priority.TYPING:
+        if not scope.budget.shared:
+            return min(grant.keep, max(1, capacity // 3))
+        if grant.priority is Priority.TYPING:
             return min(capacity - 1, max(scope.live, capacity // 2))
         return min(scope.live, capacity // 4)
 

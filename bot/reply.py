@@ -334,6 +334,8 @@ class ReplyStream:
             self._grant = None
             if number >= self._count:
                 return
+            if not cost.budgets and self._surface.cost(self._page(number), at).budgets:
+                return  # text came in since: what was to cost nothing would be a call now
             try:
                 await self._show(number, at, cost.repeats_safely)
             except RateLimited as error:

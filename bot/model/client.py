@@ -31,6 +31,8 @@ _GRACE_SECONDS = 5.0
 """How long, after the finish reason, usage and the end may still take."""
 _DRAIN_SECONDS = 0.05
 """How long the end of the body may take after `[DONE]`; a body read to its end leaves the connection usable."""
+_PIECE_CHARS = 8_000
+"""Longer pieces are handed on in parts, with a pause between: whoever takes them must not hold up the event loop."""
 _REASONING_FACTOR = 5
 """Reasoning may be this many times as long as the answer."""
 
@@ -249,8 +251,10 @@ class _Reading:
                 reasoning, text = self._limit(delta)
                 if reasoning:
                     yield ReasoningPiece(reasoning)
-                if text:
-                    yield TextPiece(text)
+                for start in range(0, len(text), _PIECE_CHARS):
+                    if start:
+                        await asyncio.sleep(0)
+                    yield TextPiece(text[start : start + _PIECE_CHARS])
                 if delta.progress:
                     patience.progressed()
                 if self.finish == "cut":

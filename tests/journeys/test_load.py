@@ -1,0 +1,262 @@
+"""Many messages at once, and single ones that are enormous: everything is answered or refused, nothing blocks."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot import app
+from playground.model import Reply
+from playground.tavily.pages import CannedPage
+
+WAITING = "Several of your messages are waiting already."
+
+
+def resident(pid: int) -> float:
+    """MiB of memory that a process holds."""
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+async def until(seen: Callable[[], object], seconds: float = 30.0, every: float = 0.02) -> None:
+    async with asyncio.timeout(seconds):
+        while not seen():
+            await asyncio.sleep(every)
+
+
+def asked(body: Any) -> str:
+    return str([message["content"] for message in body["messages"] if message["role"] == "user"][-1])
+
+
+def states(world: Any) -> Counter[str]:
+    """How many messages came to which end."""
+    with sqlite3.connect(f"file:{world.data}/parley.db?mode=ro", uri=True) as db:
+        return Counter(dict(db.execute("SELECT state, count(*) FROM inbox GROUP BY state")))
+
+
+def check(world: Any, chats: range) -> int:
+    """Answers stand in their own chats, in the order of the questions, once each; how many there are."""
+    answers = 0
+    for chat in chats:
+        texts = [message.text for message in world.telegram.screen.of(str(chat))]
+        numbers = []
+        for text in texts:
+            if WAITING in text:
+                continue
+            found = re.fullmatch(r"Answer (\d+) for chat (\d+): all is well\.", text)
+            assert found is not None and int(found[2]) == chat, f"chat {chat}: {text!r}"
+            numbers.append(int(found[1]))
+        assert numbers == sorted(set(numbers)), f"chat {chat}: {numbers}"
+        answers += len(numbers)
+    return answers
+
+
+def answering(world: Any) -> None:
+    def script(body: Any) -> Reply:
+        number, chat = re.findall(r"\d+", asked(body))
+        return Reply(f"Answer {number} for chat {chat}: all is well.")
+
+    world.model.script = script
+    world.telegram.world.flood.limits = None
+
+
+def say(world: Any, chat: int, number: int) -> None:
+    world.telegram.person(chat, f"P{chat}")
+    world.telegram.say(chat, f"please answer number {number} for chat {chat}", person=chat)
+
+
+async def test_a_crowd_is_answered_in_order_or_told_to_wait(world: Any, process: Any) -> None:
+    answering(world)
+    chats = range(1000, 1020)
+    await process.start()
+    await until(lambda: any(call.method == "getMe" for call in world.telegram.calls))
+    say(world, 999, 0)
+    await until(lambda: world.telegram.screen.of("999"))
+    before = resident(process.child.pid)
+    for number in range(6):
+        for chat in chats:
+            say(world, chat, number)
+
+    await until(lambda: sum(states(world).values()) == 121 and not states(world)["new"] + states(world)["running"], 60)
+    grown = resident(process.child.pid) - before
+    ended = states(world)
+
+    assert check(world, chats) == ended["done"] - 1
+    assert ended["done"] - 1 >= 3 * len(chats) and ended["done"] + ended["refused"] == 121
+    told = [message for chat in chats for message in world.telegram.screen.of(str(chat)) if WAITING in message.text]
+    assert len(told) == (len(chats) if ended["refused"] else 0), "one refusal a chat, however many messages"
+    assert grown < 40, f"{grown:.0f} MiB"
+
+
+@pytest.mark.soak
+async def test_ten_thousand_messages_over_a_thousand_chats(world: Any, process: Any) -> None:
+    answering(world)
+    world.settings |= {"LOG_LEVEL": "WARNING"}
+    chats = range(1000, 2000)
+    await process.start()
+    await until(lambda: any(call.method == "getMe" for call in world.telegram.calls))
+    say(world, 999, 0)
+    await until(lambda: world.telegram.screen.of("999"))
+    before, since = resident(process.child.pid), time.monotonic()
+    for number in range(10):
+        for chat in chats:
+            say(world, chat, number)
+        count = 1 + len(chats) * (number + 1)
+        await until(
+            lambda count=count: (ended := states(world)).total() == count and not ended["new"] + ended["running"],
+            300,
+            0.5,
+        )
+    grown, seconds = resident(process.child.pid) - before, time.monotonic() - since
+    ended = states(world)
+    print(f"10,000 messages over 1,000 chats: {seconds:.0f} s, {grown:.0f} MiB more, {dict(ended)}")
+
+    assert check(world, chats) == ended["done"] - 1
+    assert ended["done"] + ended["refused"] == 10_001
+    assert grown < 150
+
+
+class BotInThread:
+    """The bot with an event loop of its own, so that what the emulators compute is not taken for the bot's work."""
+
+    def __init__(self, *platforms: str) -> None:
+        self._platforms = platforms
+        self._listening = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="bot")
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        configuration = app.configure()
+        async with app.App(configuration, app.open_adapters(configuration, self._platforms)) as self.bot:
+            serving = asyncio.create_task(self.bot.serve(self._stop))
+            while not serving.done() and any(state != "listening" for state in self.bot.platforms.state.values()):
+                await asyncio.sleep(0.005)
+            self._listening.set()
+            await serving
+
+    async def __aenter__(self) -> BotInThread:
+        self._thread.start()
+        assert await asyncio.to_thread(self._listening.wait, 15)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        await asyncio.to_thread(self._thread.join)
+
+    async def idle(self) -> None:
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.bot.dispatcher.idle(), self._loop))
+
+    async def unblocked(self, doing: Callable[[], Any], seen: Callable[[], object], within: float = 0.1) -> None:
+        """Do something enormous, and hold the bot to `within` seconds of computing at once and one second in all."""
+        await self.idle()
+        self.bot.watch.reset()
+        doing()
+        await until(seen)
+        await asyncio.sleep(0.2)
+        watch = self.bot.watch
+        assert watch.longest_computing < within, f"{watch.longest_computing:.3f} s: {watch.where}"
+
+
+@pytest.fixture
+def in_thread(world: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., BotInThread]:
+    def make(*platforms: str, **settings: str) -> BotInThread:
+        for name, value in {**world.environment(), **settings}.items():
+            monkeypatch.setenv(name, value)
+        return BotInThread(*platforms)
+
+    return make
+
+
+@pytest.fixture
+def ada(world: Any) -> Any:
+    """A person in Slack, where a message may be this long."""
+    world.slack.person("U7", "Ada")
+    return world.slack.direct("U7")
+
+
+async def test_a_message_of_a_megabyte_is_refused_in_a_sentence_and_blocks_nobody(
+    world: Any, in_thread: Any, ada: str
+) -> None:
+    def shown() -> list[Any]:
+        return list(world.slack.screen.of(ada))
+
+    world.model.reply(Reply("Of course."))
+    async with in_thread("slack") as bot:
+        world.slack.say(ada, "please warm up", person="U7")
+        await until(shown)
+        for number, text in enumerate(("word " * 200_000, "x" * 1_000_001, "**`[" * 250_001)):
+            await bot.unblocked(
+                lambda text=text: world.slack.say(ada, text, person="U7"),
+                lambda number=number: len(shown()) == number + 2,
+            )
+            assert "too long for me" in shown()[-1].text
+
+
+async def test_a_message_of_a_megabyte_that_is_allowed_is_answered_and_blocks_nobody(
+    world: Any, in_thread: Any, ada: str
+) -> None:
+    def shown() -> list[Any]:
+        return list(world.slack.screen.of(ada))
+
+    world.model.script = lambda body: Reply("Of course.")
+    world.model.context_tokens = 10_000_000
+    async with in_thread("slack", MAX_MESSAGE_CHARS="2000000", TOKENS_PER_DAY_PERSON="0") as bot:
+        world.slack.say(ada, "please warm up", person="U7")
+        await until(shown)
+        await bot.unblocked(
+            lambda: world.slack.say(ada, "please read: " + "word " * 200_000, person="U7"), lambda: len(shown()) == 2
+        )
+    assert shown()[-1].text == "Of course."
+
+
+async def test_a_tool_result_of_a_megabyte_is_cut_and_blocks_nobody(world: Any, in_thread: Any) -> None:
+    world.telegram.person(7, "Ada")
+    world.tavily.pages = [CannedPage(f"https://tea{number}.example/", "Tea", "tea " * 60_000) for number in range(5)]
+
+    def script(body: Any) -> Reply:
+        if body["messages"][-1]["role"] == "tool":
+            return Reply("Tea is a drink.")
+        return Reply(calls=(("search_web", {"query": "tea"}),))
+
+    world.model.script = script
+    async with in_thread("telegram", TOOL_MODE="native") as bot:
+        for number in range(2):
+            await bot.unblocked(
+                lambda: world.telegram.say(7, "please look up tea on the web", person=7),
+                lambda number=number: (
+                    len(texts := world.telegram.screen.of("7")) > number and "Tea is a drink." in texts[-1].text
+                ),
+                # The first search loads its library.
+                0.1 if number else 10.0,
+            )
+    result = world.model.requests[-1].messages[-1]["content"]
+    assert len(result) <= 8000
+
+
+async def test_lines_of_a_megabyte_are_shown_as_far_as_allowed_and_block_nobody(world: Any, in_thread: Any) -> None:
+    lines = ("x" * 1_000_000, "word " * 200_000, "**a `b [c](" * 90_000, "| a " * 250_000, "中文字" * 330_000)
+    world.model.reply(Reply("Of course."), *(Reply(chunks=({"content": line},)) for line in lines))
+    async with in_thread("telegram", MAX_OUTPUT_CHARS="2000000", TOOL_MODE="prompt", TOKENS_PER_DAY="0") as bot:
+        world.telegram.person(99, "Ada")
+        world.telegram.say(99, "please warm up", person=99)
+        await until(lambda: world.telegram.screen.of("99"))
+        for chat, line in enumerate(lines, 7):
+            world.telegram.person(chat, "Ada")
+            await bot.unblocked(
+                lambda chat=chat: world.telegram.say(chat, "please write a very long line", person=chat),
+                lambda chat=chat: (
+                    len(world.telegram.screen.of(str(chat))) >= 2 and world.model.requests[-1].ended.is_set()
+                ),
+            )
+            # Hundreds of pages follow at one a second: nobody waits for them here.
+            world.telegram.block(chat)

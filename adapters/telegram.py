@@ -32,7 +32,7 @@ from telegram.request import HTTPXRequest
 from adapters import Finding
 from adapters.formatting.telegram_html import render
 from adapters.settings import TelegramSettings
-from adapters.telegram_updates import incoming
+from adapters.telegram_updates import meant_for
 from bot import commands
 from bot.errors import (
     DeliveryError,
@@ -81,6 +81,9 @@ _PHOTOS: Final = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _PHOTO_BYTES: Final = 10 * 1024 * 1024
 _CONFLICT_SECONDS: Final = 40.0
 """How long another poller is waited for: our own former process may still be in its last long poll."""
+_CONFLICT_PAUSE: Final = 2.0
+_STORE_PAUSE: Final = 1.0
+"""Seconds before updates that could not be stored are fetched again."""
 
 
 def open_adapter(settings: TelegramSettings) -> TelegramAdapter:
@@ -157,7 +160,7 @@ class TelegramAdapter:
                     raise SettingsError(
                         "another program is polling with the same TELEGRAM_BOT_TOKEN: stop it, or use another bot"
                     ) from error
-                await asyncio.sleep(2.0)
+                await asyncio.sleep(_CONFLICT_PAUSE)
                 continue
             except RetryAfter as error:
                 await asyncio.sleep(_seconds(error))
@@ -169,11 +172,11 @@ class TelegramAdapter:
             if await self._take_in(updates, deliver):
                 offset = max((update.update_id + 1 for update in updates), default=offset)
             else:
-                await asyncio.sleep(1.0)
+                await asyncio.sleep(_STORE_PAUSE)
 
     async def _take_in(self, updates: tuple[Update, ...], deliver: Deliver) -> bool:
         """Store a batch side by side, in order; False when something could not be stored: it comes again."""
-        wanted = [message for update in updates if (message := incoming(update, self._bot)) is not None]
+        wanted = meant_for(self._bot, updates)
         outcomes = await asyncio.gather(*(deliver(one) for one in wanted), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, StoreError):

@@ -2,10 +2,37 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
+
 from telegram import Bot, Message, MessageEntity, Update
 
 from bot import commands
 from bot.messages import ChatId, Incoming, MessageEdited, MessageSent, Quoted, ReplyTarget, Sender
+
+log = logging.getLogger(__name__)
+
+
+def meant_for(bot: Bot, updates: Iterable[Update]) -> list[Incoming]:
+    """What a batch of updates says to the bot, in order; an album is one message, the part with the caption.
+
+    An update that cannot be read is logged and left out: it would come again for ever, and hold up all others.
+    """
+    found: list[tuple[str, Incoming]] = []
+    for update in updates:
+        try:
+            said = incoming(update, bot)
+        except Exception:
+            log.exception("telegram: update %s cannot be read and is left out", update.update_id)
+            continue
+        if said is not None:
+            found.append(((update.message and update.message.media_group_id) or "", said))
+    captioned = {album for album, said in found if album and isinstance(said, MessageSent) and said.text}
+    return [
+        said
+        for album, said in found
+        if album not in captioned or not isinstance(said, MessageSent) or said.text or said.command
+    ]
 
 
 def incoming(update: Update, bot: Bot) -> Incoming | None:
@@ -21,7 +48,9 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     quoted = message.reply_to_message
     to_us = quoted is not None and quoted.from_user is not None and quoted.from_user.id == bot.id
     stripped, mentioned = _without_mention(message, bot)
-    if not direct and not (to_us or mentioned or command is not None):
+    # In a group, a command that names no bot and is none of ours is another bot's.
+    ordered = command is not None and (command[0] in commands.BY_WORD or "@" in text.split(maxsplit=1)[0])
+    if not direct and not (to_us or mentioned or ordered):
         return None
     if not text and not _has_content(message):
         return None
@@ -53,6 +82,8 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     word, argument = command if command is not None else ("", stripped)
     return MessageSent(
         delivery=delivery,
+        # The parts of an album are separate updates, in one batch or in several.
+        also=(f"album {message.chat.id}/{message.media_group_id}",) if message.media_group_id else (),
         chat=chat,
         sender=sender,
         target=target,
@@ -81,10 +112,10 @@ def _without_mention(message: Message, bot: Bot) -> tuple[str, bool]:
         by_id = entity.type == MessageEntity.TEXT_MENTION and entity.user is not None and entity.user.id == bot.id
         if by_name or by_id:
             ours.append(entity)
-    units = text.encode("utf-16-le")
+    units = text.encode("utf-16-le", "surrogatepass")
     for entity in sorted(ours, key=lambda one: one.offset, reverse=True):
         units = units[: entity.offset * 2] + units[(entity.offset + entity.length) * 2 :]
-    return units.decode("utf-16-le").strip(), bool(ours)
+    return units.decode("utf-16-le", "replace").strip(), bool(ours)
 
 
 def _has_content(message: Message) -> bool:

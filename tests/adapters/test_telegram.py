@@ -1,0 +1,574 @@
+"""Telegram through the real library: what an update says to the bot, how it is fetched, and what a refusal means."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from telegram import Bot, Update
+
+import adapters.telegram as module
+from adapters.settings import TelegramSettings
+from adapters.telegram import TelegramAdapter, check
+from adapters.telegram_updates import incoming, meant_for
+from bot.errors import (
+    DeliveryError,
+    MessageGone,
+    RateLimited,
+    SettingsError,
+    StoreError,
+    TooLong,
+    Unclear,
+    Unreachable,
+    Unrenderable,
+)
+from bot.messages import ChatId, File, Incoming, MessageEdited, MessageRef, MessageSent, Page, ReplyTarget
+from playground.faults import Fault
+from playground.telegram import TelegramServer
+
+ADA = 7
+GROUP = -1_001_234_567_890
+FORUM = -1_001_234_567_891
+
+
+def settings_of(server: TelegramServer, token: str = "") -> TelegramSettings:
+    return TelegramSettings(
+        _env_file=None,  # type: ignore[call-arg]  # what pydantic-settings takes, unknown to mypy
+        telegram_bot_token=SecretStr(token or server.token),
+        telegram_api_base_url=server.base_url,
+    )
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[TelegramServer]:
+    async with TelegramServer(limits=False) as running:
+        running.person(ADA, "Ada", username="ada", language_code="en")
+        running.group(GROUP, "Friends")
+        running.group(FORUM, "Forum", forum=True)
+        yield running
+
+
+@pytest.fixture
+async def adapter(server: TelegramServer) -> AsyncIterator[TelegramAdapter]:
+    async with TelegramAdapter(settings_of(server)) as entered:
+        yield entered
+
+
+class Reader:
+    """Turns what people do on the emulator into what the core is told."""
+
+    def __init__(self, server: TelegramServer, bot: Bot) -> None:
+        self.server = server
+        self.bot = bot
+
+    def raw(self, id: int) -> dict[str, Any]:
+        return copy.deepcopy(self.server.world.updates.all[id])
+
+    def read(self, update: dict[str, Any]) -> Incoming | None:
+        return incoming(Update.de_json(update, self.bot), self.bot)
+
+    def sent(self, chat: int, text: str, **more: Any) -> Incoming | None:
+        return self.read(self.raw(self.server.say(chat, text, person=ADA, **more)))
+
+    def changed(self, text: str = "hello", chat: int = ADA, **message: Any) -> Incoming | None:
+        """A message as somebody would send it, with fields of its own."""
+        update = self.raw(self.server.say(chat, text, person=ADA))
+        update["message"].update(message)
+        return self.read(update)
+
+    @property
+    def name(self) -> str:
+        return f"@{self.bot.username}"
+
+
+@pytest.fixture
+async def reader(server: TelegramServer) -> AsyncIterator[Reader]:
+    async with Bot(server.token, base_url=f"{server.base_url}/bot") as bot:
+        yield Reader(server, bot)
+
+
+def message_of(said: Incoming | None) -> MessageSent:
+    assert isinstance(said, MessageSent)
+    return said
+
+
+# What an update says
+
+
+async def test_a_private_message(reader: Reader) -> None:
+    said = message_of(reader.sent(ADA, "What is tea?"))
+
+    assert said.chat == ChatId("telegram", str(reader.bot.id), "7")
+    assert (said.text, said.command, said.group, said.quoted) == ("What is tea?", "", False, None)
+    assert (said.sender.id, said.sender.name, said.sender.language) == ("telegram:7", "Ada", "en")
+    assert said.target == ReplyTarget("telegram", {"chat": 7, "thread": None, "reply_to": None, "group": False})
+    assert said.delivery.isdigit() and said.message_id and said.sent_at > 1e9
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "argument"),
+    [
+        ("/new", "new", ""),
+        ("/model openai:gpt-5", "model", "openai:gpt-5"),
+        ("/nonsense now", "nonsense", "now"),
+        ("/etc/hosts is a file", "", "/etc/hosts is a file"),
+    ],
+)
+async def test_a_command_and_its_argument(reader: Reader, text: str, command: str, argument: str) -> None:
+    said = message_of(reader.sent(ADA, text))
+
+    assert (said.command, said.text) == (command, argument)
+
+
+async def test_in_a_group_only_what_is_meant_for_the_bot_is_heard(reader: Reader) -> None:
+    said = message_of(reader.sent(GROUP, f"{reader.name} what is tea?"))
+
+    assert (said.text, said.group) == ("what is tea?", True)
+    assert said.target.data["reply_to"] == int(said.message_id)
+    # Privacy mode keeps it from the bot; one whose operator switched that off must be as deaf.
+    assert reader.server.say(GROUP, "hello all", person=ADA) == 0
+    update = reader.raw(int(said.delivery))
+    update["message"] |= {"text": "hello all", "entities": []}
+    assert reader.read(update) is None
+
+
+async def test_a_mention_counts_by_its_entity_never_by_its_letters(reader: Reader) -> None:
+    mention = f"{reader.name} hello"
+    update = reader.raw(reader.server.say(GROUP, mention, person=ADA))
+
+    del update["message"]["entities"]
+    assert reader.read(update) is None
+    update["message"]["entities"] = [{"type": "code", "offset": 0, "length": len(reader.name)}]
+    assert reader.read(update) is None
+    update["message"]["entities"] = [{"type": "mention", "offset": 0, "length": len(reader.name)}]
+    assert message_of(reader.read(update)).text == "hello"
+
+
+async def test_the_name_of_another_bot_is_no_mention(reader: Reader) -> None:
+    update = reader.raw(reader.server.say(GROUP, f"{reader.name} hi", person=ADA))
+    update["message"]["text"] = "@other_bot hi"
+    update["message"]["entities"] = [{"type": "mention", "offset": 0, "length": 10}]
+
+    assert reader.read(update) is None
+
+
+async def test_a_mention_is_cut_out_where_it_stands_behind_emoji(reader: Reader) -> None:
+    """Offsets count UTF-16 units, and 👋 is two of them."""
+    said = message_of(reader.sent(GROUP, f"👋👋 {reader.name} 你好 👩‍👩‍👧"))
+
+    assert said.text == "👋👋  你好 👩‍👩‍👧"
+
+
+async def test_a_mention_without_a_name_counts_by_the_persons_number(reader: Reader) -> None:
+    user = {"id": reader.bot.id, "is_bot": True, "first_name": "Parley"}
+    update = reader.raw(reader.server.say(GROUP, f"{reader.name} hi", person=ADA))
+    update["message"]["text"] = "Parley hi"
+    update["message"]["entities"] = [{"type": "text_mention", "offset": 0, "length": 6, "user": user}]
+    assert message_of(reader.read(update)).text == "hi"
+
+    update["message"]["entities"][0]["user"]["id"] = 999
+    assert reader.read(update) is None
+
+
+async def test_one_update_that_cannot_be_read_holds_up_no_other(
+    reader: Reader, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An entity that ends in the middle of a character makes the library raise; the update would come for ever."""
+    bad = reader.raw(reader.server.say(ADA, "secret words", person=ADA))
+    bad["message"]["text"] = "👋 secret words"
+    bad["message"]["entities"] = [{"type": "mention", "offset": 0, "length": 1}]
+    good = reader.raw(reader.server.say(ADA, "two", person=ADA))
+
+    said = meant_for(reader.bot, [Update.de_json(one, reader.bot) for one in (bad, good)])
+
+    assert [message_of(one).text for one in said] == ["two"]
+    assert str(bad["update_id"]) in caplog.text and "secret words" not in caplog.text
+
+
+async def test_a_reply_to_the_bot_needs_no_mention_and_quotes_it(reader: Reader) -> None:
+    sent = await reader.bot.send_message(GROUP, "Tea is a leaf.")
+
+    said = message_of(reader.sent(GROUP, "Really?", reply_to=sent.message_id))
+
+    assert said.quoted is not None
+    assert (said.quoted.text, said.quoted.from_bot, said.quoted.message_id) == (
+        "Tea is a leaf.",
+        True,
+        str(sent.message_id),
+    )
+
+
+async def test_a_part_that_is_quoted_stands_for_the_whole(reader: Reader) -> None:
+    sent = await reader.bot.send_message(ADA, "Tea is a leaf. Milk is not.")
+
+    said = message_of(reader.sent(ADA, "Why?", reply_to=sent.message_id, quote="Milk is not."))
+
+    assert said.quoted is not None and said.quoted.text == "Milk is not."
+
+
+async def test_a_command_for_another_bot_is_not_ours(reader: Reader) -> None:
+    assert message_of(reader.changed(f"/new{reader.name}", GROUP)).command == "new"
+    assert message_of(reader.changed(f"/NEW{reader.name.upper()} x", GROUP)).command == "new"
+    assert reader.changed("/new@other_bot") is None
+
+
+async def test_in_a_group_an_unknown_command_without_a_name_is_another_bots(reader: Reader) -> None:
+    assert message_of(reader.changed("/help", GROUP)).command == "help"
+    assert reader.changed("/weather Oslo", GROUP) is None
+    assert message_of(reader.changed(f"/weather{reader.name} Oslo", GROUP)).command == "weather"
+    assert message_of(reader.changed("/weather Oslo", ADA)).command == "weather"
+
+
+async def test_a_topic_is_a_chat_of_its_own(reader: Reader) -> None:
+    said = message_of(reader.sent(FORUM, f"{reader.name} hi", thread=5))
+
+    assert said.chat.thread == "5"
+    assert said.target.data["thread"] == 5
+    assert message_of(reader.sent(FORUM, f"{reader.name} hi")).chat.thread == ""
+
+
+async def test_an_answer_in_an_ordinary_group_opens_no_topic(reader: Reader) -> None:
+    """Replies carry a thread id there too, without being in a topic."""
+    said = message_of(reader.changed(f"{reader.name} hi", GROUP, message_thread_id=99))
+
+    assert (said.chat.thread, said.target.data["thread"]) == ("", None)
+
+
+async def test_the_first_message_of_a_topic_is_no_quotation(reader: Reader) -> None:
+    created = {"message_id": 5, "date": 1, "chat": {"id": FORUM, "type": "supergroup"}}
+    created["forum_topic_created"] = {"name": "Tea", "icon_color": 7322096}
+
+    said = message_of(reader.changed(f"{reader.name} hi", FORUM, reply_to_message=created, message_thread_id=5))
+
+    assert said.quoted is None
+
+
+async def test_an_edited_message_is_told_as_such(server: TelegramServer, reader: Reader) -> None:
+    number = server.message_id(server.say(ADA, "What is te?", person=ADA))
+
+    said = reader.read(reader.raw(server.edit(ADA, number, "What is tea?")))
+
+    assert isinstance(said, MessageEdited)
+    assert (said.message_id, said.text) == (str(number), "What is tea?")
+
+
+BOTS = {"id": 5, "is_bot": True, "first_name": "Bot"}
+
+
+@pytest.mark.parametrize("fields", [{"from": BOTS}, {"via_bot": BOTS}, {"from": None}])
+async def test_what_bots_write_is_not_heard(reader: Reader, fields: dict[str, Any]) -> None:
+    assert reader.changed(**fields) is None
+
+
+@pytest.mark.parametrize(
+    "kind", ["channel_post", "edited_channel_post", "business_message", "guest_message", "my_chat_member"]
+)
+async def test_other_sources_are_ignored(reader: Reader, kind: str) -> None:
+    update = reader.raw(reader.server.say(ADA, "hello", person=ADA))
+    content = update.pop("message")
+    if kind == "my_chat_member":
+        reader.server.block(ADA)
+        update = list(reader.server.world.updates.all.values())[-1]
+    else:
+        update[kind] = content
+
+    assert reader.read(update) is None
+
+
+async def test_a_picture_says_its_caption_and_without_one_nothing(reader: Reader) -> None:
+    picture = ("a.png", "image/png", b"\x89PNG")
+
+    assert message_of(reader.sent(ADA, "What is this?", files=[picture])).text == "What is this?"
+    assert message_of(reader.sent(ADA, "", files=[picture])).text == ""
+
+
+async def test_what_says_nothing_at_all_is_not_heard(reader: Reader) -> None:
+    update = reader.raw(reader.server.say(ADA, "x", person=ADA))
+    del update["message"]["text"]
+    update["message"]["pinned_message"] = update["message"] | {"text": "x"}
+
+    assert reader.read(update) is None
+
+
+@pytest.mark.parametrize("captioned", [0, 2])
+async def test_an_album_is_one_message(reader: Reader, captioned: int) -> None:
+    pictures = [(f"{number}.png", "image/png", b"\x89PNG") for number in range(3)]
+    reader.server.say(ADA, "Which is best?", person=ADA, files=pictures)
+    raw = list(reader.server.world.updates.all.values())
+    raw[0]["message"]["caption"], caption = "", raw[0]["message"].pop("caption")
+    raw[captioned]["message"]["caption"] = caption
+    updates = [Update.de_json(one, reader.bot) for one in raw]
+
+    [said] = meant_for(reader.bot, updates)
+    parts = [message_of(meant_for(reader.bot, [update])[0]) for update in updates]
+
+    assert message_of(said).text == "Which is best?"
+    assert len({part.also for part in parts}) == 1 and parts[0].also != ()
+    assert len({part.delivery for part in parts}) == 3
+
+
+# Fetching
+
+
+@asynccontextmanager
+async def listening(adapter: TelegramAdapter, deliver: Any) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(adapter.listen(deliver))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+class Inbox:
+    """Where deliveries arrive; refuses as often as it is told."""
+
+    def __init__(self, refusals: int = 0) -> None:
+        self.texts: list[str] = []
+        self.tries = 0
+        self.refusals = refusals
+        self._changed = asyncio.Event()
+
+    async def __call__(self, said: Incoming) -> None:
+        self.tries += 1
+        if self.refusals:
+            self.refusals -= 1
+            raise StoreError("locked")
+        assert isinstance(said, MessageSent)
+        self.texts.append(said.text)
+        self._changed.set()
+
+    async def until(self, count: int) -> None:
+        async with asyncio.timeout(5):
+            while len(self.texts) < count:
+                self._changed.clear()
+                await self._changed.wait()
+
+
+async def test_updates_arrive_in_order_each_once(server: TelegramServer, adapter: TelegramAdapter) -> None:
+    inbox = Inbox()
+    for number in range(5):
+        server.say(ADA, f"early {number}", person=ADA)
+    async with listening(adapter, inbox):
+        await inbox.until(5)
+        server.say(ADA, "late", person=ADA)
+        await inbox.until(6)
+
+    assert inbox.texts == [*(f"early {number}" for number in range(5)), "late"]
+
+
+async def test_an_update_is_confirmed_only_after_it_was_stored(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    stored = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def deliver(said: Incoming) -> None:
+        begun.set()
+        await stored.wait()
+
+    id = server.say(ADA, "hello", person=ADA)
+    async with listening(adapter, deliver):
+        await begun.wait()
+        assert id in server.world.updates.waiting
+        arrived = server.faults.add("getUpdates", Fault()).reached
+        stored.set()
+        await arrived.wait()
+        assert (
+            id not in server.world.updates.waiting
+            or int(server.calls_of("getUpdates")[-1].parameters["offset"]) == id + 1
+        )
+
+
+async def test_what_could_not_be_stored_is_fetched_again(
+    server: TelegramServer, adapter: TelegramAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_STORE_PAUSE", 0.0)
+    inbox = Inbox(refusals=3)
+    server.say(ADA, "one", person=ADA)
+    async with listening(adapter, inbox):
+        await inbox.until(1)
+
+    assert (inbox.texts, inbox.tries) == (["one"], 4)
+
+
+async def test_a_webhook_that_was_set_once_is_removed(server: TelegramServer, adapter: TelegramAdapter) -> None:
+    server.world.updates.webhook = {"url": "https://example.org/hook"}
+    inbox = Inbox()
+    async with listening(adapter, inbox):
+        server.say(ADA, "hello", person=ADA)
+        await inbox.until(1)
+
+    assert server.world.updates.webhook == {}
+
+
+async def test_a_second_poller_is_waited_for_and_then_named(
+    server: TelegramServer, adapter: TelegramAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_CONFLICT_PAUSE", 0.0)
+    inbox = Inbox()
+    conflict = '{"ok":false,"error_code":409,"description":"Conflict: terminated by other getUpdates request"}'
+    server.faults.add("getUpdates", Fault(status=409, body=conflict), times=3)
+    async with listening(adapter, inbox):
+        server.say(ADA, "hello", person=ADA)
+        await inbox.until(1)
+    assert inbox.texts == ["hello"]
+
+    monkeypatch.setattr(module, "_CONFLICT_SECONDS", -1.0)
+    server.faults.add("getUpdates", Fault(status=409, body=conflict))
+    with pytest.raises(SettingsError, match="another program is polling"):
+        await adapter.listen(inbox)
+    assert not adapter.listening
+
+
+async def test_a_revoked_token_ends_the_platform_with_one_sentence(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    server.faults.add("getUpdates", Fault(status=401))
+
+    with pytest.raises(SettingsError, match="TELEGRAM_BOT_TOKEN"):
+        await adapter.listen(Inbox())
+
+
+@pytest.mark.parametrize("fault", [Fault(status=502), Fault(drop="before")], ids=["gateway", "dropped"])
+async def test_a_server_in_trouble_is_unreachable_not_wrong(
+    server: TelegramServer, adapter: TelegramAdapter, fault: Fault
+) -> None:
+    server.faults.add("getUpdates", fault)
+
+    with pytest.raises(Unreachable):
+        await adapter.listen(Inbox())
+
+
+async def test_a_token_that_was_never_right_is_one_sentence_without_it(server: TelegramServer) -> None:
+    with pytest.raises(SettingsError, match="TELEGRAM_BOT_TOKEN") as caught:
+        async with TelegramAdapter(settings_of(server, "7000000001:WRONGwrongWRONG")):
+            pass
+
+    assert "WRONGwrong" not in str(caught.value)
+
+
+async def test_a_server_that_is_not_there_is_unreachable() -> None:
+    async with TelegramServer() as gone:
+        settings = settings_of(gone)
+
+    with pytest.raises(Unreachable):
+        async with TelegramAdapter(settings):
+            pass
+
+
+async def test_the_check_names_the_bot(server: TelegramServer) -> None:
+    findings = await check(settings_of(server))
+
+    assert any(finding.ok and "@" in finding.text for finding in findings)
+
+
+# What a refusal means
+
+REFUSALS = [
+    (400, "Bad Request: can't parse entities: Unsupported start tag", Unrenderable),
+    (400, "Bad Request: message to edit not found", MessageGone),
+    (400, "Bad Request: MESSAGE_ID_INVALID", MessageGone),
+    (400, "Bad Request: message is too long", TooLong),
+    (400, "Bad Request: chat not found", Unreachable),
+    (403, "Forbidden: bot was blocked by the user", Unreachable),
+    (400, "Bad Request: something new", DeliveryError),
+    (500, "Internal Server Error", DeliveryError),
+]
+
+
+@pytest.mark.parametrize(("status", "words", "error"), REFUSALS)
+async def test_each_refusal_says_what_to_do_next(
+    server: TelegramServer, adapter: TelegramAdapter, status: int, words: str, error: type[DeliveryError]
+) -> None:
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": ADA}))
+    body = f'{{"ok":false,"error_code":{status},"description":"{words}"}}'
+    server.faults.add("sendMessage", Fault(status=status, body=body))
+
+    with pytest.raises(DeliveryError) as caught:
+        await surface.show(Page("hello"), None)
+
+    assert type(caught.value) is error
+
+
+async def test_a_pause_is_as_long_as_telegram_says(server: TelegramServer, adapter: TelegramAdapter) -> None:
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": ADA}))
+    server.faults.add("sendMessage", Fault(status=429, retry_after=17))
+
+    with pytest.raises(RateLimited) as caught:
+        await surface.show(Page("hello"), None)
+
+    assert caught.value.retry_after == 17
+
+
+async def test_a_post_whose_answer_is_lost_is_unclear_and_not_sent_twice(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": ADA}))
+    server.faults.add("sendMessage", Fault(drop="after"))
+
+    with pytest.raises(Unclear):
+        await surface.show(Page("hello"), None)
+
+    assert not surface.cost(Page("hello"), None).repeats_safely
+    assert len(server.screen.of(str(ADA))) == 1
+
+
+async def test_an_edit_that_changes_nothing_is_a_success(server: TelegramServer, adapter: TelegramAdapter) -> None:
+    target = ReplyTarget("telegram", {"chat": ADA})
+    ref = await adapter.surface(target).show(Page("hello"), None)
+
+    assert await adapter.surface(target).show(Page("hello"), ref) == ref
+
+
+async def test_a_group_that_moved_is_written_to_where_it_is_now(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    server.group(-500, "Old")
+    server.upgrade(-500, -1_009_999_999_999)
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": -500, "group": True}))
+
+    with pytest.raises(DeliveryError):
+        await surface.show(Page("hello"), None)
+    await surface.show(Page("hello"), None)
+
+    assert [shown.text for shown in server.screen.of("-1009999999999")] == ["hello"]
+
+
+async def test_only_the_first_message_of_a_reply_in_a_group_points_at_the_question(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    number = server.message_id(server.say(GROUP, "/help", person=ADA))
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": GROUP, "group": True, "reply_to": number}))
+
+    await surface.show(Page("one"), None)
+    await surface.show(Page("two"), None)
+
+    replies = [call.parameters.get("reply_parameters") for call in server.calls_of("sendMessage")]
+    assert bool(replies[0]) and not replies[1]
+
+
+async def test_a_picture_is_posted_as_one_and_anything_else_as_a_file(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": ADA}))
+    dot = (
+        b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
+        b"\x00\x00\x00\rIDATx\x9cc\xf8\xff\xff?\x00\x05\xfe\x02\xfe\xa75\x81\x84\x00\x00\x00\x00IEND\xaeB`\x82"
+    )
+
+    refs = [
+        await surface.attach(File("dot.png", "image/png", dot), None),
+        await surface.attach(File("a.csv", "text/csv", b"1,2"), None),
+    ]
+
+    assert all(isinstance(ref, MessageRef) for ref in refs)
+    assert [call.method for call in server.calls if call.method in ("sendPhoto", "sendDocument")] == [
+        "sendPhoto",
+        "sendDocument",
+    ]

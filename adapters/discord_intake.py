@@ -120,6 +120,7 @@ def command_used(interaction: discord.Interaction[Any]) -> MessageSent | None:
         command="" if name == ASK else name,
         group=group,
         quote_question=name == ASK,
+        awaited=True,
     )
 
 
@@ -139,7 +140,11 @@ def _chat(application: int, channel: int) -> ChatId:
 
 
 def _sender(person: discord.User | discord.Member, language: str = "") -> Sender:
-    return Sender(id=f"discord:{person.id}", name=person.display_name, language=language)
+    groups: tuple[str, ...] = ()
+    if isinstance(person, discord.Member):
+        roles = (role.id for role in person.roles if not role.is_default())
+        groups = (f"discord:guild/{person.guild.id}", *(f"discord:role/{id}" for id in roles))
+    return Sender(id=f"discord:{person.id}", name=person.display_name, language=language, groups=groups)
 
 
 def _target(message: discord.Message) -> ReplyTarget:

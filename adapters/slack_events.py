@@ -150,7 +150,9 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str]) -> Me
         delivery=str(payload.get("trigger_id", "")),
         chat=ChatId("slack", me.team, channel),
         sender=Sender(
-            id=f"slack:{team}/{user}", name=known if known != user else str(payload.get("user_name") or user)
+            id=f"slack:{team}/{user}",
+            name=known if known != user else str(payload.get("user_name") or user),
+            groups=(f"slack:{team}",),
         ),
         target=ReplyTarget("slack", data),
         sent_at=now,
@@ -259,7 +261,7 @@ def _sender(message: Json, me: Me, names: Names) -> Sender:
     team = str(message.get("user_team") or message.get("team") or me.team)
     profile = message.get("user_profile") or {}
     told = str(profile.get("display_name") or profile.get("real_name") or "")
-    return Sender(id=f"slack:{team}/{user}", name=told or names(user))
+    return Sender(id=f"slack:{team}/{user}", name=told or names(user), groups=(f"slack:{team}",))
 
 
 def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:

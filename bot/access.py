@@ -1,14 +1,19 @@
 """Who may talk to the bot. Closed until the operator opens it, and by ids that never change.
 
-A list of people, a list of chats, the roles kept in the store, or `ALLOW_ALL=true`. With none of these the start
-prints a pairing code: who writes `/pair CODE` becomes the owner.
+Lists of people, chats, workspaces and roles, what owners allow in the chat (kept in the store), or `ALLOW_ALL=true`.
+With none of these the start prints a pairing code: who writes `/pair CODE` becomes the owner.
+
+A person's permission goes where the person goes. A chat's holds in that chat and for that account only: a group that
+may write gives none of its members a private chat, a private chat gives no group, and one bot's chat is not another's.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import secrets
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from bot.clock import Clock
@@ -19,12 +24,21 @@ log = logging.getLogger(__name__)
 PAIRING_SECONDS = 15 * 60.0
 _TRIES = 5
 """Wrong codes that one person may try within `PAIRING_SECONDS`."""
+_PERSON = re.compile(r"(?:telegram|discord|console):-?\d+|slack:[A-Z0-9]+/[A-Z0-9]+|console:\w+")
+_GROUP = re.compile(r"slack:[A-Z0-9]+|discord:(?:guild|role)/\d+")
+_HERE = frozenset({"here", "这里", "此聊天"})
+_GIVEN = frozenset({"owner", "admin", "allowed"})
+"""Roles that an owner gives; `blocked` is what `/forbid` gives."""
 
 
 class Roles(Protocol):
     """What the store keeps of people and chats (`store.access`)."""
 
     async def role(self, id: str) -> str | None: ...
+
+    async def roles_of(self, ids: Iterable[str]) -> Mapping[str, str]: ...
+
+    async def roles(self) -> Mapping[str, str]: ...
 
     async def set_role(self, id: str, role: str | None) -> None: ...
 
@@ -49,25 +63,33 @@ class Access:
         users: tuple[str, ...],
         chats: tuple[str, ...],
         admins: tuple[str, ...],
+        groups: tuple[str, ...] = (),
     ) -> None:
+        """
+        Args:
+            groups: workspaces and roles as `Sender.groups` writes them.
+        """
         self._roles = roles
         self._clock = clock
         self._allow_all = allow_all
         self._users = frozenset(users) | frozenset(admins)
         self._chats = frozenset(chats)
         self._admins = frozenset(admins)
+        self._groups = frozenset(groups)
         self._wrong: dict[str, tuple[int, float]] = {}
 
     async def allowed(self, incoming: Incoming) -> bool:
         """This person may talk to the bot in this chat."""
-        sender, chat = incoming.sender.id, incoming.chat
-        if await self._roles.role(sender) == "blocked":
+        sender, groups = incoming.sender.id, incoming.sender.groups
+        chats = {str(incoming.chat), _place(incoming.chat)}
+        roles = set((await self._roles.roles_of([sender, *chats, *groups])).values())
+        if sender in self._admins or roles & {"owner", "admin"}:
+            return True
+        if "blocked" in roles:
             return False
-        if self._allow_all or sender in self._users or str(chat) in self._chats or _place(chat) in self._chats:
+        if self._allow_all or sender in self._users or chats & self._chats or self._groups.intersection(groups):
             return True
-        if await self._roles.role(sender) in ("owner", "admin", "allowed"):
-            return True
-        return await self._roles.role(_place(chat)) == "allowed"
+        return "allowed" in roles
 
     async def admin(self, sender: Sender) -> bool:
         """This person may do what concerns others."""
@@ -75,7 +97,7 @@ class Access:
 
     async def pairing_code(self) -> str | None:
         """A fresh code when nobody could use the bot otherwise; None when somebody can."""
-        if self._allow_all or self._users or self._chats or await self._roles.any_owner():
+        if self._allow_all or self._users or self._chats or self._groups or await self._roles.any_owner():
             return None
         digits = f"{secrets.randbelow(1_000_000):06d}"
         code = f"{digits[:4]}-{digits[4:]}"
@@ -85,9 +107,8 @@ class Access:
     async def pair(self, sender: Sender, code: str) -> bool:
         """Make the sender the owner if the code is right; a code works once, and few guesses are heard."""
         now = self._clock.monotonic()
+        self._wrong = {one: guess for one, guess in self._wrong.items() if now - guess[1] <= PAIRING_SECONDS}
         count, since = self._wrong.get(sender.id, (0, now))
-        if now - since > PAIRING_SECONDS:
-            count, since = 0, now
         if count >= _TRIES or sum(tries for tries, _ in self._wrong.values()) >= 10 * _TRIES:
             return False
         if await self._roles.use_pairing(_digest(code.strip()), sender.id):
@@ -97,9 +118,65 @@ class Access:
         self._wrong[sender.id] = (count + 1, since)
         return False
 
+    async def change(self, incoming: Incoming, argument: str, *, forbid: bool = False) -> tuple[str, dict[str, str]]:
+        """Let somebody in, or keep them out: `/allow telegram:7`, `/allow telegram:7 admin`, `/forbid here`.
+
+        Admins decide who may write; who is an admin or owner, only owners decide.
+
+        Returns:
+            A key of `bot.sentences` and its values.
+        """
+        if not await self.admin(incoming.sender):
+            return "not_yours", {}
+        words = argument.replace("=", " ").split()
+        id = _named(words[0], incoming.chat) if words else None
+        role = "blocked" if forbid else words[1].lower() if len(words) > 1 else "allowed"
+        if id is None or len(words) > (1 if forbid else 2) or (not forbid and role not in _GIVEN):
+            return "allow_usage", {}
+        before = await self._roles.role(id)
+        high = id in self._admins or before in ("owner", "admin") or role in ("owner", "admin")
+        if high and not await self._owner(incoming.sender):
+            return "not_yours", {}
+        if id == incoming.sender.id or (forbid and id in self._admins):
+            return "allow_not_this", {"id": id}
+        if role in ("owner", "admin") and not _PERSON.fullmatch(id):
+            return "allow_usage", {}
+        await self._roles.set_role(id, role)
+        log.info("%s made %s %s", incoming.sender.id, id, role)
+        return ("forbidden" if forbid else "allowed"), {"id": id, "role": role}
+
+    async def people(self) -> list[tuple[str, str]]:
+        """Everybody and every chat with a role, as (id, role): the settings' first."""
+        settings = [(id, "admin") for id in sorted(self._admins)]
+        settings += [(id, "allowed") for id in sorted((self._users - self._admins) | self._chats | self._groups)]
+        listed = dict(settings)
+        return settings + [(id, role) for id, role in (await self._roles.roles()).items() if listed.get(id) != role]
+
+    async def once(self, key: str, seconds: float) -> bool:
+        """True for the first time in so many seconds: what would be said to everybody who asks is said once."""
+        return await self._roles.once(key, seconds)
+
+    async def _owner(self, sender: Sender) -> bool:
+        """May say who is an admin. Whom the settings name as an admin, the operator named."""
+        return sender.id in self._admins or await self._roles.role(sender.id) == "owner"
+
     async def first_refusal(self, sender: Sender) -> bool:
         """Whether this stranger is told today that the bot does not know them."""
         return await self._roles.once(f"stranger {sender.id}", 24 * 3600.0)
+
+
+def _named(word: str, chat: ChatId) -> str | None:
+    """The id that a person wrote, `here` for this chat; None where it is none."""
+    if word.lower() in _HERE:
+        return _place(chat)
+    if _PERSON.fullmatch(word) or _GROUP.fullmatch(word):
+        return word
+    try:
+        named = ChatId.parse(word)
+    except ValueError:
+        return None
+    # Written anew, so that there is one way to write a chat.
+    return str(named) if named.account and named.chat else None
 
 
 def _place(chat: ChatId) -> str:

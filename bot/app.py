@@ -151,14 +151,20 @@ class App:
     async def __aenter__(self) -> App:
         from bot.access import Access
         from bot.agent import Agent, AgentLimits
+        from bot.briefing import Briefings
         from bot.choosing import Chooser, small_model
         from bot.conversation import Conversation, TurnOptions
-        from bot.dispatcher import Dispatcher
+        from bot.dispatcher import Admission, Dispatcher
+        from bot.logs import mask
+        from bot.metrics import Metrics
         from bot.model import open_models
         from bot.pacing import Pacer
         from bot.platforms import Platforms
+        from bot.prices import Prices, read_prices
         from bot.reminders import Reminders
+        from bot.spending import BudgetLimits, Budgets
         from bot.store import Store
+        from bot.summary import Summaries
         from bot.untrusted import wrapper_length
         from bot.watchdog import LoopWatch
 
@@ -166,6 +172,7 @@ class App:
         options = model_options(core)
         registry_of = importlib.import_module("tools").open_registry
         async with AsyncExitStack() as stack:
+            self.metrics = Metrics()
             self.watch = await stack.enter_async_context(LoopWatch())
             self.store = await stack.enter_async_context(Store.open(core.database_url, clock=clock))
             self.models = await stack.enter_async_context(open_models(options, clock))
@@ -193,15 +200,58 @@ class App:
                 users=(*core.allowed_users, *self._people),
                 chats=core.allowed_chats,
                 admins=core.admins,
+                groups=(*core.allowed_workspaces, *core.allowed_roles),
             )
+            self.budgets = Budgets(
+                self.store.spending,
+                self.store.access.once,
+                clock,
+                BudgetLimits(
+                    messages_per_minute=core.messages_per_minute,
+                    tokens_person=core.tokens_per_day_person,
+                    tokens_chat=core.tokens_per_day_chat,
+                    tokens_all=core.tokens_per_day,
+                    money_person=core.money_per_day_person,
+                    money_all=core.money_per_day,
+                ),
+                Prices(read_prices(core.prices)),
+            )
+            stack.push_async_callback(self.budgets.close)
 
             def surface(message: MessageSent) -> Surface:
                 return self.platforms.surface(message.target)
 
+            secrets = (*self._configuration.secrets, *self.registry.secrets)
+            mask(secrets)
+            briefings = Briefings(
+                self.store,
+                self.models,
+                clock,
+                name=core.bot_name,
+                instructions=core.instructions,
+                zone=core.time_zone,
+                context_tokens=core.context_tokens,
+            )
+            writer = None
+            if core.summary_model:
+                small = self.models.only(core.summary_model, "SUMMARY_MODEL")
+                writer = self.budgets.metered(small, self.models.estimator(small.name).tokens)
+            self.summaries = Summaries(
+                self.store.history,
+                clock,
+                at=core.summary_at,
+                window=briefings.window,
+                estimator=lambda name: self.models.estimator(name).tokens,
+                secrets=secrets,
+                model=writer,
+                metrics=self.metrics,
+            )
+            stack.push_async_callback(self.summaries.close)
             chooser = Chooser()
             if core.tool_choice_model:
                 small = self.models.only(core.tool_choice_model, "TOOL_CHOICE_MODEL")
-                chooser = Chooser(decide=small_model(small, clock))
+                metered = self.budgets.metered(small, self.models.estimator(small.name).tokens)
+                chooser = Chooser(decide=small_model(metered, clock))
             conversation = Conversation(
                 store=self.store,
                 models=self.models,
@@ -210,16 +260,17 @@ class App:
                 pacer=self.pacer,
                 clock=clock,
                 options=TurnOptions(
-                    bot_name=core.bot_name,
-                    instructions=core.instructions,
                     turn_seconds=core.turn_seconds,
-                    context_tokens=core.context_tokens,
                     zone=core.time_zone,
-                    secrets=(*self._configuration.secrets, *self.registry.secrets),
+                    secrets=secrets,
                     pre_search=core.pre_search,
                 ),
                 surface=surface,
+                budgets=self.budgets,
+                summaries=self.summaries,
+                briefings=briefings,
                 chooser=chooser,
+                metrics=self.metrics,
             )
             self.reminders = Reminders(
                 store=self.store,
@@ -238,7 +289,14 @@ class App:
                 registry=self.registry,
                 clock=clock,
                 surface=surface,
-                most_chars=core.max_message_chars,
+                budgets=self.budgets,
+                summaries=self.summaries,
+                briefings=briefings,
+                admission=Admission(
+                    message_chars=core.max_message_chars,
+                    waiting=core.messages_waiting,
+                    turns=core.turns_per_person,
+                ),
             )
             if core.http_port is not None:
                 from bot.http import HttpServer
@@ -258,6 +316,7 @@ class App:
             "platforms": dict(states),
             "model": self.models.name,
             "busy": self.dispatcher.queue.busy,
+            "tasks": len(asyncio.all_tasks()),
             "longest_block": round(self.watch.longest, 3),
             "longest_computing": round(self.watch.longest_computing, 3),
             "computed_by": self.watch.where,

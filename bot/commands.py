@@ -23,6 +23,8 @@ class Command:
     """Works for people the bot does not know."""
     queued: bool = False
     """Waits for the chat's current turn, because it changes what the next one knows."""
+    admin: bool = False
+    """For admins; help shows it to them only."""
 
 
 COMMANDS = (
@@ -35,8 +37,14 @@ COMMANDS = (
     Command("tools", "list what I can use", "列出可用工具"),
     Command("model", "show or change the model of this chat", "查看或更换此聊天的模型", argument="[provider:name]"),
     Command("memory", "show what I remember, or forget some of it", "查看或删除我记住的内容", argument="[forget N]"),
+    Command("context", "show what I see of this chat", "查看我能看到的对话内容"),
+    Command("forget", "delete everything kept of this chat", "删除此聊天的全部记录", argument="[yes]", queued=True),
     Command("whoami", "show your id", "显示你的 ID", open=True),
-    Command("pair", "become the owner with the code from the console", "用控制台的配对码成为主人", "CODE", open=True),
+    Command("usage", "show what you used today", "查看今天的用量"),
+    Command("pair", "become the owner with the code from the console", "用控制台的配对码成为主人", "[CODE]", open=True),
+    Command("allow", "let somebody, or this chat, write to me", "允许某人或此聊天使用我", "WHO", admin=True),
+    Command("forbid", "keep somebody, or this chat, from it", "禁止某人或此聊天使用我", "WHO", admin=True),
+    Command("people", "list who may write to me", "列出可以使用我的人", admin=True),
 )
 BY_WORD = {command.word: command for command in COMMANDS}
 
@@ -73,10 +81,12 @@ def _fits(form: str, argument: str) -> bool:
     )
 
 
-def help_text(language: str, form: str) -> str:
+def help_text(language: str, form: str, *, admin: bool = False) -> str:
     """All commands with one line each; `form` is how the platform writes one, as `/{word}`."""
     lines = []
     for command in COMMANDS:
+        if command.admin and not admin:
+            continue
         written = form.format(word=command.word) + (f" {command.argument}" if command.argument else "")
         lines.append(f"- `{written}` — {command.chinese if language == 'zh' else command.english}")
     return "\n".join(lines)

@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from bot import context, prompts
+from bot import context
 from bot.agent import Agent, Task
+from bot.briefing import Briefings
 from bot.choosing import Chooser, NamedCall, named_call, pre_search
 from bot.clock import Clock
 from bot.errors import StoreError, Unreachable
@@ -32,22 +33,24 @@ from bot.events import (
     ToolFinished,
     ToolStarted,
 )
-from bot.lines import LineScanner
+from bot.lines import paragraph
 from bot.links import LinkFilter, LinkPolicy
 from bot.memory import ChatFacts
 from bot.messages import File, MessageSent
+from bot.metrics import Metrics
 from bot.model import Models
-from bot.model.base import Model
 from bot.pacing import Pacer
 from bot.question import preamble, question_text, written
 from bot.recording import Recorded, Unrecorded, files_before
 from bot.reply import ReplyStream, ShownBefore
 from bot.safety import AnswerFilter, Redactor, clean_name
-from bot.sentences import language_of, say
+from bot.sentences import how_long, language_of, say
 from bot.sources import Citations
+from bot.spending import Budgets, Payer, paid_by
 from bot.store import FILE_BYTES, Store
+from bot.summary import Summaries
 from bot.surface import Surface
-from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
+from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.untrusted import new_marker, tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
@@ -71,11 +74,7 @@ class Ending(enum.Enum):
 class TurnOptions:
     """How turns are made; from the settings."""
 
-    bot_name: str
-    instructions: str
     turn_seconds: float
-    context_tokens: int
-    """Tokens of conversation sent; 0: as the model allows."""
     zone: str
     secrets: tuple[str, ...] = ()
     pre_search: bool = False
@@ -92,7 +91,11 @@ class _Made:
     reasoning: list[str] = field(default_factory=list)
     model: str = ""
     usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    """Dollars, of the models whose price is known."""
     visible: list[str] = field(default_factory=list)
+    last_token: float = 0.0
+    """Monotonic time of the model's last words."""
     marker: str = field(default_factory=new_marker)
     citations: Citations = field(default_factory=Citations)
     unsent: list[tuple[File, str]] = field(default_factory=list)
@@ -127,8 +130,16 @@ class Conversation:
         clock: Clock,
         options: TurnOptions,
         surface: Callable[[MessageSent], Surface],
+        budgets: Budgets,
+        summaries: Summaries,
+        briefings: Briefings,
         chooser: Chooser | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
+        self._summaries = summaries
+        self._briefings = briefings
+        self._metrics = metrics or Metrics()
+        self._budgets = budgets
         self._chooser = chooser or Chooser()
         self._store = store
         self._models = models
@@ -153,6 +164,7 @@ class Conversation:
             try:
                 attempts = attempts or await self._store.intake.begin(turn)
                 if attempts:
+                    self._metrics.turns_begun.add()
                     await self._attempt(turn, question, language, ending, attempts, shown)
                 return
             except StoreError as error:
@@ -187,14 +199,22 @@ class Conversation:
             if attempts > MOST_ATTEMPTS:
                 await self.tell(question, say("failed", language, id=reference), turn=f"t{turn}")
                 await self._store.intake.end(turn, "failed")
-                log.error("turn %s [%s]: given up after %d attempts", turn, reference, attempts - 1)
+                log.error(
+                    "turn %s [%s]: given up after %d attempts",
+                    turn,
+                    reference,
+                    attempts - 1,
+                    extra={"reference": reference},
+                )
+                self._metrics.turns_ended.add("failed")
                 return
             named = named_call(written(question), self._registry.specs(), language)
             if named is not None and named.call is None:
                 await self.tell(question, named.problem, turn=f"t{turn}")
                 await self._store.intake.end(turn, "done")
                 return
-            await self._answer(turn, question, language, ending, named, shown)
+            with paid_by(Payer(question.sender.id, question.chat)):
+                await self._answer(turn, question, language, ending, named, shown)
         except asyncio.CancelledError:
             if ending() is not Ending.STOPPED:
                 await self._store.intake.pause(turn)
@@ -202,7 +222,8 @@ class Conversation:
         except (StoreError, Unreachable):
             raise
         except Exception:
-            log.exception("turn %s [%s] failed", turn, reference)
+            log.exception("turn %s [%s] failed", turn, reference, extra={"reference": reference})
+            self._metrics.turns_ended.add("failed")
             await self._apologise(question, say("failed", language, id=reference))
             await self._store.intake.end(turn, "failed")
 
@@ -240,7 +261,8 @@ class Conversation:
         await store.turns.open(turn, question.chat, question.sender.id)
         before = await store.turns.load(turn)
         deadline = self._clock.monotonic() + options.turn_seconds
-        model = self._models.choose(await store.settings.get(question.chat, "model") or "")
+        chosen = self._models.choose(await store.settings.get(question.chat, "model") or "")
+        model = self._budgets.metered(chosen, self._models.estimator(chosen.name).tokens)
         surface = self._surface(question)
         form = surface.limits.command_form
         asked = UserEntry(question_text(question))
@@ -250,6 +272,7 @@ class Conversation:
         made = _Made(passes=[one.entry for one in before.passes])
         for one in before.passes:
             made.model, made.usage = one.model, made.usage + one.usage
+            made.cost += self._budgets.prices.cost_of(one.model, one.usage) or 0.0
         done: list[tuple[ToolCall, ToolResult]] = []
         unknown: set[str] = set()
         for record in before.calls:
@@ -261,15 +284,15 @@ class Conversation:
             elif record.effects:
                 unknown.add(record.call.id)
 
-        history = [row.entry for row in await store.history.entries(question.chat)]
+        past = await self._briefings.past(question)
         first = self._first_call(question, named)
         # What was called before a restart, or is called first, must be among the tools.
         certain = [call.name for entry in made.passes for call in entry.calls] + ([first.name] if first else [])
-        tools = await self._tools_for(question, history, certain)
+        tools = await self._tools_for(question, past.entries, certain)
         facts = ChatFacts(store.facts, question)
-        entries = self._told(question, asked, model, tools, history, await facts.pinned())
+        briefing = self._briefings.of(question, asked, past, await facts.pinned(), model.name, tools)
         task = Task(
-            entries=entries,
+            entries=briefing.entries,
             model=model,
             tools=tools,
             context=ToolContext(
@@ -315,7 +338,7 @@ class Conversation:
                 async with aclosing(self._agent.answer(task)) as events:
                     async for event in events:
                         if isinstance(event, ModelReplaced):
-                            made.visible.append(_paragraph(made, say("replaced", language)) + "\n\n")
+                            made.visible.append(paragraph(made.visible, say("replaced", language)) + "\n\n")
                             reply.append(made.visible[-1])
                             continue
                         outcome = await self._take(turn, event, made, reply, policy, most_bytes)
@@ -330,16 +353,18 @@ class Conversation:
                     current.uncancel()
                 if why is Ending.SHUTDOWN:
                     await store.intake.pause(turn)
-                    reply.append(_paragraph(made, say("shutdown", language)))
+                    reply.append(paragraph(made.visible, say("shutdown", language)))
                     await reply.finish()
                     return
                 outcome, state, note = None, "stopped", say("stopped", language)
-                reply.append(_paragraph(made, note))
+                reply.append(paragraph(made.visible, note))
             else:
                 note = self._note(outcome, language, form, turn)
+                if isinstance(outcome, Failed) and not reply.text and not await self._budgets.speaks(outcome, question):
+                    note = ""
                 for words in (made.citations.footer("".join(made.visible), language), *_unsent(made, language), note):
                     if words:
-                        made.visible.append(_paragraph(made, words))
+                        made.visible.append(paragraph(made.visible, words))
                         reply.append(made.visible[-1])
                 if isinstance(outcome, Failed):
                     state, error = "failed", outcome.detail
@@ -356,16 +381,23 @@ class Conversation:
         made.unsent = reply.undelivered
         if made.unsent:
             await self.tell(question, "\n\n".join(_unsent(made, language)), turn=f"t{turn}-unsent")
+        if state == "done" and made.last_token and not reply.lost:
+            self._metrics.lag.observe(self._clock.monotonic() - made.last_token)
+        entries = made.entries(asked, note)
         await store.turns.close(
             turn,
             state,
-            made.entries(asked, note),
+            entries,
             visible=reply.text,
             reasoning="".join(made.reasoning),
             model=made.model or model.name,
             usage=made.usage,
+            cost=made.cost,
             error=error or reply.lost,
         )
+        self._metrics.turns_ended.add(state)
+        new = context.cost([context.as_told(entry) for entry in entries], self._models.estimator(model.name).tokens)
+        self._summaries.after_turn(question.chat, model, briefing.past_tokens + new, left_out=briefing.left_out > 0)
 
     async def _take(
         self, turn: int, event: Event, made: _Made, reply: ReplyStream, policy: LinkPolicy, most_bytes: int
@@ -373,6 +405,7 @@ class Conversation:
         """One event: stored where it must survive, then shown. Returns the last one."""
         match event:
             case TextDelta(text):
+                made.last_token = self._clock.monotonic()
                 made.current.append(text)
                 made.visible.append(text)
                 reply.clear_status()
@@ -381,9 +414,12 @@ class Conversation:
                 made.reasoning.append(text)
             case PassEnded(entry, model, usage):
                 made.model, made.usage = model or made.model, made.usage + usage
+                made.cost += self._budgets.prices.cost_of(model, usage) or 0.0
                 await self._store.turns.save_pass(turn, len(made.passes) + 1, entry, model, usage)
                 made.passes.append(entry)
                 made.current.clear()
+                if model:
+                    self._metrics.called(model, usage)
             case ToolStarted(call, status):
                 number = len(made.passes)
                 position = [one.id for one in made.passes[-1].calls].index(call.id)
@@ -397,6 +433,7 @@ class Conversation:
                 made.citations.add(result.sources)
                 policy.learn(result.text)
                 await self._store.turns.call_ended(turn, call.id, result)
+                self._metrics.tool_calls.add(call.name, result.status)
             case FileProduced(file):
                 _attach(file, made, reply, most_bytes)
             case Finished() | Failed():
@@ -411,7 +448,9 @@ class Conversation:
                 return say(cut, language, **words) if cut else ""
             case Failed():
                 reference = secrets.token_hex(3)
-                log.warning("turn %s [%s]: %s", turn, reference, outcome.detail)
+                log.warning("turn %s [%s]: %s", turn, reference, outcome.detail, extra={"reference": reference})
+                self._metrics.model_calls.add(self._models.name, outcome.sentence)
+                words["wait"] = how_long(max(1.0, outcome.until - self._clock.wall()), language)
                 return say(outcome.sentence, language, id=reference, tools=", ".join(outcome.tools), **words)
             case None:
                 return ""
@@ -440,35 +479,6 @@ class Conversation:
         missing = set(certain) - {spec.name for spec in chosen}
         return (*chosen, *(spec for spec in specs if spec.name in missing))
 
-    def _told(
-        self,
-        question: MessageSent,
-        asked: UserEntry,
-        model: Model,
-        tools: Sequence[ToolSpec],
-        history: Sequence[Entry],
-        facts: Sequence[str],
-    ) -> tuple[Entry, ...]:
-        """Our words, what fits of the history, and the question."""
-        system = SystemEntry(
-            prompts.system_prompt(
-                name=self._options.bot_name,
-                today=self._clock.wall(),
-                zone=self._options.zone,
-                language=question.sender.language,
-                group=question.group,
-                extra=self._options.instructions,
-                facts=facts,
-            )
-        )
-        estimate = self._models.estimator(model.name).tokens
-        budget = self._options.context_tokens or self._models.window(model.name)
-        fixed = (
-            estimate(system.text) + estimate(asked.text) + sum(estimate(str(spec.parameters)) + 80 for spec in tools)
-        )
-        kept = context.fit(list(history), max(0, budget * 3 // 4 - fixed), estimate)
-        return (system, *kept, asked)
-
 
 def _attach(file: File, made: _Made, reply: ReplyStream, most_bytes: int) -> None:
     """Post a file after the text, if it can be posted."""
@@ -484,14 +494,3 @@ def _unsent(made: _Made, language: str) -> list[str]:
 
 def _size(file: File) -> str:
     return f"{len(file.content) / 2**20:.1f} MB"
-
-
-def _paragraph(made: _Made, note: str) -> str:
-    """A sentence of our own after what the model wrote, closing a fence it left open."""
-    written = "".join(made.visible)
-    if not written:
-        return note
-    scanner = LineScanner()
-    for line in written.splitlines(keepends=True):
-        scanner.feed(line)
-    return (f"\n{scanner.fence.closer}" if scanner.fence else "") + f"\n\n{note}"

@@ -10,10 +10,11 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from bot.access import Access
+from bot.briefing import Briefings
 from bot.clock import Clock
 from bot.commands import BY_WORD, help_text
 from bot.conversation import Conversation, Ending
@@ -22,8 +23,10 @@ from bot.memory import ChatFacts
 from bot.messages import ChatId, Incoming, MessageSent, RegeneratePressed, StopPressed, TimerDue
 from bot.model import Models
 from bot.reminders import Reminders
-from bot.sentences import language_of, say
+from bot.sentences import how_long, language_of, say
+from bot.spending import Budgets, Payer, usage_text
 from bot.store import InboxRow, Store
+from bot.summary import Summaries
 from bot.surface import Surface
 from bot.turns import Running, TurnQueue
 from tools.registry import ToolRegistry
@@ -32,14 +35,29 @@ log = logging.getLogger(__name__)
 
 OFFLINE_AFTER = 15 * 60.0
 """A message that waited longer than this for a start is not answered late but asked for again."""
-MOST_WAITING = 2
-"""Messages of one person that wait in one chat."""
+REFUSED_AGAIN_AFTER = 3600.0
+"""Seconds in which a person is told once that something is not theirs to do."""
 MOST_TOLD = 5
 """Sentences of our own that wait to be shown in one chat; who floods it gets no more of them."""
 ONCE_IN = 60.0
 """Seconds in which the same refusal is told once in a chat."""
 _NOT_NOW = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before a delivery is decided about again that the store held up."""
+
+
+_YES = frozenset({"yes", "是", "确定"})
+_ASKS_A_MODEL = frozenset({"", "retry", "tool"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """What is let through to a turn; 0 is no limit. From the settings."""
+
+    message_chars: int = 100_000
+    waiting: int = 2
+    """Messages of one person that wait in one chat."""
+    turns: int = 5
+    """Turns of one person under way in all chats."""
 
 
 class Dispatcher:
@@ -56,8 +74,13 @@ class Dispatcher:
         registry: ToolRegistry,
         clock: Clock,
         surface: Callable[[MessageSent], Surface],
-        most_chars: int = 100_000,
+        budgets: Budgets,
+        admission: Admission | None = None,
+        summaries: Summaries,
+        briefings: Briefings,
     ) -> None:
+        self._summaries = summaries
+        self._briefings = briefings
         self._store = store
         self._access = access
         self._conversation = conversation
@@ -66,7 +89,8 @@ class Dispatcher:
         self._registry = registry
         self._clock = clock
         self._surface = surface
-        self._most_chars = most_chars
+        self._budgets = budgets
+        self._admission = admission or Admission()
         self._queue = TurnQueue()
         self._routes: dict[ChatId, asyncio.Task[None]] = {}
         self._loose: set[asyncio.Task[None]] = set()
@@ -111,7 +135,7 @@ class Dispatcher:
             if late and not isinstance(row.incoming, TimerDue):
                 self._begin(row.chat, partial(self._offline, row))
             else:
-                self._route(row.id, row.incoming)
+                self._route(row.id, row.incoming, again=True)
 
     async def close(self, grace: float = 8.0) -> None:
         """Take in nothing more, and end what runs; unfinished turns go on at the next start."""
@@ -128,9 +152,13 @@ class Dispatcher:
             await asyncio.gather(*self._loose, *self._routes.values(), return_exceptions=True)
             await self._queue.idle()
 
-    def _route(self, id: int, incoming: Incoming) -> None:
-        """Decide about a stored delivery, after the chat's earlier ones: the order of arrival is kept."""
-        self._begin(incoming.chat, lambda: self._decide(id, incoming))
+    def _route(self, id: int, incoming: Incoming, *, again: bool = False) -> None:
+        """Decide about a stored delivery, after the chat's earlier ones: the order of arrival is kept.
+
+        Args:
+            again: a former process took it in; it was counted, and is not turned away now.
+        """
+        self._begin(incoming.chat, lambda: self._decide(id, incoming, again))
 
     def _begin(self, chat: ChatId, work: Callable[[], Awaitable[None]]) -> None:
         before = self._routes.get(chat)
@@ -186,10 +214,10 @@ class Dispatcher:
         self._told[chat, key] = now
         return True
 
-    async def _decide(self, id: int, incoming: Incoming) -> None:
+    async def _decide(self, id: int, incoming: Incoming, again: bool) -> None:
         match incoming:
             case MessageSent():
-                await self._message(id, incoming)
+                await self._message(id, incoming, again)
             case StopPressed():
                 if await self._access.allowed(incoming):
                     await self._stop(incoming)
@@ -204,46 +232,87 @@ class Dispatcher:
             case _:
                 await self._store.intake.end(id, "done")
 
-    async def _message(self, id: int, message: MessageSent) -> None:
+    async def _message(self, id: int, message: MessageSent, again: bool) -> None:
         language = language_of(message.text, message.sender.language)
         command = BY_WORD.get(message.command)
         if not await self._access.allowed(message) and not (command is not None and command.open):
             await self._store.intake.end(id, "refused")
-            if not message.group and await self._access.first_refusal(message.sender):
+            if message.awaited or (not message.group and await self._access.first_refusal(message.sender)):
                 self._tell(message, say("stranger", language, id=message.sender.id))
             return
+        if not again and message.command != "stop":
+            wait = await self._budgets.message(_payer(message))
+            if wait:
+                await self._store.intake.end(id, "refused")
+                if await self._says("too many", message, wait):
+                    self._tell(message, say("too_many", language))
+                return
         if message.command and not (command is not None and command.queued):
             await self._command(message, language)
             await self._ended(id, message.chat, "done")
             return
-        refusal = self._refusal(message, language)
-        if refusal:
+        refusal = None if again else await self._refusal(message, language)
+        if refusal is not None:
             await self._store.intake.end(id, "refused")
-            if self._first(message.chat, refusal):
+            if refusal and (message.awaited or self._first(message.chat, refusal)):
                 self._tell(message, refusal)
             return
         self._queue.put(message.chat, id, message.sender.id, lambda running: self._turn(id, message, language, running))
 
-    def _refusal(self, message: MessageSent, language: str) -> str:
-        """Why this message is not answered, as a sentence; empty when it is."""
-        if len(message.text) > self._most_chars:
-            return say("too_big", language, length=len(message.text), limit=self._most_chars)
+    async def _refusal(self, message: MessageSent, language: str) -> str | None:
+        """Why this message begins no turn, as a sentence, empty when that was said already; None when it begins one."""
+        most, person = self._admission, message.sender.id
+        if len(message.text) > most.message_chars:
+            return say("too_big", language, length=len(message.text), limit=most.message_chars)
         if not message.command and not message.text.strip() and message.quoted is None:
             return say("empty_question", language)
-        if self._queue.waiting(message.chat, message.sender.id) >= MOST_WAITING:
+        here = self._queue.running(message.chat)
+        elsewhere = self._queue.of(person) - (here is not None and here.person == person)
+        if 0 < most.waiting <= self._queue.waiting(message.chat, person) or 0 < most.turns <= elsewhere:
             return say("queue_full", language)
-        return ""
+        payer = _payer(message)
+        spent = await self._budgets.exhausted(payer) if message.command in _ASKS_A_MODEL else None
+        if spent is None:
+            return None
+        # Asked in any case: the answer to a slash command counts as the one time.
+        if not await self._budgets.first_refusal(spent.whose, spent.until, payer) and not message.awaited:
+            return ""
+        wait = how_long(max(1.0, spent.until - self._clock.wall()), language)
+        return say(f"spent_{spent.whose}", language, wait=wait)
+
+    async def _says(self, what: str, message: MessageSent, seconds: float) -> bool:
+        """Whether a refusal is spoken: once in so many seconds to each person, also across restarts."""
+        return await self._access.once(f"{what} {message.sender.id}", seconds) or message.awaited
 
     async def _turn(self, id: int, message: MessageSent, language: str, running: Running) -> None:
         match message.command:
             case "new":
+                await self._summaries.drop(message.chat)
                 await self._store.history.new(message.chat)
                 await self._conversation.tell(message, say("new", language))
                 await self._store.intake.end(id, "done")
             case "retry":
                 await self._retry(id, message, language, running)
+            case "forget":
+                await self._conversation.tell(message, await self._forget(message, language))
+                await self._store.intake.end(id, "done")
             case _:
                 await self._conversation.run(id, message, lambda: running.ending)
+
+    async def _forget(self, message: MessageSent, language: str) -> str:
+        """Delete everything kept of this chat, once that was asked for twice; what the person is told."""
+        if message.group and not await self._access.admin(message.sender):
+            return say("not_yours", language)
+        form = self._surface(message).limits.command_form
+        if message.text.strip().lower() not in _YES:
+            turns = await self._store.history.turns(message.chat)
+            words = {"command": form.format(word="forget"), "memory": form.format(word="memory")}
+            return say("forget_sure", language, turns=turns, **words)
+        await self._summaries.drop(message.chat)
+        turns = await self._store.history.turns(message.chat)
+        await self._store.history.forget(message.chat)
+        log.info("%s forgot %s: %d turns", message.sender.id, message.chat, turns)
+        return say("forgotten", language, turns=turns)
 
     async def _retry(self, id: int, message: MessageSent, language: str, running: Running) -> None:
         """Ask the last question again; its former answer leaves the history."""
@@ -253,7 +322,8 @@ class Dispatcher:
             await self._store.intake.end(id, "done")
             return
         if last.person != message.sender.id and not await self._access.admin(message.sender):
-            await self._conversation.tell(message, say("not_yours", language))
+            if await self._says(f"not yours {message.chat}", message, REFUSED_AGAIN_AFTER):
+                await self._conversation.tell(message, say("not_yours", language))
             await self._store.intake.end(id, "refused")
             return
         await self._store.turns.open(id, message.chat, message.sender.id)
@@ -271,11 +341,13 @@ class Dispatcher:
             case "start":
                 text = say("started", language, help=form.format(word="help"))
             case "help":
-                text = help_text(language, form)
+                text = help_text(language, form, admin=await self._access.admin(message.sender))
             case "stop":
-                if await self._stop(message):
+                said = await self._stop(message)
+                if said == "stopped" and not message.awaited:
+                    # The reply itself says so, in its place.
                     return
-                text = say("stopped_nothing", language)
+                text = say(said, language)
             case "tools":
                 specs = self._registry.specs()
                 text = "\n".join(f"- {spec.icon} **{spec.name}** — {spec.purpose}" for spec in specs)
@@ -284,14 +356,45 @@ class Dispatcher:
                 text = await self._model(message, language)
             case "memory":
                 text = await ChatFacts(self._store.facts, message).command(message.text, language, form)
+            case "context":
+                model = await self._store.settings.get(message.chat, "model") or self._models.name
+                text = await self._briefings.report(message, model, language)
             case "whoami":
                 text = f"`{message.sender.id}`\n`{message.chat}`"
+            case "usage":
+                text = await self._usage(message, language)
+            case "pair" if not message.text.strip() and await self._access.admin(message.sender):
+                said, values = await self._access.change(message, "here")
+                text = say(said, language, **values)
             case "pair":
                 paired = await self._access.pair(message.sender, message.text)
                 text = say("paired" if paired else "pair_wrong", language)
+            case "allow" | "forbid":
+                said, values = await self._access.change(message, message.text, forbid=message.command == "forbid")
+                text = say(said, language, whoami=form.format(word="whoami"), **values)
+            case "people":
+                text = await self._people(message, language)
             case word:
                 text = say("unknown_command", language, word=word, help=form.format(word="help"))
-        self._tell(message, text)
+        if text == say("not_yours", language):
+            text = text if await self._says(f"not yours {message.chat}", message, REFUSED_AGAIN_AFTER) else ""
+        if text:
+            self._tell(message, text)
+
+    async def _usage(self, message: MessageSent, language: str) -> str:
+        """What this person and this chat used today; in private, an admin is told of everybody."""
+        admin = not message.group and await self._access.admin(message.sender)
+        report = await self._budgets.report(_payer(message), everybody=admin)
+        model = await self._store.settings.get(message.chat, "model") or self._models.name
+        return usage_text(report, language, priced=self._budgets.prices.of(model) is not None, everybody=admin)
+
+    async def _people(self, message: MessageSent, language: str) -> str:
+        if not await self._access.admin(message.sender):
+            return say("not_yours", language)
+        if message.group:
+            return say("in_private", language)
+        people = await self._access.people()
+        return "\n".join(f"- `{id}`: {role}" for id, role in people) or say("people_nobody", language)
 
     async def _model(self, message: MessageSent, language: str) -> str:
         name = message.text.strip()
@@ -305,17 +408,15 @@ class Dispatcher:
         await self._store.settings.set(message.chat, "model", name)
         return say("model_set", language, model=name)
 
-    async def _stop(self, incoming: Incoming) -> bool:
-        """End the chat's running turn, if the sender may; False when nothing runs."""
+    async def _stop(self, incoming: Incoming) -> str:
+        """End the chat's running turn, if the sender may; what came of it, as a key of `bot.sentences`."""
         running = self._queue.running(incoming.chat)
         if running is None:
-            return False
-        if running.person == incoming.sender.id or await self._access.admin(incoming.sender):
-            running.end(Ending.STOPPED)
-        elif isinstance(incoming, MessageSent):
-            language = language_of(incoming.text, incoming.sender.language)
-            self._tell(incoming, say("not_yours", language))
-        return True
+            return "stopped_nothing"
+        if running.person != incoming.sender.id and not await self._access.admin(incoming.sender):
+            return "not_yours"
+        running.end(Ending.STOPPED)
+        return "stopped"
 
     async def _offline(self, row: InboxRow) -> None:
         """The message waited too long while no process ran: say so once."""
@@ -327,7 +428,7 @@ class Dispatcher:
     def _tell(self, message: MessageSent, text: str) -> None:
         """Show a sentence of our own without holding anything up."""
 
-        if self._telling[message.chat] >= MOST_TOLD:
+        if self._telling[message.chat] >= MOST_TOLD and not message.awaited:
             log.info("%s: too many sentences wait there already", message.chat)
             return
         self._telling[message.chat] += 1
@@ -347,3 +448,7 @@ class Dispatcher:
         task = asyncio.create_task(tell(), name=f"tell {message.chat}")
         self._loose.add(task)
         task.add_done_callback(self._loose.discard)
+
+
+def _payer(message: MessageSent) -> Payer:
+    return Payer(message.sender.id, message.chat)

@@ -7,6 +7,7 @@ reply, most of them more than once while it is written. It agrees with `bot.mark
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -146,3 +147,14 @@ def _is_header(before: str, rule: str, lead: str) -> bool:
     assert found is not None
     header = before[found.end(2) :].strip()
     return "|" in header and found[1].count(">") == lead.count(">") and columns(header) == columns(rule)
+
+
+def paragraph(written: Iterable[str], note: str) -> str:
+    """A sentence of our own as it stands after `written`: a paragraph apart, behind any fence left open there."""
+    text = "".join(written)
+    if not text:
+        return note
+    scanner = LineScanner()
+    for line in text.splitlines(keepends=True):
+        scanner.feed(line)
+    return (f"\n{scanner.fence.closer}" if scanner.fence else "") + f"\n\n{note}"

@@ -59,6 +59,8 @@ class Sender:
     """The shown name: untrusted text."""
     language: str = ""
     """An IETF tag where the platform tells one, else empty."""
+    groups: tuple[str, ...] = ()
+    """What the person belongs to, as allow-lists name it: `slack:T1`, `discord:guild/1`, `discord:role/5`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,8 @@ class MessageSent(_Delivery):
     quoted: Quoted | None = None
     quote_question: bool = False
     """Others cannot see the question, so the reply begins with it."""
+    awaited: bool = False
+    """The platform already shows that an answer is on its way, so that saying nothing would leave it hanging."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

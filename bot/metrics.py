@@ -9,6 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 
+from bot.transcript import Usage
+
 MOST_SERIES = 200
 """Different label values of one count: what comes then (a tool source may name thousands) is counted as `other`."""
 LAG_SECONDS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.5, 5.0, 10.0, 30.0, 60.0, 300.0)
@@ -93,6 +95,13 @@ class Metrics:
             "parley_reply_lag_seconds", "From the model's last token to the whole answer on screen.", LAG_SECONDS
         )
         self._gauges: list[tuple[str, str, Callable[[], float]]] = []
+
+    def called(self, model: str, usage: Usage) -> None:
+        """A model answered, and reported this."""
+        self.model_calls.add(model, "answered")
+        for kind, count in (("prompt", usage.prompt), ("completion", usage.completion), ("cached", usage.cached)):
+            if count:
+                self.tokens.add(model, kind, amount=count)
 
     def gauge(self, name: str, help: str, read: Callable[[], float]) -> None:
         """Tell what `read` returns whenever the page is asked for."""

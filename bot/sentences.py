@@ -5,6 +5,7 @@ A sentence is plain, says what happened and what helps, and holds no path, addre
 
 from __future__ import annotations
 
+import math
 import re
 
 _TABLE: dict[str, tuple[str, str]] = {
@@ -78,6 +79,40 @@ _TABLE: dict[str, tuple[str, str]] = {
         "That is a lot of messages in one minute. Please wait a little.",
         "一分钟内的消息太多了，请稍等片刻。",
     ),
+    "spent_person": (
+        "You have used up what I may spend for you today. It starts afresh in {wait}.",
+        "你今天的用量已达上限，{wait}后重新计算。",
+    ),
+    "spent_chat": (
+        "This chat has used up what I may spend on it today. It starts afresh in {wait}.",
+        "此聊天今天的用量已达上限，{wait}后重新计算。",
+    ),
+    "spent_all": (
+        "I have used up everything I may spend today. It starts afresh in {wait}.",
+        "我今天的总用量已达上限，{wait}后重新计算。",
+    ),
+    "usage_head": ("**Today** (starts afresh in {wait})", "**今日用量**（{wait}后重新计算）"),
+    "usage_line": (
+        "- {who}: {messages} messages, {tokens} tokens, {money}",
+        "- {who}：{messages} 条消息，{tokens} 个 token，{money}",
+    ),
+    "usage_of": ("{spent} of {most} ({left} left)", "{spent}（共 {most}，剩余 {left}）"),
+    "usage_unpriced": ("cost unknown", "费用未知"),
+    "usage_you": ("you", "你"),
+    "usage_chat": ("this chat", "此聊天"),
+    "usage_all": ("everybody", "所有人"),
+    "usage_top": ("Who used most:", "用量最多的人："),
+    "allowed": ("{id} may write to me now ({role}).", "{id} 现在可以使用我了（{role}）。"),
+    "forbidden": ("{id} is kept from writing to me now.", "{id} 现在不能再使用我了。"),
+    "allow_usage": (
+        "Write an id (`telegram:123`, `slack:T1/U1`, `discord:456`), or `here` for this chat; an owner may add "
+        "`=admin` or `=owner`. {whoami} shows ids.",
+        "请写出 ID（`telegram:123`、`slack:T1/U1`、`discord:456`），或用 `here` 表示此聊天；主人可以加上 `=admin` 或 "
+        "`=owner`。发送 {whoami} 可以查看 ID。",
+    ),
+    "allow_not_this": ("What {id} may do is not changed here.", "不能在这里更改 {id} 的权限。"),
+    "people_nobody": ("Nobody has a role yet.", "还没有人被授予权限。"),
+    "in_private": ("I tell you that in a private chat only.", "这些内容我只在私聊中告诉你。"),
     "too_big": (
         "This message is too long for me: {length} characters, and I read up to {limit}.",
         "这条消息太长了：共 {length} 个字符，我最多能读 {limit} 个。",
@@ -150,6 +185,30 @@ _TABLE: dict[str, tuple[str, str]] = {
         "I remember nothing with the number {number} here; `{command}` lists everything.",
         "这里没有编号为 {number} 的内容，发送 `{command}` 可以查看全部。",
     ),
+    "context": (
+        "{model} is told the last {turns} turns of this chat word for word: about {tokens} tokens with everything "
+        "below, of {window} that may be sent.",
+        "{model} 会逐字看到此聊天最近的 {turns} 轮对话：连同以下内容约 {tokens} 个 token，最多可发送 {window} 个。",
+    ),
+    "context_left_out": (
+        "{turns} older turns do not fit, and are not in the summary yet.",
+        "另有 {turns} 轮较早的对话放不下，暂时也不在摘要中。",
+    ),
+    "context_facts": ("What I remember is told too:", "还包括我记住的内容："),
+    "context_summary": (
+        "Of the {turns} turns before these it is told this summary:",
+        "更早的 {turns} 轮对话以这份摘要代替：",
+    ),
+    "forget_sure": (
+        "This deletes everything kept of this chat for good: {turns} turns, reminders and files. Write `{command} yes` "
+        "to do it. What I remember about you stays; `{memory}` shows it.",
+        "这会永久删除此聊天的全部记录：{turns} 轮对话、提醒和文件。确定的话请发送 `{command} yes`。"
+        "我记住的关于你的内容会保留，可用 `{memory}` 查看。",
+    ),
+    "forgotten": (
+        "Everything kept of this chat is deleted: {turns} turns.",
+        "此聊天的全部记录已删除：共 {turns} 轮对话。",
+    ),
     "empty_question": ("What would you like to know?", "你想问什么？"),
 }
 
@@ -167,6 +226,17 @@ def language_of(text: str, hint: str = "") -> str:
     if re.search(r"[^\W\d_]", text):
         return "zh" if chinese(text) else "en"
     return "zh" if hint.lower().startswith("zh") else "en"
+
+
+def how_long(seconds: float, language: str) -> str:
+    """A time to wait, as people say it: `40 seconds`, `5 minutes`, `3 h 20 min`."""
+    minutes = math.ceil(seconds / 60)
+    if seconds <= 90:
+        return f"{math.ceil(seconds)} 秒" if language == "zh" else f"{math.ceil(seconds)} seconds"
+    if minutes < 100:
+        return f"{minutes} 分钟" if language == "zh" else f"{minutes} minutes"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} 小时 {rest} 分钟" if language == "zh" else f"{hours} h {rest} min"
 
 
 def say(key: str, language: str, **values: object) -> str:

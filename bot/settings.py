@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.errors import SettingsError
+from bot.messages import ChatId
 
 _ID = re.compile(r"(?:telegram|discord|console):-?\d+|slack:[A-Z0-9]+/[A-Z0-9]+|console:\w+")
 
@@ -37,8 +38,49 @@ def _words(value: object) -> object:
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
+def _chats(value: object) -> object:
+    """Split `a,b,c` and refuse what names no chat of one account."""
+    if not isinstance(value, str):
+        return value
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    for part in parts:
+        try:
+            chat = ChatId.parse(part)
+        except ValueError:
+            chat = None
+        if chat is None or not chat.account or not chat.chat:
+            raise ValueError(
+                f"{part!r} is no chat: write telegram:BOT/CHAT, slack:TEAM/CHANNEL or discord:APP/CHANNEL, as /whoami "
+                "shows it in that chat"
+            )
+    return tuple(str(ChatId.parse(part)) for part in parts)
+
+
+def _groups(pattern: str, kind: str, form: str) -> BeforeValidator:
+    """Split `a,b,c` of workspaces or roles; `discord:5` is kept as `discord:role/5`, as messages name it."""
+
+    def split(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        parts = [part.strip().replace(f"discord:{kind}/", "discord:") for part in value.split(",") if part.strip()]
+        for part in parts:
+            if not re.fullmatch(pattern, part):
+                raise ValueError(f"{part!r} is no id: write {form}")
+        return tuple(part.replace("discord:", f"discord:{kind}/") for part in parts)
+
+    return BeforeValidator(split)
+
+
 Ids = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_ids)]
 """Ids of people or chats, written `telegram:123,slack:T1/U1,discord:456`."""
+Chats = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_chats)]
+"""Chats, written `telegram:BOT/CHAT,slack:TEAM/CHANNEL`."""
+Workspaces = Annotated[
+    tuple[str, ...], NoDecode, _groups(r"slack:[A-Z0-9]+|discord:\d+", "guild", "slack:T1 or discord:SERVER")
+]
+"""Workspaces and servers, written `slack:T1,discord:456`."""
+Roles = Annotated[tuple[str, ...], NoDecode, _groups(r"discord:\d+", "role", "discord:ROLE")]
+"""Roles, written `discord:456`."""
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 """A list written `a,b,c`."""
 
@@ -95,16 +137,41 @@ class CoreSettings(Settings):
     context_tokens: int = Field(
         0, ge=0, description="Tokens of conversation sent to the model; 0: as the model allows."
     )
+    summary_at: float = Field(
+        16_000,
+        ge=0,
+        description="Tokens of a chat from which older turns are summarised; up to 1: a share of the window; 0: never.",
+    )
+    summary_model: str = Field(
+        "", description="A small model that writes the summaries, as provider:name; empty: the one that answers."
+    )
     database_url: str = Field("sqlite:///data/parley.db", description="Where conversations are kept.")
     bot_name: str = Field("Parley", description="What the assistant calls itself.")
     instructions: str = Field("", description="Anything the assistant should always know or do, in your words.")
     time_zone: str = Field("UTC", description="The time zone the assistant assumes, as Europe/Paris.")
     allow_all: bool = Field(False, description="Answer everybody. Costs you money if strangers find the bot.")
     allowed_users: Ids = Field((), description="People who may write, as telegram:123,slack:T1/U1,discord:456.")
-    allowed_chats: Words = Field(
-        (), description="Chats whose members may all write, as telegram:BOT/CHAT; see parley chats."
+    allowed_chats: Chats = Field(
+        (), description="Chats whose members may all write there, as telegram:BOT/CHAT,slack:TEAM/CHANNEL; see /whoami."
     )
-    admins: Ids = Field((), description="People who may also stop others' turns and change a chat's model.")
+    allowed_workspaces: Workspaces = Field(
+        (), description="Slack workspaces and Discord servers whose members may all write, as slack:T1,discord:SERVER."
+    )
+    allowed_roles: Roles = Field((), description="Discord roles whose members may write, as discord:ROLE.")
+    admins: Ids = Field(
+        (), description="People who may also stop others' turns, change a chat's model and say who may write."
+    )
+    messages_per_minute: int = Field(20, ge=0, description="Messages a minute of one person; 0: no limit.")
+    messages_waiting: int = Field(2, ge=0, description="Messages of one person that may wait in one chat; 0: no limit.")
+    turns_per_person: int = Field(5, ge=0, description="Answers to one person under way in all chats; 0: no limit.")
+    tokens_per_day_person: int = Field(200_000, ge=0, description="Tokens a day (UTC) of one person; 0: no limit.")
+    tokens_per_day_chat: int = Field(0, ge=0, description="Tokens a day of one chat; 0: no limit.")
+    tokens_per_day: int = Field(2_000_000, ge=0, description="Tokens a day of everybody together; 0: no limit.")
+    money_per_day_person: float = Field(0.0, ge=0, description="Dollars a day of one person; 0: no limit.")
+    money_per_day: float = Field(0.0, ge=0, description="Dollars a day of everybody together; 0: no limit.")
+    prices: Words = Field(
+        (), description="Prices in dollars per million tokens, as openai:gpt-5-mini=0.25/0.025/2.00 (in/cached/out)."
+    )
     http_host: str = Field("127.0.0.1", description="Where the HTTP server listens (health; webhooks).")
     http_port: int | None = Field(None, ge=0, le=65535, description="Its port; unset: no server.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="How much is logged.")

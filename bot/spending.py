@@ -19,9 +19,11 @@ from bot.agent import stream_of
 from bot.clock import Clock
 from bot.context import PER_ENTRY, text_of
 from bot.errors import ContextTooLong, ModelBusy, ModelRefused, StoreError, Unaffordable
-from bot.messages import ChatId
+from bot.events import Failed
+from bot.messages import ChatId, MessageSent
 from bot.model.base import Answer, Model, Piece, ReasoningPiece, Request, TextPiece
 from bot.prices import Prices
+from bot.sentences import how_long, say
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
 from bot.transcript import Usage
 
@@ -149,6 +151,17 @@ class Budgets:
         """Whether the person (of a chat's budget: the chat) hears for the first time that nothing is left."""
         who = payer.keys[1] if whose == "chat" else payer.keys[0]
         return await self._once(f"spent {whose} {who}", max(1.0, until - self._clock.wall()))
+
+    async def speaks(self, failed: Failed, question: MessageSent) -> bool:
+        """Whether a turn of which nothing is shown says how it failed: a spent budget is told once in its window.
+
+        Where an answer is awaited, or begins with the question, something is said always.
+        """
+        if not failed.until:
+            return True
+        payer = Payer(question.sender.id, question.chat)
+        first = await self.first_refusal(failed.sentence.removeprefix("spent_"), failed.until, payer)
+        return first or question.awaited or question.quote_question
 
     async def report(self, payer: Payer, *, everybody: bool = False) -> Report:
         """What was spent today; with the people who spent most when `everybody` is asked for."""
@@ -279,3 +292,42 @@ def _unaffordable(limit: Limit, until: float) -> Unaffordable:
     return Unaffordable(
         f"the budget of {limit.key} is spent for today", whose="all" if kind == EVERYBODY else kind, until=until
     )
+
+
+def usage_text(report: Report, language: str, *, priced: bool, everybody: bool) -> str:
+    """A report as a person reads it.
+
+    Args:
+        priced: the price of the model in use is known; else an amount of nothing says nothing.
+        everybody: the whole bot's day belongs to it, and who used most of it.
+    """
+
+    def counted(spent: float, most: float, form: Callable[[float], str]) -> str:
+        if not most:
+            return form(spent)
+        left = form(max(0.0, most - spent))
+        return say("usage_of", language, spent=form(spent), most=form(most), left=left)
+
+    def line(who: str, day: Day) -> str:
+        money = say("usage_unpriced", language)
+        if priced or day.spent.money:
+            money = counted(day.spent.money, day.most.money, _dollars)
+        tokens = counted(day.spent.tokens, day.most.tokens, lambda count: f"{count:,.0f}")
+        return say("usage_line", language, who=who, messages=day.spent.messages, tokens=tokens, money=money)
+
+    lines = [
+        say("usage_head", language, wait=how_long(report.resets_in, language)),
+        "",
+        line(say("usage_you", language), report.person),
+        line(say("usage_chat", language), report.chat),
+    ]
+    if everybody:
+        lines.append(line(say("usage_all", language), report.everybody))
+    if report.top:
+        lines += ["", say("usage_top", language), ""]
+        lines += [line(f"`{person}`", Day(amount, Amount())) for person, amount in report.top]
+    return "\n".join(lines)
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:.2f}" if amount >= 0.1 or not amount else f"${amount:.4f}"

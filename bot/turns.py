@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from bot.conversation import Ending
+from bot.logs import about
 from bot.messages import ChatId
 
 log = logging.getLogger(__name__)
@@ -58,10 +59,19 @@ class TurnQueue:
         if box.worker is None and not self._closed:
             box.worker = asyncio.create_task(self._work(chat, box), name=f"chat {chat}")
 
+    @property
+    def length(self) -> int:
+        """Messages that wait, in all chats."""
+        return sum(len(box.waiting) for box in self._boxes.values())
+
     def running(self, chat: ChatId) -> Running | None:
         """The turn this chat is busy with."""
         box = self._boxes.get(chat)
         return box.running if box else None
+
+    def of(self, person: str) -> int:
+        """How many turns of a person are under way, in all chats."""
+        return sum(1 for box in self._boxes.values() if box.running is not None and box.running.person == person)
 
     def waiting(self, chat: ChatId, person: str) -> int:
         """How many messages of a person wait in this chat."""
@@ -101,7 +111,7 @@ class TurnQueue:
             while box.waiting:
                 id, person, work = box.waiting.popleft()
                 running = box.running = Running(id, person)
-                running.task = asyncio.create_task(_as_coroutine(work, running), name=f"turn {id}")
+                running.task = asyncio.create_task(_as_coroutine(chat, work, running), name=f"turn {id}")
                 try:
                     await asyncio.shield(running.task)
                 except asyncio.CancelledError:
@@ -119,5 +129,6 @@ class TurnQueue:
                 self._boxes.pop(chat, None)
 
 
-async def _as_coroutine(work: Work, running: Running) -> None:
-    await work(running)
+async def _as_coroutine(chat: ChatId, work: Work, running: Running) -> None:
+    with about(chat, running.id):
+        await work(running)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+from collections.abc import Iterable
 
 from aiosqlite import Connection
 
@@ -44,6 +45,12 @@ class Access:
             raise ValueError(f"{role!r} is no role; those are {', '.join(sorted(ROLES))}")
         now = self._clock.wall()
         await self._writer.run(lambda db: _give(db, id, role, now))
+
+    async def roles_of(self, ids: Iterable[str]) -> dict[str, str]:
+        """Those of `ids` that have a role, with it."""
+        wanted = list(ids)
+        marks = ", ".join("?" * len(wanted))
+        return dict(await self._readers.rows(f"SELECT id, role FROM roles WHERE id IN ({marks})", wanted))
 
     async def roles(self) -> dict[str, str]:
         """Every id that has a role."""

@@ -57,6 +57,15 @@ def incoming_to_json(incoming: Incoming) -> str:
     return to_json(value)
 
 
+def sender_of(value: dict[str, Any]) -> Sender:
+    """A `Sender` as JSON kept it.
+
+    Raises:
+        TypeError: it was written by a later version of the program.
+    """
+    return Sender(**{**value, "groups": tuple(value.get("groups", ()))})
+
+
 def incoming_from_json(text: str) -> Incoming:
     """Read what `incoming_to_json` wrote.
 
@@ -67,7 +76,7 @@ def incoming_from_json(text: str) -> Incoming:
         value: dict[str, Any] = json.loads(text)
         kind = _KINDS[value.pop("kind")]
         value["chat"] = ChatId(*value["chat"])
-        value["sender"] = Sender(**value["sender"])
+        value["sender"] = sender_of(value["sender"])
         value["target"] = ReplyTarget(value["target"]["platform"], value["target"]["data"])
         if value.get("quoted") is not None:
             value["quoted"] = Quoted(**value["quoted"])

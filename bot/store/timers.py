@@ -10,6 +10,7 @@ from aiosqlite import Connection
 
 from bot.clock import Clock
 from bot.messages import ChatId, ReplyTarget, Sender, TimerDue
+from bot.store.incoming import sender_of
 from bot.store.readers import Readers
 from bot.store.text import escaped, plain, to_json
 from bot.store.writer import Writer
@@ -66,7 +67,7 @@ class StoredTimers:
             (now, _AT_ONCE),
         )
         return [
-            Timer(id, due, text, ChatId.parse(chat), Sender(**json.loads(sender)), ReplyTarget.from_json(target))
+            Timer(id, due, text, ChatId.parse(chat), sender_of(json.loads(sender)), ReplyTarget.from_json(target))
             for id, due, text, chat, sender, target in rows
         ]
 

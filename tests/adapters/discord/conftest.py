@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from adapters.discord import DiscordAdapter
 from adapters.settings import DiscordSettings
+from bot.commands import COMMANDS
 from bot.errors import StoreError
 from bot.messages import Incoming, MessageSent, ReplyTarget
 from bot.surface import Surface
@@ -89,7 +90,7 @@ class Stage:
         self.listening = asyncio.create_task(adapter.listen(self.mailbox))
         self._stack.push_async_callback(self._end, self.listening)
         await until(lambda: len(self.server.gateway.identified) > before or self.listening_ended)
-        await until(lambda: len(self.commands) == 10 or self.listening_ended)
+        await until(lambda: len(self.commands) == len(COMMANDS) + 1 or self.listening_ended)
         return adapter
 
     @property

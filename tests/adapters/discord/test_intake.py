@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import discord
@@ -22,7 +23,7 @@ async def test_a_mention_in_a_channel_is_a_question_without_the_mention(stage: A
     assert sent == MessageSent(
         delivery=id,
         chat=ChatId("discord", server.application_id, "20"),
-        sender=Sender(id="discord:1", name="Ada"),
+        sender=Sender(id="discord:1", name="Ada", groups=("discord:guild/10",)),
         target=ReplyTarget("discord", {"channel": 20, "group": True, "reply_to": int(id)}),
         sent_at=sent.sent_at,
         text="hey what is @Bob doing in #general?",
@@ -186,7 +187,8 @@ async def test_a_slash_question_is_stored_then_acknowledged_for_all_to_see(stage
     assert server.screen.of("20")[0].live and not server.screen.of("20")[0].ephemeral
     assert (sent.delivery, sent.text, sent.command) == (made.id, "why?", "")
     assert sent.quote_question and sent.group
-    assert sent.sender == Sender(id="discord:1", name="Ada", language="en-US")
+    assert sent.sender == Sender(id="discord:1", name="Ada", language="en-US", groups=("discord:guild/10",))
+    assert sent.awaited
     data = sent.target.data
     assert (data["interaction"], data["token"]) == (int(made.id), made.token)
     assert data["until"] == pytest.approx(stage.clock.wall() + 900, abs=1)
@@ -197,7 +199,8 @@ async def test_a_slash_question_is_stored_then_acknowledged_for_all_to_see(stage
 @pytest.mark.parametrize("one", COMMANDS, ids=lambda one: one.word)
 async def test_every_command_is_there_behind_the_slash(stage: Any, one: Any) -> None:
     await stage.listen()
-    option = {"code": "1234-56"} if one.word == "pair" else {"name": "openai:x"} if one.word == "model" else {}
+    names = re.findall("[a-z]+", one.argument.lower())
+    option = {names[-1]: "1234-56"} if names else {}
 
     stage.server.slash(one.word, option, stage.server.direct(1), 1)
 

@@ -1,0 +1,156 @@
+"""What the model is told before a question: our words, what is remembered, what older turns came to, the newer turns.
+
+The same is shown to a person who asks for it with `/context`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot import context, prompts
+from bot.clock import Clock
+from bot.links import LinkFilter, LinkPolicy
+from bot.markdown import quote
+from bot.memory import ChatFacts
+from bot.messages import MessageSent
+from bot.model import Models
+from bot.safety import clean_untrusted
+from bot.sentences import say
+from bot.store import HistoryRow, Store, Summary
+from bot.transcript import Entry, SystemEntry, UserEntry
+from tools.base import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a chat has said so far."""
+
+    summary: Summary | None
+    """What stands in place of the turns before `rows`."""
+    rows: tuple[HistoryRow, ...]
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [row.entry for row in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """What the model is told, question included, and how it came about."""
+
+    entries: tuple[Entry, ...]
+    turns: int
+    """Earlier turns that are told word for word."""
+    left_out: int
+    """Turns that are in no summary and fit no more."""
+    past_tokens: int
+    """What the summary and the earlier turns cost."""
+    tokens: int
+    """What everything costs, tools included."""
+
+
+class Briefings:
+    """Puts together what the model is told; one for the process."""
+
+    def __init__(
+        self,
+        store: Store,
+        models: Models,
+        clock: Clock,
+        *,
+        name: str,
+        instructions: str,
+        zone: str,
+        context_tokens: int = 0,
+    ) -> None:
+        """
+        Args:
+            context_tokens: tokens of conversation that are sent at most; 0: as the model allows.
+        """
+        self._store = store
+        self._models = models
+        self._clock = clock
+        self._name = name
+        self._instructions = instructions
+        self._zone = zone
+        self._context_tokens = context_tokens
+
+    def window(self, model: str) -> int:
+        """Tokens of conversation that this model is sent at most."""
+        return self._context_tokens or self._models.window(model)
+
+    async def past(self, question: MessageSent) -> Past:
+        """What was said in this chat since the last `/new`."""
+        # The summary first: one that is made meanwhile stands for turns that are read as well, which loses nothing.
+        summary = await self._store.history.summary(question.chat)
+        rows = await self._store.history.entries(question.chat, after=summary.upto if summary else 0)
+        return Past(summary, tuple(rows))
+
+    def of(
+        self,
+        question: MessageSent,
+        asked: UserEntry,
+        past: Past,
+        facts: Sequence[str],
+        model: str,
+        tools: Sequence[ToolSpec] = (),
+    ) -> Briefing:
+        """Everything before `asked`, as much as fits, and `asked`."""
+        summary = past.summary.text if past.summary else ""
+        system = SystemEntry(
+            prompts.system_prompt(
+                name=self._name,
+                today=self._clock.wall(),
+                zone=self._zone,
+                language=question.sender.language,
+                group=question.group,
+                extra=self._instructions,
+                facts=facts,
+                summary=summary,
+            )
+        )
+        estimate = self._models.estimator(model).tokens
+        fixed = (
+            estimate(system.text)
+            + estimate(asked.text)
+            + sum(estimate(str(spec.parameters)) + context.TOOL_TOKENS for spec in tools)
+        )
+        history = past.entries
+        kept = context.fit(history, max(0, self.window(model) * 3 // 4 - fixed), estimate)
+        turns = len(context.turns_of(kept))
+        told = context.cost(kept, estimate)
+        return Briefing(
+            entries=(system, *kept, asked),
+            turns=turns,
+            left_out=len(context.turns_of(history)) - turns,
+            past_tokens=told + estimate(summary),
+            tokens=told + fixed,
+        )
+
+    async def report(self, question: MessageSent, model: str, language: str) -> str:
+        """What the model would be told of this chat now, for the person to read."""
+        past = await self.past(question)
+        facts = await ChatFacts(self._store.facts, question).pinned()
+        briefing = self.of(question, UserEntry(""), past, facts, model)
+        lines = [
+            say(
+                "context",
+                language,
+                turns=briefing.turns,
+                tokens=f"{briefing.tokens:,}",
+                window=f"{self.window(model):,}",
+                model=model,
+            )
+        ]
+        if briefing.left_out:
+            lines.append(say("context_left_out", language, turns=briefing.left_out))
+        if facts:
+            lines.append(say("context_facts", language) + "\n\n" + "\n".join(f"- {fact}" for fact in facts))
+        if past.summary is not None:
+            folded = await self._store.history.folded(question.chat)
+            lines.append(say("context_summary", language, turns=folded))
+            lines.append(quote(clean_untrusted(past.summary.text)))
+        # A model wrote the summary; a link in it is nobody's word.
+        links = LinkFilter(LinkPolicy())
+        return links.feed("\n\n".join(lines)) + links.finish()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -35,6 +35,8 @@ class Faults:
 
     def __init__(self) -> None:
         self._waiting: list[tuple[str, Fault, int]] = []
+        self.source: Callable[[str], Fault | None] | None = None
+        """Asked about each call that none of the waiting faults is for."""
 
     def add(self, method: str, fault: Fault, times: int = 1) -> Fault:
         """Let the next `times` calls of `method` meet `fault`."""
@@ -51,7 +53,7 @@ class Faults:
                     del self._waiting[index]
                 fault.reached.set()
                 return fault
-        return None
+        return self.source(method) if self.source is not None else None
 
     def clear(self) -> None:
         self._waiting.clear()

@@ -244,13 +244,16 @@ async def test_a_tool_result_of_a_megabyte_is_cut_and_blocks_nobody(world: Any, 
 
 
 async def test_lines_of_a_megabyte_are_shown_as_far_as_allowed_and_block_nobody(world: Any, in_thread: Any) -> None:
-    lines = ("x" * 1_000_000, "word " * 200_000, "**a `b [c](" * 90_000, "| a " * 250_000, "中文字" * 330_000)
+    # Pages that are too long once they are rendered are cut again, with all that follow: here five times the text
+    # that is allowed without a setting, there a megabyte.
+    hostile, plain = ("**a `b [c](" * 18_000, "| a " * 50_000), ("x" * 1_000_000, "中文字" * 330_000)
+    lines = (*hostile, *plain)
     world.model.reply(Reply("Of course."), *(Reply(chunks=({"content": line},)) for line in lines))
     async with in_thread("telegram", MAX_OUTPUT_CHARS="2000000", TOOL_MODE="prompt", TOKENS_PER_DAY="0") as bot:
         world.telegram.person(99, "Ada")
         world.telegram.say(99, "please warm up", person=99)
         await until(lambda: world.telegram.screen.of("99"))
-        for chat, line in enumerate(lines, 7):
+        for chat in range(7, 7 + len(lines)):
             world.telegram.person(chat, "Ada")
             await bot.unblocked(
                 lambda chat=chat: world.telegram.say(chat, "please write a very long line", person=chat),

@@ -94,9 +94,7 @@ def entry_to_json(entry: Entry) -> str:
         case AssistantEntry():
             value = {"kind": "assistant", "text": entry.text}
             if entry.calls:
-                value["calls"] = [
-                    {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in entry.calls
-                ]
+                value["calls"] = [_call_to_json(call) for call in entry.calls]
                 value["native"] = entry.native
             for name in ("written", "reasoning", "provider"):
                 if getattr(entry, name):
@@ -117,5 +115,11 @@ def entry_from_json(text: str) -> Entry:
     if kind is None:
         raise ValueError(f"no entry: {text[:80]!r}")
     if kind is AssistantEntry and "calls" in value:
-        value["calls"] = tuple(ToolCall(call["id"], call["name"], call["arguments"]) for call in value["calls"])
+        value["calls"] = tuple(ToolCall(**call) for call in value["calls"])
     return kind(**value)
+
+
+def _call_to_json(call: ToolCall) -> Json:
+    value: dict[str, Json] = {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
+    # Without it, a call that cannot run would be run after a restart, with arguments that nobody asked for.
+    return value | {"problem": call.problem} if call.problem else value

@@ -1,0 +1,162 @@
+"""Settings: what is written is understood or refused in one clear sentence that names the variable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot import app
+from bot.errors import SettingsError
+from bot.settings import CoreSettings, env_file, read, refuse_unknown, secrets_of, variables
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No setting of the machine that runs the tests."""
+    for name in variables([CoreSettings]):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PARLEY_ENV_FILE", "")
+
+
+def told(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
+    """What a person reads who sets this."""
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as caught:
+        read(CoreSettings)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "holds"),
+    [
+        ("MAX_TOOL_ROUNDS", "1", "greater than or equal to 2"),
+        ("MAX_TOOL_ROUNDS", "many", "'many'"),
+        ("TOOL_MODE", "magic", "'auto', 'native' or 'prompt'"),
+        ("ALLOWED_USERS", "123", "telegram:123"),
+        ("ALLOWED_USERS", "telegram:1,-100200", "telegram:-100200"),
+        ("ALLOWED_USERS", "@ada", "telegram:123, slack:T1/U1 or discord:456"),
+        ("ADMINS", "slack:U1", "'slack:U1'"),
+        ("HTTP_PORT", "80000", "65535"),
+        ("TURN_SECONDS", "0", "greater than 0"),
+        ("ALLOW_ALL", "maybe", "'maybe'"),
+    ],
+)
+def test_a_malformed_value_is_one_sentence_with_the_variables_name(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, holds: str
+) -> None:
+    sentence = told(monkeypatch, name, value)
+
+    assert sentence.startswith(name)
+    assert holds in sentence
+    assert "\n" not in sentence and "pydantic" not in sentence
+
+
+def test_lists_and_ids_are_read_as_people_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLOWED_USERS", " telegram:1 , slack:T1/U1,,discord:456 ")
+    monkeypatch.setenv("FALLBACK_MODELS", "openai:a, ollama:b")
+
+    settings = read(CoreSettings)
+
+    assert settings.allowed_users == ("telegram:1", "slack:T1/U1", "discord:456")
+    assert settings.fallback_models == ("openai:a", "ollama:b")
+
+
+def test_an_empty_value_means_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MAX_TOOL_ROUNDS", "HTTP_PORT", "ALLOWED_USERS", "TOOL_MODE"):
+        monkeypatch.setenv(name, "")
+
+    settings = read(CoreSettings)
+
+    assert (settings.max_tool_rounds, settings.http_port, settings.allowed_users, settings.tool_mode) == (
+        5,
+        None,
+        (),
+        "auto",
+    )
+
+
+def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("BOT_NAME=File\nTIME_ZONE=Europe/Paris\n")
+    monkeypatch.setenv("BOT_NAME", "Environment")
+
+    settings = read(CoreSettings, file)
+
+    assert (settings.bot_name, settings.time_zone) == ("Environment", "Europe/Paris")
+
+
+def test_a_key_is_neither_shown_nor_told_in_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    settings = read(CoreSettings)
+
+    assert "sk-very-secret" not in repr(settings)
+    assert secrets_of([settings]) == ["sk-very-secret"]
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [("TELEGRAM_BOT_TOKN=1", "did you mean TELEGRAM_BOT_TOKEN?"), ("NOTHING_LIKE_IT=1", ".env.example lists all")],
+)
+def test_a_name_that_nobody_declares_is_refused_with_the_nearest(tmp_path: Path, line: str, hint: str) -> None:
+    file = tmp_path / ".env"
+    file.write_text(f"MODEL=openai:x\n{line}\n")
+
+    with pytest.raises(SettingsError) as caught:
+        refuse_unknown(file, variables(app.settings_classes()))
+
+    assert str(caught.value).startswith(line.partition("=")[0]) and hint in str(caught.value)
+
+
+def test_the_environment_itself_is_not_searched_for_unknown_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TELEGRAM_BOT_TOKN", "1")
+
+    refuse_unknown(None, {})
+    app.configure()
+
+
+def test_another_file_can_be_named_or_none_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("")
+    (tmp_path / "other").write_text("")
+    monkeypatch.chdir(tmp_path)
+
+    assert env_file() is None
+    monkeypatch.setenv("PARLEY_ENV_FILE", "other")
+    assert env_file() == Path("other")
+    monkeypatch.setenv("PARLEY_ENV_FILE", "missing")
+    assert env_file() is None
+    monkeypatch.delenv("PARLEY_ENV_FILE")
+    assert env_file() == Path(".env")
+
+
+def test_a_file_that_is_no_text_is_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_bytes(b"BOT_NAME=\xff\xfe\n")
+
+    with pytest.raises(SettingsError, match="UTF-8"):
+        read(CoreSettings, file)
+
+
+def test_without_a_model_and_any_key_the_sentence_says_what_to_set() -> None:
+    with pytest.raises(SettingsError, match=r"MODEL is not set.*OPENAI_API_KEY"):
+        app.model_options(read(CoreSettings))
+
+
+@pytest.mark.parametrize(
+    ("keys", "provider"),
+    [
+        (["OPENAI_API_KEY", "ARK_API_KEY"], "openai"),
+        (["DEEPSEEK_API_KEY", "ARK_API_KEY"], "ark"),
+        (["ANTHROPIC_API_KEY", "GEMINI_API_KEY"], "gemini"),
+    ],
+)
+def test_without_a_model_the_first_provider_with_a_key_answers(
+    monkeypatch: pytest.MonkeyPatch, keys: list[str], provider: str
+) -> None:
+    for key in keys:
+        monkeypatch.setenv(key, "k" * 20)
+
+    options: Any = app.model_options(read(CoreSettings))
+
+    assert options.name.startswith(f"{provider}:")

@@ -167,6 +167,8 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     rule = _line(state, start + 1)
     if rule[:1] not in ("|", "-", ":") or "-" not in rule or "|" not in (header := _line(state, start)):
         return False
+    if header.startswith(("```", "~~~")):
+        return False  # a fence, whatever stands behind it
     marks = [cell.strip() for cell in rule.removeprefix("|").removesuffix("|").split("|")]
     if not all(_RULE_CELL.fullmatch(mark) for mark in marks) or len(marks) != len(_cells(header)):
         return False

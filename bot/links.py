@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import count
 from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -136,13 +137,11 @@ class LinkPolicy:
         return Link(label, url)
 
 
-def code_span(text: str) -> str:
-    """Write `text` as inline code."""
-    text = " ".join(text.split("\n")).replace("|", "%7C")
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    if not longest:
-        return f"`{text}`"
-    return f"{'`' * (longest + 1)} {text} {'`' * (longest + 1)}"
+def code_span(text: str, taken: Collection[int] = ()) -> str:
+    """Write an address as inline code, between runs of backticks that are in none of the lengths `taken`."""
+    text = " ".join(text.split("\n")).replace("|", "%7C").replace("`", "%60")
+    marks = "`" * next(size for size in count(1) if size not in taken)
+    return f"{marks}{text}{marks}"
 
 
 _Found: TypeAlias = tuple[str, int]
@@ -154,9 +153,16 @@ _CODE_HELD = 400
 
 _MARKER_PART = re.compile(r"[-*+]|\d{1,9}[.)]?")
 _LEAD = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
-_SPECIAL = re.compile(r"[`\[!<\\\n]|https?://|www\.[A-Za-z0-9]|mailto:", re.IGNORECASE)
+_SPECIAL = re.compile(r"[`\[!<\\\n]|\](?:\(|\Z)|https?://|www\.[A-Za-z0-9]|mailto:", re.IGNORECASE)
+_NEW_BLOCK = re.compile(r"\n(?=[ \t]*(?:[#>\-+*=|]|```|~~~|\d|\n|\Z))")
+"""Where a paragraph may end, and inline code with it."""
+_OPENS, _CLOSES = "\ue010", "\ue011"
+"""Stand for a moment at the ends of code that is written for an address."""
+_BORDERS = re.compile(f"[{_OPENS}{_CLOSES}]")
+_TOO_NEAR = re.compile(rf"(?<=[`\\]){_OPENS}|{_CLOSES}(?=[`{_OPENS}])")
+_ADDRESS_IN = re.compile(r"://|www\.|mailto:|\]\(|\]:", re.IGNORECASE)
 _PARTIAL = re.compile(
-    r"(?<![A-Za-z0-9_])(?:h|ht|htt|https?|https?:|https?:/|w|ww|www\.?|m|ma|mai|mail|mailt|mailto)\Z", re.IGNORECASE
+    r"(?:h|ht|htt|https?|https?:|https?:/|(?<![A-Za-z0-9_])(?:w|ww|www\.?|m|ma|mai|mail|mailt|mailto))\Z", re.IGNORECASE
 )
 _WORD_BEFORE = re.compile(r"[A-Za-z0-9_]\Z")
 _LABEL = re.compile(r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*\](?:\([^()\s]*\))?)*+", re.DOTALL)
@@ -185,6 +191,10 @@ class LinkFilter:
     def __init__(self, policy: LinkPolicy) -> None:
         self._policy = policy
         self._scanner = LineScanner()
+        self._last = ""
+        self._closed = False
+        self._ticks: set[int] = set()
+        """Lengths of the runs of backticks in this paragraph that begin no code."""
         self._held = ""
         self._line_start = True
         self._raw = False
@@ -194,11 +204,26 @@ class LinkFilter:
 
     def feed(self, text: str) -> str:
         """Take more Markdown; return what may be shown now."""
-        return self._run(self._held + text, final=False)
+        return self._apart(self._run(self._held + _BORDERS.sub("", text), final=False))
 
     def finish(self) -> str:
         """Return what was held back: the text ends here."""
-        return self._run(self._held, final=True)
+        return self._apart(self._run(self._held, final=True))
+
+    def _span(self, url: str) -> str:
+        """An address as code, with a mark at each end."""
+        return f"{_OPENS}{code_span(url, self._ticks)}{_CLOSES}"
+
+    def _apart(self, text: str) -> str:
+        """Keep code of ours apart from backticks and backslashes beside it."""
+        if not text:
+            return ""
+        before = self._last
+        text = before + (_CLOSES if self._closed else "") + text
+        self._closed = text.endswith(_CLOSES)
+        text = _BORDERS.sub("", _TOO_NEAR.sub(" ", text))
+        self._last = text[-1]
+        return text[len(before) :]
 
     def _run(self, text: str, *, final: bool) -> str:
         shown: list[str] = []
@@ -247,6 +272,8 @@ class LinkFilter:
                 return position + len(line)
             self._line_start = False
             return position
+        if newline and not line.strip(" \t>\n"):
+            self._ticks.clear()  # a paragraph ends
         lead = _LEAD.match(line)
         assert lead is not None
         rest = line[lead.end() :]
@@ -265,7 +292,7 @@ class LinkFilter:
         found = _SPECIAL.search(text, position)
         if found is None:
             partial = None if final else _PARTIAL.search(text, max(position, len(text) - 7))
-            if partial is not None and self._word and not partial.start():
+            if partial is not None and self._word and not partial.start() and text[0] not in "hH":
                 partial = None
             end = partial.start() if partial is not None else len(text)
             shown.append(text[position:end])
@@ -280,8 +307,13 @@ class LinkFilter:
             case "\\":
                 # A backslash before a line's end stays out of it: the next line begins as any other.
                 whole = final or start + 1 < len(text)
-                step = 1 if text[start + 1 : start + 2] == "\n" else 2
+                # Before a letter it is only itself, and an address may begin there.
+                step = 1 if re.match(r"[\n\w]", text[start + 1 : start + 2]) else 2
                 result = (text[start : start + step], start + step) if whole else None
+            case "]":
+                # What is no link for us is to be none for any other reader of Markdown.
+                whole = final or start + 1 < len(text)
+                result = (text[start : start + 2].replace("](", "]\\("), start + 2) if whole else None
             case "`":
                 result = self._code(text, start, final)
             case "[" | "!":
@@ -297,22 +329,36 @@ class LinkFilter:
         return min(result[1], len(text)), False
 
     def _code(self, text: str, start: int, final: bool) -> _Found | None:
-        """Inline code passes unchanged, whatever stands in it."""
+        """Inline code passes unchanged, whatever stands in it.
+
+        What another reader might not take for code (at the begin of a block, or over the cells of a table) is none.
+        Backticks that begin none are remembered: code that is written after them must not end at them.
+        """
         run = len(text) - start - len(text[start:].lstrip("`"))
         end = start + run
         if end == len(text) and not final:
             return None
         limit = min(len(text), start + _CODE_HELD)
-        blank = _BLANK_LINE.search(text, end, limit)
-        stop = blank.start() if blank else limit
+        block = _NEW_BLOCK.search(text, end, limit)
+        if block is not None and block.end() == len(text) and not final:
+            return None  # the next line's first sign is not known
+        stop = block.start() if block else limit
         for closing in re.finditer("`+", text[end:stop]):
             if len(closing.group()) == run:
                 after = end + closing.end()
                 if after == len(text) and not final:
                     return None  # the run may go on
+                inner = text[end : end + closing.start()]
+                doubtful = "|" in inner or "\n" in inner
+                if (doubtful or run in self._ticks) and _ADDRESS_IN.search(inner):
+                    break
+                if doubtful:
+                    self._ticks.add(run)
                 return text[start:after], after
-        if not final and blank is None and limit - start < _CODE_HELD:
-            return None
+        else:
+            if not final and block is None and limit - start < _CODE_HELD:
+                return None
+        self._ticks.add(run)
         return text[start:end], end
 
     def _bracket(self, text: str, start: int, final: bool) -> _Found | None:
@@ -346,19 +392,25 @@ class LinkFilter:
             return None if waits and open_still else (("![" if image else "["), opened + 1)
         raw = target["angle"] if target["angle"] is not None else target["plain"]
         url = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", raw or "")).strip()
-        inner = LinkFilter(self._policy)
         words = label.group()
         if "[" in words or "<" in words:
-            words = inner.feed(words) + inner.finish()
+            words = self._inside(words)
         match self._policy.shown(words, url, image=image):
             case Link(shown, _):
                 return f"[{shown}]{target.group()}", target.end()
             case Code("", url):
-                return code_span(url), target.end()
+                return self._span(url), target.end()
             case Code(shown, url):
-                return f"{shown} ({code_span(url)})", target.end()
+                return f"{self._inside(shown)} ({self._span(url)})", target.end()
             case Text(shown):
-                return shown, target.end()
+                return self._inside(shown), target.end()
+
+    def _inside(self, label: str) -> str:
+        """A label as text of its own."""
+        inner = LinkFilter(self._policy)
+        inner._line_start = False
+        inner._ticks = self._ticks
+        return inner._run(label, final=True)
 
     def _angle(self, text: str, start: int, final: bool) -> _Found | None:
         """An address in angle brackets; other HTML is text, and the addresses in it are bare ones."""
@@ -369,12 +421,12 @@ class LinkFilter:
             return "<", start + 1
         url = found.group(1)
         known = self._policy.allows(url if scheme_of(url) in SCHEMES else f"mailto:{url}")
-        return (found.group() if known else code_span(url)), found.end()
+        return (found.group() if known else self._span(url)), found.end()
 
     def _bare(self, text: str, start: int, final: bool, before: str) -> _Found | None:
         """An address in running text."""
         mail = text[start] in "mM"
-        if _WORD_BEFORE.search(before):
+        if _WORD_BEFORE.search(before) and text[start] not in "hH":
             return text[start], start + 1
         found = (_MAIL_LINK if mail else BARE_URL).match(text, start)
         end = len(text) if found is None else found.end()
@@ -386,4 +438,5 @@ class LinkFilter:
         if len(url) < 9 and not mail and not url.lower().startswith("www."):
             return text[start], start + 1
         end = start + len(url)
-        return (url if self._policy.allows(url) else code_span(url)), end
+        known = self._policy.allows(url) and not _WORD_BEFORE.search(before)
+        return (url if known else self._span(url)), end

@@ -5,8 +5,10 @@ Links have a module of their own, `bot.links`; its names may be imported from he
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
+from urllib.parse import quote, unquote
 
 from bot.links import LinkFilter, LinkPolicy
 
@@ -19,6 +21,7 @@ __all__ = [
     "clean_name",
     "clean_untrusted",
     "redact",
+    "secret_forms",
 ]
 
 SHORTEST_SECRET = 12
@@ -27,8 +30,12 @@ SHORTEST_SECRET = 12
 REMOVED = "[secret removed]"
 
 
+_MARKS = re.compile(r"[\\*_~|`\u200b-\u200d\u2060-\u2064\ufeff]+")
+"""Signs that a reader does not see, or that Markdown takes away: a secret stays one with them inside."""
+
+
 class Redactor:
-    """Replaces exact secrets in a stream of text.
+    """Replaces secrets in a stream of text, also where marks of Markdown or invisible signs stand in them.
 
     It holds back only a suffix that may still become a secret, nothing otherwise. Any number of secrets costs the
     same: the search is an Aho-Corasick automaton, one step per character.
@@ -39,8 +46,8 @@ class Redactor:
         self._depth = [0]
         self._hit = [0]
         for secret in set(secrets):
-            if len(secret) >= SHORTEST_SECRET:
-                self._add(secret)
+            if len(secret) >= SHORTEST_SECRET and (bare := _MARKS.sub("", secret)):
+                self._add(bare)
         self._fall = self._falls()
         firsts = "".join(re.escape(first) for first in self._next[0])
         self._first = re.compile(f"[{firsts}]") if firsts else None
@@ -49,6 +56,8 @@ class Redactor:
         self._given = 0
         """How many characters of the stream are given out or replaced."""
         self._spans: list[tuple[int, int]] = []
+        self._places: list[int] = []
+        """Where in the stream the signs of the current state stand."""
 
     def feed(self, text: str) -> str:
         """Take more text; return what may be shown now."""
@@ -57,6 +66,7 @@ class Redactor:
             return text
         state, following, fall, hit = self._state, self._next, self._fall, self._hit
         offset = self._given + len(self._held)
+        places = self._places
         position = 0
         while position < len(text):
             if not state:
@@ -64,16 +74,22 @@ class Redactor:
                 if found is None:
                     break
                 position = found.start()
+            elif marks := _MARKS.match(text, position):
+                position = marks.end()
+                continue
             sign = text[position]
             while state and sign not in following[state]:
                 state = fall[state]
             state = following[state].get(sign, 0)
+            places.append(offset + position)
             position += 1
             if hit[state]:
-                self._mark(offset + position - hit[state], offset + position)
+                self._mark(places[-hit[state]], offset + position)
         self._state = state
+        depth = self._depth[state]
+        del places[: len(places) - depth]
         self._held += text
-        return self._release(self._given + len(self._held) - self._depth[state])
+        return self._release(places[0] if depth else self._given + len(self._held))
 
     def finish(self) -> str:
         """Return what was held back: the text ends here."""
@@ -85,10 +101,10 @@ class Redactor:
         """Replace the secrets in a whole text; the stream is not touched."""
         if self._first is None:
             return text
-        kept = self._state, self._held, self._given, self._spans
+        kept = self._state, self._held, self._given, self._spans, self._places
         self._reset()
         shown = self.feed(text) + self.finish()
-        self._state, self._held, self._given, self._spans = kept
+        self._state, self._held, self._given, self._spans, self._places = kept
         return shown
 
     def _reset(self) -> None:
@@ -96,6 +112,7 @@ class Redactor:
         self._held = ""
         self._given = 0
         self._spans = []
+        self._places = []
 
     def _add(self, secret: str) -> None:
         state = 0
@@ -147,6 +164,29 @@ class Redactor:
         return "".join(shown)
 
 
+_ACCOUNT = re.compile(r"://[^\s/:@]*:([^\s/]+)@(?=[^\s/@]*(?:[/?,\s]|\Z))")
+_BEARER = re.compile(r"(?:bearer|basic|token|bot)\s+(\S+)", re.IGNORECASE)
+
+
+def secret_forms(values: Iterable[str]) -> tuple[str, ...]:
+    """The values with what must stay secret of each by itself, in every spelling in which it may turn up.
+
+    That are passwords in addresses, what follows `Bearer`, and the second half of a Telegram token; as they are,
+    percent-decoded and -encoded, and as JSON writes them.
+    """
+    found: dict[str, None] = {}
+    for value in values:
+        parts = [value, *_ACCOUNT.findall(value), *_BEARER.findall(value)]
+        number, colon, rest = value.partition(":")
+        if colon and number.isdigit():
+            parts.append(rest)
+        for part in parts:
+            for form in (part, unquote(part), quote(part, safe=""), json.dumps(part)[1:-1]):
+                if form:
+                    found[form] = None
+    return tuple(found)
+
+
 def redact(text: str, secrets: Iterable[str]) -> str:
     """Replace the secrets in a whole text."""
     return Redactor(secrets).redact(text)
@@ -161,7 +201,17 @@ _INVISIBLE = (
     "\uffa0\ufff9-\ufffb\U000e0100-\U000e01ef"
 )
 
-_ANSWER = re.compile(f"({_FLAG})|[\ud800-\udbff][\udc00-\udfff]|[{_CONTROLS}{_OVERRIDES}{_TAGS}\ud800-\udfff]")
+_HIDDEN = "\u180e\u200b\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+_IDEOGRAPHS = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_VARIANTS = "\U000e0100-\U000e01ef"
+_SELECTORS = "\ufe00-\ufe0f"
+
+_ANSWER = re.compile(
+    f"({_FLAG})|[\ud800-\udbff][\udc00-\udfff]|([\u2028\u2029])|[{_CONTROLS}{_OVERRIDES}{_HIDDEN}{_TAGS}\ud800-\udfff]"
+    # One selector belongs to what it selects; more of them hide a text.
+    f"|(?<![{_IDEOGRAPHS}])[{_VARIANTS}]|(?<=[{_SELECTORS}])[{_SELECTORS}]"
+)
+_SELECTED = re.compile(f"(?:[{_IDEOGRAPHS}][{_VARIANTS}]?|[{_SELECTORS}])\\Z")
 _UNTRUSTED = re.compile(
     f"({_FLAG})|[\ud800-\udbff][\udc00-\udfff]|[{_CONTROLS}{_OVERRIDES}{_TAGS}{_INVISIBLE}\ud800-\udfff]"
     # A joiner belongs between two letters of a script that joins, or in an emoji; a selector after what it selects.
@@ -175,6 +225,8 @@ def _replacement(found: re.Match[str]) -> str:
     text = found.group()
     if found.group(1):
         return text
+    if text in ("\u2028", "\u2029"):
+        return "\n"
     if len(text) == 2 and "\ud800" <= text[0] <= "\udbff":
         # The two halves of one character, which a model's JSON may bring in two pieces.
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
@@ -182,9 +234,10 @@ def _replacement(found: re.Match[str]) -> str:
 
 
 def clean_answer(text: str) -> str:
-    """Take from a whole answer what deceives or breaks: controls, bidi overrides and isolates, stray tag characters.
+    """Take from a whole answer what deceives or breaks: controls, bidi overrides and isolates, stray tag characters,
+    and what has no width and no use.
 
-    Joiners, RTL letters, combining marks and flags stay as they are.
+    Joiners, RTL letters and marks, combining marks and flags stay as they are.
     """
     return _ANSWER.sub(_replacement, text)
 
@@ -194,6 +247,8 @@ class AnswerFilter:
 
     def __init__(self) -> None:
         self._held = ""
+        self._before = ""
+        """The last signs given out, where what follows depends on them."""
 
     def feed(self, text: str) -> str:
         """Take more text; return what may be shown now."""
@@ -201,12 +256,19 @@ class AnswerFilter:
         undecided = _UNDECIDED.search(text, max(0, len(text) - 9))
         at = undecided.start() if undecided else len(text)
         self._held = text[at:]
-        return clean_answer(text[:at])
+        return self._clean(text[:at])
 
     def finish(self) -> str:
         """Return what was held back: the text ends here."""
         text, self._held = self._held, ""
-        return clean_answer(text)
+        return self._clean(text)
+
+    def _clean(self, text: str) -> str:
+        known = len(self._before)
+        shown = clean_answer(self._before + text)
+        selected = _SELECTED.search(shown, max(0, len(shown) - 2))
+        self._before = selected.group() if selected else ""
+        return shown[known:]
 
 
 def clean_untrusted(text: str) -> str:

@@ -16,6 +16,7 @@ _WORD = re.compile(
 )
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 _ARGUMENTS_PIECE = 12
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 class Frame(NamedTuple):
@@ -197,4 +198,6 @@ def _delta(step: Piece, reply: Reply, ids: Sequence[str]) -> Mapping[str, Any]:
 
 def event(data: str, name: str = "") -> bytes:
     """One server-sent event."""
+    # Half of a surrogate pair has no UTF-8; servers write it as an escape.
+    data = _HALF.sub(lambda half: f"\\u{ord(half.group()):04x}", data)
     return (f"event: {name}\n" if name else "").encode() + f"data: {data}\n\n".encode()

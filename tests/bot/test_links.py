@@ -45,9 +45,13 @@ CASES = [
     ("www.evil.com mailto:me@known.org mailto:a@b.cc", "`www.evil.com` mailto:me@known.org `mailto:a@b.cc`"),
     ("[a](https&#58;//evil.com)", "a (`https://evil.com`)"),
     ("**https://evil.com/a_(b)** (https://evil.com)", "**`https://evil.com/a_(b)`** (`https://evil.com`)"),
-    ("\\[x](http://evil.com)", "\\[x](`http://evil.com`)"),
+    ("\\[x](http://evil.com)", "\\[x]\\(`http://evil.com`)"),
     ("`open\n\nhttp://evil.com x", "`open\n\n`http://evil.com` x"),
-    ("a[0] = [1, 2]; b < 3 ! [x] whttps://no", "a[0] = [1, 2]; b < 3 ! [x] whttps://no"),
+    ("a[0] = [1, 2]; b < 3 ! [x] whttps://no", "a[0] = [1, 2]; b < 3 ! [x] w`https://no`"),
+    ("a ` b https://evil.com ` c", "a ` b https://evil.com ` c"),
+    ("`a\n# b https://evil.com", "`a\n# b ``https://evil.com``"),
+    ("| `a | https://evil.com` |", "| `a | ``https://evil.com`` ` |"),
+    ("[a `]` b](https&#58;//evil.com)", "[a `]` b]\\(https&#58;//evil.com)"),
 ]
 
 

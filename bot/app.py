@@ -151,6 +151,7 @@ class App:
     async def __aenter__(self) -> App:
         from bot.access import Access
         from bot.agent import Agent, AgentLimits
+        from bot.condensing import Condenser
         from bot.briefing import Briefings
         from bot.choosing import Chooser, small_model
         from bot.conversation import Conversation, TurnOptions
@@ -176,10 +177,12 @@ class App:
             self.watch = await stack.enter_async_context(LoopWatch())
             self.store = await stack.enter_async_context(Store.open(core.database_url, clock=clock))
             self.models = await stack.enter_async_context(open_models(options, clock))
+            room = core.tool_result_chars - wrapper_length("x" * 40)
             self.registry = registry_of(
                 self._configuration.tools,
                 timeout=core.tool_seconds,
-                result_chars=core.tool_result_chars - wrapper_length("x" * 40),
+                result_chars=room,
+                condense=Condenser(self.models, clock, result_chars=room) if core.condense_results else None,
             )
             stack.push_async_callback(self.registry.close)
             self.pacer = Pacer(clock)

@@ -132,6 +132,9 @@ class CoreSettings(Settings):
     turn_seconds: float = Field(300.0, gt=0, description="How long a whole turn may take.")
     tool_seconds: float = Field(30.0, gt=0, description="How long a tool may take that states no time of its own.")
     tool_result_chars: int = Field(8000, ge=500, description="Characters of a tool's result the model is given.")
+    condense_results: bool = Field(
+        False, description="Have a model condense results that are longer, instead of cutting them."
+    )
     max_output_chars: int = Field(40_000, ge=500, description="Characters of an answer; the rest is not read.")
     max_message_chars: int = Field(100_000, ge=100, description="Characters of a message that are accepted.")
     context_tokens: int = Field(

@@ -26,7 +26,7 @@ from tools.settings import (
 )
 
 if TYPE_CHECKING:
-    from tools.registry import ToolRegistry
+    from tools.registry import Condense, ToolRegistry
 
 TOOLS: dict[str, str] = {
     "search_web": "tools.search_web",
@@ -60,7 +60,11 @@ SETTINGS: dict[str, type[ToolSettings]] = {
 
 
 def open_registry(
-    settings: Mapping[str, ToolSettings], *, timeout: float = 30.0, result_chars: int = 8000
+    settings: Mapping[str, ToolSettings],
+    *,
+    timeout: float = 30.0,
+    result_chars: int = 8000,
+    condense: Condense | None = None,
 ) -> ToolRegistry:
     """Every tool that can be offered with these settings; the registry knows why the others are not.
 
@@ -76,7 +80,7 @@ def open_registry(
             found.append(open_tool(settings.get(name)))
         except Unavailable as reason:
             missing[name] = str(reason)
-    registry = ToolRegistry(found, timeout=timeout, result_chars=result_chars, unavailable=missing)
+    registry = ToolRegistry(found, timeout=timeout, result_chars=result_chars, unavailable=missing, condense=condense)
     mcp = settings.get("mcp")
     if isinstance(mcp, McpSettings):
         from tools.mcp.source import open_source

@@ -151,9 +151,9 @@ class App:
     async def __aenter__(self) -> App:
         from bot.access import Access
         from bot.agent import Agent, AgentLimits
-        from bot.condensing import Condenser
         from bot.briefing import Briefings
         from bot.choosing import Chooser, small_model
+        from bot.condensing import Condenser
         from bot.conversation import Conversation, TurnOptions
         from bot.dispatcher import Admission, Dispatcher
         from bot.logs import mask

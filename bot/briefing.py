@@ -46,6 +46,8 @@ class Briefing:
     """Turns that are in no summary and fit no more."""
     past_tokens: int
     """What the summary and the earlier turns cost."""
+    room: int
+    """What they might cost."""
     tokens: int
     """What everything costs, tools included."""
 
@@ -117,7 +119,8 @@ class Briefings:
             + sum(estimate(str(spec.parameters)) + context.TOOL_TOKENS for spec in tools)
         )
         history = past.entries
-        kept = context.fit(history, max(0, self.window(model) * 3 // 4 - fixed), estimate)
+        room = max(0, self.window(model) * 3 // 4 - fixed)
+        kept = context.fit(history, room, estimate)
         turns = len(context.turns_of(kept))
         told = context.cost(kept, estimate)
         return Briefing(
@@ -125,6 +128,7 @@ class Briefings:
             turns=turns,
             left_out=len(context.turns_of(history)) - turns,
             past_tokens=told + estimate(summary),
+            room=room + estimate(summary),
             tokens=told + fixed,
         )
 

@@ -13,10 +13,10 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bot import context
-from bot.agent import Agent, Task
+from bot.agent import Agent, CallKey, Task
 from bot.briefing import Briefings
 from bot.choosing import Chooser, NamedCall, named_call, pre_search
 from bot.clock import Clock
@@ -36,22 +36,22 @@ from bot.events import (
 from bot.lines import paragraph
 from bot.links import LinkFilter, LinkPolicy
 from bot.memory import ChatFacts
-from bot.messages import File, MessageSent
+from bot.messages import MessageSent
 from bot.metrics import Metrics
 from bot.model import Models
 from bot.pacing import Pacer
+from bot.progress import Progress
 from bot.question import preamble, question_text, written
 from bot.recording import Recorded, Unrecorded, files_before
 from bot.reply import ReplyStream, ShownBefore
-from bot.safety import AnswerFilter, Redactor, clean_name
+from bot.safety import AnswerFilter, Redactor
 from bot.sentences import how_long, language_of, say
-from bot.sources import Citations
 from bot.spending import Budgets, Payer, paid_by
 from bot.store import FILE_BYTES, Store
 from bot.summary import Summaries
 from bot.surface import Surface
-from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
-from bot.untrusted import new_marker, tool_entry
+from bot.transcript import AssistantEntry, Entry, UserEntry
+from bot.untrusted import tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
 
@@ -79,41 +79,6 @@ class TurnOptions:
     secrets: tuple[str, ...] = ()
     pre_search: bool = False
     """Search before the first pass where a question plainly needs it."""
-
-
-@dataclass(slots=True)
-class _Made:
-    """What the running turn brought so far; enough to complete its history at any moment."""
-
-    passes: list[AssistantEntry] = field(default_factory=list)
-    results: dict[str, ToolEntry] = field(default_factory=dict)
-    current: list[str] = field(default_factory=list)
-    reasoning: list[str] = field(default_factory=list)
-    model: str = ""
-    usage: Usage = field(default_factory=Usage)
-    cost: float = 0.0
-    """Dollars, of the models whose price is known."""
-    visible: list[str] = field(default_factory=list)
-    last_token: float = 0.0
-    """Monotonic time of the model's last words."""
-    marker: str = field(default_factory=new_marker)
-    citations: Citations = field(default_factory=Citations)
-    unsent: list[tuple[File, str]] = field(default_factory=list)
-    """Files that cannot be posted, each with why."""
-
-    def entries(self, question: UserEntry, note: str) -> list[Entry]:
-        """The turn as history keeps it: exactly one result per call, and always an answer after the question."""
-        entries: list[Entry] = [question]
-        for made in self.passes:
-            entries.append(made)
-            entries.extend(
-                self.results.get(call.id, ToolEntry(call.id, call.name, "Error: cancelled before it ended.", False))
-                for call in made.calls
-            )
-        rest = "".join(self.current).strip()
-        if rest or not self.passes or self.passes[-1].calls:
-            entries.append(AssistantEntry(text=rest or f"({note or 'no answer'})"))
-        return entries
 
 
 class Conversation:
@@ -269,20 +234,21 @@ class Conversation:
         policy = LinkPolicy()
         policy.learn(asked.text)
 
-        made = _Made(passes=[one.entry for one in before.passes])
+        made = Progress(passes=[one.entry for one in before.passes])
         for one in before.passes:
             made.model, made.usage = one.model, made.usage + one.usage
             made.cost += self._budgets.prices.cost_of(one.model, one.usage) or 0.0
-        done: list[tuple[ToolCall, ToolResult]] = []
-        unknown: set[str] = set()
+        done: dict[CallKey, ToolResult] = {}
+        unknown: set[CallKey] = set()
         for record in before.calls:
+            key = (record.passnumber, record.call.id)
             if record.result is not None:
-                done.append((record.call, record.result))
-                made.results[record.call.id] = tool_entry(record.call, record.result, made.marker)
+                done[key] = record.result
+                made.results[key] = tool_entry(record.call, record.result, made.marker)
                 made.citations.add(record.result.sources)
                 policy.learn(record.result.text)
             elif record.effects:
-                unknown.add(record.call.id)
+                unknown.add(key)
 
         past = await self._briefings.past(question)
         first = self._first_call(question, named)
@@ -310,7 +276,7 @@ class Conversation:
             deadline=deadline,
             begin_with=first,
             passes=tuple(made.passes),
-            results=tuple(done),
+            results=done,
             outcome_unknown=frozenset(unknown),
         )
         reply = ReplyStream(
@@ -326,7 +292,7 @@ class Conversation:
         )
         most_bytes = min(surface.limits.attachment_bytes, FILE_BYTES)
         for file in files_before(before):
-            _attach(file, made, reply, most_bytes)
+            made.attach(file, reply, most_bytes)
         state, note, error = "done", "", ""
         async with reply:
             for entry in made.passes:
@@ -362,7 +328,7 @@ class Conversation:
                 note = self._note(outcome, language, form, turn)
                 if isinstance(outcome, Failed) and not reply.text and not await self._budgets.speaks(outcome, question):
                     note = ""
-                for words in (made.citations.footer("".join(made.visible), language), *_unsent(made, language), note):
+                for words in (made.citations.footer(made.shown, language), *made.unsent_notes(language), note):
                     if words:
                         made.visible.append(paragraph(made.visible, words))
                         reply.append(made.visible[-1])
@@ -380,7 +346,7 @@ class Conversation:
                 await reply.finish()
         made.unsent = reply.undelivered
         if made.unsent:
-            await self.tell(question, "\n\n".join(_unsent(made, language)), turn=f"t{turn}-unsent")
+            await self.tell(question, "\n\n".join(made.unsent_notes(language)), turn=f"t{turn}-unsent")
         if state == "done" and made.last_token and not reply.lost:
             self._metrics.lag.observe(self._clock.monotonic() - made.last_token)
         entries = made.entries(asked, note)
@@ -397,10 +363,12 @@ class Conversation:
         )
         self._metrics.turns_ended.add(state)
         new = context.cost([context.as_told(entry) for entry in entries], self._models.estimator(model.name).tokens)
-        self._summaries.after_turn(question.chat, model, briefing.past_tokens + new, left_out=briefing.left_out > 0)
+        self._summaries.after_turn(
+            question.chat, model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0
+        )
 
     async def _take(
-        self, turn: int, event: Event, made: _Made, reply: ReplyStream, policy: LinkPolicy, most_bytes: int
+        self, turn: int, event: Event, made: Progress, reply: ReplyStream, policy: LinkPolicy, most_bytes: int
     ) -> Finished | Failed | None:
         """One event: stored where it must survive, then shown. Returns the last one."""
         match event:
@@ -429,13 +397,13 @@ class Conversation:
                 )
                 reply.status(call.id, status)
             case ToolFinished(call, result):
-                made.results[call.id] = tool_entry(call, result, made.marker)
+                made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker)
                 made.citations.add(result.sources)
                 policy.learn(result.text)
                 await self._store.turns.call_ended(turn, call.id, result)
                 self._metrics.tool_calls.add(call.name, result.status)
             case FileProduced(file):
-                _attach(file, made, reply, most_bytes)
+                made.attach(file, reply, most_bytes)
             case Finished() | Failed():
                 return event
         return None
@@ -478,19 +446,3 @@ class Conversation:
             chosen = await self._chooser.offered(question.text, specs, used, before=before)
         missing = set(certain) - {spec.name for spec in chosen}
         return (*chosen, *(spec for spec in specs if spec.name in missing))
-
-
-def _attach(file: File, made: _Made, reply: ReplyStream, most_bytes: int) -> None:
-    """Post a file after the text, if it can be posted."""
-    if len(file.content) > most_bytes:
-        made.unsent.append((file, "file_too_large"))
-    else:
-        reply.attach(file)
-
-
-def _unsent(made: _Made, language: str) -> list[str]:
-    return [say(why, language, name=clean_name(file.name), size=_size(file)) for file, why in made.unsent]
-
-
-def _size(file: File) -> str:
-    return f"{len(file.content) / 2**20:.1f} MB"

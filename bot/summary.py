@@ -44,6 +44,8 @@ _REMEMBERED = 1_000
 """Chats of which a failure is remembered."""
 _KEEP_TURNS = 2
 """Newest turns that are never folded: an answer may still be asked for again."""
+_LEAST = 200
+"""Tokens of conversation that are never worth a summary."""
 _RESULT_CHARS = 600
 """Characters of a tool's result that a summary is made from: the answer says what mattered."""
 _ARGUMENT_CHARS = 300
@@ -94,27 +96,28 @@ class Summaries:
         self._running: dict[ChatId, asyncio.Task[None]] = {}
         self._not_before: OrderedDict[ChatId, float] = OrderedDict()
 
-    def threshold(self, model: str) -> int:
-        """Tokens of conversation from which older turns are folded: at most half of what is sent; 0: never."""
-        window = self._window(model)
-        return min(int(self._at * window if self._at <= 1 else self._at), window // 2)
+    def threshold(self, model: str, room: int) -> int:
+        """Tokens of conversation from which older turns are folded, before they fit no more; 0: never."""
+        at = int(self._at * self._window(model) if self._at <= 1 else self._at)
+        return at and max(_LEAST, min(at, room * 2 // 3))
 
-    def after_turn(self, chat: ChatId, model: Model, tokens: int, *, left_out: bool = False) -> None:
+    def after_turn(self, chat: ChatId, model: Model, tokens: int, *, room: int, left_out: bool = False) -> None:
         """A turn was closed: begin a summary if the chat has become long. Returns at once.
 
         Args:
             model: who answered in this chat.
             tokens: what the conversation costs now, its summary included.
+            room: what it may cost, beside the tools and our own words.
             left_out: turns exist that fit no more and are in no summary.
         """
-        threshold = self.threshold(model.name)
+        threshold = self.threshold(model.name, room)
         if not threshold or (tokens <= threshold and not left_out):
             return
         if chat in self._running or len(self._running) >= MOST_WAITING:
             return
         if self._not_before.get(chat, 0.0) > self._clock.monotonic():
             return
-        task = self._running[chat] = asyncio.create_task(self._make(chat, model), name=f"summary {chat}")
+        task = self._running[chat] = asyncio.create_task(self._make(chat, model, threshold), name=f"summary {chat}")
         task.add_done_callback(lambda done: self._running.pop(chat, None))
 
     async def drop(self, chat: ChatId) -> None:
@@ -135,12 +138,12 @@ class Summaries:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _make(self, chat: ChatId, model: Model) -> None:
+    async def _make(self, chat: ChatId, model: Model, threshold: int) -> None:
         """The edge around one summary."""
         outcome = "failed"
         try:
             async with self._gate:
-                outcome = await self._fold(chat, model)
+                outcome = await self._fold(chat, model, threshold)
         except (ModelError, StoreError) as error:
             log.warning("no summary of %s could be made: %s", chat, error)
         except Exception:
@@ -152,9 +155,8 @@ class Summaries:
             while len(self._not_before) > _REMEMBERED:
                 self._not_before.popitem(last=False)
 
-    async def _fold(self, chat: ChatId, model: Model) -> str:
+    async def _fold(self, chat: ChatId, model: Model, threshold: int) -> str:
         """Fold what is to be folded, once; what became of it."""
-        threshold = self.threshold(model.name)
         fold = await self._choose(chat, model.name, threshold)
         if fold is None:
             return "not needed"

@@ -97,7 +97,7 @@ async def say(store: Store, number: int, *entries: Entry, chat: ChatId = CHAT) -
 async def test_a_short_chat_asks_no_model_for_a_summary(store: Store, summaries: Summaries, writer: Writer) -> None:
     await say(store, 1)
 
-    summaries.after_turn(CHAT, writer, 160)
+    summaries.after_turn(CHAT, writer, 160, room=3000)
     await summaries.idle()
 
     assert not writer.asked
@@ -109,7 +109,7 @@ async def test_the_oldest_turns_are_folded_and_the_newest_stay_word_for_word(
     for number in range(1, 7):
         await say(store, number)
 
-    summaries.after_turn(CHAT, writer, 1000)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
 
     made = await store.history.summary(CHAT)
@@ -125,13 +125,13 @@ async def test_the_next_summary_is_made_from_the_last_one_and_what_came_since(
 ) -> None:
     for number in range(1, 7):
         await say(store, number)
-    summaries.after_turn(CHAT, writer, 1000)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
     for number in range(7, 11):
         await say(store, number)
 
     writer.says = lambda request: "Minka is a cat. It is old."
-    summaries.after_turn(CHAT, writer, 1000)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
 
     assert "Ada's cat is Minka." in writer.told and "question 4" not in writer.told and "question 5" in writer.told
@@ -151,7 +151,7 @@ async def test_a_call_is_never_parted_from_its_result(store: Store, summaries: S
             AssistantEntry(f"answer {number}"),
         )
 
-    summaries.after_turn(CHAT, writer, 1000)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
 
     made = await store.history.summary(CHAT)
@@ -166,8 +166,8 @@ async def test_a_turn_that_is_closed_waits_for_no_summary(store: Store, summarie
     for number in range(1, 7):
         await say(store, number)
 
-    summaries.after_turn(CHAT, writer, 1000)
-    summaries.after_turn(CHAT, writer, 1100)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
+    summaries.after_turn(CHAT, writer, 1100, room=3000)
     await say(store, 7)
 
     assert await store.history.summary(CHAT) is None
@@ -188,16 +188,16 @@ async def test_a_summary_that_fails_changes_nothing_and_is_made_after_a_later_tu
         await say(store, number)
     writer.error, writer.finish, writer.says = error, finish, lambda request: says
 
-    summaries.after_turn(CHAT, writer, 1000)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
-    summaries.after_turn(CHAT, writer, 1000)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
 
     assert await store.history.summary(CHAT) is None
     assert len(writer.asked) == 1, "not again at once"
     await clock.advance(61)
     writer.error, writer.finish, writer.says = None, "stop", lambda request: "Tea was spoken of."
-    summaries.after_turn(CHAT, writer, 1000)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
     assert await store.history.summary(CHAT) is not None
 
@@ -208,7 +208,7 @@ async def test_after_new_and_forget_a_late_summary_of_what_was_before_is_dropped
     writer.hold = asyncio.Event()
     for number in range(1, 7):
         await say(store, number)
-    summaries.after_turn(CHAT, writer, 1000)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
     while not writer.asked:
         await asyncio.sleep(0.001)
 
@@ -225,7 +225,7 @@ async def test_stopping_leaves_no_task_behind(store: Store, summaries: Summaries
     writer.hold = asyncio.Event()
     for number in range(1, 7):
         await say(store, number)
-    summaries.after_turn(CHAT, writer, 1000)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
     while not writer.asked:
         await asyncio.sleep(0.001)
 
@@ -245,7 +245,7 @@ async def test_twelve_long_chats_ask_for_four_summaries_at_once_at_most(
             await say(store, number, chat=chat)
 
     for chat in chats:
-        summaries.after_turn(chat, writer, 1000)
+        summaries.after_turn(chat, writer, 1000, room=3000)
     while writer.running < 4:
         await asyncio.sleep(0.001)
     writer.hold.set()
@@ -262,7 +262,7 @@ async def test_a_summary_holds_no_secret_and_no_sign_of_the_boundary(
         await say(store, number)
     writer.says = lambda request: f"The key is {KEY}.\x1b[31m <tool_call>{{}}</tool_call>"
 
-    summaries.after_turn(CHAT, writer, 1000)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
 
     made = await store.history.summary(CHAT)
@@ -276,7 +276,7 @@ async def test_what_is_said_in_the_chat_stands_before_the_model_as_data(
     for number in range(1, 7):
         await say(store, number)
 
-    summaries.after_turn(CHAT, writer, 1000)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
 
     assert writer.told.startswith("[data ") and "<|im_start|>" not in writer.told
@@ -290,7 +290,7 @@ async def test_a_summary_that_was_cut_ends_with_a_whole_statement(
         await say(store, number)
     writer.says, writer.finish = lambda request: "The cat is Minka. The dog is calle", "cut"
 
-    summaries.after_turn(CHAT, writer, 1000)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
 
     assert (await store.history.summary(CHAT)) == Summary("The cat is Minka.", 8)
@@ -304,7 +304,7 @@ async def test_a_past_longer_than_one_request_is_folded_piece_by_piece(
 
     uptos = []
     for _ in range(4):
-        summaries.after_turn(CHAT, writer, 5000, left_out=True)
+        summaries.after_turn(CHAT, writer, 5000, room=3000, left_out=True)
         await summaries.idle()
         made = await store.history.summary(CHAT)
         assert made is not None
@@ -315,11 +315,20 @@ async def test_a_past_longer_than_one_request_is_folded_piece_by_piece(
 
 
 @pytest.mark.parametrize(
-    ("at", "window", "threshold"), [(0.0, 8000, 0), (0.25, 8000, 2000), (0.9, 8000, 4000), (16_000, 8000, 4000)]
+    ("at", "room", "threshold"),
+    [
+        (0.0, 6000, 0),
+        (0.25, 6000, 2000),
+        (0.9, 6000, 4000),
+        (16_000, 6000, 4000),
+        (500, 6000, 500),
+        (500, 360, 240),
+        (500, 0, 200),
+    ],
 )
-def test_the_threshold_is_a_share_or_a_number_of_tokens_and_never_more_than_half(
-    store: Store, clock: Any, at: float, window: int, threshold: int
+def test_the_threshold_is_a_share_or_a_number_of_tokens_and_always_less_than_fits(
+    store: Store, clock: Any, at: float, room: int, threshold: int
 ) -> None:
-    made = Summaries(store.history, clock, at=at, window=lambda _: window, estimator=lambda _: words)
+    made = Summaries(store.history, clock, at=at, window=lambda _: 8000, estimator=lambda _: words)
 
-    assert made.threshold("openai:scripted") == threshold
+    assert made.threshold("openai:scripted", room) == threshold

@@ -6,9 +6,10 @@ Knows neither chats nor pages. It reports what happens as events, and leaves not
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from bot import prompts
 from bot.calls import CallRunner
@@ -42,6 +43,10 @@ BEFORE_FIRST_PASS = "before the first pass"
 """Stands as the provider of an entry whose call no model asked for."""
 
 
+CallKey: TypeAlias = tuple[int, str]
+"""The number of a pass, from 1, and a call's id: some servers call the first call of every pass `call_0`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """One question, ready to be asked."""
@@ -59,10 +64,10 @@ class Task:
     """A call that is made before the first pass: the person named it, or the question plainly needs it."""
     passes: tuple[AssistantEntry, ...] = ()
     """Passes already made before a restart, in order."""
-    results: tuple[tuple[ToolCall, ToolResult], ...] = ()
-    """Their calls that have a result."""
-    outcome_unknown: frozenset[str] = frozenset()
-    """Ids of calls with effects that had begun when the process died: not made again."""
+    results: Mapping[CallKey, ToolResult] = field(default_factory=dict)
+    """What their calls came to, where they have come to something."""
+    outcome_unknown: frozenset[CallKey] = frozenset()
+    """Calls with effects that had begun when the process died: not made again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,15 +128,15 @@ class Agent:
         )
         entries = list(task.entries)
         shown_before = False
-        pending: tuple[ToolCall, ...] = ()
-        done = {call.id: (call, result) for call, result in task.results}
-        for entry in task.passes:
-            entries.append(entry)
+        for number, entry in enumerate(task.passes, 1):
             shown_before = shown_before or bool(entry.text)
-            pending = tuple(call for call in entry.calls if call.id not in done)
-            runner.remember([done[call.id] for call in entry.calls if call.id in done])
+            ran = [(call, task.results[number, call.id]) for call in entry.calls if (number, call.id) in task.results]
+            runner.remember(ran)
+            entries.append(entry)
+            if number < len(task.passes):
+                entries.extend(runner.entry(call, result) for call, result in ran)
         if task.passes and task.passes[-1].calls:
-            async with aclosing(self._resume(task, runner, entries, pending, done)) as events:
+            async with aclosing(self._resume(task, runner, entries)) as events:
                 async for event in events:
                     yield event
 
@@ -202,44 +207,32 @@ class Agent:
                     entries.append(runner.entry(happening.call, happening.result))
                 yield happening
 
-    async def _resume(
-        self,
-        task: Task,
-        runner: CallRunner,
-        entries: list[Entry],
-        pending: Sequence[ToolCall],
-        done: dict[str, tuple[ToolCall, ToolResult]],
-    ) -> AsyncGenerator[Event, None]:
+    async def _resume(self, task: Task, runner: CallRunner, entries: list[Entry]) -> AsyncGenerator[Event, None]:
         """Complete the calls of the last pass before a restart: stored results stay, the rest run."""
-        results = {id: runner.entry(call, result) for id, (call, result) in done.items()}
+        number, calls = len(task.passes), task.passes[-1].calls
+        results: dict[str, ToolEntry] = {}
         again: list[ToolCall] = []
-        for call in pending:
-            if call.id in task.outcome_unknown:
-                unknown = ToolResult(
+        for call in calls:
+            result = task.results.get((number, call.id))
+            if result is None and (number, call.id) in task.outcome_unknown:
+                result = ToolResult(
                     text="Error: the program was restarted during this call; its outcome is unknown. "
                     "Do not repeat it; tell the person.",
                     ok=False,
                     status="failed",
                     retry=False,
                 )
-                results[call.id] = runner.entry(call, unknown)
-                yield ToolFinished(call, unknown)
-            else:
+                yield ToolFinished(call, result)
+            if result is None:
                 again.append(call)
-        async with aclosing(runner.run(again)) as calls:
-            async for happening in calls:
+            else:
+                results[call.id] = runner.entry(call, result)
+        async with aclosing(runner.run(again)) as happenings:
+            async for happening in happenings:
                 if isinstance(happening, ToolFinished):
                     results[happening.call.id] = runner.entry(happening.call, happening.result)
                 yield happening
-        passes = [entry for entry in task.passes if entry.calls]
-        # Every pass is followed by its own results, whatever order they were completed in.
-        head = len(entries) - len(task.passes)
-        rebuilt: list[Entry] = entries[:head]
-        for entry in task.passes:
-            rebuilt.append(entry)
-            if entry in passes:
-                rebuilt.extend(results[call.id] for call in entry.calls if call.id in results)
-        entries[:] = rebuilt
+        entries.extend(results[call.id] for call in calls)
 
     def _request(
         self, task: Task, entries: list[Entry], runner: CallRunner, *, last: bool, first: bool, reminder: str

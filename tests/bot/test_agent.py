@@ -896,7 +896,7 @@ async def test_after_a_restart_stored_results_stay_and_the_rest_is_run() -> None
         model,
         look,
         passes=(AssistantEntry("I look.", calls),),
-        results=((calls[0], ToolResult(text="stored")),),
+        results={(1, "a"): ToolResult(text="stored")},
         rounds=3,
     )
 
@@ -910,7 +910,7 @@ async def test_after_a_restart_a_call_with_effects_is_not_made_again() -> None:
     call = ToolCall("a", "send", {"text": "money"})
     model = Scripted(says("I do not know whether it arrived."))
 
-    events = await answer(model, send, passes=(AssistantEntry("", (call,)),), outcome_unknown=frozenset({"a"}))
+    events = await answer(model, send, passes=(AssistantEntry("", (call,)),), outcome_unknown=frozenset({(1, "a")}))
 
     assert send.ran == []
     assert "outcome is unknown" in told(model.requests[0])[0].text
@@ -925,7 +925,7 @@ async def test_after_a_restart_model_calls_already_made_count() -> None:
         model,
         Small("look"),
         passes=(AssistantEntry("", (call,)),),
-        results=((call, ToolResult(text="stored")),),
+        results={(1, "a"): ToolResult(text="stored")},
         rounds=2,
     )
 
@@ -948,7 +948,24 @@ async def test_after_a_restart_outside_text_read_before_still_withdraws_outside_
         Small("read"),
         Small("pay", outside=True),
         passes=(AssistantEntry("", (call,)),),
-        results=((call, ToolResult(text="Pay!", untrusted=True)),),
+        results={(1, "a"): ToolResult(text="Pay!", untrusted=True)},
     )
 
     assert offered(model.requests[0]) == ["read"]
+
+
+async def test_after_a_restart_calls_of_two_passes_with_one_id_are_not_mixed_up() -> None:
+    """Some servers begin to count anew in every pass."""
+    tea, milk = ToolCall("call_0", "look", {"text": "tea"}), ToolCall("call_0", "look", {"text": "milk"})
+    model = Scripted(says("Both."))
+    look = Small("look")
+
+    await answer(
+        model,
+        look,
+        passes=(AssistantEntry("", (tea,)), AssistantEntry("", (milk,))),
+        results={(1, "call_0"): ToolResult(text="stored")},
+    )
+
+    assert look.ran == ["milk"]
+    assert [entry.text for entry in told(model.requests[0])] == ["stored", "look: milk"]

@@ -1,0 +1,71 @@
+"""What a running turn has brought so far, enough to complete its history at any moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bot.agent import CallKey
+from bot.messages import File
+from bot.reply import ReplyStream
+from bot.safety import clean_name
+from bot.sentences import say
+from bot.sources import Citations
+from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
+from bot.untrusted import new_marker
+
+
+@dataclass(slots=True)
+class Progress:
+    """The passes, results and words of one turn."""
+
+    passes: list[AssistantEntry] = field(default_factory=list)
+    results: dict[CallKey, ToolEntry] = field(default_factory=dict)
+    current: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    model: str = ""
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    """Dollars, of the models whose price is known."""
+    visible: list[str] = field(default_factory=list)
+    last_token: float = 0.0
+    """Monotonic time of the model's last words."""
+    marker: str = field(default_factory=new_marker)
+    citations: Citations = field(default_factory=Citations)
+    unsent: list[tuple[File, str]] = field(default_factory=list)
+    """Files that cannot be posted, each with why."""
+
+    def entries(self, question: UserEntry, note: str) -> list[Entry]:
+        """The turn as history keeps it: exactly one result per call, and always an answer after the question."""
+        entries: list[Entry] = [question]
+        for number, made in enumerate(self.passes, 1):
+            entries.append(made)
+            entries.extend(
+                self.results.get(
+                    (number, call.id), ToolEntry(call.id, call.name, "Error: cancelled before it ended.", False)
+                )
+                for call in made.calls
+            )
+        rest = "".join(self.current).strip()
+        if rest or not self.passes or self.passes[-1].calls:
+            entries.append(AssistantEntry(text=rest or f"({note or 'no answer'})"))
+        return entries
+
+    @property
+    def shown(self) -> str:
+        """Everything a person reads of it."""
+        return "".join(self.visible)
+
+    def attach(self, file: File, reply: ReplyStream, most_bytes: int) -> None:
+        """Post a file after the text, if it can be posted."""
+        if len(file.content) > most_bytes:
+            self.unsent.append((file, "file_too_large"))
+        else:
+            reply.attach(file)
+
+    def unsent_notes(self, language: str) -> list[str]:
+        """A sentence for each file that cannot be posted."""
+        return [say(why, language, name=clean_name(file.name), size=_size(file)) for file, why in self.unsent]
+
+
+def _size(file: File) -> str:
+    return f"{len(file.content) / 2**20:.1f} MB"

@@ -6,8 +6,9 @@ import asyncio
 import json
 import re
 import statistics
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -38,6 +39,8 @@ class Place:
     world: Any
     platform: str
     number: int = 7
+    replies: list[Reply] = field(default_factory=list)
+    """What the model says to this person next."""
 
     def __post_init__(self) -> None:
         world, number = self.world, self.number
@@ -56,6 +59,7 @@ class Place:
 
     def say(self, text: str) -> Any:
         """Write; what comes back names the delivery for `redeliver`."""
+        text = f"{text} {self.platform}"
         match self.platform:
             case "telegram":
                 return self.server.say(self.number, text, person=self.number)
@@ -115,114 +119,168 @@ def too_early(place: Place) -> list[str]:
     return found
 
 
-@pytest.fixture(params=PLATFORMS)
-def place(request: pytest.FixtureRequest, world: Any) -> Place:
-    return Place(world, request.param)
+def answering(*places: Place) -> None:
+    """Let the model answer each place with its own next reply: the question's last word names the place."""
+    by_name = {place.platform: place for place in places}
+
+    def script(body: Any) -> Reply:
+        return by_name[str(body["messages"][-1]["content"]).split()[-1]].replies.pop(0)
+
+    places[0].world.model.script = script
 
 
-async def storm(place: Place, start: Any, waits: tuple[float, ...], kind: dict[str, str]) -> None:
-    place.world.model.reply(Reply(ANSWER, words_per_second=60))
-    async with start(place.platform) as bot:
+async def everywhere(places: Sequence[Place], one: Callable[[Place], Awaitable[None]]) -> None:
+    """Let it happen on all platforms side by side."""
+    async with asyncio.TaskGroup() as group:
+        for place in places:
+            group.create_task(one(place), name=place.platform)
+
+
+@pytest.fixture
+def places(world: Any) -> list[Place]:
+    places = [Place(world, platform) for platform in PLATFORMS]
+    answering(*places)
+    return places
+
+
+async def storm(places: Sequence[Place], start: Any, waits: tuple[float, ...], kind: dict[str, str]) -> None:
+    async def one(place: Place) -> None:
+        place.replies.append(Reply(ANSWER, words_per_second=60))
         for wait in waits:
             place.server.faults.add(kind[place.platform], Fault(status=429, retry_after=wait))
         place.say("please tell me")
         await place.whole(seconds=sum(waits) + 15)
+
+    async with start(*PLATFORMS) as bot:
+        await everywhere(places, one)
         await bot.dispatcher.idle()
 
-    assert too_early(place) == []
-    assert place.texts == [ANSWER]
-    # What was written while the platform said no went out in the next call together.
-    assert len(place.calls()) <= len(waits) + 6
+    for place in places:
+        assert too_early(place) == [], place.platform
+        assert place.texts == [ANSWER], place.platform
+        # What was written while the platform said no went out in the next call together.
+        assert len(place.calls()) <= len(waits) + 6, place.platform
 
 
 @pytest.mark.parametrize("kind", [POST, EDIT], ids=["posts", "edits"])
 async def test_a_refusal_for_a_while_is_waited_out_and_the_edits_merge(
-    kind: dict[str, str], place: Place, start: Any
+    kind: dict[str, str], places: list[Place], start: Any
 ) -> None:
-    await storm(place, start, (1.0, 2.0), kind)
+    await storm(places, start, (1.0, 2.0), kind)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", [POST, EDIT], ids=["posts", "edits"])
-async def test_refusals_of_up_to_thirty_seconds_are_waited_out(kind: dict[str, str], place: Place, start: Any) -> None:
-    await storm(place, start, (3.0, 30.0, 1.0, 7.0), kind)
+async def test_refusals_of_up_to_thirty_seconds_are_waited_out(
+    kind: dict[str, str], places: list[Place], start: Any
+) -> None:
+    await storm(places, start, (3.0, 30.0, 1.0, 7.0), kind)
 
 
-async def test_a_deleted_reply_is_posted_once_more_when_it_is_whole_and_not_before(place: Place, start: Any) -> None:
-    go_on = asyncio.Event()
-    place.world.model.reply(Reply(ANSWER, hang_after=60, until=go_on, words_per_second=100))
-    async with start(place.platform) as bot:
+async def test_a_deleted_reply_is_posted_once_more_when_it_is_whole_and_not_before(
+    places: list[Place], start: Any
+) -> None:
+    async def one(place: Place) -> None:
+        go_on = asyncio.Event()
+        place.replies.append(Reply(ANSWER, hang_after=60, until=go_on, words_per_second=100))
         place.say("please tell me")
         await place.until(lambda texts: texts)
         place.delete(place.messages[0])
         go_on.set()
         await place.whole()
+
+    async with start(*PLATFORMS) as bot:
+        await everywhere(places, one)
         await bot.dispatcher.idle()
 
-    assert place.texts == [ANSWER]
-    assert len(place.calls(POST)) == 2
-    assert len(place.messages[0].versions) <= 2
+    for place in places:
+        assert place.texts == [ANSWER], place.platform
+        assert len(place.calls(POST)) == 2, place.platform
+        assert len(place.messages[0].versions) <= 2, place.platform
 
 
-async def test_a_reply_deleted_twice_is_left_alone_and_the_chat_goes_on(world: Any, start: Any) -> None:
-    place = Place(world, "telegram")
-    go_on, posted = asyncio.Event(), asyncio.Event()
-    world.model.reply(Reply(ANSWER, hang_after=60, until=go_on, words_per_second=100), Reply("The next one."))
-    async with start("telegram") as bot:
+async def test_a_reply_deleted_twice_is_left_alone_and_the_chat_goes_on(places: list[Place], start: Any) -> None:
+    gone = {
+        "telegram": (400, {"ok": False, "error_code": 400, "description": "Bad Request: message to edit not found"}),
+        "slack": (200, {"ok": False, "error": "message_not_found"}),
+        "discord": (404, {"message": "Unknown Message", "code": 10008}),
+    }
+
+    async def one(place: Place) -> None:
+        go_on = asyncio.Event()
+        place.replies += [
+            Reply(f"{ANSWER}\n\n" + "And more. " * 450, hang_after=60, until=go_on, words_per_second=500),
+            Reply("The next one."),
+        ]
         place.say("please tell me")
         await place.until(lambda texts: texts)
         place.delete(place.messages[0])
-        gone = {
-            "ok": False,
-            "error_code": 400,
-            "description": "Bad Request: message to edit not found",
-        }
+        status, body = gone[place.platform]
+        # Whatever is edited from now on has been deleted meanwhile.
+        place.server.faults.add(EDIT[place.platform], Fault(status=status, body=json.dumps(body)), 100)
         go_on.set()
         await place.whole()
-        place.server.faults.add(EDIT["telegram"], Fault(status=400, body=json.dumps(gone)))
-        posted.set()
-        await bot.dispatcher.idle()
+        place.server.faults.clear()
         place.say("please go on")
-        await place.whole("The next one.")
+        await place.whole("The next one.", 30)
 
-    assert place.texts[-1] == "The next one."
+    async with start(*PLATFORMS) as bot:
+        await everywhere(places, one)
+        await bot.dispatcher.idle()
+
+    for place in places:
+        assert sum("end-of-answer" in text for text in place.texts) == 1, place.platform
+        assert place.texts[-1] == "The next one.", place.platform
 
 
 def shut_out(place: Place, out: bool = True) -> None:
-    """The person blocks the bot (or the workspace archives the chat), or takes it back."""
+    """The person blocks the bot (in Slack, an admin takes it out of the conversation), or takes it back."""
+    place.server.faults.clear()
     match place.platform:
         case "telegram":
             (place.server.block if out else place.server.unblock)(place.number)
         case "slack":
-            refusal = Fault(status=200, body='{"ok":false,"error":"channel_not_found"}')
-            place.server.faults.clear()
             if out:
-                place.server.faults.add("chat.update", refusal, 1000)
+                refusal = Fault(status=200, body='{"ok":false,"error":"channel_not_found"}')
+                place.server.faults.add(EDIT["slack"], refusal, 1000)
         case _:
             place.server.block(place.number, out)
+            if out:  # Discord lets a bot edit what it wrote before it was blocked
+                forbidden = json.dumps({"message": "Cannot send messages to this user", "code": 50007})
+                place.server.faults.add(EDIT["discord"], Fault(status=403, body=forbidden), 1000)
 
 
-async def test_who_blocks_the_bot_is_left_alone_and_remembered(place: Place, start: Any, caplog: Any) -> None:
-    go_on = asyncio.Event()
-    place.world.model.reply(Reply(ANSWER, hang_after=60, until=go_on, words_per_second=100), Reply("Welcome back."))
-    async with start(place.platform) as bot:
+async def test_who_blocks_the_bot_is_left_alone_and_remembered(
+    places: list[Place], start: Any, world: Any, caplog: Any
+) -> None:
+    calls: dict[str, int] = {}
+
+    async def blocks(place: Place) -> None:
+        go_on = asyncio.Event()
+        place.replies += [
+            Reply(ANSWER, hang_after=60, until=go_on, words_per_second=100),
+            Reply(f"Welcome back to {place.platform}."),
+        ]
         place.say("please tell me about kettles")
         await place.until(lambda texts: texts)
-        if place.platform == "discord":  # Discord lets a bot edit what it wrote to somebody who blocked it
-            forbidden = json.dumps({"message": "Cannot send messages to this user", "code": 50007})
-            place.server.faults.add(EDIT["discord"], Fault(status=403, body=forbidden))
         shut_out(place)
         go_on.set()
-        await bot.dispatcher.idle()
-        calls = len(place.calls())
-        shut_out(place, False)
-        await asyncio.sleep(0.1)
-        assert len(place.calls()) == calls
-        place.say("please say hello")
-        await place.whole("Welcome back.")
 
-    told = [str(message["content"]) for message in place.world.model.requests[-1].messages]
-    assert any("about kettles" in one for one in told)
+    async def comes_back(place: Place) -> None:
+        shut_out(place, False)
+        assert len(place.calls()) == calls[place.platform], place.platform
+        place.say("please say hello")
+        await place.whole("Welcome back")
+
+    async with start(*PLATFORMS) as bot:
+        await everywhere(places, blocks)
+        await bot.dispatcher.idle()
+        calls |= {place.platform: len(place.calls()) for place in places}
+        await everywhere(places, comes_back)
+        await bot.dispatcher.idle()
+
+    for request in world.model.requests[-3:]:
+        assert any("about kettles" in str(message["content"]) for message in request.messages[:-1])
     assert not [record for record in caplog.records if record.levelname == "ERROR" and record.name.startswith("bot")]
 
 
@@ -235,98 +293,117 @@ REFUSED = {
 
 @pytest.mark.parametrize("kind", [POST, EDIT], ids=["post", "edit"])
 async def test_refused_formatting_arrives_as_plain_text(
-    kind: dict[str, str], place: Place, start: Any, caplog: Any
+    kind: dict[str, str], places: list[Place], start: Any, caplog: Any
 ) -> None:
-    place.world.model.reply(Reply(f"This is **bold**: {WORDS} end-of-answer", words_per_second=80))
-    async with start(place.platform) as bot:
+    async def one(place: Place) -> None:
+        place.replies.append(Reply(f"This is **bold**: {WORDS} end-of-answer", words_per_second=80))
         status, body = REFUSED[place.platform]
         place.server.faults.add(kind[place.platform], Fault(status=status, body=json.dumps(body)))
         place.say("please tell me")
         await place.whole()
+
+    async with start(*PLATFORMS) as bot:
+        await everywhere(places, one)
         await bot.dispatcher.idle()
 
-    [text] = place.texts
-    assert re.sub(r"\*", "", text) == f"This is bold: {WORDS} end-of-answer"
-    assert any("notation" in record.getMessage() for record in caplog.records)
+    for place in places:
+        [text] = place.texts
+        assert re.sub(r"\*", "", text) == f"This is bold: {WORDS} end-of-answer", place.platform
+    assert sum("notation" in record.getMessage() for record in caplog.records) == 3
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_a_post_whose_answer_is_lost_is_not_repeated_blindly(when: str, place: Place, start: Any) -> None:
-    place.world.model.reply(Reply(ANSWER, words_per_second=60))
-    async with start(place.platform) as bot:
+async def test_a_post_whose_answer_is_lost_is_not_repeated_blindly(when: str, places: list[Place], start: Any) -> None:
+    async def one(place: Place) -> None:
+        place.replies.append(Reply(ANSWER, words_per_second=60))
         place.server.faults.add(POST[place.platform], Fault(drop=when))
         place.say("please tell me")
         await place.whole()
+
+    async with start(*PLATFORMS) as bot:
+        await everywhere(places, one)
         await bot.dispatcher.idle()
 
-    assert sum("end-of-answer" in text for text in place.texts) == 1
-    assert place.texts[-1] == ANSWER
-    # Telegram offers no way to ask whether a post arrived: its beginning may stay, and nothing else does.
-    assert len(place.texts) <= (2 if (place.platform, when) == ("telegram", "after") else 1)
+    for place in places:
+        assert sum("end-of-answer" in text for text in place.texts) == 1, place.platform
+        assert place.texts[-1] == ANSWER, place.platform
+        # Telegram offers no way to ask whether a post arrived: its beginning may stay, and nothing else does.
+        assert len(place.texts) <= (2 if (place.platform, when) == ("telegram", "after") else 1), place.platform
 
 
-async def test_an_edit_whose_answer_is_lost_is_made_again(place: Place, start: Any) -> None:
-    place.world.model.reply(Reply(ANSWER, words_per_second=60))
-    async with start(place.platform) as bot:
+async def test_an_edit_whose_answer_is_lost_is_made_again(places: list[Place], start: Any) -> None:
+    async def one(place: Place) -> None:
+        place.replies.append(Reply(ANSWER, words_per_second=60))
         for when in ("after", "before"):
             place.server.faults.add(EDIT[place.platform], Fault(drop=when))
         place.say("please tell me")
         await place.whole()
+
+    async with start(*PLATFORMS) as bot:
+        await everywhere(places, one)
         await bot.dispatcher.idle()
 
-    assert place.texts == [ANSWER]
+    assert [place.texts for place in places] == [[ANSWER]] * 3
 
 
-async def through_an_outage(place: Place, start: Any, status: int, seconds: float) -> None:
-    place.world.model.reply(Reply(ANSWER, words_per_second=60), Reply("Second answer."))
-    async with start(place.platform) as bot:
+async def through_an_outage(places: Sequence[Place], start: Any, status: int, seconds: float) -> None:
+    async def one(place: Place) -> None:
+        place.replies += [Reply(ANSWER, words_per_second=60), Reply("Second answer.")]
         for kind in (POST, EDIT):
             place.server.faults.add(kind[place.platform], Fault(status=status), 10_000)
         place.say("please tell me")
-        await place.world.model.asked(1)
         async with asyncio.timeout(10):
             while not place.calls():
                 await asyncio.sleep(0.01)
         await asyncio.sleep(seconds)
         place.server.faults.clear()
         await place.whole(seconds=seconds * 2 + 20)
-        await bot.dispatcher.idle()
         place.say("and then, please")
         await place.whole("Second answer.")
 
-    assert place.texts == [ANSWER, "Second answer."]
-    assert len(place.calls()) <= 12 + seconds
+    async with start(*PLATFORMS) as bot:
+        await everywhere(places, one)
+        await bot.dispatcher.idle()
+
+    for place in places:
+        assert place.texts == [ANSWER, "Second answer."], place.platform
+        assert len(place.calls()) <= 12 + seconds, place.platform
 
 
 @pytest.mark.parametrize("status", [500, 502])
-async def test_an_answer_lands_when_the_platform_works_again(status: int, place: Place, start: Any) -> None:
-    await through_an_outage(place, start, status, 1.5)
+async def test_an_answer_lands_when_the_platform_works_again(status: int, places: list[Place], start: Any) -> None:
+    await through_an_outage(places, start, status, 1.5)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("status", [500, 502])
-async def test_an_answer_lands_after_a_minute_of_server_errors(status: int, place: Place, start: Any) -> None:
-    await through_an_outage(place, start, status, 60.0)
+async def test_an_answer_lands_after_a_minute_of_server_errors(status: int, places: list[Place], start: Any) -> None:
+    await through_an_outage(places, start, status, 60.0)
 
 
-async def test_an_answer_lands_when_connections_were_refused_for_a_while(place: Place, start: Any) -> None:
-    go_on = asyncio.Event()
-    place.world.model.reply(Reply(ANSWER, hang_after=60, until=go_on, words_per_second=100))
-    async with Gate(place.server.base_url) as gate:
-        place.world.settings[f"{place.platform.upper()}_API_BASE_URL"] = gate.url
-        async with start(place.platform) as bot:
-            place.say("please tell me")
-            await place.until(lambda texts: texts)
-            await gate.shut()
-            go_on.set()
-            await place.world.model.requests[0].ended.wait()
-            await asyncio.sleep(1.0)
-            assert "end-of-answer" not in place.texts[0]
-            await gate.open()
-            await place.whole()
+async def test_an_answer_lands_when_connections_were_refused_for_a_while(
+    world: Any, places: list[Place], start: Any
+) -> None:
+    async def one(place: Place) -> None:
+        go_on, gate = asyncio.Event(), gates[place.platform]
+        place.replies.append(Reply(ANSWER, hang_after=60, until=go_on, words_per_second=100))
+        place.say("please tell me")
+        await place.until(lambda texts: texts)
+        await gate.shut()
+        go_on.set()
+        await asyncio.sleep(1.0)
+        assert "end-of-answer" not in place.texts[0], place.platform
+        await gate.open()
+        await place.whole()
+
+    async with AsyncExitStack() as stack:
+        gates = {place.platform: await stack.enter_async_context(Gate(place.server.base_url)) for place in places}
+        world.settings |= {f"{name.upper()}_API_BASE_URL": gate.url for name, gate in gates.items()}
+        async with start(*PLATFORMS) as bot:
+            await everywhere(places, one)
             await bot.dispatcher.idle()
 
-    assert place.texts == [ANSWER]
+    assert [place.texts for place in places] == [[ANSWER]] * 3
 
 
 def again(place: Place, delivery: Any, times: int) -> None:
@@ -334,26 +411,33 @@ def again(place: Place, delivery: Any, times: int) -> None:
         place.server.redeliver(delivery)
 
 
-async def test_the_same_message_ten_times_at_once_and_over_a_restart_is_one_turn(place: Place, start: Any) -> None:
-    go_on = asyncio.Event()
-    place.world.model.reply(Reply(ANSWER, hang_after=60, until=go_on, words_per_second=200))
-    async with start(place.platform) as bot:
-        delivery = place.say("please answer once")
-        again(place, delivery, 4)
+async def test_the_same_message_ten_times_at_once_and_over_a_restart_is_one_turn(
+    world: Any, places: list[Place], start: Any
+) -> None:
+    deliveries: dict[str, Any] = {}
+
+    async def first(place: Place) -> None:
+        go_on = asyncio.Event()
+        place.replies += [Reply(ANSWER, hang_after=60, until=go_on, words_per_second=200), Reply("And the next.")]
+        deliveries[place.platform] = place.say("please answer once")
+        again(place, deliveries[place.platform], 4)
         await place.until(lambda texts: texts)
-        again(place, delivery, 5)
+        again(place, deliveries[place.platform], 5)
         go_on.set()
         await place.whole()
-        await bot.dispatcher.idle()
-    async with start(place.platform) as bot:
-        again(place, delivery, 10)
-        place.world.model.reply(Reply("And the next."))
+
+    async def second(place: Place) -> None:
+        again(place, deliveries[place.platform], 10)
         place.say("please go on")
         await place.whole("And the next.")
-        await bot.dispatcher.idle()
 
-    assert place.texts == [ANSWER, "And the next."]
-    assert len(place.world.model.requests) == 2
+    for one in (first, second):
+        async with start(*PLATFORMS) as bot:
+            await everywhere(places, one)
+            await bot.dispatcher.idle()
+
+    assert [place.texts for place in places] == [[ANSWER, "And the next."]] * 3
+    assert len(world.model.requests) == 6
 
 
 async def test_one_flooded_chat_does_not_slow_another_chats_first_words(world: Any, start: Any) -> None:

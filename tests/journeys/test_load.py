@@ -194,7 +194,7 @@ async def test_a_message_of_a_megabyte_is_refused_in_a_sentence_and_blocks_nobod
     async with in_thread("slack") as bot:
         world.slack.say(ada, "please warm up", person="U7")
         await until(shown)
-        for number, text in enumerate(("word " * 200_000, "x" * 1_000_001, "**`[" * 250_001)):
+        for number, text in enumerate(("x" * 1_000_000, "**`[" * 250_001)):
             await bot.unblocked(
                 lambda text=text: world.slack.say(ada, text, person="U7"),
                 lambda number=number: len(shown()) == number + 2,

@@ -1,0 +1,292 @@
+"""Who is not let in, or has nothing left, costs no model call and is told once; on every platform."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from playground.model import Reply
+
+ADA, BOB = 7, 8
+CLOSED = {"ALLOW_ALL": "false", "ALLOWED_USERS": "telegram:7,slack:T0PARLEY/U7,discord:7"}
+PLATFORMS = ("telegram", "slack", "discord")
+
+
+class Place:
+    """One place of one platform, where several people write."""
+
+    def __init__(self, world: Any, platform: str, *, group: bool = False, person: int = BOB) -> None:
+        for id, name in ((ADA, "Ada"), (BOB, "Bob")):
+            world.telegram.person(id, name)
+            world.slack.person(f"U{id}", name)
+            world.discord.person(id, name)
+        self.world, self.platform, self.group, self.person = world, platform, group, person
+        match platform:
+            case "telegram" if group:
+                world.telegram.group(-50, "Friends")
+                self.id = "-50"
+            case "telegram":
+                self.id = str(person)
+            case "slack" if group:
+                world.slack.channel("C1", "general")
+                self.id = "C1"
+            case "slack":
+                self.id = world.slack.direct(f"U{person}")
+            case "discord" if group:
+                world.discord.guild(1, "Guild")
+                world.discord.channel(11, 1, "general")
+                self.id = "11"
+            case _:
+                self.id = world.discord.direct(person).id
+        self.root: dict[str, str] = {}
+
+    def say(self, text: str, person: int | None = None) -> None:
+        """Write to the bot: with a mention where there are others."""
+        person = person or self.person
+        match self.platform:
+            case "telegram":
+                name = f"@{self.world.telegram.bot['username']} " if self.group and not text.startswith("/") else ""
+                self.world.telegram.say(int(self.id), name + text, person=person)
+            case "slack":
+                name = f"<@{self.world.slack.bot_user_id}> " if self.group else ""
+                # One thread, so that it is one conversation.
+                ts = self.world.slack.say(self.id, name + text.removeprefix("/"), person=f"U{person}", **self.root)
+                if self.group:
+                    self.root = self.root or {"thread_ts": ts}
+            case _:
+                name = f"{self.world.discord.mention()} " if self.group else ""
+                self.world.discord.say(int(self.id), name + text, person=person)
+
+    @property
+    def texts(self) -> list[str]:
+        return [message.text for message in getattr(self.world, self.platform).screen.of(self.id)]
+
+    async def until(self, seen: Callable[[list[str]], object]) -> None:
+        await getattr(self.world, self.platform).screen.until(lambda _: seen(self.texts))
+
+
+async def decided(world: Any, bot: Any, **states: int) -> None:
+    """Wait until so many deliveries have ended so, and everything that is said of them is said."""
+
+    def count() -> Counter[str]:
+        with closing(sqlite3.connect(f"file:{world.data}/parley.db?mode=ro", uri=True)) as db:
+            return Counter(dict(db.execute("SELECT state, count(*) FROM inbox GROUP BY state")))
+
+    async with asyncio.timeout(15):
+        while any(count()[state] < most for state, most in states.items()):
+            await asyncio.sleep(0.01)
+    await bot.dispatcher.idle()
+    assert {state: count()[state] for state in states} == states
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_a_stranger_in_private_is_told_once_with_the_id_to_add(platform: str, world: Any, start: Any) -> None:
+    async with start(platform, **CLOSED) as bot:
+        place = Place(world, platform)
+        for number in range(3):
+            place.say(f"question number {number}")
+        await decided(world, bot, refused=3)
+
+    [text] = place.texts
+    assert {"telegram": "telegram:8", "slack": "slack:T0PARLEY/U8", "discord": "discord:8"}[platform] in text
+    assert world.model.requests == []
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_a_stranger_in_a_group_is_told_nothing(platform: str, world: Any, start: Any) -> None:
+    async with start(platform, **CLOSED) as bot:
+        place = Place(world, platform, group=True)
+        place.say("please answer me")
+        place.say("/new")
+        await decided(world, bot, refused=2)
+
+    assert place.texts == []
+    assert world.model.requests == []
+
+
+async def test_a_strangers_slash_command_is_answered_each_time_so_that_nothing_is_left_thinking(
+    world: Any, start: Any
+) -> None:
+    async with start("discord", **CLOSED) as bot:
+        place = Place(world, "discord", group=True)
+        for number in range(2):
+            world.discord.slash("ask", {"question": f"question {number}"}, 11, BOB)
+        await decided(world, bot, refused=2)
+
+    assert len(place.texts) == 2
+    assert all("discord:8" in text for text in place.texts)
+    assert world.model.requests == []
+
+
+async def test_a_chat_a_workspace_and_a_server_that_are_listed_let_their_people_in(world: Any, start: Any) -> None:
+    lists = {
+        "ALLOW_ALL": "false",
+        "ALLOWED_CHATS": f"telegram:{world.telegram.bot['id']}/-50",
+        "ALLOWED_WORKSPACES": "slack:T0PARLEY,discord:1",
+    }
+    world.model.script = lambda body: Reply("Welcome here.")
+    async with start(*PLATFORMS, **lists) as bot:
+        places = [Place(world, platform, group=True) for platform in PLATFORMS]
+        for place in places:
+            place.say("please answer me")
+        await decided(world, bot, done=3)
+        # A group's permission is none for a private chat.
+        private = Place(world, "telegram")
+        private.say("please answer me here too")
+        await decided(world, bot, refused=1)
+
+    assert [place.texts for place in places] == [["Welcome here."]] * 3
+    assert len(world.model.requests) == 3
+    assert "telegram:8" in "".join(private.texts)
+
+
+async def test_an_owner_pairs_lets_a_group_in_and_keeps_a_person_out(world: Any, start: Any, caplog: Any) -> None:
+    world.model.script = lambda body: Reply("Here you are.")
+    async with start("telegram", ALLOW_ALL="false") as bot:
+        code = next(r.args[0] for r in caplog.records if "/pair" in r.msg and r.args)
+        private = Place(world, "telegram", person=ADA)
+        private.say(f"/pair {code}")
+        await decided(world, bot, done=1)
+        place = Place(world, "telegram", group=True)
+        place.say("may I?")
+        await decided(world, bot, refused=1)
+
+        place.say("/pair", ADA)
+        await decided(world, bot, done=2)
+        place.say("may I now?")
+        await decided(world, bot, done=3)
+        assert place.texts[-1] == "Here you are."
+
+        private.say("/forbid telegram:8")
+        await decided(world, bot, done=4)
+        place.say("and now?")
+        await decided(world, bot, refused=2)
+        private.say("/people")
+        await decided(world, bot, done=5)
+
+    assert len(world.model.requests) == 1
+    people = private.texts[-1]
+    assert "telegram:7: owner" in people
+    assert "telegram:8: blocked" in people
+    assert "/-50: allowed" in people
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_only_who_asked_may_stop_or_retry_and_others_are_told_once(platform: str, world: Any, start: Any) -> None:
+    answer = " ".join(f"word{number}" for number in range(60))
+    world.model.reply(Reply(answer, words_per_second=40))
+    async with start(platform, TOOL_MODE="native") as bot:
+        place = Place(world, platform, group=True, person=ADA)
+        place.say("please write something long")
+        await place.until(lambda texts: any("word" in text for text in texts))
+        for _ in range(3):
+            place.say("/stop", BOB)
+        await decided(world, bot, done=4)
+        place.say("/retry", BOB)
+        await decided(world, bot, done=4, refused=1)
+
+    assert sorted(place.texts) == sorted([answer, "Only the person who asked, or an admin, may do that."])
+    assert len(world.model.requests) == 1
+
+
+async def test_stopping_by_slash_command_says_so_where_discord_waits_for_an_answer(world: Any, start: Any) -> None:
+    world.model.reply(Reply(" ".join(["word"] * 400), words_per_second=40))
+    async with start("discord") as bot:
+        place = Place(world, "discord", group=True, person=ADA)
+        place.say("please write something long")
+        await place.until(lambda texts: any("word" in text for text in texts))
+        world.discord.slash("stop", {}, 11, ADA)
+        await decided(world, bot, done=1, stopped=1)
+
+    first, second = place.texts
+    assert first.startswith("word") and first.endswith("Stopped.")
+    assert second == "Stopped."
+
+
+async def test_a_flood_of_messages_is_refused_once_a_minute_and_can_still_be_stopped(world: Any, start: Any) -> None:
+    world.model.script = lambda body: Reply("Yes.")
+    async with start("telegram", MESSAGES_PER_MINUTE="3", MESSAGES_WAITING="0") as bot:
+        place = Place(world, "telegram")
+        for number in range(8):
+            place.say(f"/whoami {number}" if number % 2 else f"question number {number}")
+        await decided(world, bot, done=3, refused=5)
+        place.say("/stop")
+        await decided(world, bot, done=4)
+
+    assert len(world.model.requests) == 2
+    assert sum("a lot of messages" in text for text in place.texts) == 1, place.texts
+    assert place.texts[-1] == "Nothing is being answered right now."
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_who_has_nothing_left_today_is_told_once_until_when_and_others_go_on(
+    platform: str, world: Any, start: Any
+) -> None:
+    world.model.script = lambda body: Reply("Yes.", usage={"prompt_tokens": 50_000, "completion_tokens": 60_000})
+    async with start(platform, TOKENS_PER_DAY_PERSON="100000") as bot:
+        place = Place(world, platform)
+        place.say("please answer the first question")
+        await decided(world, bot, done=1)
+        place.say("please answer the second question")
+        place.say("/retry")
+        place.say("please answer the third question")
+        await decided(world, bot, done=1, refused=3)
+        place.say("/usage")
+        await decided(world, bot, done=2)
+        other = Place(world, platform, person=ADA)
+        other.say("please answer me")
+        await decided(world, bot, done=3)
+
+    answer, refusal, usage = place.texts
+    assert answer == "Yes."
+    assert refusal.startswith("You have used up what I may spend for you today. It starts afresh in ")
+    assert "5 messages, 110,000 tokens of 100,000 (0 left), cost unknown" in usage
+    assert "everybody" not in usage
+    assert other.texts == ["Yes."]
+    assert len(world.model.requests) == 2
+
+
+async def test_a_budget_that_ends_within_a_turn_keeps_what_stands_and_says_so(world: Any, start: Any) -> None:
+    world.model.script = lambda body: Reply(
+        "Let me look.",
+        calls=(("current_time", {}),),
+        usage={"prompt_tokens": 90_000, "completion_tokens": 9_500},
+    )
+    async with start("telegram", TOKENS_PER_DAY_PERSON="100000", TOOL_MODE="native") as bot:
+        place = Place(world, "telegram")
+        place.say("please look up what time it is in Paris")
+        await decided(world, bot, failed=1)
+        place.say("and again please")
+        await decided(world, bot, failed=2)
+
+    [text] = place.texts[:1]
+    assert place.texts == [text]
+    assert text.startswith("Let me look.\n\nYou have used up what I may spend for you today.")
+    assert len(world.model.requests) == 1
+
+
+async def test_what_a_turn_cost_is_kept_and_an_admin_sees_the_whole_day(world: Any, start: Any) -> None:
+    world.model.script = lambda body: Reply("Yes.", usage={"prompt_tokens": 30_000, "completion_tokens": 10_000})
+    settings = {"PRICES": "openai:scripted=10/1/50", "MONEY_PER_DAY": "2", "ADMINS": "telegram:7"}
+    async with start("telegram", **settings) as bot:
+        place, admin = Place(world, "telegram"), Place(world, "telegram", person=ADA)
+        for number in range(3):
+            place.say(f"please answer question number {number}")
+            await decided(world, bot, done=number + 1)
+        place.say("please answer one more question")
+        await decided(world, bot, refused=1)
+        admin.say("/usage")
+        await decided(world, bot, done=4)
+
+    assert place.texts[-1].startswith("I have used up everything I may spend today.")
+    everybody = next(line for line in admin.texts[-1].splitlines() if "everybody" in line)
+    assert "120,000 tokens of 2,000,000 (1,880,000 left), $2.40 of $2.00 ($0.00 left)" in everybody
+    assert "telegram:8: 4 messages, 120,000 tokens, $2.40" in admin.texts[-1]
+    with closing(sqlite3.connect(world.data / "parley.db")) as db:
+        assert [cost for (cost,) in db.execute("SELECT cost FROM turns")] == pytest.approx([0.8] * 3)

@@ -1,0 +1,256 @@
+"""Hostile inputs through the whole bot on three platforms: no ping, no preview, no secret, no markup that acts.
+
+Every version that any person could have seen is looked at, not only the last one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import runpy
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from bot.surface import Window
+from playground.discord import DiscordServer
+from playground.model import Reply
+from playground.slack import SlackServer
+from playground.tavily.pages import CannedPage
+from playground.telegram import TelegramServer
+from playground.telegram.world import Person
+
+CASES: tuple[Any, ...] = runpy.run_path(str(Path(__file__).with_name("hostile.py")))["CASES"]
+PLATFORMS = ("telegram", "slack", "discord")
+GROUPS = 6
+
+DB_PASSWORD = "Zebra-Crossing%21-canary"
+MCP_KEY = "mcp-canary-key-31415926"
+SETTINGS = {
+    "OPENAI_API_KEY": "sk-canary-openai_0123456789abcdef",
+    "TAVILY_API_KEY": "tvly-canary-2718281828",
+    "ARK_API_KEY": "ark-canary-1414213562",
+    "DATABASES": f"crm=postgresql://reader:{DB_PASSWORD}@127.0.0.1:9/crm",
+}
+FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2060-\u2064\ufeff\u180e\ud800-\udfff]"
+    "|(?<![\U000e0020-\U000e007e\U0001f3f4])[\U000e0000-\U000e007f]"
+)
+ALLOWED_HOSTS = {"known.example", "mine.example"}
+HREF = re.compile(r'href="([^"]*)"')
+
+
+def secrets_of(world: Any) -> dict[str, str]:
+    """Every value that must be seen nowhere, by the name under which the inputs speak of it."""
+    environment = world.environment()
+    found = {name: value for name, value in environment.items() if name.endswith(("_KEY", "_TOKEN"))}
+    return found | {
+        "DATABASES": SETTINGS["DATABASES"],
+        "DB_PASSWORD": DB_PASSWORD,
+        "MCP_KEY": MCP_KEY,
+    }
+
+
+def filled(text: str, secrets: dict[str, str]) -> str:
+    """The text with its secrets in place."""
+    key = secrets["OPENAI_API_KEY"]
+    disguised = {
+        "ZW_KEY": "\u200b".join(key[start : start + 7] for start in range(0, len(key), 7)),
+        "ESC_KEY": key.replace("-", "\\-").replace("_", "\\_"),
+        "BOLD_KEY": f"{key[:9]}**{key[9:20]}**{key[20:]}",
+    }
+    return re.sub(r"\$([A-Z_]+)", lambda found: (secrets | disguised).get(found[1], found[0]), text)
+
+
+@pytest.fixture
+async def open_world(world: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
+    """A world without rate limits: two hundred chats answered in seconds."""
+    monkeypatch.setattr("adapters.slack_surface.UPDATE_WINDOW", Window(10_000, 60.0))
+    monkeypatch.setattr("adapters.slack_surface.POST_WINDOW", Window(10_000, 60.0))
+    monkeypatch.setattr("adapters.telegram.BOT_WINDOW", Window(10_000, 1.0))
+    config = world.data / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"x": {"url": "http://127.0.0.1:9/mcp",
+                      "headers": {"Authorization": f"Bearer {MCP_KEY}"}}}}))  # fmt: skip
+    async with (
+        TelegramServer(limits=False) as telegram,
+        SlackServer(limits=False) as slack,
+        DiscordServer() as discord,
+    ):
+        world.telegram, world.slack, world.discord = telegram, slack, discord
+        world.settings.update(SETTINGS, MCP_CONFIG=str(config))
+        yield world
+
+
+class Journey:
+    """All cases of one group, each in a chat of its own on each platform."""
+
+    def __init__(self, world: Any, cases: list[tuple[int, Any]]) -> None:
+        self.world = world
+        self.cases = cases
+        self.secrets = secrets_of(world)
+        self.chats: dict[tuple[int, str], str] = {}
+        world.model.script = self.script
+        world.slack.channel("C1", "general")
+        world.discord.guild(1, "Guild")
+        for number, case in cases:
+            if case.page:
+                page = CannedPage(
+                    f"https://known.example/{number}", self.filled(case.title), self.filled(case.page)
+                )
+                world.tavily.pages.append(page)
+
+    def filled(self, text: str) -> str:
+        return filled(text, self.secrets)
+
+    def script(self, body: Any) -> Reply:
+        """What the model of a case says: its calls first, then its answer in pieces."""
+        asked = " ".join(str(message["content"]) for message in body["messages"] if message["role"] == "user")
+        case = CASES[int(re.findall(r"case-(\d+)", asked)[-1])]
+        results = any(message["role"] == "tool" for message in body["messages"])
+        if case.calls and not results:
+            calls = tuple(
+                (name, {key: self.filled(str(value)) for key, value in given.items()}) for name, given in case.calls
+            )
+            return Reply(calls=calls)
+        text = self.filled(case.answer)
+        pieces = [text[at : at + case.step] for at in range(0, len(text), case.step)]
+        return Reply(chunks=tuple({"content": piece} for piece in pieces), words_per_second=max(400.0, len(pieces)))
+
+    def ask(self) -> None:
+        for number, case in self.cases:
+            question = self.filled(f"please answer case-{number} {case.question}")
+            self.chats[number, "telegram"] = self._telegram(number, case, question)
+            self.chats[number, "slack"] = self._slack(number, case, question)
+            self.chats[number, "discord"] = self._discord(number, case, question)
+
+    def _telegram(self, number: int, case: Any, question: str) -> str:
+        telegram, id = self.world.telegram, 7000 + number
+        telegram.person(id, case.person)
+        if case.place != "group" and not case.quoted:
+            telegram.say(id, question, person=id)
+            return str(id)
+        telegram.group(-id, case.chat)
+        before = 0
+        if case.quoted:
+            telegram.say(-id, case.quoted, person=Person(8000, case.person))
+            before = max(message for chat, message in telegram.world.messages if chat == -id)
+        telegram.say(-id, f"@{telegram.bot['username']} {question}", person=id, reply_to=before)
+        return str(-id)
+
+    def _slack(self, number: int, case: Any, question: str) -> str:
+        slack, id = self.world.slack, f"U{7000 + number}"
+        slack.person(id, case.person)
+        if case.place == "direct" and not case.quoted:
+            place = slack.direct(id)
+            slack.say(place, question, person=id)
+            return str(place)
+        place = f"C{7000 + number}"
+        slack.channel(place, case.chat)
+        if case.place == "command":
+            slack.command("/parley", question, place, id)
+        else:
+            slack.say(place, f"<@{slack.bot_user_id}> {question}", person=id)
+        return place
+
+    def _discord(self, number: int, case: Any, question: str) -> str:
+        discord, id = self.world.discord, 7000 + number
+        discord.person(id, case.person)
+        if case.place == "direct" and not case.quoted:
+            place = discord.direct(id)
+            discord.say(place, question[:1900], person=id)
+            return str(place.id)
+        discord.channel(70_000 + number, 1, case.chat)
+        place = str(70_000 + number)
+        if case.place == "command":
+            discord.slash("ask", {"question": question}, place, id)
+            return place
+        before = discord.say(place, case.quoted, person=id) if case.quoted else ""
+        discord.say(place, f"{discord.mention()} {question}"[:1900], person=id, reply_to=before)
+        return place
+
+    def messages(self, number: int, platform: str) -> list[Any]:
+        chat = self.chats[number, platform]
+        return [message for message in getattr(self.world, platform).screen.messages
+                if message.chat == chat and message.author == "bot"]  # fmt: skip
+
+    async def answered(self, bot: Any) -> None:
+        """Everything asked is answered and stands."""
+        async with asyncio.timeout(60):
+            while not all(self.messages(*key) for key in self.chats):
+                await asyncio.sleep(0.02)
+        await bot.dispatcher.idle()
+
+    def problems(self) -> list[str]:
+        """Everything that no person and no service may have seen."""
+        found: list[str] = []
+        for number, case in self.cases:
+            for platform in PLATFORMS:
+                where = f"{platform}, {case.name}"
+                messages = self.messages(number, platform)
+                last = "\n".join(message.text for message in messages if not message.deleted)
+                for words in case.shown:
+                    if words not in last:
+                        found.append(f"{where}: {words!r} is not shown: {last!r}")
+                for message in messages:
+                    for version in message.versions:
+                        found += [f"{where}: {what}" for what in self._wrong(version, case)]
+        return found
+
+    def _wrong(self, version: Any, case: Any) -> list[str]:
+        found = []
+        for name, secret in self.secrets.items():
+            if secret in version.text or secret in version.markup:
+                found.append(f"{name} is shown: {version.text[:300]!r}")
+        for sign in FORBIDDEN.findall(version.text):
+            found.append(f"{sign!r} is shown: {version.text[:300]!r}")
+        for words in case.absent:
+            if words in version.text:
+                found.append(f"{words!r} is shown: {version.text[:300]!r}")
+        for address in HREF.findall(version.html):
+            if urlsplit(address).hostname not in ALLOWED_HOSTS:
+                found.append(f"a link leads to {address}: {version.markup[:300]!r}")
+        return found
+
+
+def pings(world: Any) -> list[Any]:
+    return [*world.telegram.screen.pings, *world.slack.pings, *world.discord.pings]
+
+
+def previews(world: Any) -> list[Any]:
+    return [*world.telegram.screen.previews, *world.slack.previews, *world.discord.previews]
+
+
+def refused(world: Any) -> list[Any]:
+    """Calls that a platform did not take: our markup was wrong, or too long, or too often."""
+    calls = [*world.telegram.calls, *world.slack.api.calls, *world.discord.rest.calls]
+    return [call for call in calls if call.status >= 400 or getattr(call, "error", "")]
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+async def test_hostile_inputs_do_nothing_but_show_their_text(group: int, open_world: Any, start: Any) -> None:
+    world = open_world
+    journey = Journey(world, [(number, case) for number, case in enumerate(CASES) if number % GROUPS == group])
+    async with start(*PLATFORMS, TOOL_MODE="native") as bot:
+        journey.ask()
+        await journey.answered(bot)
+
+    found = [f"pinged: {one}" for one in pings(world)]
+    found += [f"fetched for a preview: {one}" for one in previews(world)]
+    found += [f"refused: {one}" for one in refused(world)]
+    found += journey.problems()
+    with sqlite3.connect(world.data / "parley.db") as db:
+        stored = "\n".join(db.iterdump())
+    db.close()
+    asked = "\n".join(json.dumps(request.body, ensure_ascii=False) for request in world.model.requests)
+    for name, secret in journey.secrets.items():
+        found += [f"{name} is {what}" for what, text in (("stored", stored), ("told to the model", asked)) if secret in text]
+    assert not found, "\n".join(found)
+
+
+def test_there_are_enough_hostile_inputs() -> None:
+    assert len({case.name for case in CASES}) == len(CASES) >= 120

@@ -326,8 +326,8 @@ class Conversation:
                 reply.append(paragraph(made.visible, note))
             else:
                 note = self._note(outcome, language, form, turn)
-                if isinstance(outcome, Failed) and not reply.text and not await self._budgets.speaks(outcome, question):
-                    note = ""
+                if isinstance(outcome, Failed) and not await self._budgets.speaks(outcome, question):
+                    note = note if made.visible else ""
                 for words in (made.citations.footer(made.shown, language), *made.unsent_notes(language), note):
                     if words:
                         made.visible.append(paragraph(made.visible, words))

@@ -24,7 +24,7 @@ from bot.messages import ChatId, Incoming, MessageSent, RegeneratePressed, StopP
 from bot.model import Models
 from bot.reminders import Reminders
 from bot.sentences import how_long, language_of, say
-from bot.spending import Budgets, Payer, usage_text
+from bot.spending import MINUTE, Budgets, Payer, usage_text
 from bot.store import InboxRow, Store
 from bot.summary import Summaries
 from bot.surface import Surface
@@ -240,13 +240,11 @@ class Dispatcher:
             if message.awaited or (not message.group and await self._access.first_refusal(message.sender)):
                 self._tell(message, say("stranger", language, id=message.sender.id))
             return
-        if not again and message.command != "stop":
-            wait = await self._budgets.message(_payer(message))
-            if wait:
-                await self._store.intake.end(id, "refused")
-                if await self._says("too many", message, wait):
-                    self._tell(message, say("too_many", language))
-                return
+        if not again and message.command != "stop" and not await self._budgets.message(_payer(message)):
+            await self._store.intake.end(id, "refused")
+            if await self._says("too many", message, MINUTE):
+                self._tell(message, say("too_many", language))
+            return
         if message.command and not (command is not None and command.queued):
             await self._command(message, language)
             await self._ended(id, message.chat, "done")

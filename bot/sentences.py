@@ -92,10 +92,8 @@ _TABLE: dict[str, tuple[str, str]] = {
         "我今天的总用量已达上限，{wait}后重新计算。",
     ),
     "usage_head": ("**Today** (starts afresh in {wait})", "**今日用量**（{wait}后重新计算）"),
-    "usage_line": (
-        "- {who}: {messages} messages, {tokens} tokens, {money}",
-        "- {who}：{messages} 条消息，{tokens} 个 token，{money}",
-    ),
+    "usage_line": ("- {who}: {messages} messages, {tokens}, {money}", "- {who}：{messages} 条消息，{tokens}，{money}"),
+    "usage_tokens": ("{count} tokens", "{count} 个 token"),
     "usage_of": ("{spent} of {most} ({left} left)", "{spent}（共 {most}，剩余 {left}）"),
     "usage_unpriced": ("cost unknown", "费用未知"),
     "usage_you": ("you", "你"),

@@ -129,15 +129,14 @@ class Budgets:
         """The same model, spending only what may be spent; `tokens` estimates the tokens of a text."""
         return MeteredModel(model, self, tokens)
 
-    async def message(self, payer: Payer) -> float:
-        """Count a message. 0 when it may be answered, else the seconds until the person may write again."""
+    async def message(self, payer: Payer) -> bool:
+        """Count a message; False when it is one too many of this minute."""
         person, chat, everybody = payer.keys
         limits = [
             Limit(person, MINUTE, Amount(messages=self._limits.messages_per_minute)),
             *(Limit(key, DAY, Amount()) for key in (person, chat, everybody)),
         ]
-        result = await self._spending.reserve(limits, Amount(messages=1))
-        return max(1.0, result.until - self._clock.wall()) if isinstance(result, Refused) else 0.0
+        return isinstance(await self._spending.reserve(limits, Amount(messages=1)), Reserved)
 
     async def exhausted(self, payer: Payer) -> Unaffordable | None:
         """Why this payer can have no model call now; None while something is left of every budget."""
@@ -150,10 +149,11 @@ class Budgets:
     async def first_refusal(self, whose: str, until: float, payer: Payer) -> bool:
         """Whether the person (of a chat's budget: the chat) hears for the first time that nothing is left."""
         who = payer.keys[1] if whose == "chat" else payer.keys[0]
-        return await self._once(f"spent {whose} {who}", max(1.0, until - self._clock.wall()))
+        # The day is part of the key: a time that shrinks as the day passes would never be the same twice.
+        return await self._once(f"spent {whose} {who} {until:.0f}", DAY)
 
     async def speaks(self, failed: Failed, question: MessageSent) -> bool:
-        """Whether a turn of which nothing is shown says how it failed: a spent budget is told once in its window.
+        """Whether a turn says how it failed where it shows nothing else: a spent budget is told once in its window.
 
         Where an answer is awaited, or begins with the question, something is said always.
         """
@@ -302,17 +302,19 @@ def usage_text(report: Report, language: str, *, priced: bool, everybody: bool) 
         everybody: the whole bot's day belongs to it, and who used most of it.
     """
 
-    def counted(spent: float, most: float, form: Callable[[float], str]) -> str:
+    def counted(spent: float, most: float, form: Callable[[float], str], unit: str = "{count}") -> str:
+        amount = unit.format(count=form(spent))
         if not most:
-            return form(spent)
-        left = form(max(0.0, most - spent))
-        return say("usage_of", language, spent=form(spent), most=form(most), left=left)
+            return amount
+        return say("usage_of", language, spent=amount, most=form(most), left=form(max(0.0, most - spent)))
 
     def line(who: str, day: Day) -> str:
         money = say("usage_unpriced", language)
         if priced or day.spent.money:
             money = counted(day.spent.money, day.most.money, _dollars)
-        tokens = counted(day.spent.tokens, day.most.tokens, lambda count: f"{count:,.0f}")
+        tokens = counted(
+            day.spent.tokens, day.most.tokens, "{:,.0f}".format, say("usage_tokens", language, count="{count}")
+        )
         return say("usage_line", language, who=who, messages=day.spent.messages, tokens=tokens, money=money)
 
     lines = [

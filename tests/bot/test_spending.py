@@ -228,13 +228,12 @@ async def test_the_model_that_answered_is_paid_not_the_one_that_was_asked(store:
 async def test_twenty_messages_a_minute_and_no_more(make: Make, clock: Any) -> None:
     budgets = make(messages_per_minute=20)
 
-    assert [await budgets.message(ADA) for _ in range(20)] == [0.0] * 20
-    wait = await budgets.message(ADA_ELSEWHERE)
-    assert 0 < wait <= 60
-    assert await budgets.message(BOB_ELSEWHERE) == 0.0
+    assert all([await budgets.message(ADA) for _ in range(20)])
+    assert not await budgets.message(ADA_ELSEWHERE)
+    assert await budgets.message(BOB_ELSEWHERE)
 
-    clock.started += wait
-    assert await budgets.message(ADA) == 0.0
+    clock.started += 60
+    assert await budgets.message(ADA)
 
 
 async def test_a_spent_budget_is_known_before_a_turn_begins_and_told_once_a_window(make: Make, clock: Any) -> None:
@@ -244,8 +243,11 @@ async def test_a_spent_budget_is_known_before_a_turn_begins_and_told_once_a_wind
 
     refusal = await budgets.exhausted(ADA)
     assert refusal is not None
-    told = [await budgets.first_refusal(refusal.whose, refusal.until, one) for one in (ADA, ADA, ADA_ELSEWHERE)]
-    assert told == [True, False, False]
+    told = []
+    for one in (ADA, ADA, ADA_ELSEWHERE, ADA):
+        told.append(await budgets.first_refusal(refusal.whose, refusal.until, one))
+        clock.started += 0.1  # a time that no float holds exactly
+    assert told == [True, False, False, False]
     assert await budgets.exhausted(BOB_ELSEWHERE) is None
 
     clock.started += refusal.until - clock.wall()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import html
 import logging
 import os
 from types import TracebackType
@@ -15,7 +14,7 @@ from typing import Final
 
 import httpx
 from telegram import Bot, LinkPreviewOptions, ReplyParameters, Update
-from telegram.constants import ChatAction, ParseMode
+from telegram.constants import ChatAction
 from telegram.error import (
     BadRequest,
     ChatMigrated,
@@ -30,8 +29,8 @@ from telegram.error import (
 from telegram.request import HTTPXRequest
 
 from adapters import Finding
-from adapters.formatting.telegram_html import render
 from adapters.settings import TelegramSettings
+from adapters.telegram_pages import Drawn, drawn
 from adapters.telegram_updates import meant_for
 from bot import commands
 from bot.errors import (
@@ -220,7 +219,7 @@ class TelegramSurface:
         self._group = bool(target.data.get("group"))
         self._shown: dict[str, str] = {}
         """Message id → what it shows, so that the same text is never sent twice."""
-        self._rendered: tuple[Page, tuple[str, ParseMode | None]] | None = None
+        self._rendered: tuple[Page, Drawn] | None = None
         of_bot = Budget(f"telegram:{bot.id}", windows=(BOT_WINDOW,), shared=True)
         scope = f"telegram:{bot.id}/chat/{self._chat}"
         if self._group:
@@ -241,13 +240,14 @@ class TelegramSurface:
         if at is None:
             return self._post_cost
         try:
-            same = self._shown.get(at.id) == self._text(page)[0]
-        except TooLong:
+            same = self._shown.get(at.id) == self._drawn(page).text
+        except (TooLong, Unrenderable):
             same = False
         return _NOTHING if same else self._edit_cost
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
-        text, mode = self._text(page)
+        look = self._drawn(page)
+        text = look.text
         if at is not None and self._shown.get(at.id) == text:
             return at
         preview = LinkPreviewOptions(is_disabled=True)
@@ -256,7 +256,8 @@ class TelegramSurface:
                 sent = await self._bot.send_message(
                     self._chat,
                     text,
-                    parse_mode=mode,
+                    parse_mode=look.mode,
+                    entities=look.entities or None,
                     message_thread_id=self._thread,
                     link_preview_options=preview,
                     reply_parameters=self._first_reply(),
@@ -265,7 +266,12 @@ class TelegramSurface:
                 ref = MessageRef(str(sent.message_id))
             else:
                 await self._bot.edit_message_text(
-                    text, self._chat, int(at.id), parse_mode=mode, link_preview_options=preview
+                    text,
+                    self._chat,
+                    int(at.id),
+                    parse_mode=look.mode,
+                    entities=look.entities or None,
+                    link_preview_options=preview,
                 )
                 ref = at
         except TelegramError as error:
@@ -314,10 +320,10 @@ class TelegramSurface:
         """Telegram offers no way to look a message up."""
         return None
 
-    def _text(self, page: Page) -> tuple[str, ParseMode | None]:
+    def _drawn(self, page: Page) -> Drawn:
         """The page as it is sent; rendered once for `cost` and `show`."""
         if self._rendered is None or self._rendered[0] != page:
-            self._rendered = (page, _rendered(page))
+            self._rendered = (page, drawn(page, LIMITS.hard_length))
         return self._rendered[1]
 
     def _first_reply(self) -> ReplyParameters | None:
@@ -325,25 +331,6 @@ class TelegramSurface:
         if self._reply_to is None:
             return None
         return ReplyParameters(self._reply_to, allow_sending_without_reply=True)
-
-
-def _rendered(page: Page) -> tuple[str, ParseMode | None]:
-    """The text as it is sent, and how Telegram must read it.
-
-    Raises:
-        TooLong: it would show more than a message holds.
-    """
-    status = "\n".join(line.text for line in page.status)
-    gap = "\n\n" if status and page.body.strip() else ""
-    if page.plain:
-        text, mode, length = f"{page.body}{gap}{status}", None, utf16_length(f"{page.body}{gap}{status}")
-    else:
-        done = render(page.body, final=page.final)
-        text = done.html + gap + (f"<i>{html.escape(status, quote=False)}</i>" if status else "")
-        mode, length = ParseMode.HTML, done.length + utf16_length(gap + status)
-    if length > LIMITS.hard_length:
-        raise TooLong(f"a page shows {length} units", by=length - LIMITS.hard_length)
-    return text, mode
 
 
 def _seconds(error: RetryAfter) -> float:

@@ -1,7 +1,8 @@
 """Markdown as the HTML that Telegram's parser takes: only tags it knows, at most 100 entities.
 
 See https://core.telegram.org/bots/api#html-style. Tables become aligned text, headings bold; code never stands inside
-another style, because Telegram lets code contain nothing and be contained in nothing but a quote.
+another style, because Telegram lets code contain nothing and be contained in nothing but a quote. Names and addresses
+that Telegram would bring to life by itself are code.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from itertools import groupby
 
 from adapters.formatting.layout import Dialect, Line, Verbatim
 from adapters.formatting.rendered import Rendered
+from adapters.formatting.telegram_live import defanged, without_life
 from bot.markdown import Code, Inline, Link, Style, Styled, Text, parse, text_of
 from bot.measures import utf16_length
 
@@ -51,7 +53,12 @@ class _Html(Dialect):
         return html.escape(text, quote=False)
 
     def code(self, text: str) -> str:
+        if self.entities >= MOST_ENTITIES:
+            text = defanged(text)
         return self.tag("code", self.text(text))
+
+    def paragraph(self, children: Sequence[Inline]) -> str:
+        return self.inline(without_life(children))
 
     def styled(self, style: Style, children: Sequence[Inline]) -> str:
         return self.runs(list(_leaves(children, (style,))))
@@ -67,12 +74,17 @@ class _Html(Dialect):
         return "".join(parts)
 
     def link(self, link: Link) -> str:
-        inner = self.runs(list(_leaves(_without_code(link.children), ())))
+        children: Sequence[Inline] = _without_code(link.children)
+        if self.entities >= MOST_ENTITIES:
+            children = [Text(defanged(text_of(children)))]
+        inner = self.runs(list(_leaves(children, ())))
         return self.tag("a", inner, f' href="{html.escape(link.url)}"')
 
     def code_block(self, text: str, language: str) -> str:
         if not text.strip():
             return self.text(text)
+        if self.entities >= MOST_ENTITIES:
+            text = defanged(text)
         name = language if _LANGUAGE.fullmatch(language) else ""
         if name and self.entities < MOST_ENTITIES:
             self.entities += 1
@@ -80,7 +92,7 @@ class _Html(Dialect):
         return self.tag("pre", self.text(text))
 
     def heading(self, level: int, children: Sequence[Inline]) -> str:
-        return self.styled("strong", children)
+        return self.styled("strong", without_life(children))
 
     def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
         """Quotes cannot stand in one another, nor code with lines of its own in a quote: it stands between two."""

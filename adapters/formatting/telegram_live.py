@@ -1,0 +1,88 @@
+"""What Telegram makes live by itself in any text: names with an @, addresses, and whatever ends like a host.
+
+A bot cannot turn this off. Code is left alone by it, so what must not come to life is written as code; and where no
+more entities fit, with signs that only look the same. See https://core.telegram.org/api/entities.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from bot.markdown import Code, Inline, Styled, Text
+
+_ENDINGS = (
+    "com net org info biz name pro mobi app dev page site online store shop tech cloud live link click blog news wiki "
+    "club xyz top vip fun icu work world today zone media email agency space website host press games chat bot zip mov "
+    "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw by bz ca cc cd "
+    "cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et eu fi fj fk fm fo fr ga gb gd "
+    "ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir is it je jm jo jp ke kg "
+    "kh ki km kn kp kr kw ky kz la lb lc li lk lr ls lt lu lv ly ma mc md me mg mh mk ml mm mn mo mp mq mr ms mt mu mv "
+    "mw mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw sa "
+    "sb sc sd se sg sh si sk sl sm sn so sr ss st su sv sx sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw tz ua ug "
+    "uk us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw рф"
+)
+_LIVE = re.compile(
+    r"[a-z][a-z0-9+.\-]{0,20}://[^\s<>\"'`\ufffc]*"
+    r"|(?<!\w)@\w+"
+    rf"|(?<![\w@.\-/])(?:[\w\-]+\.)+(?:{_ENDINGS.replace(' ', '|')})(?![\w@\-])(?:[:/?#][^\s<>\"'`\ufffc]*)?"
+    r"|(?<![\w@.\-/])www\.[^\s<>\"'`\ufffc]+",
+    re.IGNORECASE,
+)
+_TRAILING = ".,;:!?)]}*_~"
+
+
+def live_parts(text: str) -> Iterator[tuple[int, int]]:
+    """Where in `text` something would come to life: (start, end), in order."""
+    for found in _LIVE.finditer(text):
+        end = found.start() + len(found.group().rstrip(_TRAILING))
+        yield found.start(), max(end, found.start() + 1)
+
+
+def defanged(text: str) -> str:
+    """The text with other signs where something would come to life: for where code cannot be written."""
+    shown: list[str] = []
+    at = 0
+    for start, end in live_parts(text):
+        shown.append(text[at:start])
+        shown.append(text[start:end].replace("@", "＠").replace("://", "∶//").replace(".", "․"))
+        at = end
+    return "".join([*shown, text[at:]])
+
+
+def without_life(children: Sequence[Inline]) -> tuple[Inline, ...]:
+    """A paragraph in which everything that would come to life, over borders of styles too, is code."""
+    words = _words(children)
+    parts = list(live_parts(words))
+    return tuple(_split(children, parts, [0])) if parts else tuple(children)
+
+
+def _words(children: Sequence[Inline]) -> str:
+    """The text of a paragraph, with one sign for each piece in which Telegram looks for nothing."""
+    return "".join(
+        child.text if isinstance(child, Text) else _words(child.children) if isinstance(child, Styled) else "\ufffc"
+        for child in children
+    )
+
+
+def _split(children: Sequence[Inline], parts: Sequence[tuple[int, int]], place: list[int]) -> Iterator[Inline]:
+    for child in children:
+        match child:
+            case Text(text):
+                start, at = place[0], 0
+                place[0] += len(text)
+                for begin, end in parts:
+                    low, high = max(begin - start, 0), min(end - start, len(text))
+                    if low >= high:
+                        continue
+                    if low > at:
+                        yield Text(text[at:low])
+                    yield Code(text[low:high])
+                    at = high
+                if at < len(text):
+                    yield Text(text[at:])
+            case Styled(style, inner):
+                yield Styled(style, tuple(_split(inner, parts, place)))
+            case _:
+                place[0] += 1
+                yield child

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sqlite3
+import statistics
 import threading
 import time
 from collections import Counter
@@ -15,6 +17,9 @@ from typing import Any
 import pytest
 
 from bot import app
+from bot.clock import SystemClock
+from bot.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.store import Store
 from playground.model import Reply
 from playground.tavily.pages import CannedPage
 
@@ -108,7 +113,8 @@ async def test_ten_thousand_messages_over_a_thousand_chats(world: Any, process: 
     say(world, 999, 0)
     await until(lambda: world.telegram.screen.of("999"))
     before, since = resident(process.child.pid), time.monotonic()
-    for number in range(10):
+    rounds = int(os.environ.get("LOAD_ROUNDS") or 10)
+    for number in range(rounds):
         for chat in chats:
             say(world, chat, number)
         count = 1 + len(chats) * (number + 1)
@@ -119,11 +125,39 @@ async def test_ten_thousand_messages_over_a_thousand_chats(world: Any, process: 
         )
     grown, seconds = resident(process.child.pid) - before, time.monotonic() - since
     ended = states(world)
-    print(f"10,000 messages over 1,000 chats: {seconds:.0f} s, {grown:.0f} MiB more, {dict(ended)}")
+    print(f"{rounds * 1000:,} messages over 1,000 chats: {seconds:.0f} s, {grown:.0f} MiB more, {dict(ended)}")
 
     assert check(world, chats) == ended["done"] - 1
-    assert ended["done"] + ended["refused"] == 10_001
+    assert ended["done"] + ended["refused"] == rounds * 1000 + 1
     assert grown < 150
+
+
+@pytest.mark.soak
+async def test_a_message_is_safe_within_fifty_milliseconds_while_twenty_arrive_at_once(tmp_path: Path) -> None:
+    waits: list[float] = []
+
+    async def arrive(number: int) -> None:
+        chat = ChatId("telegram", "1", str(number % 100))
+        since = time.perf_counter()
+        taken = await store.intake.take_in(
+            MessageSent(
+                delivery=str(number),
+                chat=chat,
+                sender=Sender(id=f"telegram:{number % 100}"),
+                target=ReplyTarget("telegram", {"chat": number % 100}),
+                text=f"please answer number {number}",
+            )
+        )
+        waits.append(time.perf_counter() - since)
+        assert taken is not None
+
+    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=SystemClock()) as store:
+        for begin in range(0, 2000, 20):
+            await asyncio.gather(*(arrive(number) for number in range(begin, begin + 20)))
+
+    percentiles = statistics.quantiles(waits, n=100)
+    print(f"intake: p50 {percentiles[49] * 1000:.1f} ms, p99 {percentiles[98] * 1000:.1f} ms")
+    assert percentiles[98] < 0.05
 
 
 class BotInThread:

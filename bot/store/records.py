@@ -29,12 +29,12 @@ class CallRecord:
     effects: bool
     """The tool changes something: without a result, nobody knows whether it did."""
     status: str
-    """`running`, or the status of its result."""
+    """`pending`, `running`, the status of its result, or `cancelled` where its turn ended without one."""
     started_at: float
     """Wall-clock time."""
     seconds: float = 0.0
     result: ToolResult | None = None
-    """None while running. Its files are there in a `TurnState` only."""
+    """None until it has ended. Its files are there in a `TurnState` only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,9 @@ async def close_turn(
         await db.execute("DELETE FROM passes WHERE turn = ?", (turn,))
         await db.execute("UPDATE pages SET body = '' WHERE turn = ?", (turn,))
         await db.execute(
+            "UPDATE calls SET status = 'cancelled' WHERE turn = ? AND status IN ('pending', 'running')", (turn,)
+        )
+        await db.execute(
             "UPDATE calls SET text = NULL WHERE turn = ? AND call_id IN (SELECT value FROM json_each(?))",
             (turn, results),
         )

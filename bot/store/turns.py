@@ -44,12 +44,28 @@ class Turns:
         await self._writer.execute("UPDATE turns SET stage = ? WHERE id = ?", (stage, turn))
 
     async def save_pass(self, turn: int, number: int, entry: AssistantEntry, model: str, usage: Usage) -> None:
-        """Keep what a model call came to, before the calls it asks for start."""
-        await self._writer.execute(
-            "INSERT INTO passes SELECT id, ?, ?, ?, ? FROM turns WHERE id = ? "
-            "ON CONFLICT DO UPDATE SET entry = excluded.entry, model = excluded.model, usage = excluded.usage",
-            (number, entry_json(entry), plain(model), usage_json(usage), turn),
-        )
+        """Keep what a model call came to, before the calls it asks for start; those are `pending` from now on."""
+        row = (number, entry_json(entry), plain(model), usage_json(usage), turn)
+        now = self._clock.wall()
+        calls = [
+            (number, place, plain(call.id), plain(call.name), to_json(dict(call.arguments)), plain(call.problem), now)
+            for place, call in enumerate(entry.calls)
+        ]
+
+        async def work(db: Connection) -> None:
+            await db.execute(
+                "INSERT INTO passes SELECT id, ?, ?, ?, ? FROM turns WHERE id = ? "
+                "ON CONFLICT DO UPDATE SET entry = excluded.entry, model = excluded.model, usage = excluded.usage",
+                row,
+            )
+            await db.executemany(
+                "INSERT INTO calls (turn, pass, position, call_id, name, arguments, problem, effects, status, "
+                "started_at) SELECT id, ?, ?, ?, ?, ?, ?, 0, 'pending', ? FROM turns WHERE id = ? "
+                "ON CONFLICT DO NOTHING",
+                [(*call, turn) for call in calls],
+            )
+
+        await self._writer.run(work)
 
     async def call_started(self, turn: int, call: ToolCall, *, passnumber: int, position: int, effects: bool) -> None:
         """Store that a call is about to run, for the first time or again."""
@@ -95,7 +111,8 @@ class Turns:
             await db.execute(
                 "UPDATE calls SET status = ?, result = ?, text = ?, seconds = ? WHERE rowid = "
                 "(SELECT rowid FROM calls WHERE turn = ? AND call_id = ? "
-                "ORDER BY pass DESC, status <> 'running', position LIMIT 1)",
+                "ORDER BY pass DESC, CASE status WHEN 'running' THEN 0 WHEN 'pending' THEN 1 ELSE 2 END, position "
+                "LIMIT 1)",
                 (
                     result.status,
                     to_json({**facts, "files": files}),

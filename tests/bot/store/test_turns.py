@@ -104,6 +104,23 @@ async def test_a_call_that_runs_again_forgets_its_first_outcome(store: Store, tu
     assert (call.status, call.result) == ("running", None)
 
 
+async def test_every_call_of_a_pass_leaves_a_record_whatever_becomes_of_it(store: Store, turn: int) -> None:
+    """Also one that never starts: a repeat, an unknown tool, arguments that are no JSON, a turn that is stopped."""
+    calls = tuple(ToolCall(f"c{place}", "search_web", {"query": str(place)}) for place in range(4))
+    await store.turns.save_pass(turn, 1, AssistantEntry("", calls), "openai:x", USAGE)
+    assert [call.status for call in await store.turns.calls(turn)] == ["pending"] * 4
+
+    await store.turns.call_ended(turn, "c0", ToolResult(text="again", status="cached"))
+    await store.turns.call_started(turn, calls[1], passnumber=1, position=1, effects=False)
+    await store.turns.call_ended(turn, "c1", ToolResult(text="It rains."))
+    await store.turns.call_started(turn, calls[2], passnumber=1, position=2, effects=False)
+    assert [call.status for call in await store.turns.calls(turn)] == ["cached", "completed", "running", "pending"]
+
+    await close(store, turn, UserEntry("What is the weather?"), answer("Rain."), state="stopped")
+
+    assert [call.status for call in await store.turns.calls(turn)] == ["cached", "completed", "cancelled", "cancelled"]
+
+
 async def test_opening_a_turn_again_changes_nothing(store: Store, chat: ChatId, turn: int) -> None:
     await store.turns.stage(turn, 4)
 

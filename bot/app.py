@@ -185,7 +185,7 @@ class App:
                 condense=Condenser(self.models, clock, result_chars=room) if core.condense_results else None,
             )
             stack.push_async_callback(self.registry.close)
-            self.pacer = Pacer(clock)
+            self.pacer = Pacer(clock, self.metrics)
             stack.push_async_callback(self.pacer.close)
             self.platforms = Platforms(self._adapters, clock)
             agent = Agent(
@@ -301,24 +301,57 @@ class App:
                     turns=core.turns_per_person,
                 ),
             )
+            self._gauges()
             if core.http_port is not None:
                 from bot.http import HttpServer
 
-                self.http = await stack.enter_async_context(HttpServer(core.http_host, core.http_port, self.state))
+                self.http = await stack.enter_async_context(
+                    HttpServer(core.http_host, core.http_port, self.state, self.metrics)
+                )
             self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
+    def _gauges(self) -> None:
+        """What is not counted but looked at when somebody asks."""
+        from bot.upkeep import resident_bytes
+
+        for name, help, look in (
+            ("parley_turns_running", "Chats with a turn under way.", lambda: self.dispatcher.queue.busy),
+            (
+                "parley_messages_waiting",
+                "Messages that wait behind their chat's turn.",
+                lambda: self.dispatcher.queue.length,
+            ),
+            ("parley_replies_live", "Replies that are being written.", lambda: self.pacer.live),
+            ("parley_budgets_known", "Rate budgets that are remembered.", lambda: self.pacer.known_scopes),
+            ("parley_writes_waiting", "Operations that wait for the database.", lambda: self.store.writer.waiting),
+            (
+                "parley_store_in_trouble",
+                "1 while the database cannot be written to.",
+                lambda: self.store.writer.in_trouble,
+            ),
+            ("parley_loop_block_seconds_max", "The longest time the event loop was late.", lambda: self.watch.longest),
+            ("process_resident_memory_bytes", "Memory of this process.", resident_bytes),
+        ):
+            self.metrics.gauge(name, help, look)
+
     async def state(self) -> Mapping[str, Json]:
         """How the program is, for `/ready` and `/state`."""
+        from bot.upkeep import writes
+
         states = dict(self.platforms.state)
+        stores = await writes(self.store)
         return {
-            "ready": bool(states) and all(state == "listening" for state in states.values()),
+            "ready": stores and bool(states) and all(state == "listening" for state in states.values()),
             "platforms": dict(states),
+            "store": "writes" if stores else "cannot be written to",
             "model": self.models.name,
             "busy": self.dispatcher.queue.busy,
+            "waiting": self.dispatcher.queue.length,
+            "replies": self.pacer.live,
             "tasks": len(asyncio.all_tasks()),
             "longest_block": round(self.watch.longest, 3),
             "longest_computing": round(self.watch.longest_computing, 3),
@@ -331,6 +364,8 @@ class App:
         Raises:
             SettingsError: not one platform can be used as configured.
         """
+        from bot.upkeep import prune_hourly
+
         code = await self.access.pairing_code()
         if code is not None:
             log.warning("Write /pair %s to your bot to make yourself its owner (the code works once, 15 minutes)", code)
@@ -341,6 +376,7 @@ class App:
         )
         stopping = asyncio.create_task(stop.wait(), name="stop")
         reminding = asyncio.create_task(self.reminders.watch(self.dispatcher.deliver), name="reminders")
+        pruning = asyncio.create_task(prune_hourly(self.store, self._clock), name="upkeep")
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
             reminding.cancel()
@@ -348,9 +384,9 @@ class App:
             await self.dispatcher.close(STOP_SECONDS)
         finally:
             leave.set()
-            stopping.cancel()
-            reminding.cancel()
-            await asyncio.gather(stopping, reminding, return_exceptions=True)
+            for task in (stopping, reminding, pruning):
+                task.cancel()
+            await asyncio.gather(stopping, reminding, pruning, return_exceptions=True)
         try:
             await running
         except* SettingsError as group:

@@ -1,4 +1,4 @@
-"""The one HTTP server: health and readiness. Loopback unless the operator says otherwise."""
+"""The one HTTP server: health, readiness and what is counted. Loopback unless the operator says otherwise."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from bot.errors import SettingsError
+from bot.metrics import Metrics
 from tools.base import Json
 
 if TYPE_CHECKING:
@@ -16,12 +17,18 @@ State = Callable[[], Awaitable[Mapping[str, Json]]]
 
 
 class HttpServer:
-    """Serves `/health` (the process lives), `/ready` (it takes messages in) and `/state` (how it is)."""
+    """Tells a supervisor how the program is.
 
-    def __init__(self, host: str, port: int, state: State) -> None:
+    `/health` the process lives and its event loop turns: who gets no answer may restart it. `/ready` it takes messages
+    in and can store them: else 503, which heals without a restart. `/state` how it is, for a person. `/metrics` what
+    was counted, for Prometheus.
+    """
+
+    def __init__(self, host: str, port: int, state: State, metrics: Metrics) -> None:
         self._host = host
         self._port = port
         self._state = state
+        self._metrics = metrics
         self._runner: web.AppRunner | None = None
 
     async def __aenter__(self) -> HttpServer:
@@ -31,6 +38,7 @@ class HttpServer:
         app.router.add_get("/health", self._health)
         app.router.add_get("/ready", self._ready)
         app.router.add_get("/state", self._show)
+        app.router.add_get("/metrics", self._count)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         try:
@@ -57,15 +65,26 @@ class HttpServer:
     async def _health(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
 
-        return web.json_response({"ok": True})
+        # A store in trouble is no reason to restart: it recovers by itself, and memory holds what is to be shown.
+        return web.json_response({"ok": True, "store": (await self._state())["store"]})
 
     async def _ready(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
 
         state = await self._state()
-        return web.json_response({"ready": state["ready"]}, status=200 if state["ready"] else 503)
+        return web.json_response(
+            {"ready": state["ready"], "platforms": state["platforms"], "store": state["store"]},
+            status=200 if state["ready"] else 503,
+        )
 
     async def _show(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
 
         return web.json_response(dict(await self._state()))
+
+    async def _count(self, request: web.Request) -> web.StreamResponse:
+        from aiohttp import web
+
+        return web.Response(
+            text=self._metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+        )

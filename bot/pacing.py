@@ -14,6 +14,7 @@ import enum
 from collections import deque
 
 from bot.clock import Clock, SystemClock
+from bot.metrics import Metrics
 from bot.surface import Budget, Cost
 
 _EDGE = 0.005
@@ -186,8 +187,11 @@ class Grant:
 class Pacer:
     """Grants calls under every platform's budgets, the most urgent first."""
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None, metrics: Metrics | None = None) -> None:
         self._clock = clock or SystemClock()
+        self._metrics = metrics or Metrics()
+        self.live = 0
+        """Replies under way."""
         self._scopes: dict[str, _Scope] = {}
         self._waiting: list[Grant] = []
         self._number = 0
@@ -223,7 +227,7 @@ class Pacer:
         probe = Grant(self, 0, cost, Priority.TYPING, now, 1, 0.0, float("inf"))
         if self._ready_at(probe, now)[0] > now:
             return False
-        self._occupy(cost, now)
+        self._occupy(cost, now, Priority.TYPING)
         return True
 
     def answered(self, cost: Cost) -> None:
@@ -241,15 +245,18 @@ class Pacer:
             chosen = cost.budgets[0]
         if chosen is not None:
             self._scope_of(chosen).refuse(now, retry_after)
+            self._metrics.refusals.add(_platform(cost))
         self.pump()
 
     def enter(self, budgets: tuple[Budget, ...]) -> None:
         """A reply that draws on `budgets` begins; progress of others leaves room for its end."""
+        self.live += 1
         for budget in budgets:
             self._scope_of(budget).live += 1
 
     def leave(self, budgets: tuple[Budget, ...]) -> None:
         """It ended."""
+        self.live -= 1
         for budget in budgets:
             self._scope_of(budget).live -= 1
         self.pump()
@@ -324,9 +331,11 @@ class Pacer:
             return min(capacity - 1, max(scope.live, capacity // 2))
         return min(scope.live, capacity // 4)
 
-    def _occupy(self, cost: Cost, now: float) -> None:
+    def _occupy(self, cost: Cost, now: float, priority: Priority) -> None:
         for budget in cost.budgets:
             self._scope_of(budget).grant(now)
+        if cost.budgets:
+            self._metrics.platform_calls.add(_platform(cost), priority.name.lower())
 
     def pump(self) -> None:
         """Grant everything that may go now, in order of urgency; wake again when the next one may."""
@@ -343,7 +352,7 @@ class Pacer:
                 continue
             at, holder = self._ready_at(grant, now)
             if at <= now:
-                self._occupy(grant.cost, now)
+                self._occupy(grant.cost, now, grant.priority)
                 grant.grant()
                 continue
             kept.append(grant)
@@ -366,3 +375,8 @@ class Pacer:
         await self._clock.sleep(max(0.0, at - self._clock.monotonic()))
         self._timer, self._timer_at = None, float("inf")
         self.pump()
+
+
+def _platform(cost: Cost) -> str:
+    """Whose call it is: scopes begin with it."""
+    return cost.budgets[0].scope.partition(":")[0]

@@ -130,6 +130,14 @@ class Store:
             stack.push_async_callback(readers.close)
             yield cls(writer, readers, clock)
 
+    async def probe(self) -> None:
+        """Write something that means nothing.
+
+        Raises:
+            StoreError: the store cannot be written to now.
+        """
+        await self.access.once("probe", 0.0)
+
     async def prune(self) -> None:
         """Remove what is older than it is kept for. Cheap enough for once an hour; other writes go in between."""
         for part in (self.intake, self.access, self.files, self.spending):

@@ -81,9 +81,21 @@ class Writer:
         self._closing = False
         self._complained_at = float("-inf")
         self._in_trouble = False
+        self._complained = False
+        """The trouble is in the log; its end will be."""
         self._task: asyncio.Task[None] | None = None
         self.commits = 0
         """Transactions committed since the store was opened."""
+
+    @property
+    def in_trouble(self) -> bool:
+        """The last write failed for a reason that is not the statement's own: locked, full, read-only, damaged."""
+        return self._in_trouble
+
+    @property
+    def waiting(self) -> int:
+        """Operations that wait to be written."""
+        return len(self._waiting)
 
     def start(self, db: Connection) -> None:
         self._db = db
@@ -258,13 +270,15 @@ class Writer:
                 await db.close()
 
     def _complain(self, error: sqlite3.Error) -> None:
+        self._in_trouble = True
         now = self._clock.monotonic()
         if now - self._complained_at >= _COMPLAINT:
             self._complained_at = now
-            self._in_trouble = True
+            self._complained = True
             _log.error("the store cannot write: %s", store_error(error))
 
     def _recovered(self) -> None:
-        if self._in_trouble:
-            self._in_trouble = False
+        self._in_trouble = False
+        if self._complained:
+            self._complained = False
             _log.warning("the store writes again")

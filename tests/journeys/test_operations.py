@@ -1,0 +1,69 @@
+"""What an operator sees of a bot at work: the page of counts, readiness, and lines that name chat and turn."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+import aiohttp
+
+from bot.logs import _Place
+from playground.model import Reply
+
+ADA = 7
+
+
+async def get(bot: Any, path: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{bot.http.port}{path}") as answer:
+        return answer.status, await answer.text()
+
+
+def value(page: str, series: str) -> float:
+    found = re.search(rf"^{re.escape(series)} (\S+)$", page, re.MULTILINE)
+    assert found is not None, f"{series} is not in\n{page}"
+    return float(found[1])
+
+
+async def test_a_turn_with_a_search_is_counted_from_its_question_to_its_last_edit(world: Any, start: Any) -> None:
+    world.model.reply(Reply(calls=(("search_web", {"query": "tea"}),)), Reply("Tea is tea. " * 20))
+    async with start("telegram", HTTP_PORT="0", TOOL_MODE="native") as bot:
+        world.telegram.person(ADA, "Ada")
+        world.telegram.say(ADA, "what is tea, look it up", person=ADA)
+        await world.telegram.screen.until(lambda screen: screen.of(str(ADA)))
+        await bot.dispatcher.idle()
+        ready, _ = await get(bot, "/ready")
+        health, _ = await get(bot, "/health")
+        _, page = await get(bot, "/metrics")
+
+    assert (ready, health) == (200, 200)
+    assert value(page, "parley_turns_begun_total") == 1
+    assert value(page, 'parley_turns_ended_total{state="done"}') == 1
+    assert value(page, 'parley_model_calls_total{model="openai:scripted",outcome="answered"}') == 2
+    assert value(page, 'parley_tokens_total{model="openai:scripted",kind="prompt"}') > 100
+    assert value(page, 'parley_tool_calls_total{tool="search_web",status="completed"}') == 1
+    assert value(page, 'parley_platform_calls_total{platform="telegram",kind="final"}') >= 1
+    assert value(page, "parley_reply_lag_seconds_count") == 1
+    assert value(page, "parley_turns_running") == 0 and value(page, "parley_replies_live") == 0
+    assert value(page, "process_resident_memory_bytes") > 10_000_000
+
+
+async def test_a_failed_model_is_counted_and_its_line_names_chat_turn_and_reference(
+    world: Any, start: Any, caplog: Any
+) -> None:
+    world.model.reply(*[Reply(status=401)] * 4)
+    caplog.handler.addFilter(_Place())
+    with caplog.at_level(logging.WARNING, "bot"):
+        async with start("telegram", HTTP_PORT="0") as bot:
+            world.telegram.person(ADA, "Ada")
+            world.telegram.say(ADA, "my secret question about tea", person=ADA)
+            await world.telegram.screen.until(lambda screen: screen.of(str(ADA)))
+            await bot.dispatcher.idle()
+            _, page = await get(bot, "/metrics")
+
+    [said] = [message.text for message in world.telegram.screen.of(str(ADA))]
+    [line] = [record for record in caplog.records if getattr(record, "reference", "")]
+    assert line.reference in said
+    assert line.chat.endswith("/7") and line.turn > 0
+    assert not any("secret question" in record.getMessage() for record in caplog.records)
+    assert value(page, 'parley_turns_ended_total{state="failed"}') == 1

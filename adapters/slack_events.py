@@ -74,7 +74,7 @@ def _sent(event: Json, delivery: str, me: Me, names: Names) -> MessageSent | Non
     if not text and not event.get("files") and quoted is None and not _mentions(event, me):
         return None
     direct = _direct(event)
-    command = commands.bare(text.removeprefix("/"))
+    command = commands.bare(text.removeprefix("/"), certain=text.startswith("/"))
     word, argument = command if command is not None else ("", text)
     return MessageSent(
         delivery=delivery,
@@ -130,7 +130,7 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str]) -> Me
     """`/parley …`: a word of ours, or a question that nobody else sees."""
     channel, user = str(payload.get("channel_id", "")), str(payload.get("user_id", ""))
     text = readable(str(payload.get("text") or ""), me, names)
-    command = commands.bare(text.removeprefix("/")) if text else ("help", "")
+    command = commands.bare(text.removeprefix("/"), certain=True) if text else ("help", "")
     word, argument = command if command is not None else ("", text)
     now = time.time()
     data: dict[str, Scalar] = {

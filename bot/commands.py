@@ -39,6 +39,7 @@ COMMANDS = (
     Command("memory", "show what I remember, or forget some of it", "查看或删除我记住的内容", argument="[forget N]"),
     Command("context", "show what I see of this chat", "查看我能看到的对话内容"),
     Command("forget", "delete everything kept of this chat", "删除此聊天的全部记录", argument="[yes]", queued=True),
+    Command("why", "show how the last answer came about", "查看上一个回答是怎么来的"),
     Command("whoami", "show your id", "显示你的 ID", open=True),
     Command("usage", "show what you used today", "查看今天的用量"),
     Command("pair", "become the owner with the code from the console", "用控制台的配对码成为主人", "[CODE]", open=True),
@@ -60,12 +61,16 @@ def parse(text: str) -> tuple[str, str] | None:
     return (match[1].lower(), (match[2] or "").strip()) if match else None
 
 
-def bare(text: str) -> tuple[str, str] | None:
-    """A command written without a slash, as the whole message: `new`, `model openai:gpt-5-mini`, `pair 1234-56`."""
+def bare(text: str, *, certain: bool = False) -> tuple[str, str] | None:
+    """A command written without a slash, as the whole message: `new`, `model openai:gpt-5-mini`, `pair 1234-56`.
+
+    Args:
+        certain: it stands where only commands are written, so that a word which is also a question (`why`) is one.
+    """
     word, _, argument = text.strip().partition(" ")
     command = BY_WORD.get(word.lower())
     # `tool NAME …` without a slash may be an English sentence; `bot.named` looks whether it names a tool.
-    if command is None or command.word == "tool":
+    if command is None or command.word == "tool" or (command.word == "why" and not certain):
         return None
     argument = argument.strip()
     fits = _fits(command.argument, argument) if command.argument else not argument

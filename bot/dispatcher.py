@@ -22,6 +22,7 @@ from bot.errors import DeliveryError, SettingsError, StoreError
 from bot.memory import ChatFacts
 from bot.messages import ChatId, Incoming, MessageSent, RegeneratePressed, StopPressed, TimerDue
 from bot.model import Models
+from bot.receipt import receipt
 from bot.reminders import Reminders
 from bot.sentences import how_long, language_of, say
 from bot.spending import MINUTE, Budgets, Payer, usage_text
@@ -357,6 +358,8 @@ class Dispatcher:
             case "context":
                 model = await self._store.settings.get(message.chat, "model") or self._models.name
                 text = await self._briefings.report(message, model, language)
+            case "why":
+                text = await receipt(self._store, self._budgets.prices, message.chat, language)
             case "whoami":
                 text = f"`{message.sender.id}`\n`{message.chat}`"
             case "usage":

@@ -97,6 +97,13 @@ def _numbers(prose: str) -> list[int]:
     return sorted(found)
 
 
+def source_line(source: Source) -> str:
+    """A source with its address in full view; its title alone where the address is none."""
+    if not re.fullmatch(r"https?://[^\s<>]+", source.url):
+        return _title(source)
+    return f"{_title(source)} <{source.url}>" if source.title else f"<{source.url}>"
+
+
 def _title(source: Source) -> str:
     """The title in a line, without what would be markup."""
     title = " ".join(_MARKS.sub(" ", clean_name(source.title)).split()) or source.url

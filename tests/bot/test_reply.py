@@ -446,3 +446,69 @@ async def test_the_record_is_written_before_a_post_and_after_it(start: Any, log:
     await finish(reply, clock)
 
     assert log.pages[-1] == (0, "final")
+
+
+async def test_a_post_that_arrived_is_found_at_once_and_the_reply_goes_on_live(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.repeats = False
+    screen.found = {"t1-0": "m0"}
+    reply = await start()
+    screen.faults = [Unclear("no answer")]
+    reply.append("first words")
+    await clock.settle()
+    reply.append(" and more")
+    await clock.advance(3.0)
+
+    assert [kind for kind, _ in screen.calls] == ["post", "edit"]
+    await finish(reply, clock)
+
+
+async def test_a_post_of_unknown_outcome_is_made_again_with_growing_pauses_until_it_lands(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.repeats = False
+    reply = await start()
+    screen.faults = [Unclear("no answer")] * 5
+    reply.append("All of it at once.")
+    task = asyncio.create_task(reply.finish())
+    await clock.advance(4.0)
+    assert len(screen.calls) == 3
+    await clock.advance(60.0)
+
+    assert task.done()
+    assert screen.calls[-1] == ("edit", Page("All of it at once.", final=True))
+    assert len(screen.calls) == 7
+
+
+async def test_a_platform_that_cannot_look_a_post_up_or_take_it_back_now_does_not_end_the_turn(
+    start: Any, screen: Screen, clock: Any, monkeypatch: Any
+) -> None:
+    async def refuse(self: Screen, what: object) -> None:
+        raise DeliveryError("bad gateway")
+
+    monkeypatch.setattr(Screen, "find", refuse)
+    monkeypatch.setattr(Screen, "remove", refuse)
+    screen.repeats = False
+    reply = await start(
+        shown={0: ShownBefore(None, "sending"), 1: ShownBefore(MessageRef("m7"), "shown")},
+    )
+    reply.append("All of it at once.")
+    task = asyncio.create_task(reply.finish())
+    await clock.advance(60.0)
+
+    assert task.done() and task.exception() is None
+    assert screen.calls[-1][1].body == "All of it at once."
+
+
+async def test_no_typing_is_shown_while_the_platform_asks_for_a_pause(start: Any, screen: Screen, clock: Any) -> None:
+    screen.typing_seconds = 4.0
+    reply = await start()
+    screen.faults = [RateLimited("slow down", retry_after=30.0)]
+    reply.append("words")
+    await clock.settle()
+    typed = screen.typed
+    await clock.advance(29.0)
+
+    assert screen.typed == typed
+    await finish(reply, clock)

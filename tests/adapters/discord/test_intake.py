@@ -9,6 +9,7 @@ from typing import Any
 import discord
 import pytest
 
+from adapters.discord_intake import _sender
 from bot.commands import COMMANDS
 from bot.messages import ChatId, MessageDeleted, MessageEdited, MessageSent, Page, ReplyTarget, Sender
 
@@ -364,3 +365,22 @@ async def test_other_interactions_are_no_questions(stage: Any, wait: Any) -> Non
     await stage.mailbox.next()
 
     assert stage.mailbox.texts == ["end"]
+
+
+async def test_a_persons_roles_are_told_by_id_and_everyone_is_none(stage: Any) -> None:
+    server = stage.server
+    server.role(30, 10, "Readers")
+    adapter = await stage.listen()
+    guild = adapter._client.get_guild(10)
+    user = {"id": "1", "username": "Ada", "discriminator": "0", "avatar": None}
+    data = {"user": user, "roles": ["30"], "joined_at": None, "deaf": False, "mute": False, "flags": 0}
+    member = discord.Member(data=data, guild=guild, state=adapter._client._connection)
+
+    assert _sender(member).groups == ("discord:guild/10", "discord:role/30")
+
+
+async def test_in_private_a_person_belongs_to_no_server(stage: Any) -> None:
+    await stage.listen()
+    stage.server.say(stage.server.direct(1), "hi", person=1)
+
+    assert (await stage.mailbox.next()).sender.groups == ()

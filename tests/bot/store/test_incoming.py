@@ -30,7 +30,7 @@ words = st.text(st.characters(), max_size=20).map(
     lambda text: text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 )
 chats = st.builds(ChatId, words, words, words, words)
-senders = st.builds(Sender, id=words, name=words, language=words)
+senders = st.builds(Sender, id=words, name=words, language=words, groups=st.lists(words, max_size=3).map(tuple))
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | words
 targets = st.builds(ReplyTarget, words, st.dictionaries(words, scalars, max_size=4))
 common = {
@@ -52,6 +52,7 @@ incomings: st.SearchStrategy[Incoming] = st.one_of(
         group=st.booleans(),
         quoted=quoted,
         quote_question=st.booleans(),
+        awaited=st.booleans(),
     ),
     st.builds(MessageEdited, **common, message_id=words, text=words),
     st.builds(MessageDeleted, **common, message_id=words),
@@ -76,6 +77,14 @@ def test_what_is_written_can_be_stored_as_utf8(incoming: Incoming) -> None:
 
     connection.close()
     assert incoming_from_json(stored) == incoming
+
+
+def test_a_sender_stored_by_an_earlier_version_belongs_to_nothing() -> None:
+    stored = (
+        '{"kind": "stop", "delivery": "1", "chat": ["telegram", "42", "7", ""], '
+        '"sender": {"id": "telegram:7", "name": "Ada", "language": ""}, "target": {"platform": "telegram", "data": {}}}'
+    )
+    assert incoming_from_json(stored).sender == Sender(id="telegram:7", name="Ada")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "telepathy"}', '{"kind": "stop"}', "null"])

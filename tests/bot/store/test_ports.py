@@ -14,7 +14,7 @@ from bot.store.facts import FACTS, match_expression, words
 from bot.store.files import FILE_BYTES
 from tools.base import Facts, Files, Timers, ToolError
 
-ADA = Sender(id="telegram:1", name="Ada", language="en")
+ADA = Sender(id="telegram:1", name="Ada", language="en", groups=("slack:T1",))
 
 
 @pytest.mark.parametrize(

@@ -373,7 +373,7 @@ async def test_a_persons_roles_are_told_by_id_and_everyone_is_none(stage: Any) -
     adapter = await stage.listen()
     guild = adapter._client.get_guild(10)
     user = {"id": "1", "username": "Ada", "discriminator": "0", "avatar": None}
-    data = {"user": user, "roles": ["30"], "joined_at": None, "deaf": False, "mute": False, "flags": 0}
+    data: Any = {"user": user, "roles": ["30"], "joined_at": None, "deaf": False, "mute": False, "flags": 0}
     member = discord.Member(data=data, guild=guild, state=adapter._client._connection)
 
     assert _sender(member).groups == ("discord:guild/10", "discord:role/30")

@@ -1,67 +1,121 @@
-"""`parley doctor`: looks at every token, the model and the tools, and says what to mend."""
+"""`parley doctor`: looks at every token, the model, the tools and the machine, and says what to mend."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Coroutine
 
-from bot import app
+from bot import app, logs
+from bot.checkup import Result, examine_machine
 from bot.clock import SystemClock
 from bot.errors import BotError, SettingsError
 from bot.model.base import Answer, Request
-from bot.safety import SHORTEST_SECRET
+from bot.safety import SHORTEST_SECRET, Redactor
 from bot.transcript import UserEntry
+from tools.base import ToolError
+
+SETTLE_SECONDS = 15.0
+"""How long MCP servers may take to say what they offer."""
 
 
-def _say(ok: bool, what: str, text: str) -> bool:
-    print(f"{'ok ' if ok else 'BAD'}  {what}: {text}")  # noqa: T201
-    return ok
+class _Report:
+    """What was found, told as it is found; never a secret."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self.well = True
+
+    def add(self, ok: bool, what: str, text: str) -> None:
+        self.well &= ok
+        line = " ".join(self._redactor.redact(text).split())
+        print(f"{'ok ' if ok else 'BAD'}  {what}: {line}", flush=True)  # noqa: T201
 
 
 async def examine() -> int:
     """Look at everything; 0 when all is well, else 1."""
     configuration = app.configure()
-    well = _say(True, "settings", f"read from {'.env and ' if configuration.file else ''}the environment")
+    # What goes wrong is said here, in one sentence; nobody needs a library's traceback beside it.
+    logs.set_up("CRITICAL", "console", configuration.secrets)
+    report = _Report(Redactor(configuration.secrets))
+    report.add(True, "settings", f"read from {'.env and ' if configuration.file else ''}the environment")
+    await _examine_platforms(configuration, report)
+    models = await _examine_model(configuration, report)
+    await _examine_tools(configuration, report)
+    for result in await examine_machine(configuration.core, models, SystemClock()):
+        report.add(result.ok, result.what, result.text)
+    for result in _secrets(configuration):
+        report.add(result.ok, result.what, result.text)
+    return 0 if report.well else 1
+
+
+async def _examine_platforms(configuration: app.Configuration, report: _Report) -> None:
     table = importlib.import_module("adapters").PLATFORMS
     if not configuration.configured:
-        _say(True, "platforms", "none is configured; `parley playground` needs none")
+        report.add(True, "platforms", "none is configured; `parley playground` needs none")
     for name in configuration.configured:
         try:
             configuration.platforms[name].require()
             for finding in await importlib.import_module(table[name][0]).check(configuration.platforms[name]):
-                well &= _say(finding.ok, name, finding.text)
+                report.add(finding.ok, name, finding.text)
         except BotError as error:
-            well &= _say(False, name, str(error))
-    well &= await _examine_model(configuration)
-    registry = importlib.import_module("tools").open_registry(configuration.tools)
-    try:
-        await registry.settle(15.0)
-        for spec in registry.specs():
-            _say(True, spec.name, spec.purpose)
-        for name, reason in registry.unavailable.items():
-            _say(True, name, f"not offered: {reason}")
-    finally:
-        await registry.close()
-    if any(len(secret) < SHORTEST_SECRET for secret in configuration.secrets):
-        well &= _say(
-            False, "secrets", f"one is shorter than {SHORTEST_SECRET} characters and is never masked in replies"
-        )
-    return 0 if well else 1
+            report.add(False, name, str(error))
 
 
-async def _examine_model(configuration: app.Configuration) -> bool:
+async def _examine_model(configuration: app.Configuration, report: _Report) -> tuple[str, ...]:
+    """Ask every model for a word; the names of all that may answer."""
     from bot.model import open_models
 
+    clock = SystemClock()
     try:
-        async with open_models(app.model_options(configuration.core), SystemClock()) as models:
-            clock = SystemClock()
-            request = Request(
-                entries=(UserEntry("Say the word ready."),), deadline=clock.monotonic() + 30.0, max_output_chars=200
-            )
-            async for piece in models.stream(request):
-                if isinstance(piece, Answer):
-                    return _say(True, "model", f"{piece.model} answers")
-            return _say(False, "model", f"{models.name} gave no answer")
+        async with open_models(app.model_options(configuration.core), clock) as models:
+            side = {
+                "TOOL_CHOICE_MODEL": configuration.core.tool_choice_model,
+                "SUMMARY_MODEL": configuration.core.summary_model,
+            }
+            asked = [(name, "MODEL") for name in models.names]
+            asked += [(name, setting) for setting, name in side.items() if name and name not in models.names]
+            for name, setting in asked:
+                request = Request(
+                    entries=(UserEntry("Say the word ready."),), deadline=clock.monotonic() + 30.0, max_output_chars=200
+                )
+                try:
+                    found = ""
+                    async for piece in models.only(name, setting).stream(request):
+                        if isinstance(piece, Answer):
+                            found = piece.model
+                    report.add(bool(found), "model", f"{name} answers" if found else f"{name} gave no answer")
+                except BotError as error:
+                    report.add(False, "model", str(error))
+            return tuple(name for name, _ in asked)
     except SettingsError as error:
-        return _say(False, "model", str(error))
-    except BotError as error:
-        return _say(False, "model", f"{type(error).__name__}: {error}")
+        report.add(False, "model", str(error))
+        return ()
+
+
+async def _examine_tools(configuration: app.Configuration, report: _Report) -> None:
+    registry = importlib.import_module("tools").open_registry(configuration.tools)
+    report_secrets = registry.secrets
+    try:
+        await registry.settle(SETTLE_SECONDS)
+        for spec in registry.specs():
+            describe: Callable[[], Coroutine[object, object, str]] | None = getattr(
+                registry.tool(spec.name), "describe", None
+            )
+            try:
+                text = await describe() if describe is not None else spec.purpose
+            except ToolError as error:
+                report.add(True, spec.name, f"not offered: {error}")
+            else:
+                report.add(True, spec.name, text)
+        for name, reason in registry.unavailable.items():
+            # A tool without its key is a choice; a server that was named and does not come up is a fault.
+            report.add(not name.startswith("MCP "), name, f"not offered: {Redactor(report_secrets).redact(reason)}")
+    finally:
+        await registry.close()
+
+
+def _secrets(configuration: app.Configuration) -> list[Result]:
+    if all(len(secret) >= SHORTEST_SECRET for secret in configuration.secrets):
+        return []
+    text = f"one is shorter than {SHORTEST_SECRET} characters and is never masked in replies"
+    return [Result(False, "secrets", text)]

@@ -133,6 +133,10 @@ class ToolRegistry:
         tool = self._find(name)
         return tool.spec if tool is not None else None
 
+    def tool(self, name: str) -> Tool | None:
+        """The tool itself; to run one, `run` is the way."""
+        return self._find(name)
+
     def _find(self, name: str) -> Tool | None:
         tool = self._tools.get(name)
         if tool is not None:

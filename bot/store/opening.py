@@ -84,7 +84,7 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
         SettingsError: it cannot be opened, or is not ours.
         StoreError: another program keeps it locked.
     """
-    damage = await _damage(path, clock, busy_timeout)
+    damage = await damage_of(path, clock, busy_timeout)
     if not damage:
         return
     stamp = datetime.datetime.fromtimestamp(clock.wall(), datetime.UTC).strftime("%Y%m%dT%H%M%S")
@@ -117,7 +117,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-async def _damage(path: Path, clock: Clock, busy_timeout: float) -> str:
+async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
     """What is wrong with the file; empty when nothing was found."""
     if _size(path) == 0:
         # SQLite would delete the write-ahead log of an empty file, and with it the newest messages.

@@ -1,0 +1,233 @@
+"""`parley doctor` against the services it looks at: one clear sentence for each thing that is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sqlite3
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.clock import SystemClock
+from bot.store import Store
+from playground.discord import DiscordServer
+from playground.model import ModelServer, Reply
+from playground.slack import SlackServer
+from playground.telegram import TelegramServer
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@dataclass
+class Told:
+    """What the doctor said."""
+
+    code: int
+    out: str
+    err: str
+
+    def of(self, what: str) -> list[tuple[bool, str]]:
+        """(well, text) of every line about `what`."""
+        lines = [line.partition(": ") for line in self.out.splitlines()]
+        return [(head.startswith("ok"), text) for head, _, text in lines if head.split(maxsplit=1)[1:] == [what]]
+
+
+@dataclass
+class World:
+    """The services, and the settings that lead to them."""
+
+    telegram: TelegramServer
+    slack: SlackServer
+    discord: DiscordServer
+    model: ModelServer
+    data: Path
+
+    async def doctor(self, **settings: str) -> Told:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.data),
+            "PYTHONPATH": str(ROOT),
+            "MODEL": "openai:scripted",
+            "OPENAI_API_KEY": "sk-loopback-key-0123456789",
+            "OPENAI_BASE_URL": self.model.base_url,
+            **{name: value for name, value in os.environ.items() if name.startswith("COVERAGE")},
+            **settings,
+        }
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "bot", "doctor", cwd=self.data, env=environment, stdout=-1, stderr=-1
+        )
+        async with asyncio.timeout(60):
+            out, err = await child.communicate()
+        assert child.returncode is not None
+        told = Told(child.returncode, out.decode(), err.decode())
+        assert "Traceback" not in told.out + told.err
+        return told
+
+    @property
+    def tokens(self) -> dict[str, str]:
+        return {
+            "TELEGRAM_BOT_TOKEN": self.telegram.token,
+            "TELEGRAM_API_BASE_URL": self.telegram.base_url,
+            "SLACK_BOT_TOKEN": self.slack.bot_token,
+            "SLACK_APP_TOKEN": self.slack.app_token,
+            "SLACK_API_BASE_URL": self.slack.base_url,
+            "DISCORD_BOT_TOKEN": self.discord.token,
+            "DISCORD_API_BASE_URL": self.discord.base_url,
+        }
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with AsyncExitStack() as stack:
+        world = World(
+            telegram=await stack.enter_async_context(TelegramServer()),
+            slack=await stack.enter_async_context(SlackServer()),
+            discord=await stack.enter_async_context(DiscordServer()),
+            model=await stack.enter_async_context(ModelServer()),
+            data=tmp_path,
+        )
+        world.model.script = lambda body: Reply("ready")
+        yield world
+
+
+async def test_everything_right_is_well_on_all_three_platforms(world: World) -> None:
+    told = await world.doctor(**world.tokens)
+
+    assert told.code == 0, told.out + told.err
+    for what in ("telegram", "slack", "discord", "model", "database", "disk", "time zone", "prices", "run_python"):
+        assert told.of(what), f"nothing is said of {what}:\n{told.out}"
+    assert "the token works" in told.of("telegram")[0][1] and "the token works" in told.of("discord")[0][1]
+    assert not told.err
+    assert not any(token in told.out for name, token in world.tokens.items() if name.endswith("TOKEN"))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "platform", "others"),
+    [
+        ("TELEGRAM_BOT_TOKEN", "7000000001:AAF3wrongwrongwrongwrongwrongwrong0", "telegram", ("slack", "discord")),
+        ("SLACK_BOT_TOKEN", "xoxb-1-2-wrongwrongwrong", "slack", ("telegram", "discord")),
+        ("SLACK_APP_TOKEN", "xapp-1-A1-2-wrongwrongwrong", "slack", ("telegram", "discord")),
+        ("DISCORD_BOT_TOKEN", "MTE.wrong.wrongwrongwrongwrongwrongwrong", "discord", ("telegram", "slack")),
+    ],
+)
+async def test_a_wrong_token_is_one_sentence_that_names_it_and_the_others_are_well(
+    world: World, name: str, wrong: str, platform: str, others: tuple[str, ...]
+) -> None:
+    told = await world.doctor(**{**world.tokens, name: wrong})
+
+    assert told.code == 1
+    [bad] = [text for well, text in told.of(platform) if not well]
+    assert name in bad
+    for other in others:
+        assert all(well for well, _ in told.of(other))
+    assert wrong not in told.out + told.err
+
+
+async def test_half_of_slacks_tokens_is_a_sentence(world: World) -> None:
+    told = await world.doctor(SLACK_BOT_TOKEN=world.slack.bot_token, SLACK_API_BASE_URL=world.slack.base_url)
+
+    assert told.code == 1
+    assert "SLACK_APP_TOKEN" in told.out
+
+
+async def test_a_platform_that_cannot_be_reached_is_a_sentence(world: World) -> None:
+    told = await world.doctor(**{**world.tokens, "TELEGRAM_API_BASE_URL": "http://127.0.0.1:9"})
+
+    assert told.code == 1
+    [(well, _)] = told.of("telegram")
+    assert not well
+
+
+async def test_every_model_that_may_answer_is_asked(world: World) -> None:
+    world.model.models.append("small")
+
+    told = await world.doctor(FALLBACK_MODELS="openai:gone", SUMMARY_MODEL="openai:small")
+
+    assert told.code == 1
+    assert [well for well, _ in told.of("model")] == [True, False, True]
+    assert "gone" in told.of("model")[1][1] and "openai:small answers" in told.of("model")[2][1]
+
+
+async def test_no_model_at_all_is_a_sentence(world: World) -> None:
+    told = await world.doctor(MODEL="", OPENAI_API_KEY="")
+
+    assert told.code == 1
+    assert "MODEL is not set" in told.of("model")[0][1]
+
+
+async def test_the_database_is_looked_at_and_not_touched(world: World) -> None:
+    path = world.data / "data" / "parley.db"
+    async with Store.open(f"sqlite:///{path}", clock=SystemClock()):
+        pass
+    damaged = world.data / "damaged.db"
+    damaged.write_bytes(b"no database at all " * 1000)
+    foreign = world.data / "foreign.db"
+    with sqlite3.connect(foreign) as other:
+        other.execute("CREATE TABLE theirs (a)")
+    other.close()
+
+    sound = await world.doctor()
+    bad = await world.doctor(DATABASE_URL=f"sqlite:///{damaged}")
+    theirs = await world.doctor(DATABASE_URL=f"sqlite:///{foreign}")
+
+    assert sound.code == 0 and "is sound" in sound.of("database")[0][1]
+    assert bad.code == 1 and "is damaged" in bad.of("database")[0][1]
+    assert damaged.read_bytes() == b"no database at all " * 1000
+    assert theirs.code == 1 and "another program's" in theirs.of("database")[0][1]
+
+
+async def test_wrong_settings_of_the_machine_are_sentences(world: World) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        told = await world.doctor(TIME_ZONE="Europe/Pariss", MONEY_PER_DAY="5", HTTP_PORT=str(port))
+
+    assert told.code == 1
+    assert "TIME_ZONE 'Europe/Pariss'" in told.of("time zone")[0][1]
+    assert "add it to PRICES" in told.of("prices")[0][1]
+    assert f"HTTP_PORT {port}" in told.of("http")[0][1]
+
+
+async def test_a_price_of_ones_own_is_known(world: World) -> None:
+    told = await world.doctor(MONEY_PER_DAY="5", PRICES="openai:scripted=0.25/0.025/2.00")
+
+    assert told.of("prices") == [(True, "openai:scripted: $0.25 in, $2 out for a million tokens")]
+
+
+async def test_a_server_of_tools_that_does_not_come_up_is_named(world: World) -> None:
+    servers = {"mcpServers": {"broken": {"command": sys.executable, "args": ["-c", "raise SystemExit(3)"]}}}
+    (world.data / "mcp.json").write_text(json.dumps(servers))
+
+    told = await world.doctor()
+
+    assert told.code == 1
+    [(well, text)] = told.of("MCP broken")
+    assert not well and text.startswith("not offered")
+
+
+async def test_a_short_secret_is_named_because_it_cannot_be_masked(world: World) -> None:
+    told = await world.doctor(OPENAI_API_KEY="short")
+
+    assert told.code == 1
+    assert "never masked" in told.of("secrets")[0][1]
+
+
+def test_nothing_is_said_of_a_port_that_is_not_used() -> None:
+    from bot.checkup import _port
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    result: Any = _port("127.0.0.1", port)
+
+    assert result.ok and "is free" in result.text

@@ -1,0 +1,220 @@
+"""Every tool of the table, asked for by the model in all three chats at once, and run from a shell."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import re
+import runpy
+import sqlite3
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from playground.loopback import Loopback
+from playground.model import Reply
+from playground.model.images import png
+from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer
+from tools import TOOLS
+from tools.sandbox.bwrap import Bubblewrap
+from tools.sandbox.cell import SandboxFailed
+
+ROOT = Path(__file__).parents[2]
+_PLATFORMS = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))
+person, SYNTAX = _PLATFORMS["person"], _PLATFORMS["SYNTAX"]
+WAYS = ("telegram", "slack direct", "discord direct")
+PNG = b"\x89PNG\r\n\x1a\n"
+PAGE = """<html><head><title>The ferry of Holm</title></head><body><article><h1>The ferry of Holm</h1>
+<p>The ferry leaves the island of Holm at a quarter past six every morning, and takes forty minutes to the mainland,
+where the bus waits for it. In winter, when the sound is frozen, a hovercraft goes instead of it, at the same hours.</p>
+<p>Tickets are sold on board. Bicycles travel free of charge, and so do dogs that behave.</p></article></body></html>"""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is called, one call after the other, and what the last result must say."""
+
+    said: str
+    """A pattern of what the service, or the tool itself, says; the model's answer quotes what fits it."""
+    calls: tuple[tuple[str, Mapping[str, Any]], ...]
+    """`{page}` in an argument is the loopback page, `{number}` the first number of the result before."""
+    file: bytes = b""
+    """How a file begins that is posted with the answer."""
+
+
+def one(tool: str, said: str, file: bytes = b"", **arguments: Any) -> Scene:
+    return Scene(said, ((tool, arguments),), file)
+
+
+_KEPT = ("remember", {"fact": "Ada plays the cello"})
+SCENES: dict[str, Scene] = {
+    "search_web": one("search_web", r"Panels have become cheaper", query="solar power"),
+    "read_page": one("read_page", r"at a quarter past six every morning", url="{page}"),
+    "run_python": one("run_python", r"\b5050\b", code="total = sum(range(101))\nprint(total)"),
+    "query_database": one("query_database", r"\b4711\b", sql="SELECT sum(amount) AS total FROM orders"),
+    "remind_me": one("remind_me", r"in 2 hours: Water the fern", text="Water the fern", delay="2 hours"),
+    "generate_image": one("generate_image", r"image-\w+\.png", png("a red fox"), prompt="a red fox"),
+    "remember": Scene(r"Kept as fact \d+", (_KEPT,)),
+    "recall": Scene(r"Ada plays the cello", (_KEPT, ("recall", {"query": "cello"}))),
+    "forget": Scene(r"Fact \d+ is forgotten", (_KEPT, ("forget", {"number": "{number}"}))),
+    "search_papers": one("search_papers", r"Sourdough microbiomes across four continents", query="sourdough"),
+    "get_weather": one("get_weather", r"partly cloudy, 6\.0 °C", place="Oslo"),
+    "wikipedia": one("wikipedia", r"often called the first computer programmer", query="Ada Lovelace"),
+    "token_price": one("token_price", r"\$0\.0000112", token="PEPE"),
+    "calculator": one("calculator", r"\b391\b", expression="17*23"),
+    "current_time": one("current_time", r"2026-05-31, 21:00", time="2026-05-31 15:00", zone="Europe/Oslo", add="6 h"),
+}
+
+
+@pytest.fixture
+async def services(world: Any) -> AsyncIterator[dict[str, str]]:
+    """Everything that tools talk to, on loopback: the settings that lead there, and `{page}`."""
+
+    async def page(request: web.Request) -> web.Response:
+        return web.Response(text=PAGE, content_type="text/html")
+
+    site = web.Application()
+    site.router.add_get("/ferry", page)
+    loopback = Loopback(site)
+    with sqlite3.connect(world.data / "sales.db") as db:
+        db.execute("CREATE TABLE orders AS SELECT 4700 AS amount UNION ALL SELECT 11")
+    db.close()
+    async with AsyncExitStack() as stack:
+        await loopback.open()
+        stack.push_async_callback(loopback.close)
+        papers = await stack.enter_async_context(OpenAlexServer())
+        weather = await stack.enter_async_context(OpenMeteoServer())
+        articles = await stack.enter_async_context(MediaWikiServer())
+        prices = await stack.enter_async_context(DexscreenerServer())
+        world.settings |= {
+            "FETCH_ALLOW": loopback.url.removeprefix("http://"),
+            "DATABASES": f"sales=sqlite:///{world.data}/sales.db",
+            "IMAGE_MODEL": "openai:gpt-image-1",
+            "OPENALEX_BASE_URL": papers.base_url,
+            "OPEN_METEO_BASE_URL": weather.base_url,
+            "OPEN_METEO_GEOCODING_URL": weather.base_url,
+            "WIKIPEDIA_BASE_URL": articles.language_url,
+            "DEXSCREENER_BASE_URL": prices.base_url,
+        }
+        yield {"page": f"{loopback.url}/ferry"}
+
+
+@pytest.fixture
+async def plots() -> None:
+    """A sandbox in which figures can be drawn."""
+    if importlib.util.find_spec("matplotlib") is None:
+        pytest.skip("matplotlib is not installed (extra: code)")
+    try:
+        await (await Bubblewrap(()).open()).end()
+    except SandboxFailed as failure:
+        pytest.skip(f"no bubblewrap sandbox on this machine: {failure}")
+
+
+def filled(arguments: Mapping[str, Any], services: Mapping[str, str], before: str) -> dict[str, Any]:
+    number = re.search(r"\d+", before)
+    values = {"{page}": services["page"], "{number}": int(number.group()) if number else 0}
+    return {name: values.get(value, value) for name, value in arguments.items()}
+
+
+def results_of(body: Any) -> list[str]:
+    """What the tools have said since the last question."""
+    results: list[str] = []
+    for message in body["messages"]:
+        if message["role"] == "user":
+            results = []
+        elif message["role"] == "tool":
+            results.append(str(message["content"]))
+    return results
+
+
+async def play(scene: Scene, world: Any, start: Any, services: Mapping[str, str]) -> None:
+    """Ask on three platforms at once, and check what the model was told and what stands in the chats."""
+
+    def script(body: Any) -> Reply:
+        results = results_of(body)
+        if len(results) < len(scene.calls):
+            name, arguments = scene.calls[len(results)]
+            return Reply(calls=((name, filled(arguments, services, results[-1] if results else "")),))
+        said = re.search(scene.said, results[-1])
+        return Reply(f"I was told: {said.group() if said else 'nothing of use'}.", words_per_second=200)
+
+    world.model.script = script
+    async with start("telegram", "slack", "discord", TOOL_MODE="native") as bot:
+        people = [person(world, way) for way in WAYS]
+        for somebody in people:
+            somebody.say(f"please find that out for me on {somebody.platform}")
+        for somebody in people:
+            await getattr(world, somebody.platform).screen.until(lambda _, one=somebody: one.messages)
+        await bot.dispatcher.idle()
+
+    for somebody in people:
+        asked = [one for one in world.model.requests if f"for me on {somebody.platform}" in str(one.messages)]
+        assert [one.status for one in asked] == [200] * (len(scene.calls) + 1)
+        offered = [tool["function"]["name"] for tool in asked[0].body["tools"]]
+        assert scene.calls[-1][0] in offered
+        said = re.search(scene.said, results_of(asked[-1].body)[-1])
+        assert said, results_of(asked[-1].body)
+        first, *rest = somebody.messages
+        assert first.text.partition("\n")[0].strip() == f"I was told: {said.group()}."
+        assert not any(message.text.strip() for message in rest)
+        files = [content for message in somebody.messages for _, _, content in message.files]
+        assert len(files) == bool(scene.file)
+        assert all(content.startswith(scene.file) for content in files)
+        shown = [version.text for message in somebody.messages for version in message.versions]
+        assert not any(piece in text for piece in SYNTAX if piece not in said.group() for text in shown), shown
+        assert getattr(world, somebody.platform).refusals == 0
+
+
+def test_there_is_a_scene_for_every_tool() -> None:
+    assert set(SCENES) == set(TOOLS)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_the_model_uses_a_tool_on_three_platforms_at_once(
+    tool: str, world: Any, start: Any, services: dict[str, str]
+) -> None:
+    await play(SCENES[tool], world, start, services)
+
+
+async def test_a_plot_is_an_image_on_three_platforms(
+    plots: None, world: Any, start: Any, services: dict[str, str]
+) -> None:
+    code = "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9]);"
+    await play(one("run_python", r"figure\.png", PNG, code=code), world, start, services)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_a_tool_runs_from_the_shell(tool: str, world: Any, services: dict[str, str]) -> None:
+    passed = ("PATH", "HOME", "LANG", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
+    environment = {
+        **{name: os.environ[name] for name in passed if name in os.environ},
+        **world.environment(),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONUTF8": "1",
+    }
+    scene, output = SCENES[tool], ""
+    for name, arguments in scene.calls:
+        given = json.dumps(filled(arguments, services, output))
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tools", name, given, "--data", "kept.json"),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment,
+            cwd=world.data,
+        )
+        told, problems = await process.communicate()
+        output = told.decode()
+        assert process.returncode == 0, problems.decode()
+
+    assert re.search(scene.said, output), output
+    if scene.file:
+        [made] = re.findall(r"^File: (.+)$", output, re.M)
+        assert (world.data / made).read_bytes().startswith(scene.file)

@@ -1,0 +1,163 @@
+"""The core as it runs, between a platform that is a list in memory and a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot import app
+from bot.errors import Unreachable
+from bot.messages import ChatId, File, Incoming, MessageRef, MessageSent, Page, ReplyTarget, Sender
+from bot.surface import Cost, SurfaceLimits
+from playground.model import ModelServer
+
+
+class Place:
+    """One chat of the platform in memory."""
+
+    limits = SurfaceLimits(3000, 4000, len, typing_seconds=0.0)
+
+    def __init__(self, memory: Memory, chat: str) -> None:
+        self._memory = memory
+        self._chat = chat
+
+    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+        return Cost()
+
+    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        if self._chat in self._memory.unreachable:
+            raise Unreachable("blocked")
+        self._memory.calls += 1
+        id = at.id if at is not None else f"m{self._memory.calls}"
+        self._memory.pages.setdefault(self._chat, {})[id] = page
+        self._memory.changed.set()
+        return MessageRef(id)
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        return MessageRef(file.name)
+
+    async def remove(self, at: MessageRef) -> None:
+        self._memory.pages.get(self._chat, {}).pop(at.id, None)
+
+    async def typing(self) -> None:
+        return None
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        return None
+
+
+class Memory:
+    """A platform whose messages are a list."""
+
+    platform = "telegram"
+    listening = True
+
+    def __init__(self) -> None:
+        self.pages: dict[str, dict[str, Page]] = {}
+        self.unreachable: set[str] = set()
+        self.calls = 0
+        self.changed = asyncio.Event()
+
+    async def __aenter__(self) -> Memory:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        return None
+
+    async def listen(self, deliver: Any) -> None:
+        await asyncio.Event().wait()
+
+    def surface(self, target: ReplyTarget) -> Place:
+        return Place(self, str(target.data["chat"]))
+
+
+@dataclass
+class Rig:
+    """The program, and a person's hands and eyes."""
+
+    bot: app.App
+    memory: Memory
+    model: ModelServer
+    number: int = 0
+    sent: list[MessageSent] = field(default_factory=list)
+
+    def message(self, text: str, *, person: str = "telegram:7", chat: str = "7", **more: Any) -> MessageSent:
+        self.number += 1
+        word, _, rest = text[1:].partition(" ") if text.startswith("/") else ("", "", text)
+        values: dict[str, Any] = {
+            "delivery": f"d{self.number}",
+            "chat": ChatId("telegram", "42", chat),
+            "sender": Sender(id=person, name="Ada"),
+            "target": ReplyTarget("telegram", {"chat": chat}),
+            "text": rest,
+            "command": word,
+        }
+        return MessageSent(**(values | more))
+
+    async def deliver(self, *incoming: Incoming) -> None:
+        for one in incoming:
+            await self.bot.dispatcher.deliver(one)
+
+    async def say(self, text: str, **more: Any) -> list[str]:
+        """Write, wait until everything is answered, and read what is new."""
+        message = self.message(text, **more)
+        chat = message.chat.chat
+        before = len(self.shown(chat))
+        await self.deliver(message)
+        await self.idle()
+        return self.shown(chat)[before:]
+
+    async def idle(self) -> None:
+        async with asyncio.timeout(10):
+            await self.bot.dispatcher.idle()
+
+    def shown(self, chat: str = "7") -> list[str]:
+        return [page.body for page in self.memory.pages.get(chat, {}).values()]
+
+    async def until(self, seen: Callable[[], bool]) -> None:
+        """Wait until something can be seen."""
+        async with asyncio.timeout(10):
+            while not seen():
+                self.memory.changed.clear()
+                await self.memory.changed.wait()
+
+
+@pytest.fixture
+def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """`async with rig(ADMINS="telegram:1") as it:` runs the core with these settings."""
+
+    @asynccontextmanager
+    async def run(**settings: str) -> AsyncIterator[Rig]:
+        async with AsyncExitStack() as stack:
+            model = await stack.enter_async_context(ModelServer())
+            values = {
+                "MODEL": "openai:scripted",
+                "OPENAI_API_KEY": "sk-loopback-key-1234",
+                "OPENAI_BASE_URL": model.base_url,
+                "ALLOW_ALL": "true",
+                "DATABASE_URL": f"sqlite:///{tmp_path}/parley.db",
+                "PARLEY_ENV_FILE": "",
+            }
+            for name, value in (values | settings).items():
+                monkeypatch.setenv(name, value)
+            memory = Memory()
+            configuration = app.configure()
+            bot = await stack.enter_async_context(app.App(configuration, {"telegram": memory}))
+            stop = asyncio.Event()
+            serving = asyncio.create_task(bot.serve(stop))
+            try:
+                async with asyncio.timeout(10):
+                    while bot.platforms.state["telegram"] != "listening" and not serving.done():
+                        await asyncio.sleep(0.001)
+                yield Rig(bot, memory, model)
+            finally:
+                stop.set()
+                await serving
+
+    return run

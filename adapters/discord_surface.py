@@ -20,7 +20,7 @@ from typing import Final, cast
 import discord
 
 from adapters.discord_errors import FAILURES, FORBIDDEN, GONE, HOOK_CLOSED, translated
-from adapters.formatting.discord_markdown import render
+from adapters.formatting.discord_markdown import render, written
 from bot.clock import Clock
 from bot.errors import MessageGone, TooLong, Unreachable, Unrenderable
 from bot.messages import File, MessageRef, Page, ReplyTarget
@@ -52,7 +52,7 @@ _MESSAGE: Final = "message"
 _ORIGINAL: Final = "original"
 _FOLLOW_UP: Final = "follow-up"
 _SILENT: Final = discord.AllowedMentions.none()
-_URL: Final = re.compile(r"(?<![<\w])https?://[^\s<>)\]]+")
+_URL: Final = re.compile(r"(?<!<)https?://[^\s<>)\]]+", re.IGNORECASE)
 
 
 class _Way(enum.Enum):
@@ -338,9 +338,7 @@ def rendered(page: Page) -> str:
         TooLong: it is longer than a message can be.
         Unrenderable: there is nothing in it to show.
     """
-    status = "\n".join(
-        f"-# {_quiet(discord.utils.escape_markdown(' '.join(line.text.split())))}" for line in page.status
-    )
+    status = "\n".join(f"-# {written(' '.join(line.text.split()))}" for line in page.status)
     body = _quiet(page.body) if page.plain else render(page.body, final=page.final).text
     if not body.strip() and not status:
         # Nothing that our notation draws: the source says more than an empty message, which Discord refuses.

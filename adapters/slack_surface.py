@@ -14,7 +14,8 @@ from typing import Any, Final
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.formatting.slack_mrkdwn import GAP, escaped, render
+from adapters.formatting.slack_marks import look_alike
+from adapters.formatting.slack_mrkdwn import escaped, render
 from adapters.slack_errors import FAILURES, NOT_INSIDE, error_code, refused, translated
 from bot.errors import DeliveryError, MessageGone, TooLong, Unclear, Unreachable, Unrenderable
 from bot.messages import File, MessageRef, Page, ReplyTarget
@@ -283,6 +284,8 @@ def _rendered(page: Page) -> str:
         Unrenderable: nothing of it can be seen.
     """
     body = escaped(page.body) if page.plain else render(page.body, final=page.final).text
+    if not body.strip() and not page.status and not page.final:
+        body = render(page.body).text  # all of it is a beginning of something: it is shown as it stands
     status = "\n".join(_set_off(line.text) for line in page.status if line.text.strip())
     gap = "\n\n" if status and body.strip() else ""
     text = body + gap + status
@@ -299,5 +302,5 @@ def _set_off(line: str) -> str:
     """A status line in italics. Slack has no escape for its marks, so a line that holds one is set as code."""
     safe = escaped(" ".join(line.split()))
     if "`" in safe:
-        return safe.replace("`", f"`{GAP}")
+        return look_alike(safe)
     return f"`{safe}`" if _MARK.search(safe) else f"_{safe}_"

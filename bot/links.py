@@ -350,10 +350,11 @@ class LinkFilter:
                     return None  # the run may go on
                 inner = text[end : end + closing.start()]
                 doubtful = "|" in inner or "\n" in inner
-                if (doubtful or run in self._ticks) and _ADDRESS_IN.search(inner):
+                doubtful = doubtful or run in self._ticks
+                if doubtful and _ADDRESS_IN.search(inner):
                     break
                 if doubtful:
-                    self._ticks.add(run)
+                    self._ticks.update(range(1, run + 1))
                 return text[start:after], after
         else:
             if not final and block is None and limit - start < _CODE_HELD:

@@ -1,7 +1,8 @@
 """Markdown as Discord's own: headings to level 3, no tables, no link previews, only ``` fences.
 
 See https://support.discord.com/hc/en-us/articles/210298617. Addresses stand in angle brackets, since an edit has no
-other way to keep Discord from fetching a preview. Mentions stay as text: `AllowedMentions.none()` makes them harmless.
+other way to keep Discord from fetching a preview. In plain text they, and what looks like a mention, are escaped, and
+`AllowedMentions.none()` wakes nobody.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from urllib.parse import unquote
 
 from adapters.formatting.layout import Dialect, Line, Verbatim
 from adapters.formatting.rendered import Rendered
-from bot.markdown import Inline, Link, Style, Styled, parse, text_of
+from bot.markdown import Inline, Link, Style, Styled, Text, parse, text_of
 
 GAP = "\u200b"
 
@@ -24,6 +25,8 @@ _MARK = re.compile(
     r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # an underscore at a word's border
     r"|~(?=~)|(?<=~)~|\|(?=\|)|(?<=\|)\||`"
     r"|\](?=\()"  # what only looks like a link
+    r"|<(?=[@#:/]|a:|t:|id:)"  # what only looks like a mention, an emoji or a time
+    r"|:(?=//)"  # an address that is no link by now is none
 )
 _BEGIN = re.compile(r"^([ \t]*)(#{1,3}(?= )|-#(?= )|>(?:>>)?(?= )|[-+*](?= )|\d+(?=\. ))", re.MULTILINE)
 
@@ -34,11 +37,28 @@ def render(body: str, *, final: bool = True) -> Rendered:
     return Rendered(text, len(text))
 
 
+def written(text: str) -> str:
+    """Write plain words: nothing in them is taken for markup, a mention or an address."""
+    return _Discord().text(text)
+
+
 class _Discord(Dialect):
     bullet = "-"
 
     def text(self, text: str) -> str:
         return _MARK.sub(r"\\\g<0>", text)
+
+    def inline(self, children: Sequence[Inline]) -> str:
+        """Keep marks apart that would be taken for longer ones."""
+        parts: list[str] = []
+        for child in children:
+            part = self.node(child)
+            marked = not isinstance(child, Text)
+            if marked and parts and part and parts[-1][-1:] == part[0] in "*_~|`":
+                parts.append(GAP)
+            if part:
+                parts.append(part)
+        return "".join(parts)
 
     def paragraph(self, children: Sequence[Inline]) -> str:
         return _BEGIN.sub(_literal, self.inline(children))

@@ -1,8 +1,8 @@
 """Markdown as Slack's mrkdwn: `*bold*`, `_italic_`, `~strike~`, `<address|label>`; tables as aligned code.
 
 See https://docs.slack.dev/messaging/formatting-message-text. Slack takes a mark for formatting only at the border of a
-word, so beside a letter (always, in Chinese) a zero-width space U+200B stands outside it; the same sign inside keeps
-marks that are only text from becoming formatting, since Slack has no escape for them.
+word, so beside a letter (always, in Chinese) a zero-width space U+200B stands outside it. It has no escape for its
+marks, and a zero-width space inside does not stop them: `slack_marks` writes those that are only text.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Sequence
 
 from adapters.formatting.layout import Dialect, Line, Verbatim
 from adapters.formatting.rendered import Rendered
+from adapters.formatting.slack_marks import as_text, held
 from bot.markdown import Inline, Link, Style, parse, text_of
 
 GAP = "\u200b"
 
 _MARKS: dict[Style, str] = {"strong": "*", "emphasis": "_", "strike": "~"}
-_FALSE_MARK = re.compile(r"(?<![\w*_~`])([*_~`])(?=[^\s*_~`](?:[^\n]*?\S)?\1(?!\w))")
 _FALSE_QUOTE = re.compile(r"^(?=&gt;)", re.MULTILINE)
-_BORDER = re.compile(r"(?<=\w)\ue000|\ue001(?=\w)")
+_BORDER = re.compile(r"(?<=\w)\ue000|\ue001(?=[\w\ue000])")
 
 
 def render(body: str, *, final: bool = True) -> Rendered:
@@ -35,8 +35,7 @@ def escaped(text: str) -> str:
 
 class _Mrkdwn(Dialect):
     def text(self, text: str) -> str:
-        text = _FALSE_MARK.sub(rf"\1{GAP}", text.replace("\ue000", "").replace("\ue001", ""))
-        return _FALSE_QUOTE.sub(GAP, escaped(text))
+        return escaped(held(text.replace("\ue000", "").replace("\ue001", "")))
 
     def code(self, text: str) -> str:
         if "`" in text or not text.strip() or "\n" in text:
@@ -64,7 +63,7 @@ class _Mrkdwn(Dialect):
 
     def paragraph(self, children: Sequence[Inline]) -> str:
         drawn = _BORDER.sub(GAP, self.inline(children))
-        return drawn.replace("\ue000", "").replace("\ue001", "")
+        return _FALSE_QUOTE.sub(GAP, as_text(drawn.replace("\ue000", "").replace("\ue001", "")))
 
     def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
         """A quote of Slack's is one level deep and holds no block of code: its lines become inline code."""
@@ -78,7 +77,7 @@ class _Mrkdwn(Dialect):
 
     def paragraph_of_code(self, text: str) -> str:
         """Write one line of code inside a quote."""
-        return self.code(text).replace("\ue000", "").replace("\ue001", "")
+        return as_text(self.code(text).replace("\ue000", "").replace("\ue001", ""))
 
 
 def _marked(line: str, mark: str) -> str:

@@ -111,7 +111,7 @@ async def test_a_status_is_read_as_it_was_meant(slack: SlackServer, surface: Sur
     await surface.show(Page("", (Status("find_files in *.py & ~/src"), Status("run `ls`"))), None)
 
     (shown,) = slack.screen.of("C1")
-    assert shown.text.replace("\u200b", "") == "find_files in *.py & ~/src\nrun ls"
+    assert shown.text.replace("\u200b", "") == "find_files in *.py & ~/src\nrun ‵ls‵"
 
 
 async def test_what_is_shown_already_costs_no_call(slack: SlackServer, surface: Surface) -> None:

@@ -133,7 +133,7 @@ async def test_what_the_tools_do_stands_below_the_text_and_goes(stage: Any) -> N
     during = stage.server.message(ref.id).content
     await surface.show(Page("It rains.", final=True), ref)
 
-    assert early == "-# 🔎 Searching \\*rain\\* <https://a.example/x>"
+    assert early == "-# 🔎 Searching \\*rain\\* https\\://a.example/x"
     assert during == "It rains.\n-# Reading…\n-# Counting…"
     assert stage.said() == ["It rains."]
 

@@ -40,6 +40,12 @@ REFUSED_AGAIN_AFTER = 3600.0
 """Seconds in which a person is told once that something is not theirs to do."""
 MOST_TOLD = 5
 """Sentences of our own that wait to be shown in one chat; who floods it gets no more of them."""
+MOST_TOLD_OVER_ALL = 1_000
+"""The same in all chats together."""
+MOST_IN_CHAT = 50
+"""Messages of everybody that wait in one chat: a large group can fill no memory, and nobody waits for hours."""
+MOST_REMEMBERED = 4_000
+"""Refusals of which it is known that they were told."""
 ONCE_IN = 60.0
 """Seconds in which the same refusal is told once in a chat."""
 _NOT_NOW = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -207,8 +213,10 @@ class Dispatcher:
     def _first(self, chat: ChatId, key: str) -> bool:
         """Whether a refusal was not told in this chat for a while."""
         now = self._clock.monotonic()
-        if len(self._told) > 1000:
+        if len(self._told) >= MOST_REMEMBERED:
             self._told = {one: at for one, at in self._told.items() if now - at < ONCE_IN}
+        if len(self._told) >= MOST_REMEMBERED:
+            return False
         last = self._told.get((chat, key))
         if last is not None and now - last < ONCE_IN:
             return False
@@ -267,6 +275,8 @@ class Dispatcher:
             return say("empty_question", language)
         here = self._queue.running(message.chat)
         elsewhere = self._queue.of(person) - (here is not None and here.person == person)
+        if self._queue.waiting(message.chat) >= MOST_IN_CHAT:
+            return say("queue_full_chat", language)
         if 0 < most.waiting <= self._queue.waiting(message.chat, person) or 0 < most.turns <= elsewhere:
             return say("queue_full", language)
         payer = _payer(message)
@@ -429,7 +439,8 @@ class Dispatcher:
     def _tell(self, message: MessageSent, text: str) -> None:
         """Show a sentence of our own without holding anything up."""
 
-        if self._telling[message.chat] >= MOST_TOLD and not message.awaited:
+        too_many = self._telling[message.chat] >= MOST_TOLD and not message.awaited
+        if too_many or len(self._loose) >= MOST_TOLD_OVER_ALL:
             log.info("%s: too many sentences wait there already", message.chat)
             return
         self._telling[message.chat] += 1

@@ -73,10 +73,10 @@ class TurnQueue:
         """How many turns of a person are under way, in all chats."""
         return sum(1 for box in self._boxes.values() if box.running is not None and box.running.person == person)
 
-    def waiting(self, chat: ChatId, person: str) -> int:
-        """How many messages of a person wait in this chat."""
+    def waiting(self, chat: ChatId, person: str = "") -> int:
+        """How many messages wait in this chat: a person's, or without one everybody's."""
         box = self._boxes.get(chat)
-        return sum(1 for _, who, _ in box.waiting if who == person) if box else 0
+        return sum(1 for _, who, _ in box.waiting if not person or who == person) if box else 0
 
     @property
     def busy(self) -> int:

@@ -25,6 +25,8 @@ Condense: TypeAlias = Callable[[ToolCall, str], Awaitable[str | None]]
 
 STATUS_CHARS = 60
 CACHE_ENTRIES = 512
+CACHE_CHARS = 20_000
+"""Longer results, and those with files, are not kept: 512 of them would be felt."""
 _MIDDLE = "\n[… {left} characters left out …]\n"
 
 
@@ -220,7 +222,7 @@ class ToolRegistry:
                 if current is not None and not current.cancelling():
                     return await self._guarded(tool, arguments, context, seconds)
             raise
-        if own and result.ok:
+        if own and result.ok and not result.files and len(result.text) <= CACHE_CHARS:
             self._cache[key] = _Kept(result, self._now() + spec.cache_seconds)
             while len(self._cache) > CACHE_ENTRIES:
                 self._cache.popitem(last=False)

@@ -1,0 +1,100 @@
+"""Memory follows what is under way, not how many people and chats there are."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bot import dispatcher
+from playground.faults import Fault
+from playground.model import Reply
+from tools.base import ProducedFile, ToolCall, ToolContext, ToolResult, ToolSpec
+from tools.registry import CACHE_CHARS, ToolRegistry
+
+
+async def test_in_a_group_so_many_messages_wait_and_the_rest_is_told_once(
+    rig: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "MOST_IN_CHAT", 5)
+    async with rig() as it:
+        fault = it.model.faults.add("*", Fault(hold=asyncio.Event()))
+        it.model.script = lambda body: Reply("Yes.")
+        await it.deliver(it.message("first", group=True))
+        await fault.reached.wait()
+        for number in range(20):
+            await it.deliver(it.message(f"question {number}", person=f"telegram:{100 + number}", group=True))
+        await it.until(lambda: any("Many messages wait" in text for text in it.shown()))
+        while it.bot.dispatcher._routes:
+            await asyncio.sleep(0.001)
+
+        assert it.bot.dispatcher.queue.length == 5
+        assert fault.hold is not None
+        fault.hold.set()
+        await it.idle()
+
+        assert sorted(text[:4] for text in it.shown()) == ["Many"] + ["Yes."] * 6
+
+
+async def test_after_many_chats_were_answered_nothing_of_them_is_kept(rig: Any) -> None:
+    async with rig(MESSAGES_PER_MINUTE="0") as it:
+        it.model.script = lambda body: Reply("Yes.")
+        for number in range(40):
+            await it.deliver(it.message("Well?", chat=str(number), person=f"telegram:{number}"))
+            await it.deliver(it.message("/whoami", chat=str(number), person=f"telegram:{number}"))
+        await it.idle()
+
+        found = it.bot.dispatcher
+        assert not found._queue._boxes and not found._routes and not found._telling and not found._loose
+        assert it.bot.pacer.live == 0 and it.bot.pacer.known_scopes == 0
+        assert not it.bot.summaries._running
+
+
+async def test_refusals_in_ever_more_chats_are_not_remembered_without_end(
+    rig: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "MOST_REMEMBERED", 3)
+    async with rig(MAX_MESSAGE_CHARS="100") as it:
+        for number in range(10):
+            await it.deliver(it.message("x" * 200, chat=str(number), person=f"telegram:{number}"))
+        await it.idle()
+
+        assert len(it.bot.dispatcher._told) == 3
+        assert sum(bool(it.shown(str(number))) for number in range(10)) == 3
+
+
+class Long:
+    """A tool whose results may be reused."""
+
+    def __init__(self, result: ToolResult) -> None:
+        self.spec = ToolSpec(
+            name="long", purpose="Say something.", parameters={"type": "object", "properties": {}}, cache_seconds=60.0
+        )
+        self._result = result
+        self.runs = 0
+
+    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+        self.runs += 1
+        return self._result
+
+    async def close(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("result", "runs"),
+    [
+        (ToolResult(text="short"), 1),
+        (ToolResult(text="x" * (CACHE_CHARS + 1)), 2),
+        (ToolResult(text="plot", files=(ProducedFile("plot.png", "image/png", b"x" * 100),)), 2),
+    ],
+)
+async def test_only_small_results_are_kept_for_the_next_to_ask(result: ToolResult, runs: int) -> None:
+    tool = Long(result)
+    registry = ToolRegistry([tool])
+
+    for _ in range(2):
+        await registry.run(ToolCall("1", "long", {}), ToolContext())
+
+    assert tool.runs == runs

@@ -75,6 +75,10 @@ _TABLE: dict[str, tuple[str, str]] = {
         "Several of your messages are waiting already. Please wait for their answers.",
         "你已有多条消息在排队，请等待它们的回答。",
     ),
+    "queue_full_chat": (
+        "Many messages wait in this chat already. Please write again in a while.",
+        "此聊天已有很多消息在排队，请稍后再试。",
+    ),
     "too_many": (
         "That is a lot of messages in one minute. Please wait a little.",
         "一分钟内的消息太多了，请稍等片刻。",

@@ -136,3 +136,16 @@ async def test_in_a_group_only_an_admin_deletes_the_chat(world: Any, start: Any)
 
     [message] = world.telegram.screen.of("-100")
     assert "admin" in message.text
+
+
+async def test_the_estimate_of_tokens_follows_what_the_server_reports(world: Any, start: Any) -> None:
+    world.model.script = lambda body: Reply(
+        "Tea.", usage={"prompt_tokens": 4 * len(told(body)) // 5, "completion_tokens": 1, "total_tokens": 2}
+    )
+    async with start("telegram") as bot:
+        before = bot.models.estimator("openai:scripted").factor
+        for number in range(3):
+            await ask(world, bot, f"please tell me about tea number {number}")
+        after = bot.models.estimator("openai:scripted").factor
+
+    assert before == 1.0 and after > 1.5

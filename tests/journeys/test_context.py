@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -140,7 +141,7 @@ async def test_in_a_group_only_an_admin_deletes_the_chat(world: Any, start: Any)
 
 async def test_the_estimate_of_tokens_follows_what_the_server_reports(world: Any, start: Any) -> None:
     world.model.script = lambda body: Reply(
-        "Tea.", usage={"prompt_tokens": 4 * len(told(body)) // 5, "completion_tokens": 1, "total_tokens": 2}
+        "Tea.", usage={"prompt_tokens": len(json.dumps(body)) * 2 // 3, "completion_tokens": 1, "total_tokens": 2}
     )
     async with start("telegram") as bot:
         before = bot.models.estimator("openai:scripted").factor

@@ -346,11 +346,12 @@ async def test_an_edit_whose_answer_is_lost_is_made_again(places: list[Place], s
     assert [place.texts for place in places] == [[ANSWER]] * 3
 
 
-async def through_an_outage(places: Sequence[Place], start: Any, status: int, seconds: float) -> None:
+async def through_an_outage(places: Sequence[Place], start: Any, seconds: float) -> None:
     async def one(place: Place) -> None:
         place.replies += [Reply(ANSWER, words_per_second=60), Reply("Second answer.")]
         for kind in (POST, EDIT):
-            place.server.faults.add(kind[place.platform], Fault(status=status), 10_000)
+            place.server.faults.add(kind[place.platform], Fault(status=500))
+            place.server.faults.add(kind[place.platform], Fault(status=502), 10_000)
         place.say("please tell me")
         async with asyncio.timeout(10):
             while not place.calls():
@@ -370,15 +371,13 @@ async def through_an_outage(places: Sequence[Place], start: Any, status: int, se
         assert len(place.calls()) <= 12 + seconds, place.platform
 
 
-@pytest.mark.parametrize("status", [500, 502])
-async def test_an_answer_lands_when_the_platform_works_again(status: int, places: list[Place], start: Any) -> None:
-    await through_an_outage(places, start, status, 1.5)
+async def test_an_answer_lands_when_the_platform_works_again(places: list[Place], start: Any) -> None:
+    await through_an_outage(places, start, 1.5)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("status", [500, 502])
-async def test_an_answer_lands_after_a_minute_of_server_errors(status: int, places: list[Place], start: Any) -> None:
-    await through_an_outage(places, start, status, 60.0)
+async def test_an_answer_lands_after_a_minute_of_server_errors(places: list[Place], start: Any) -> None:
+    await through_an_outage(places, start, 60.0)
 
 
 async def test_an_answer_lands_when_connections_were_refused_for_a_while(
@@ -469,5 +468,6 @@ async def test_one_flooded_chat_does_not_slow_another_chats_first_words(world: A
         stop.set()
         await flooding
 
-    assert beside <= alone * 1.2 + 0.05, f"{alone:.3f} s alone, {beside:.3f} s beside a flood"
+    # Whoever waited behind the flood would wait for seconds; the quarter allows for a busy machine.
+    assert beside <= alone * 1.2 + 0.25, f"{alone:.3f} s alone, {beside:.3f} s beside a flood"
     assert world.telegram.refusals == 0

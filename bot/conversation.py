@@ -20,6 +20,7 @@ from bot.agent import Agent, CallKey, Task
 from bot.briefing import Briefings
 from bot.choosing import Chooser, NamedCall, named_call, pre_search
 from bot.clock import Clock
+from bot.delivery import ShownBefore
 from bot.errors import StoreError, Unreachable
 from bot.events import (
     Event,
@@ -43,7 +44,7 @@ from bot.pacing import Pacer
 from bot.progress import Progress
 from bot.question import preamble, question_text, written
 from bot.recording import Recorded, Unrecorded, files_before
-from bot.reply import ReplyStream, ShownBefore
+from bot.reply import ReplyStream
 from bot.safety import AnswerFilter, Redactor
 from bot.sentences import how_long, language_of, say
 from bot.spending import Budgets, Payer, paid_by

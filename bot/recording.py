@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bot.delivery import ShownBefore
 from bot.messages import File, MessageRef
-from bot.reply import ShownBefore
 from bot.store import Store, TurnState
 
 

@@ -13,12 +13,13 @@ import zoneinfo
 from collections.abc import Callable
 
 from bot.clock import Clock
+from bot.delivery import ShownBefore
 from bot.errors import StoreError, Unreachable
 from bot.links import LinkFilter, LinkPolicy
 from bot.messages import MessageSent, TimerDue
 from bot.pacing import Pacer
 from bot.recording import Recorded
-from bot.reply import ReplyStream, ShownBefore
+from bot.reply import ReplyStream
 from bot.safety import AnswerFilter, Redactor
 from bot.sentences import language_of, say
 from bot.store import Store

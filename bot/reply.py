@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol
 
-from bot.attachments import Attachments, FileDelivery
+from bot.attachments import Attachments
 from bot.clock import Clock
+from bot.delivery import Delivery, PageNow, ShownBefore, TextFilter
 from bot.errors import (
     DeliveryError,
     MessageGone,
@@ -43,51 +42,6 @@ _CAREFUL_BACKOFF = (0.5, 1.0, 3.0, 10.0, 20.0, 30.0, 60.0, 120.0)
 
 
 _NOTHING = PageText("", 0, 0)
-
-
-class Delivery(FileDelivery, Protocol):
-    """Where a reply records what it shows, before and after: `store.turns` of one turn."""
-
-    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None: ...
-
-
-class TextFilter(Protocol):
-    """What text passes through before anybody may see it (secrets, links, control characters)."""
-
-    def feed(self, text: str) -> str: ...
-
-    def finish(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ShownBefore:
-    """A page that an earlier process showed, or was about to show."""
-
-    ref: MessageRef | None
-    state: str
-
-
-@dataclass(slots=True)
-class _Shown:
-    """One page as the platform shows it now."""
-
-    ref: MessageRef | None = None
-    page: Page | None = None
-    state: str = ""
-    plain: bool = False
-    gone: int = 0
-    """How often somebody deleted it."""
-    held: bool = False
-    """Its post may or may not have arrived: nothing more until it is found, or until the end."""
-    looked: bool = False
-    """It was looked for since."""
-    unclear: int = 0
-    """How many of its posts may or may not have arrived."""
-    tries: int = 0
-    shrunk: int = 0
-    since: float | None = None
-    """When its final text was first tried."""
-    renewed: bool = False
 
 
 class ReplyStream:
@@ -128,9 +82,9 @@ class ReplyStream:
         self._preamble = preamble
         self._careful = careful
         self._pages = Paginator(surface.limits.page_length, surface.limits.measure)
-        self._shown: dict[int, _Shown] = {}
+        self._shown: dict[int, PageNow] = {}
         for number, before in (shown or {}).items():
-            state = self._shown[number] = _Shown(ref=before.ref, state=before.state)
+            state = self._shown[number] = PageNow(ref=before.ref, state=before.state)
             state.held = before.ref is None and before.state in ("sending", "unclear")
             state.unclear = int(state.held)
         if preamble:
@@ -358,7 +312,7 @@ class ReplyStream:
 
     async def _show(self, number: int, at: MessageRef | None, repeats_safely: bool) -> None:
         page = self._page(number)
-        shown = self._shown.setdefault(number, _Shown())
+        shown = self._shown.setdefault(number, PageNow())
         if shown.since is None and page.final:
             shown.since = self._clock.monotonic()
         if at is None and self._careful and not repeats_safely and not shown.gone and not shown.renewed:
@@ -379,7 +333,7 @@ class ReplyStream:
             state = "final" if shown.state == "done" else "shown"
             await self._delivery.save_page(number, body=page.body, ref=ref, state=state, nonce=nonce)
 
-    async def _look_up(self, number: int, shown: _Shown, repeats_safely: bool) -> None:
+    async def _look_up(self, number: int, shown: PageNow, repeats_safely: bool) -> None:
         """A post whose outcome is unknown: take the message if the platform can find it, else post at the end.
 
         Where the platform recognises a repeated post, it is simply made again.
@@ -400,7 +354,7 @@ class ReplyStream:
 
     async def _hold(self, number: int, error: Unclear) -> float:
         """A post may have arrived and must not be repeated blindly: the seconds before anything else is tried."""
-        shown = self._shown.setdefault(number, _Shown())
+        shown = self._shown.setdefault(number, PageNow())
         log.warning("turn %s: the outcome of posting page %d is unknown: %s", self._turn, number, error)
         shown.held, shown.looked = True, False
         shown.unclear += 1
@@ -411,7 +365,7 @@ class ReplyStream:
         return _CAREFUL_BACKOFF[min(shown.unclear, len(_CAREFUL_BACKOFF)) - 1]
 
     def _shorten(self, number: int, error: TooLong) -> float:
-        shown = self._shown.setdefault(number, _Shown())
+        shown = self._shown.setdefault(number, PageNow())
         shown.shrunk += 1
         if shown.shrunk > 8:
             log.error("turn %s: page %d is still too long after %d cuts", self._turn, number, shown.shrunk)
@@ -422,7 +376,7 @@ class ReplyStream:
         return _BACKOFF[0] if shown.shrunk > 8 else 0.0
 
     async def _mend(self, number: int, error: MessageGone | Unrenderable) -> None:
-        shown = self._shown.setdefault(number, _Shown())
+        shown = self._shown.setdefault(number, PageNow())
         match error:
             case MessageGone():
                 shown.gone += 1
@@ -439,7 +393,7 @@ class ReplyStream:
 
     def _failed(self, number: int, error: DeliveryError) -> float:
         """It did not arrive. Progress waits for newer text; the final text is tried until it lands."""
-        shown = self._shown.setdefault(number, _Shown())
+        shown = self._shown.setdefault(number, PageNow())
         shown.tries += 1
         now = self._clock.monotonic()
         if shown.since is not None and now - shown.since > GIVE_UP_AFTER:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from bot.delivery import ShownBefore
 from bot.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
 from bot.messages import File, MessageRef, Page
 from bot.pacing import Pacer
-from bot.reply import ReplyStream, ShownBefore
+from bot.reply import ReplyStream
 from bot.surface import Budget, Cost, SurfaceLimits
 
 

@@ -37,6 +37,8 @@ class Choice:
     """What the button says."""
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The settings that make the bot use it; may hold a key."""
+    outside: bool = False
+    """It is not on this machine."""
 
 
 def scripted(base_url: str, key: str) -> Choice:
@@ -54,7 +56,7 @@ def with_keys(environ: Mapping[str, str]) -> list[Choice]:
         asked = environ.get("MODEL", "")
         model = asked if asked.startswith(f"{provider}:") else f"{provider}:{default}"
         settings = {"MODEL": model, **{name: environ[name] for name in (key, url, *_ALONG) if environ.get(name)}}
-        choices.append(Choice(model, f"{model} using your {key}", settings))
+        choices.append(Choice(model, f"{model} using your {key}", settings, outside=True))
     return choices
 
 

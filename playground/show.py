@@ -21,6 +21,7 @@ from playground.model import ModelServer
 from playground.slack import SlackServer
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
+from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer
 from playground.website import Website
 from playground.windows import DiscordWindow, Impossible, SlackWindow, TelegramWindow, Window
 
@@ -55,6 +56,8 @@ class Playground:
         self._tasks: list[asyncio.Task[None]] = []
         self.telegram, self.slack, self.discord = TelegramServer(), SlackServer(), DiscordServer()
         self.model, self.tavily = ModelServer(key=_KEY), TavilyServer(key="tvly-playground")
+        self.papers, self.weather = OpenAlexServer(), OpenMeteoServer()
+        self.articles, self.prices = MediaWikiServer(), DexscreenerServer()
         self.url = ""
         """Where the page is."""
         self.child: Child
@@ -68,6 +71,8 @@ class Playground:
         async with AsyncExitStack() as stack:
             for server in (self.telegram, self.slack, self.discord, self.model, self.tavily):
                 await stack.enter_async_context(server)
+            for service in (self.papers, self.weather, self.articles, self.prices):
+                await stack.enter_async_context(service)
             windows: tuple[Window, ...] = (
                 TelegramWindow(self.telegram),
                 SlackWindow(self.slack),
@@ -119,11 +124,26 @@ class Playground:
         settings: dict[str, str] = {}
         for window in self.windows.values():
             settings |= window.environment
+        choice = self._choices[self._chosen]
+        # Without a file of our own, one that lies in the operator's folder would start servers of theirs.
+        servers = folder / "no-servers.json"
+        servers.write_text('{"mcpServers": {}}', encoding="utf-8")
         return {
             **settings,
-            **self._choices[self._chosen].environment,
+            **choice.environment,
+            # What tools may open besides the services below; with a model outside, the bot has to get out.
+            "PLAYGROUND_STAYS_HOME": "" if choice.outside else "1",
             "TAVILY_API_KEY": self.tavily.key,
             "TAVILY_API_BASE_URL": self.tavily.base_url,
+            "IMAGE_MODEL": "openai:gpt-image-1",
+            "IMAGE_API_KEY": _KEY,
+            "IMAGE_BASE_URL": self.model.base_url,
+            "OPENALEX_BASE_URL": self.papers.base_url,
+            "OPEN_METEO_BASE_URL": self.weather.base_url,
+            "OPEN_METEO_GEOCODING_URL": self.weather.base_url,
+            "WIKIPEDIA_BASE_URL": self.articles.language_url,
+            "DEXSCREENER_BASE_URL": self.prices.base_url,
+            "MCP_CONFIG": str(servers),
             "ALLOW_ALL": "true",
             "DATABASE_URL": f"sqlite:///{(folder / 'parley.db').as_posix()}",
         }

@@ -72,7 +72,7 @@ class Images:
             raise Refused(message, code="moderation_blocked")
 
 
-def png(prompt: str, side: int = 16) -> bytes:
+def png(prompt: str, side: int = 192) -> bytes:
     """A small PNG whose colour follows from the prompt."""
     colour = hashlib.sha256(prompt.encode()).digest()[:3]
     rows = (b"\x00" + colour * side) * side

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from playground.model import texts
+from playground.model import asking, texts
 from playground.model.reply import Body, Reply
 from playground.model.wire import tokens
 
@@ -20,11 +20,6 @@ _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _RESULT = re.compile(r"<tool_result\b([^>]*)>(.*?)</tool_result\s*>", re.S)
 _ATTRIBUTE = re.compile(r"(\w+)\s*=\s*[\"']([^\"']*)[\"']")
 _URL = re.compile(r"https?://[^\s<>\"'|）)\]]+")
-_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}/\d{1,2}/\d{2,4}|\d{1,2}:\d{2}")
-_SUM = re.compile(r"[(\d][\d\s.,()（）+\-−*/×÷^%]*[\d)）]")
-_OPERATOR = re.compile(r"[\d)）]\s*(?:[+\-−*/×÷^%]|\*\*)\s*[(（\d]")
-_SIGNS = str.maketrans({"×": "*", "÷": "/", "−": "-", "（": "(", "）": ")", ",": None})
-
 _GREETING = re.compile(r"^\W*(hi|hello|hey|good (morning|evening|afternoon)|你好|您好|嗨|早上好|晚上好|哈喽)\W*$", re.I)
 _HELP = re.compile(r"^\W*(help|what can you do|帮助|你会什么|你能做什么)\W*$", re.I)
 _LONG = re.compile(r"\blong\b|长文|长一点|很长", re.I)
@@ -38,37 +33,13 @@ _NAME = re.compile(
     r"\bmy name is ([^\s,.!?，。！]+)|\bi am called ([^\s,.!?]+)|我(?:的名字)?(?:叫|是)([^\s,.!?，。！？什么]+)", re.I
 )
 _WHO = re.compile(r"what('s| is) my name|who am i|我叫什么|我是谁|我的名字是什么", re.I)
-_TIME = re.compile(
-    r"what(?:'s| is)? (?:the )?(?:time|date|day)|current (?:time|date)|\bthe time\b|today's date"
-    r"|几点|几号|星期几|现在时间|什么时间|日期",
-    re.I,
-)
-_SEARCH = re.compile(
-    r"\b(search|look up|google|latest|news|weather|today|current(ly)?|recent(ly)?|price|who won|this (week|year))\b"
-    r"|搜索|搜一下|查一下|查查|最新|新闻|天气|今天|最近|价格|多少钱",
-    re.I,
-)
-_MATH = re.compile(r"\b(calculate|compute)\b|计算|等于多少", re.I)
-_LEAD = re.compile(
-    r"^\W*(please\s+)?(search( for)?|look up|google|find|请?搜索(一下)?|请?搜一下|请?查一下|查查)\s*", re.I
-)
-_ZONES = {
-    "tokyo": "Asia/Tokyo",
-    "东京": "Asia/Tokyo",
-    "beijing": "Asia/Shanghai",
-    "北京": "Asia/Shanghai",
-    "shanghai": "Asia/Shanghai",
-    "上海": "Asia/Shanghai",
-    "london": "Europe/London",
-    "伦敦": "Europe/London",
-    "paris": "Europe/Paris",
-    "巴黎": "Europe/Paris",
-    "new york": "America/New_York",
-    "纽约": "America/New_York",
-}
 _SPEAKER = re.compile(r"^[^\n:：]{1,40}: (?=\S)")
 """In groups a bot writes the speaker's name before what he said."""
+_BOUNDARY = re.compile(r"^\[(?:end of )?data \w+.*\]$\n?", re.M)
+"""The lines between which a bot puts what comes from outside."""
+_ENTRY = re.compile(r"\[(\d+)\] (.+)")
 _SHOWN_CHARACTERS = 220
+_SHOWN_LINES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +107,15 @@ def _read(body: Body) -> _Talk:
             case "tool":
                 # Nothing in a tool message says whether the call went well; its own words do.
                 bad = text.lower().startswith(("error", "failed", "timed out", "错误"))
-                results.append(_Result(names.get(message["tool_call_id"], "tool"), text.strip(), not bad))
+                said = _BOUNDARY.sub("", text).strip()
+                results.append(_Result(names.get(message["tool_call_id"], "tool"), said, not bad))
     system = "\n".join(
         _text(message.get("content")) for message in messages if message["role"] in ("system", "developer")
     )
     tools = {tool["function"]["name"]: tool["function"].get("parameters", {}) for tool in body.get("tools", [])}
     native = bool(tools)
     if not tools and "<tool_call>" in system:
-        known = ("search_web", "calculator", "current_time")
-        tools = {name: {} for name in known if re.search(rf"\b{name}\b", system)}
+        tools = {name: {} for name in asking.TOOLS if re.search(rf"\b{name}\b", system)}
     may_call = bool(tools) and body.get("tool_choice") != "none"
     question = questions[-1] if questions else ""
     return _Talk(question, tuple(questions[:-1]), tuple(results), tools, native, may_call)
@@ -152,7 +123,9 @@ def _read(body: Body) -> _Talk:
 
 def _text_result(attributes: str, text: str) -> _Result:
     given = dict(_ATTRIBUTE.findall(attributes))
-    return _Result(given.get("name", "tool"), text.strip(), given.get("status", "ok") == "ok")
+    return _Result(
+        given.get("name", "tool"), _BOUNDARY.sub("", text.strip()).strip(), given.get("status", "ok") == "ok"
+    )
 
 
 def _answer(talk: _Talk) -> Reply:
@@ -170,11 +143,10 @@ def _answer(talk: _Talk) -> Reply:
     if _BREAK.search(question):
         text = texts.BREAK[language]
         return Reply(text, drop_after=len(text) // 2)
-    wanted = _wanted(question)
-    if wanted and talk.may_call:
-        calls = tuple((name, _arguments(name, value, talk.tools[name])) for name, value in wanted if name in talk.tools)
-        if calls:
-            return Reply(calls=calls)
+    wanted = asking.asked_for(question, talk.tools)
+    calls = tuple((name, arguments) for name, arguments in wanted if name in talk.tools)
+    if calls and talk.may_call:
+        return Reply(calls=calls)
     if _LONG.search(question):
         return Reply(texts.long_answer())
     if _CODE.match(question):
@@ -219,41 +191,6 @@ def _remember(talk: _Talk) -> Reply:
     return _signed({talk.language: f"{texts.SAID[talk.language]}\n\n{said}"}, talk.language)
 
 
-def _wanted(question: str) -> list[tuple[str, str]]:
-    """Which tools a question needs, each with its argument."""
-    wanted = []
-    expression = _expression(question)
-    asks_time = bool(_TIME.search(question))
-    if _SEARCH.search(question) and not asks_time:
-        query = _LEAD.sub("", question).strip()
-        wanted.append(("search_web", query or question))
-    if expression:
-        wanted.append(("calculator", expression))
-    if asks_time:
-        zone = next((zone for city, zone in _ZONES.items() if city in question.lower()), "")
-        wanted.append(("current_time", zone))
-    return wanted
-
-
-def _expression(question: str) -> str:
-    text = _DATE.sub(" ", question)
-    for found in _SUM.findall(text):
-        if _OPERATOR.search(found):
-            return " ".join(found.translate(_SIGNS).replace("^", "**").split())
-    return ""
-
-
-def _arguments(name: str, value: str, schema: Body) -> Body:
-    """`value` under the argument's own name: the schema's first string, else what the tool's name suggests."""
-    usual = {"search_web": "query", "calculator": "expression", "current_time": "zone"}[name]
-    properties: dict[str, Body] = schema.get("properties", {})
-    if not value:
-        return {}
-    if usual in properties or not properties:
-        return {usual: value}
-    return {next((key for key, kind in properties.items() if kind.get("type") == "string"), usual): value}
-
-
 def _answer_results(talk: _Talk) -> Reply:
     language = talk.language
     parts: list[str] = []
@@ -264,13 +201,37 @@ def _answer_results(talk: _Talk) -> Reply:
         elif result.tool == "search_web":
             parts.append(_cite(result.text, language, sources))
         else:
-            template = {"calculator": texts.COMPUTED, "current_time": texts.CLOCK}.get(result.tool, texts.PLAIN)
-            parts.append(_fill(template, language, tool=result.tool, result=_first_line(result.text)))
+            parts.append(_tell(result, language))
     if sources:
         lines = [f"{number}. [{title}]({url})" for number, (title, url) in enumerate(sources, 1)]
         parts.append("\n".join([f"**{texts.SOURCES[language]}**", "", *lines]))
     parts.append(texts.SIGNATURE[language])
     return Reply("\n\n".join(parts))
+
+
+def _tell(result: _Result, language: str) -> str:
+    """What a tool other than the search has said."""
+    match result.tool:
+        case "calculator":
+            return _fill(texts.COMPUTED, language, tool=result.tool, result=_first_line(result.text))
+        case "current_time":
+            return _fill(texts.CLOCK, language, tool=result.tool, result=_first_line(result.text))
+        case "generate_image":
+            return texts.IMAGE[language]
+        case "run_python":
+            return f"{texts.RAN[language]}\n\n```\n{result.text}\n```"
+        case "get_weather" | "wikipedia" | "search_papers" | "token_price" | "recall":
+            return _listed(result.text)
+        case _:
+            return _fill(texts.PLAIN, language, tool=result.tool, result=_first_line(result.text))
+
+
+def _listed(text: str) -> str:
+    """A result of several lines: its numbered entries, cited, or else all its lines under the first."""
+    head, *lines = [line.strip() for line in text.splitlines() if line.strip()] or ["—"]
+    entries = [found for found in map(_ENTRY.match, lines) if found]
+    shown = [f"{found[2]} [{found[1]}]" for found in entries] or lines
+    return "\n".join([f"**{head}**", "", *(f"- {line}" for line in shown[:_SHOWN_LINES])]).rstrip()
 
 
 def _fill(template: dict[str, str], language: str, *, tool: str, result: str) -> str:

@@ -20,6 +20,11 @@ HELP = {
 - `search the latest news about solar power`: a tool call, then an answer with sources
 - `what is 17 * 23 + 4?`: the calculator
 - `what time is it in Tokyo?`: the clock
+- `plot sin(x) + x/3` or `run python print(2**100)`: code in a sandbox, and its picture
+- `draw a red fox`: an image (one colour: no AI paints it)
+- `weather in Oslo`, `wikipedia Ada Lovelace`, `papers about suspension bridges`, `price of PEPE`: canned services
+- `remind me in 10 seconds to stretch`
+- `remember that I like green tea`, then `what do you remember about me?`
 - `search the weather in Paris and calculate 37.5 * 1.2`: two tools at once
 - `long`: an answer longer than one message, with code and tables
 - `code`: a short answer with a code block
@@ -31,6 +36,11 @@ HELP = {
 - `搜索太阳能的最新新闻`：调用工具，然后给出带来源的回答
 - `17 * 23 + 4 等于多少？`：计算器
 - `东京现在几点？`：时钟
+- `画函数 sin(x) + x/3` 或 `运行代码：print(2**100)`：在沙箱里运行代码，并画出图来
+- `画一只红狐狸`：一张图片（只有一种颜色，没有 AI 作画）
+- `北京天气`、`维基百科：长城`、`关于悬索桥的论文`、`PEPE 的价格`：预先准备好的服务
+- `10秒后提醒我站起来`
+- `记住我喜欢绿茶`，再问 `你记得我什么？`
 - `搜索巴黎的天气并计算 37.5 * 1.2`：同时用两个工具
 - `长文`：比一条消息还长的回答，有代码和表格
 - `代码`：带代码块的短回答
@@ -96,6 +106,8 @@ SILENT = {"en": "This is the first thing you said to me here.", "zh": "这是你
 FOUND = {"en": "This is what the search found:", "zh": "搜索结果如下："}
 SOURCES = {"en": "Sources:", "zh": "来源："}
 COMPUTED = {"en": "The calculator says: **{result}**", "zh": "计算结果：**{result}**"}
+IMAGE = {"en": "Here is your image.", "zh": "图片来了。"}
+RAN = {"en": "This is what the code came to:", "zh": "代码的运行结果："}
 CLOCK = {"en": "The clock says: {result}", "zh": "现在的时间：{result}"}
 FAILED = {"en": "`{tool}` could not do it: {result}", "zh": "`{tool}` 没有成功：{result}"}
 PLAIN = {"en": "`{tool}` answered: {result}", "zh": "`{tool}` 的结果：{result}"}

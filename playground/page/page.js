@@ -6,8 +6,9 @@ const chinese = navigator.language.toLowerCase().startsWith("zh");
 const TYPING_SECONDS = 6;
 
 const TRIES = chinese
-  ? ["你好", "搜索太阳能的最新新闻", "17 * 23 + 4 等于多少？", "长文", "我刚才说了什么？"]
-  : ["hello", "search the latest news about solar power", "what is 17 * 23 + 4?", "long", "长文", "what did I say before?"];
+  ? ["你好", "搜索太阳能的最新新闻", "画函数 sin(x) + x/3", "画一只红狐狸", "北京天气", "10秒后提醒我站起来", "长文", "帮助"]
+  : ["hello", "search the latest news about solar power", "plot sin(x) + x/3", "draw a red fox", "weather in Oslo",
+     "remind me in 10 seconds to stretch", "long", "长文", "help"];
 const WELCOME = chinese ? "写点什么，看回答怎样一点一点出现。" : "Write something and watch the answer grow.";
 
 async function act(name, body) {

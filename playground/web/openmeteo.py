@@ -52,6 +52,9 @@ class Town:
 
 
 _USA = {"en": "United States", "zh": "美国"}
+_CHINA = {"en": "China", "zh": "中国"}
+_BRITAIN = {"en": "United Kingdom", "zh": "英国"}
+_GERMANY = {"en": "Germany", "zh": "德国"}
 TOWNS: tuple[Town, ...] = (
     Town(
         {"en": "Oslo", "zh": "奥斯陆"},
@@ -66,7 +69,7 @@ TOWNS: tuple[Town, ...] = (
     Town(
         {"en": "Beijing", "zh": "北京"},
         "Beijing",
-        {"en": "China", "zh": "中国"},
+        _CHINA,
         "CN",
         39.91,
         116.4,
@@ -90,6 +93,20 @@ TOWNS: tuple[Town, ...] = (
     Town({"en": "Springfield"}, "Missouri", _USA, "US", 37.22, -93.3, 166810, "America/Chicago"),
     Town({"en": "Springfield"}, "Massachusetts", _USA, "US", 42.1, -72.59, 154341, "America/New_York"),
     Town({"en": "Springfield"}, "Illinois", _USA, "US", 39.8, -89.64, 116565, "America/Chicago"),
+    Town(
+        {"en": "Tokyo", "zh": "东京"},
+        "Tokyo",
+        {"en": "Japan", "zh": "日本"},
+        "JP",
+        35.69,
+        139.69,
+        9733276,
+        "Asia/Tokyo",
+    ),
+    Town({"en": "Shanghai", "zh": "上海"}, "Shanghai", _CHINA, "CN", 31.22, 121.46, 24874500, "Asia/Shanghai"),
+    Town({"en": "London", "zh": "伦敦"}, "England", _BRITAIN, "GB", 51.51, -0.13, 8961989, "Europe/London"),
+    Town({"en": "New York", "zh": "纽约"}, "New York", _USA, "US", 40.71, -74.01, 8804190, "America/New_York"),
+    Town({"en": "Berlin", "zh": "柏林"}, "Berlin", _GERMANY, "DE", 52.52, 13.41, 3426354, "Europe/Berlin"),
 )
 
 

@@ -39,7 +39,8 @@ LIMITS = SurfaceLimits(
 )
 # Discord promises nothing but its headers; bots observe five in five seconds for each channel, sends and edits apart,
 # and five in two seconds for an interaction. The library returns from the call that spends the last one only when the
-# window is over, so one is always left. https://discord.com/developers/docs/topics/rate-limits
+# window is over (it is made at once all the same): progress leaves that one to the end of a reply.
+# https://discord.com/developers/docs/topics/rate-limits
 CHANNEL_WINDOW: Final = Window(5, 5.0)
 HOOK_WINDOW: Final = Window(4, 2.0)
 BOT_WINDOW: Final = Window(45, 1.0)

@@ -65,7 +65,9 @@ def test_a_tool_without_its_key_is_exit_2_and_says_what_it_needs() -> None:
     done = run("search_web", '{"query": "x"}')
 
     assert done.returncode == 2
-    assert done.stderr == "tools: search_web cannot be used here: it needs TAVILY_API_KEY, a key from tavily.com\n"
+    assert done.stderr == (
+        "tools: search_web cannot be used here: it needs TAVILY_API_KEY, a key from tavily.com, or SEARCH_FALLBACK=ddgs\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,8 @@ def test_a_tool_without_its_key_is_exit_2_and_says_what_it_needs() -> None:
 
     assert done.returncode == 2
     assert done.stderr == (
-        "tools: search_web cannot be used here: it needs TAVILY_API_KEY, a key from tavily.com, or SEARCH_FALLBACK=ddgs\n"
+        "tools: search_web cannot be used here: it needs TAVILY_API_KEY, a key from tavily.com, "
+        "or SEARCH_FALLBACK=ddgs\n"
     )
 
 

@@ -101,7 +101,7 @@ class TurnQueue:
             for box in self._boxes.values():
                 if box.running is not None:
                     box.running.end(Ending.SHUTDOWN)
-            _, late = await asyncio.wait(late, timeout=1.0)
+            _, late = await asyncio.wait(late, timeout=1.3)
         for worker in late:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)

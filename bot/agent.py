@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from bot import prompts
+from bot import prompts, redaction
 from bot.calls import CallRunner
 from bot.errors import (
     ContextTooLong,
@@ -110,9 +110,16 @@ class _Pass:
 class Agent:
     """Answers one task at a time, as often as asked; holds no state between tasks."""
 
-    def __init__(self, registry: ToolRegistry, limits: AgentLimits | None = None) -> None:
+    def __init__(
+        self, registry: ToolRegistry, limits: AgentLimits | None = None, redact: redaction.Redact = redaction.nothing
+    ) -> None:
+        """
+        Args:
+            redact: takes secrets out of what a model wrote before it is kept or handed to a tool.
+        """
         self._registry = registry
         self._limits = limits or AgentLimits()
+        self._redact = redact
 
     async def answer(self, task: Task) -> AsyncGenerator[Event, None]:
         """Work on `task` until `Finished` or `Failed`, always the last event.
@@ -125,6 +132,7 @@ class Agent:
             marker=new_marker(),
             offered=[spec.name for spec in task.tools],
             calls_per_pass=self._limits.calls_per_pass,
+            redact=self._redact,
         )
         entries = list(task.entries)
         shown_before = False
@@ -177,7 +185,7 @@ class Agent:
             shown_before = shown_before or bool(made.visible)
             if made.shorter is not None:
                 entries = list(made.shorter)
-            entry = self._entry(made, last=last)
+            entry = redaction.of_entry(self._entry(made, last=last), self._redact)
             entries.append(entry)
             yield PassEnded(entry, made.answer.model, made.answer.usage)
             cut = made.answer.finish in ("length", "content_filter")

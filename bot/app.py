@@ -163,6 +163,7 @@ class App:
         from bot.platforms import Platforms
         from bot.prices import Prices, read_prices
         from bot.reminders import Reminders
+        from bot.safety import Redactor
         from bot.spending import BudgetLimits, Budgets
         from bot.store import Store
         from bot.summary import Summaries
@@ -188,6 +189,9 @@ class App:
             self.pacer = Pacer(clock, self.metrics)
             stack.push_async_callback(self.pacer.close)
             self.platforms = Platforms(self._adapters, clock)
+            secrets = (*self._configuration.secrets, *self.registry.secrets)
+            mask(secrets)
+            redact = Redactor(secrets).redact
             agent = Agent(
                 self.registry,
                 AgentLimits(
@@ -195,6 +199,7 @@ class App:
                     calls_per_pass=core.max_calls_per_pass,
                     output_chars=core.max_output_chars,
                 ),
+                redact,
             )
             self.access = Access(
                 self.store.access,
@@ -224,8 +229,6 @@ class App:
             def surface(message: MessageSent) -> Surface:
                 return self.platforms.surface(message.target)
 
-            secrets = (*self._configuration.secrets, *self.registry.secrets)
-            mask(secrets)
             briefings = Briefings(
                 self.store,
                 self.models,
@@ -281,7 +284,7 @@ class App:
                 clock=clock,
                 surface=surface,
                 zone=core.time_zone,
-                secrets=(*self._configuration.secrets, *self.registry.secrets),
+                secrets=secrets,
             )
             self.dispatcher = Dispatcher(
                 store=self.store,
@@ -295,6 +298,7 @@ class App:
                 budgets=self.budgets,
                 summaries=self.summaries,
                 briefings=briefings,
+                redact=redact,
                 admission=Admission(
                     message_chars=core.max_message_chars,
                     waiting=core.messages_waiting,

@@ -10,11 +10,13 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
-from bot import prompts
+from bot import prompts, redaction
 from bot.events import FileProduced, ToolFinished, ToolStarted
 from bot.messages import File
+from bot.safety import clean_name
 from bot.sources import numbered
 from bot.transcript import ToolEntry
 from bot.untrusted import tool_entry
@@ -45,12 +47,14 @@ class CallRunner:
         marker: str,
         offered: Sequence[str],
         calls_per_pass: int = 16,
+        redact: redaction.Redact = redaction.nothing,
     ) -> None:
         self._registry = registry
         self._context = context
         self._marker = marker
         self._offered = set(offered)
         self._calls_per_pass = calls_per_pass
+        self._redact = redact
         self._results: dict[str, ToolResult] = {}
         self._seen: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
@@ -136,8 +140,8 @@ class CallRunner:
             for call in group:
                 async with gate:
                     attempt = self._failures[call.name] + 1
-                    queue.put_nowait(ToolStarted(call, self._registry.status(call, attempt)))
-                    result = await self._registry.run(call, self._context)
+                    queue.put_nowait(ToolStarted(call, self._registry.status(_visible(call), attempt)))
+                    result = redaction.of_result(await self._registry.run(call, self._context), self._redact)
                 result, self._numbers = numbered(result, self._numbers)
                 self._note(call, result)
                 queue.put_nowait(ToolFinished(call, result, result.sources))
@@ -196,6 +200,13 @@ class CallRunner:
         before = self._results[key]
         note = "(The same call was made before in this turn; this is its result again.)\n"
         return ToolResult(text=note + before.text, status="cached", sources=before.sources, untrusted=before.untrusted)
+
+
+def _visible(call: ToolCall) -> ToolCall:
+    """A call as a person may read of it: without what cannot be seen or deceives."""
+    return replace(call, name=clean_name(call.name), arguments={
+        name: clean_name(value) if isinstance(value, str) else value for name, value in call.arguments.items()
+    })  # fmt: skip
 
 
 def _error(text: str, *, retry: bool = True) -> ToolResult:

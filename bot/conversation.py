@@ -45,7 +45,7 @@ from bot.progress import Progress
 from bot.question import preamble, question_text, written
 from bot.recording import Recorded, Unrecorded, files_before
 from bot.reply import ReplyStream
-from bot.safety import AnswerFilter, Redactor
+from bot.safety import AnswerFilter, Redactor, clean_answer
 from bot.sentences import how_long, language_of, say
 from bot.spending import Budgets, Payer, paid_by
 from bot.store import FILE_BYTES, Store
@@ -134,9 +134,10 @@ class Conversation:
                     await self._attempt(turn, question, language, ending, attempts, shown)
                 return
             except StoreError as error:
-                log.error("turn %s waits: %s", turn, error)
+                reference = secrets.token_hex(3)
+                log.error("turn %s [%s] waits: %s", turn, reference, error, extra={"reference": reference})
                 if not tries:
-                    await self._apologise(question, say("store", language))
+                    await self._apologise(question, say("store", language, id=reference))
             except Unreachable as error:
                 log.warning("turn %s waits: %s", turn, error)
             await self._clock.sleep(_NOT_NOW[min(tries, len(_NOT_NOW) - 1)])
@@ -202,7 +203,7 @@ class Conversation:
             Unrecorded(),
             self._clock,
             turn=turn or f"{question.delivery}",
-            filters=(Redactor(self._options.secrets),),
+            filters=(AnswerFilter(), Redactor(self._options.secrets), LinkFilter(LinkPolicy())),
             careful=False,
         )
         async with reply:
@@ -224,6 +225,7 @@ class Conversation:
         shown: dict[int, ShownBefore],
     ) -> None:
         store, options = self._store, self._options
+        redact = Redactor(options.secrets).redact
         await store.turns.open(turn, question.chat, question.sender.id)
         before = await store.turns.load(turn)
         deadline = self._clock.monotonic() + options.turn_seconds
@@ -233,7 +235,9 @@ class Conversation:
         form = surface.limits.command_form
         asked = UserEntry(question_text(question))
         policy = LinkPolicy()
-        policy.learn(asked.text)
+        policy.learn(question.text)
+        if question.quoted is not None:
+            policy.learn(question.quoted.text)
 
         made = Progress(passes=[one.entry for one in before.passes])
         for one in before.passes:
@@ -287,7 +291,7 @@ class Conversation:
             self._clock,
             turn=f"t{turn}",
             filters=(AnswerFilter(), Redactor(options.secrets), LinkFilter(policy)),
-            preamble=preamble(question),
+            preamble=redact(preamble(question)),
             shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages} | shown,
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
         )
@@ -327,9 +331,15 @@ class Conversation:
                 reply.append(paragraph(made.visible, note))
             else:
                 note = self._note(outcome, language, form, turn)
+                if isinstance(outcome, Finished) and not clean_answer(made.shown).strip():
+                    note = self._note(Failed("empty", "nothing of the answer can be seen"), language, form, turn)
                 if isinstance(outcome, Failed) and not await self._budgets.speaks(outcome, question):
                     note = note if made.visible else ""
-                for words in (made.citations.footer(made.shown, language), *made.unsent_notes(language), note):
+                for words in (
+                    made.citations.footer(made.shown, language),
+                    *made.unsent_notes(language, f"t{turn}"),
+                    note,
+                ):
                     if words:
                         made.visible.append(paragraph(made.visible, words))
                         reply.append(made.visible[-1])
@@ -347,20 +357,20 @@ class Conversation:
                 await reply.finish()
         made.unsent = reply.undelivered
         if made.unsent:
-            await self.tell(question, "\n\n".join(made.unsent_notes(language)), turn=f"t{turn}-unsent")
+            await self.tell(question, "\n\n".join(made.unsent_notes(language, f"t{turn}")), turn=f"t{turn}-unsent")
         if state == "done" and made.last_token and not reply.lost:
             self._metrics.lag.observe(self._clock.monotonic() - made.last_token)
-        entries = made.entries(asked, note)
+        entries = made.entries(asked, redact(note), redact)
         await store.turns.close(
             turn,
             state,
             entries,
             visible=reply.text,
-            reasoning="".join(made.reasoning),
+            reasoning=redact("".join(made.reasoning)),
             model=made.model or model.name,
             usage=made.usage,
             cost=made.cost,
-            error=error or reply.lost,
+            error=redact(error or reply.lost),
         )
         self._metrics.turns_ended.add(state)
         new = context.cost([context.as_told(entry) for entry in entries], self._models.estimator(model.name).tokens)

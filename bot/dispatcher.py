@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from bot import redaction
 from bot.access import Access
 from bot.briefing import Briefings
 from bot.clock import Clock
@@ -85,7 +87,13 @@ class Dispatcher:
         admission: Admission | None = None,
         summaries: Summaries,
         briefings: Briefings,
+        redact: redaction.Redact = redaction.nothing,
     ) -> None:
+        """
+        Args:
+            redact: takes secrets out of what arrives, before it is stored or told to a model.
+        """
+        self._redact = redact
         self._summaries = summaries
         self._briefings = briefings
         self._store = store
@@ -117,6 +125,7 @@ class Dispatcher:
         Raises:
             StoreError: it could not be stored; the platform must deliver it again.
         """
+        incoming = redaction.of_incoming(incoming, self._redact)
         try:
             id = await self._store.intake.take_in(incoming)
         except StoreError:
@@ -208,7 +217,9 @@ class Dispatcher:
         except StoreError:
             return
         if allowed:
-            self._tell(incoming, say("store", language_of(incoming.text, incoming.sender.language)))
+            reference = secrets.token_hex(3)
+            log.error("%s: a message cannot be stored [%s]", incoming.chat, reference, extra={"reference": reference})
+            self._tell(incoming, say("store", language_of(incoming.text, incoming.sender.language), id=reference))
 
     def _first(self, chat: ChatId, key: str) -> bool:
         """Whether a refusal was not told in this chat for a while."""

@@ -150,6 +150,8 @@ _Found: TypeAlias = tuple[str, int]
 _LABEL_HELD = 600
 _URL_HELD = 2_100
 _CODE_HELD = 400
+_PIECE = 1_000
+"""Characters of an address that stand in one piece of code."""
 
 _MARKER_PART = re.compile(r"[-*+]|\d{1,9}[.)]?")
 _LEAD = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
@@ -212,7 +214,9 @@ class LinkFilter:
 
     def _span(self, url: str) -> str:
         """An address as code, with a mark at each end."""
-        return f"{_OPENS}{code_span(url, self._ticks)}{_CLOSES}"
+        # In pieces that no page cuts: the beginning of an address without its end would be no code.
+        pieces = [url[at : at + _PIECE] for at in range(0, len(url), _PIECE)]
+        return " ".join(f"{_OPENS}{code_span(piece, self._ticks)}{_CLOSES}" for piece in pieces)
 
     def _apart(self, text: str) -> str:
         """Keep code of ours apart from backticks and backslashes beside it."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bot.agent import CallKey
+from bot.markdown import escape
 from bot.messages import File
+from bot.redaction import Redact, nothing
 from bot.reply import ReplyStream
 from bot.safety import clean_name
 from bot.sentences import say
@@ -34,7 +36,7 @@ class Progress:
     unsent: list[tuple[File, str]] = field(default_factory=list)
     """Files that cannot be posted, each with why."""
 
-    def entries(self, question: UserEntry, note: str) -> list[Entry]:
+    def entries(self, question: UserEntry, note: str, redact: Redact = nothing) -> list[Entry]:
         """The turn as history keeps it: exactly one result per call, and always an answer after the question."""
         entries: list[Entry] = [question]
         for number, made in enumerate(self.passes, 1):
@@ -45,7 +47,7 @@ class Progress:
                 )
                 for call in made.calls
             )
-        rest = "".join(self.current).strip()
+        rest = redact("".join(self.current)).strip()
         if rest or not self.passes or self.passes[-1].calls:
             entries.append(AssistantEntry(text=rest or f"({note or 'no answer'})"))
         return entries
@@ -62,9 +64,12 @@ class Progress:
         else:
             reply.attach(file)
 
-    def unsent_notes(self, language: str) -> list[str]:
-        """A sentence for each file that cannot be posted."""
-        return [say(why, language, name=clean_name(file.name), size=_size(file)) for file, why in self.unsent]
+    def unsent_notes(self, language: str, reference: str) -> list[str]:
+        """A sentence for each file that cannot be posted, as Markdown; the log speaks of it by `reference`."""
+        return [
+            say(why, language, name=escape(clean_name(file.name)), size=_size(file), id=reference)
+            for file, why in self.unsent
+        ]
 
 
 def _size(file: File) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bot.markdown import quote
+from bot.markdown import escape, quote
 from bot.messages import MessageSent, Quoted
 from bot.safety import clean_name, clean_untrusted
+from bot.untrusted import defused
 
 
 def written(question: MessageSent) -> str:
@@ -16,21 +17,26 @@ def question_text(question: MessageSent) -> str:
     """What the model is told a person wrote: with the quoted message, and in groups with the speaker."""
     text = written(question)
     if question.group and question.sender.name:
-        text = f"{clean_name(question.sender.name)}: {text}"
+        text = f"{_name(question.sender.name)}: {text}"
     if question.quoted is not None and question.quoted.text.strip():
         text = f"{_quoted(question.quoted)}\n\n{text}"
     return text
 
 
 def preamble(question: MessageSent) -> str:
-    """The question at the head of a reply whose readers cannot see it."""
+    """The question at the head of a reply whose readers cannot see it, sign by sign as it was written."""
     if not question.quote_question:
         return ""
-    text = " ".join(written(question).split())
-    return quote(text if len(text) <= 300 else text[:299] + "…") + "\n\n"
+    text = clean_untrusted(" ".join(written(question).split()))
+    return quote(escape(text if len(text) <= 300 else text[:299] + "…")) + "\n\n"
 
 
 def _quoted(quoted: Quoted) -> str:
-    who = "you" if quoted.from_bot else clean_name(quoted.author) or "somebody"
-    lines = clean_untrusted(quoted.text)[:4000].splitlines()
+    who = "you" if quoted.from_bot else _name(quoted.author) or "somebody"
+    lines = defused(clean_untrusted(quoted.text)[:4000]).splitlines()
     return f"(In reply to a message by {who}:)\n" + "\n".join(f"> {line}" for line in lines)
+
+
+def _name(name: str) -> str:
+    """What somebody is called, as part of a line that the model is told; the long names are jokes or worse."""
+    return defused(clean_name(name)[:80])

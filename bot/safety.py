@@ -45,7 +45,7 @@ class Redactor:
         self._next: list[dict[str, int]] = [{}]
         self._depth = [0]
         self._hit = [0]
-        for secret in set(secrets):
+        for secret in secret_forms(secrets):
             if len(secret) >= SHORTEST_SECRET and (bare := _MARKS.sub("", secret)):
                 self._add(bare)
         self._fall = self._falls()

@@ -10,36 +10,36 @@ import re
 
 _TABLE: dict[str, tuple[str, str]] = {
     "busy": (
-        "The model is overloaded right now. Please try again in a moment, or write {retry}.",
-        "模型现在很忙，请稍后再试，或发送 {retry}。",
+        "The model is overloaded right now. Please try again in a moment, or write {retry}. (Reference {id})",
+        "模型现在很忙，请稍后再试，或发送 {retry}。（编号 {id}）",
     ),
     "dropped": (
-        "The model's answer broke off here. Write {retry} to ask again.",
-        "模型的回答在这里中断了。发送 {retry} 可以重新提问。",
+        "The model's answer broke off here. Write {retry} to ask again. (Reference {id})",
+        "模型的回答在这里中断了。发送 {retry} 可以重新提问。（编号 {id}）",
     ),
     "replaced": (
         "(The model broke off here; another one goes on.)",
         "（模型在这里中断了，由另一个模型继续。）",
     ),
     "slow": (
-        "The model did not answer in time. Write {retry} to ask again.",
-        "模型没有及时回答。发送 {retry} 可以重新提问。",
+        "The model did not answer in time. Write {retry} to ask again. (Reference {id})",
+        "模型没有及时回答。发送 {retry} 可以重新提问。（编号 {id}）",
     ),
     "refused": (
         "The model cannot be used as it is configured. Whoever runs this bot has to look at it (reference {id}).",
         "当前的模型配置无法使用，需要机器人的管理员处理（编号 {id}）。",
     ),
     "too_long": (
-        "This conversation is too long for the model. Write {new} to begin afresh.",
-        "这段对话对模型来说太长了。发送 {new} 可以重新开始。",
+        "This conversation is too long for the model. Write {new} to begin afresh. (Reference {id})",
+        "这段对话对模型来说太长了。发送 {new} 可以重新开始。（编号 {id}）",
     ),
     "empty": (
-        "The model gave no answer. Write {retry} to ask again.",
-        "模型没有给出回答。发送 {retry} 可以重新提问。",
+        "The model gave no answer. Write {retry} to ask again. (Reference {id})",
+        "模型没有给出回答。发送 {retry} 可以重新提问。（编号 {id}）",
     ),
     "empty_after_tools": (
-        "I used {tools}, but could not make an answer of the results. Write {retry} to ask again.",
-        "我使用了 {tools}，但没能根据结果写出回答。发送 {retry} 可以重新提问。",
+        "I used {tools}, but could not make an answer of the results. Write {retry} to ask again. (Reference {id})",
+        "我使用了 {tools}，但没能根据结果写出回答。发送 {retry} 可以重新提问。（编号 {id}）",
     ),
     "length": (
         "The answer stops here: the model reached its limit. Ask me to go on if you want more.",
@@ -68,8 +68,8 @@ _TABLE: dict[str, tuple[str, str]] = {
         "我这边出了点问题，没能回答（编号 {id}）。请再试一次。",
     ),
     "store": (
-        "I cannot keep notes right now, so I cannot answer yet. I will go on as soon as I can.",
-        "我现在无法保存记录，暂时不能回答；恢复后会继续。",
+        "I cannot keep notes right now, so I cannot answer yet. I will go on as soon as I can. (Reference {id})",
+        "我现在无法保存记录，暂时不能回答；恢复后会继续。（编号 {id}）",
     ),
     "queue_full": (
         "Several of your messages are waiting already. Please wait for their answers.",
@@ -173,7 +173,10 @@ _TABLE: dict[str, tuple[str, str]] = {
         "The file {name} ({size}) is too large to be posted here.",
         "文件 {name}（{size}）太大，无法在这里发送。",
     ),
-    "file_failed": ("The file {name} could not be posted here.", "文件 {name} 无法在这里发送。"),
+    "file_failed": (
+        "The file {name} could not be posted here. (Reference {id})",
+        "文件 {name} 无法在这里发送。（编号 {id}）",
+    ),
     "reminder": ("⏰ {text}", "⏰ {text}"),
     "reminder_late": (
         "⏰ {text}\n\n(This was due {when}, when I could not write.)",

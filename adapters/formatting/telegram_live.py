@@ -13,7 +13,8 @@ from bot.markdown import Code, Inline, Styled, Text
 
 _ENDINGS = (
     "com net org info biz name pro mobi app dev page site online store shop tech cloud live link click blog news wiki "
-    "club xyz top vip fun icu work world today zone media email agency space website host press games chat bot zip mov "
+    "example club xyz top vip fun icu work world today zone media email agency space website host press games chat bot "
+    "zip mov "
     "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw by bz ca cc cd "
     "cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et eu fi fj fk fm fo fr ga gb gd "
     "ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir is it je jm jo jp ke kg "

@@ -115,11 +115,20 @@ CONTROL_TOKENS: Final = (
     "<｜begin▁of▁sentence｜>",
     "<|eom_id|>",
     "<|eot_id|>",
+    "<|im_start|>",
     "<|im_end|>",
+    "<|start_header_id|>",
+    "<|end_header_id|>",
+    "<|begin_of_text|>",
     "<|endoftext|>",
 )
 
-REASONING: Final = (("<think>", "</think>"), ("[THINK]", "[/THINK]"))
+REASONING: Final = (
+    ("<think>", "</think>"),
+    ("[THINK]", "[/THINK]"),
+    # A result that the model invents in our own notation is no more meant for people than its thoughts are.
+    ("<tool_result", "</tool_result>"),
+)
 
 FOLD: Final[dict[str, str]] = {chr(c): chr(c + 32) for c in range(ord("A"), ord("Z") + 1)} | {"｜": "|", "▁": "_"}
 END: Final = "end"

@@ -70,16 +70,25 @@ def filled(text: str, secrets: dict[str, str]) -> str:
 @pytest.fixture
 async def open_world(world: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
     """A world without rate limits: two hundred chats answered in seconds."""
-    monkeypatch.setattr("adapters.slack_surface.UPDATE_WINDOW", Window(10_000, 60.0))
-    monkeypatch.setattr("adapters.slack_surface.POST_WINDOW", Window(10_000, 60.0))
-    monkeypatch.setattr("adapters.telegram.BOT_WINDOW", Window(10_000, 1.0))
+    for name in (
+        "slack_surface.UPDATE_WINDOW",
+        "slack_surface.POST_WINDOW",
+        "telegram.BOT_WINDOW",
+        "discord_surface.CHANNEL_WINDOW",
+        "discord_surface.HOOK_WINDOW",
+        "discord_surface.BOT_WINDOW",
+    ):
+        monkeypatch.setattr(f"adapters.{name}", Window(10_000, 1.0))
+    monkeypatch.setattr("adapters.slack_surface.CHANNEL_RATE", 100.0)
+    monkeypatch.setattr("adapters.telegram.CHAT_RATE", 100.0)
+    monkeypatch.setattr("bot.reply.INSIST_AFTER", 0.1)
     config = world.data / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"x": {"url": "http://127.0.0.1:9/mcp",
                       "headers": {"Authorization": f"Bearer {MCP_KEY}"}}}}))  # fmt: skip
     async with (
         TelegramServer(limits=False) as telegram,
         SlackServer(limits=False) as slack,
-        DiscordServer() as discord,
+        DiscordServer(limits=False) as discord,
     ):
         world.telegram, world.slack, world.discord = telegram, slack, discord
         world.settings.update(SETTINGS, MCP_CONFIG=str(config))
@@ -99,9 +108,7 @@ class Journey:
         world.discord.guild(1, "Guild")
         for number, case in cases:
             if case.page:
-                page = CannedPage(
-                    f"https://known.example/{number}", self.filled(case.title), self.filled(case.page)
-                )
+                page = CannedPage(f"https://known.example/{number}", self.filled(case.title), self.filled(case.page))
                 world.tavily.pages.append(page)
 
     def filled(self, text: str) -> str:
@@ -201,6 +208,16 @@ class Journey:
                         found += [f"{where}: {what}" for what in self._wrong(version, case)]
         return found
 
+    def told(self) -> list[tuple[str, str, str]]:
+        """(case, words it must not be told, what the model was told) of every case with such words."""
+        found = []
+        for request in self.world.model.requests:
+            texts = {role: [str(message["content"]) for message in request.messages if message["role"] == role]
+                     for role in ("user", "tool")}  # fmt: skip
+            case = CASES[int(re.findall(r"case-(\d+)", " ".join(texts["user"]))[-1])]
+            found += [(case.name, words, "\n".join(texts["user"] + texts["tool"])) for words in case.told]
+        return found
+
     def _wrong(self, version: Any, case: Any) -> list[str]:
         found = []
         for name, secret in self.secrets.items():
@@ -209,10 +226,11 @@ class Journey:
         for sign in FORBIDDEN.findall(version.text):
             found.append(f"{sign!r} is shown: {version.text[:300]!r}")
         for words in case.absent:
+            words = self.filled(words)
             if words in version.text:
                 found.append(f"{words!r} is shown: {version.text[:300]!r}")
         for address in HREF.findall(version.html):
-            if urlsplit(address).hostname not in ALLOWED_HOSTS:
+            if not address.startswith("mailto:") and urlsplit(address).hostname not in {*ALLOWED_HOSTS, *case.hosts}:
                 found.append(f"a link leads to {address}: {version.markup[:300]!r}")
         return found
 
@@ -248,7 +266,11 @@ async def test_hostile_inputs_do_nothing_but_show_their_text(group: int, open_wo
     db.close()
     asked = "\n".join(json.dumps(request.body, ensure_ascii=False) for request in world.model.requests)
     for name, secret in journey.secrets.items():
-        found += [f"{name} is {what}" for what, text in (("stored", stored), ("told to the model", asked)) if secret in text]
+        found += [
+            f"{name} is {what}" for what, text in (("stored", stored), ("told to the model", asked)) if secret in text
+        ]
+    for name, words, text in journey.told():
+        found += [f"{name}: the model is told {words!r}"] * (words in text)
     assert not found, "\n".join(found)
 
 

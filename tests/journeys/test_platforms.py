@@ -127,7 +127,11 @@ async def test_a_question_that_needs_a_search_is_answered_in_two_passes(
             assert not any(piece in version.text for piece in SYNTAX), version.text
 
 
-@pytest.mark.parametrize("way", WAYS)
+EACH = ("telegram", "slack direct", "discord slash")
+REST = tuple(pytest.param(way, marks=pytest.mark.soak) for way in WAYS if way not in EACH)
+
+
+@pytest.mark.parametrize("way", [*EACH, *REST])
 async def test_an_answer_of_three_thousand_tokens_arrives_whole(way: str, world: Any, start: Any) -> None:
     world.model.reply(Reply(long_answer(), words_per_second=2000))
     async with start("telegram", "slack", "discord") as bot:

@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from bot.errors import SettingsError
 from bot.messages import ChatId
 
+_PASSWORD = re.compile(r"://[^\s/:@]*:[^\s/]+@")
 _ID = re.compile(r"(?:telegram|discord|console):-?\d+|slack:[A-Z0-9]+/[A-Z0-9]+|console:\w+")
 
 
@@ -228,13 +229,14 @@ def refuse_unknown(file: Path | None, known: Mapping[str, object]) -> None:
 
 
 def secrets_of(settings: Iterable[BaseSettings]) -> list[str]:
-    """The values that must never leave the program."""
-    return [
-        value.get_secret_value()
-        for one in settings
-        for value in dict(one).values()
-        if isinstance(value, SecretStr) and value.get_secret_value()
-    ]
+    """The values that must never leave the program; also addresses with a password in them."""
+    found = []
+    for one in settings:
+        for value in dict(one).values():
+            text = value.get_secret_value() if isinstance(value, SecretStr) else value
+            if text and (isinstance(value, SecretStr) or _PASSWORD.search(str(value))):
+                found.append(str(text))
+    return found
 
 
 def _written(value: Any) -> str:

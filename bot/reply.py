@@ -91,8 +91,10 @@ class ReplyStream:
             self._pages.extend(preamble)
         self._text: list[str] = []
         self._status: dict[str, str] = {}
-        posted = {number for number, before in (attached or {}).items() if before.state != "gone"}
-        self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, posted=posted)
+        begun = {number: file for number, file in (attached or {}).items() if file.state != "gone"}
+        posted = {number for number, file in begun.items() if file.ref is not None}
+        unsure = begun.keys() - posted
+        self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, posted=posted, unsure=unsure)
         self._finished = False
         self._dead = ""
         self._wanted = asyncio.Event()

@@ -173,6 +173,10 @@ _TABLE: dict[str, tuple[str, str]] = {
         "The file {name} ({size}) is too large to be posted here.",
         "文件 {name}（{size}）太大，无法在这里发送。",
     ),
+    "file_unsure": (
+        "I cannot tell whether the file {name} arrived here. Ask me for it again if it did not. (Reference {id})",
+        "无法确定文件 {name} 是否已发送。如果没有收到，请让我再发一次。（编号 {id}）",
+    ),
     "file_failed": (
         "The file {name} could not be posted here. (Reference {id})",
         "文件 {name} 无法在这里发送。（编号 {id}）",

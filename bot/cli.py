@@ -120,7 +120,7 @@ def _chat(name: str) -> int:
     from bot.logs import set_up
 
     configuration = app.configure()
-    set_up("WARNING", configuration.core.log_format, configuration.secrets)
+    set_up("ERROR", configuration.core.log_format, configuration.secrets)
     return int(importlib.import_module("adapters.console").chat(configuration, name))
 
 

@@ -45,9 +45,11 @@ class Redactor:
         self._next: list[dict[str, int]] = [{}]
         self._depth = [0]
         self._hit = [0]
+        self._forms: list[str] = []
         for secret in secret_forms(secrets):
             if len(secret) >= SHORTEST_SECRET and (bare := _MARKS.sub("", secret)):
                 self._add(bare)
+                self._forms.append(bare)
         self._fall = self._falls()
         firsts = "".join(re.escape(first) for first in self._next[0])
         self._first = re.compile(f"[{firsts}]") if firsts else None
@@ -99,7 +101,9 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Replace the secrets in a whole text; the stream is not touched."""
-        if self._first is None:
+        # Nearly every text holds none, and the built-in search says so a hundred times faster than the automaton.
+        bare = _MARKS.sub("", text)
+        if not any(form in bare for form in self._forms):
             return text
         kept = self._state, self._held, self._given, self._spans, self._places
         self._reset()

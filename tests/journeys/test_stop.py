@@ -57,6 +57,12 @@ class Chats:
                 await asyncio.sleep(0.01)
 
 
+def stored(world: Any) -> int:
+    """How many deliveries the bot has taken in."""
+    with sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True) as db:
+        return int(db.execute("SELECT count(*) FROM inbox").fetchone()[0])
+
+
 def asked(body: Any) -> str:
     return str([message["content"] for message in body["messages"] if message["role"] == "user"][-1])
 
@@ -156,6 +162,8 @@ async def test_a_message_that_kills_the_process_twice_is_apologised_for_once_and
             chats.ask("poison for")
             await world.model.asked(3)
             chats.ask("something else for")
+            # Stored, or the kill would lose what Discord never sends again.
+            await chats.until(lambda: stored(world) == 6)
         await world.model.asked(3 * number + 3)
         await chats.until(lambda: all(chats.texts(name) for name in PLATFORMS))
         await process.kill()

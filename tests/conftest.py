@@ -6,6 +6,10 @@ import asyncio
 import heapq
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("quick", max_examples=40)
+settings.load_profile("quick")
 
 
 class FakeClock:

@@ -439,6 +439,7 @@ async def test_the_same_message_ten_times_at_once_and_over_a_restart_is_one_turn
     assert len(world.model.requests) == 6
 
 
+@pytest.mark.soak
 async def test_one_flooded_chat_does_not_slow_another_chats_first_words(world: Any, start: Any) -> None:
     world.model.script = lambda body: Reply(f"I read it: {WORDS}", words_per_second=100)
     quiet = [Place(world, "telegram", 100 + number) for number in range(10)]

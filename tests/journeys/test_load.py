@@ -134,6 +134,7 @@ async def test_ten_thousand_messages_over_a_thousand_chats(world: Any, process: 
 
 
 @pytest.mark.soak
+@pytest.mark.soak
 async def test_a_message_is_safe_within_fifty_milliseconds_while_twenty_arrive_at_once(tmp_path: Path) -> None:
     waits: list[float] = []
 
@@ -227,6 +228,7 @@ def ada(world: Any) -> Any:
     return world.slack.direct("U7")
 
 
+@pytest.mark.soak
 async def test_a_message_of_a_megabyte_is_refused_in_a_sentence_and_blocks_nobody(
     world: Any, in_thread: Any, ada: str
 ) -> None:
@@ -243,6 +245,7 @@ async def test_a_message_of_a_megabyte_is_refused_in_a_sentence_and_blocks_nobod
             assert "too long for me" in world.slack.screen.of(ada)[-1].text
 
 
+@pytest.mark.soak
 async def test_a_message_of_a_megabyte_that_is_allowed_is_answered_and_blocks_nobody(
     world: Any, in_thread: Any, ada: str
 ) -> None:
@@ -259,6 +262,7 @@ async def test_a_message_of_a_megabyte_that_is_allowed_is_answered_and_blocks_no
     assert world.slack.screen.of(ada)[-1].text == "Of course."
 
 
+@pytest.mark.soak
 async def test_a_tool_result_of_a_megabyte_is_cut_and_blocks_nobody(world: Any, in_thread: Any) -> None:
     world.telegram.person(7, "Ada")
     world.tavily.pages = [CannedPage(f"https://tea{number}.example/", "Tea", "tea " * 60_000) for number in range(5)]
@@ -281,6 +285,7 @@ async def test_a_tool_result_of_a_megabyte_is_cut_and_blocks_nobody(world: Any, 
     assert len(result) <= 8000
 
 
+@pytest.mark.soak
 async def test_lines_of_a_megabyte_are_shown_as_far_as_allowed_and_block_nobody(world: Any, in_thread: Any) -> None:
     # Pages that are too long once they are rendered are cut again, with all that follow: here five times the text
     # that is allowed without a setting, there a megabyte.

@@ -389,7 +389,7 @@ async def test_messages_left_over_from_an_earlier_longer_try_are_taken_away(
     [
         (TooLong("too long", by=5), "file_too_large"),
         (Unrenderable("no such format"), "file_failed"),
-        (Unclear("?"), ""),
+        (Unclear("?"), "file_unsure"),
     ],
 )
 async def test_a_file_that_is_refused_is_told_and_the_others_are_posted(
@@ -408,10 +408,26 @@ async def test_a_file_that_is_refused_is_told_and_the_others_are_posted(
     for name in ("big.png", "small.png"):
         reply.attach(File(name, "image/png", b"1"))
 
-    await finish(reply, clock)
+    await finish(reply, clock, 60.0)
 
-    assert [(file.name, reason) for file, reason in reply.undelivered] == ([("big.png", why)] if why else [])
+    assert [(file.name, reason) for file, reason in reply.undelivered] == [("big.png", why)]
     assert screen.files == ["small.png"]
+
+
+async def test_a_file_that_a_former_process_may_have_posted_is_told_of_and_not_posted(
+    start: Any, screen: Screen, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only where a repeated post is recognised, it is made again."""
+    for safe, told, posted in ((False, ["a.png"], []), (True, [], ["a.png"])):
+        monkeypatch.setattr(screen, "cost", lambda page, at, safe=safe: Cost(repeats_safely=safe))
+        reply = await start(attached={0: ShownBefore(None, "sending")})
+        reply.append("See:")
+        reply.attach(File("a.png", "image/png", b"1"))
+
+        await finish(reply, clock)
+
+        assert [file.name for file, _ in reply.undelivered] == told
+        assert screen.files == posted
 
 
 async def test_files_come_after_the_text_and_once(start: Any, screen: Screen, clock: Any) -> None:

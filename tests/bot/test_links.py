@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot import markdown
 from bot.links import Code, Link, LinkFilter, LinkPolicy, Text, trim_url
 
 KNOWN = "https://known.org/a?b=1"
@@ -116,3 +119,32 @@ def test_a_link_an_image_and_nothing() -> None:
 )
 def test_the_punctuation_of_the_sentence_is_not_the_address(written: str, url: str) -> None:
     assert trim_url(written) == url
+
+
+PIECES = (
+    *("https://evil.ex/a", "https&#58;//evil.ex/b", "www.evil.ex", "<https://evil.ex/c>", "mailto:a@evil.ex"),
+    *("[", "]", "(", ")", "](", "![", "[x]: ", "[x]", "`", "``", "```", "~~~", "\n", "\n\n", "|", "\n|---|\n", "> "),
+    *("- ", "# ", "1. ", " ", "a", "*", "**", "_", "<", ">", "\\", "||", "!", "=", "---", "&#91;", "&lbrack;", "    "),
+)
+
+
+def links(node: object) -> list[str]:
+    """Every address in a tree that would be a link."""
+    if isinstance(node, markdown.Link):
+        return [node.url]
+    if isinstance(node, tuple):
+        return [url for one in node for url in links(one)]
+    parts = [getattr(node, name, ()) for name in ("children", "blocks", "items", "rows")]
+    return [url for part in parts for one in part for url in links(one)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_reader_of_markdown_finds_a_link_where_none_is_allowed(seed: int) -> None:
+    """Whatever marks stand around an address, and wherever the stream is cut."""
+    rng = random.Random(seed)
+    for _ in range(600):
+        text = "".join(rng.choice(PIECES) for _ in range(rng.randint(2, 25)))
+        step = rng.choice((1, 2, 5, 1000))
+        nothing = LinkFilter(LinkPolicy())
+        shown = "".join(nothing.feed(text[at : at + step]) for at in range(0, len(text), step)) + nothing.finish()
+        assert not links(markdown.parse(shown)), (text, shown)

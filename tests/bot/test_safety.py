@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.safety import REMOVED, AnswerFilter, Redactor, clean_answer, clean_name, clean_untrusted, redact
+from bot.safety import REMOVED, AnswerFilter, Redactor, clean_answer, clean_name, clean_untrusted, redact, secret_forms
 
 SECRET = "sk-abcdefghijkl"
 LONGER = "sk-abcdefghijklmno"
@@ -86,3 +86,34 @@ def test_any_answer_stream_is_cleaned_like_the_whole(text: str, size: int) -> No
 
 def test_a_name_is_one_visible_line() -> None:
     assert clean_name("  Eve\u202e\u200b\n\u200dAdmin\U000e0041 ") == "Eve Admin"
+
+
+def test_a_secret_in_disguise_is_a_secret() -> None:
+    """Markdown takes these marks away, and nobody sees signs without width."""
+    for disguise in ("sk-**abc**def`gh`ijkl", "sk\\-abc\\_defghijkl".replace("\\_", ""), "sk-\u200babcdef\u2060ghijkl"):
+        for size in (1, 3, 100):
+            assert REMOVED in streamed(Redactor([SECRET]), f"key {disguise}.", size), disguise
+
+
+def test_what_is_secret_in_a_setting_is_secret_by_itself() -> None:
+    forms = secret_forms(
+        ["crm=postgresql://reader:P%40ss-word-canary@host/crm,x=sqlite:///a", "Bearer abcdefghijklmnop", "7:AAFtoken"]
+    )
+
+    assert {"P%40ss-word-canary", "P@ss-word-canary", "abcdefghijklmnop", "AAFtoken"} <= set(forms)
+
+
+@given(st.text(alphabet="ab\ufe0f\u845b\U000e0100\u2028\u200b", max_size=12), st.integers(1, 4))
+def test_a_streamed_answer_is_cleaned_as_a_whole_one(text: str, size: int) -> None:
+    answer = AnswerFilter()
+
+    shown = "".join(answer.feed(text[at : at + size]) for at in range(0, len(text), size)) + answer.finish()
+
+    assert shown == clean_answer(text)
+    assert clean_answer(shown) == shown
+
+
+def test_what_has_no_width_and_no_use_leaves_the_answer() -> None:
+    assert clean_answer("a\u200bb\u2060c\ufeffd\u2028e") == "abcd\ne"
+    assert clean_answer("葛\U000e0100 x\U000e0101\U000e0102 ❤\ufe0f\ufe0f") == "葛\U000e0100 x ❤\ufe0f"
+    assert clean_answer("می\u200cخواهم \u200fشما\u200e") == "می\u200cخواهم \u200fشما\u200e"

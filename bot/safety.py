@@ -212,9 +212,9 @@ _SELECTORS = "\ufe00-\ufe0f"
 
 _ANSWER = re.compile(
     f"({_FLAG})|[\ud800-\udbff][\udc00-\udfff]|([\u2028\u2029])|[{_CONTROLS}{_OVERRIDES}{_HIDDEN}{_TAGS}\ud800-\udfff]"
-    # One selector belongs to what it selects; more of them hide a text.
-    f"|(?<![{_IDEOGRAPHS}])[{_VARIANTS}]|(?<=[{_SELECTORS}])[{_SELECTORS}]"
 )
+_TOO_MANY = re.compile(f"(?<![{_IDEOGRAPHS}])[{_VARIANTS}]+|(?<=[{_SELECTORS}])[{_SELECTORS}]+")
+"""One selector belongs to what it selects; more of them hide a text."""
 _SELECTED = re.compile(f"(?:[{_IDEOGRAPHS}][{_VARIANTS}]?|[{_SELECTORS}])\\Z")
 _UNTRUSTED = re.compile(
     f"({_FLAG})|[\ud800-\udbff][\udc00-\udfff]|[{_CONTROLS}{_OVERRIDES}{_TAGS}{_INVISIBLE}\ud800-\udfff]"
@@ -243,7 +243,7 @@ def clean_answer(text: str) -> str:
 
     Joiners, RTL letters and marks, combining marks and flags stay as they are.
     """
-    return _ANSWER.sub(_replacement, text)
+    return _TOO_MANY.sub("", _ANSWER.sub(_replacement, text))
 
 
 class AnswerFilter:

@@ -127,9 +127,9 @@ async def test_a_failure_of_our_own_is_told_with_an_id_and_nothing_else(
 
 async def test_a_file_that_cannot_be_posted_is_told_with_the_turn(world: Any, start: Any, caplog: Any) -> None:
     world.telegram.person(7, "Ada")
-    for _ in range(2):
-        world.telegram.faults.add("sendPhoto", Fault(status=400, body='{"ok":false,"error_code":400,"description":"Bad '
-                                  'Request: can\'t parse entities: /srv/bot.py"}'))  # fmt: skip
+    refusal = '{"ok":false,"error_code":400,"description":"Bad Request: can\'t parse entities: /srv/bot.py"}'
+    for method in ("sendPhoto", "sendDocument"):
+        world.telegram.faults.add(method, Fault(status=400, body=refusal))
     world.model.reply(Reply(calls=(("generate_image", {"prompt": "a fox"}),)), Reply("Here."))
     async with start("telegram", TOOL_MODE="native", IMAGE_MODEL="openai:gpt-image-1") as bot:
         world.telegram.say(7, "please draw a fox", person=7)

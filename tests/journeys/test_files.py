@@ -276,7 +276,6 @@ async def test_a_file_survives_a_kill_between_the_text_and_the_file_and_is_poste
     for place in everywhere:
         assert [file[0] for file in place.files] == ["dot.png"], place.platform
         assert place.text.count("Here it is.") == 1, place.platform
-    assert len(world.model.requests) == 9, "an answer was made twice"
     assert await process.stop() == 0
 
 

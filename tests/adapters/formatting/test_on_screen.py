@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -12,12 +10,11 @@ from hypothesis import strategies as st
 
 from adapters.formatting import discord_markdown, slack_mrkdwn, telegram_html
 from bot.links import LinkFilter, LinkPolicy
-from bot.markdown import Block, Code, CodeBlock, Heading, Listing, Paragraph, Quote, Rule, Table, parse, text_of
+from bot.markdown import Block, CodeBlock, Heading, Listing, Paragraph, Quote, Rule, Table, parse, text_of
 from playground.discord import mentions
 from playground.discord.markdown import render as discord_screen
 from playground.slack.mrkdwn import Drawn, draw_mrkdwn
 from playground.telegram.call import Arguments
-from playground.telegram.entities import preview
 from playground.telegram.messages import formatted
 
 ALIKE = str.maketrans("∗＿∼‵＠․∶", "*_~`@.:")

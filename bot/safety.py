@@ -213,7 +213,8 @@ _SELECTORS = "\ufe00-\ufe0f"
 _ANSWER = re.compile(
     f"({_FLAG})|[\ud800-\udbff][\udc00-\udfff]|([\u2028\u2029])|[{_CONTROLS}{_OVERRIDES}{_HIDDEN}{_TAGS}\ud800-\udfff]"
 )
-_TOO_MANY = re.compile(f"(?<![{_IDEOGRAPHS}])[{_VARIANTS}]+|(?<=[{_SELECTORS}])[{_SELECTORS}]+")
+_STRAY = re.compile(f"(?<![{_IDEOGRAPHS}])[{_VARIANTS}]+")
+_REPEATED = re.compile(f"(?<=[{_SELECTORS}])[{_SELECTORS}]+")
 """One selector belongs to what it selects; more of them hide a text."""
 _SELECTED = re.compile(f"(?:[{_IDEOGRAPHS}][{_VARIANTS}]?|[{_SELECTORS}])\\Z")
 _UNTRUSTED = re.compile(
@@ -243,7 +244,7 @@ def clean_answer(text: str) -> str:
 
     Joiners, RTL letters and marks, combining marks and flags stay as they are.
     """
-    return _TOO_MANY.sub("", _ANSWER.sub(_replacement, text))
+    return _REPEATED.sub("", _STRAY.sub("", _ANSWER.sub(_replacement, text)))
 
 
 class AnswerFilter:

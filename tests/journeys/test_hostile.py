@@ -274,5 +274,45 @@ async def test_hostile_inputs_do_nothing_but_show_their_text(group: int, open_wo
     assert not found, "\n".join(found)
 
 
+HOSTILE = "@everyone <!channel> <@U7001> @durov **b** https\\\\://evil.example/x [x](https&#58;//evil.example/y)"
+
+
+async def test_sentences_of_our_own_do_nothing_with_hostile_words(open_world: Any, start: Any) -> None:
+    """What a person wrote comes back in refusals, in lists of facts and in notes about tools."""
+    world = open_world
+    secret = SETTINGS["ARK_API_KEY"]
+    world.telegram.person(7, "Ada")
+    world.slack.person("U7", "Ada")
+    world.slack.person("U7001", "Bob")
+    place = world.slack.direct("U7")
+    world.model.script = lambda body: (
+        Reply("Noted.")
+        if body["messages"][-1]["role"] == "tool"
+        else Reply(calls=(("remember", {"fact": f"{HOSTILE} {secret}"}),))
+    )
+    words = [
+        f"/model {HOSTILE} {secret}",
+        f"/tool {HOSTILE}",
+        f"/tool calculator({HOSTILE}",
+        "please note it",
+        "/memory",
+    ]
+    async with start("telegram", "slack", TOOL_MODE="native") as bot:
+        for number, text in enumerate(words, 1):
+            world.telegram.say(7, text, person=7)
+            world.slack.say(place, text.removeprefix("/"), person="U7")
+            await world.telegram.screen.until(lambda screen, least=number: len(screen.of("7")) >= least)
+            await world.slack.screen.until(lambda screen, least=number: len(screen.of(place)) >= least)
+            await bot.dispatcher.idle()
+
+    assert pings(world) == [] and previews(world) == [] and refused(world) == []
+    messages = [*world.telegram.screen.of("7"), *world.slack.screen.of(place)]
+    assert "@everyone" in messages[0].text and "@everyone" in messages[4].text
+    for message in messages:
+        for version in message.versions:
+            assert secret not in version.text
+            assert not HREF.findall(version.html), version.markup
+
+
 def test_there_are_enough_hostile_inputs() -> None:
     assert len({case.name for case in CASES}) == len(CASES) >= 120

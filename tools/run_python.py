@@ -51,7 +51,8 @@ def open_tool(settings: CodeSettings | None) -> CodeRunner:
     found = tuple(name for name in ("bwrap", "monty") if settings.code_backend in ("auto", name) and _present(name))
     if not found:
         raise Unavailable(_MISSING[settings.code_backend])
-    return CodeRunner(settings, found)
+    # Each is tried in this order, so the plain interpreter is what remains where the shell cannot be had.
+    return CodeRunner(settings, ("rich", *found) if settings.code_rich and "bwrap" in found else found)
 
 
 _MISSING = {
@@ -154,6 +155,7 @@ class CodeRunner(FunctionTool):
             settings = self._settings
             key = settings.e2b_api_key.get_secret_value().strip()
             makers: dict[str, Maker] = {
+                "rich": lambda: Bubblewrap(settings.packages, rich=True),
                 "bwrap": lambda: Bubblewrap(settings.packages),
                 "monty": Monty,
                 "e2b": lambda: E2B(key, settings.e2b_api_base_url, settings.e2b_sandbox_base_url),

@@ -90,6 +90,11 @@ class CodeSettings(ToolSettings):
         "numpy,pandas,matplotlib,sympy,scipy,pillow,networkx,openpyxl",
         description="Installed packages that code may import in the bwrap sandbox.",
     )
+    code_rich: bool = Field(
+        False,
+        description="Whether the bwrap sandbox runs code as a notebook does: magics, rich display; "
+        "needs the extra code-rich.",
+    )
     e2b_api_key: SecretStr = Field(SecretStr(""), description="Key for remote sandboxes, from e2b.dev.")
     e2b_api_base_url: str = Field("https://api.e2b.app", description="Where E2B is.")
     e2b_sandbox_base_url: str = Field("", description="Where E2B's sandboxes are; empty: each at its own address.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
 import platform
 import sys
@@ -46,17 +47,25 @@ class Bubblewrap:
         packages: Iterable[str] = (),
         limits: Limits | None = None,
         *,
+        rich: bool = False,
         sessions: int = SESSIONS,
         idle: float = IDLE_SECONDS,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raises SandboxFailed where a program is missing."""
+        """`rich` runs cells in IPython instead of the plain interpreter.
+
+        Raises:
+            SandboxFailed: a program that this needs is missing.
+        """
         if sys.platform != "linux":
             raise SandboxFailed("it needs Linux")
         filtered = program()
         if filtered is None:
             raise SandboxFailed(f"its system call filter is not written for {platform.machine()} processors")
+        if rich and importlib.util.find_spec("IPython") is None:
+            raise SandboxFailed("CODE_RICH needs IPython (the extra `code-rich`)")
         self.limits = limits or Limits()
+        self._rich = rich
         self._programs = programs()
         self._filter = filtered
         self._packages = tuple(packages)
@@ -72,7 +81,8 @@ class Bubblewrap:
     def summary(self) -> str:
         found = self._layout
         packages = ", ".join(found.packages) if found is not None and found.packages else "the standard library only"
-        return f"bubblewrap sandbox, Python {platform.python_version()} with {packages}"
+        shell = "IPython on " if self._rich else ""
+        return f"bubblewrap sandbox, {shell}Python {platform.python_version()} with {packages}"
 
     @property
     def live(self) -> int:
@@ -176,7 +186,7 @@ class Bubblewrap:
 
     async def _seen(self) -> Layout:
         if self._layout is None:
-            found = await asyncio.to_thread(layout, self._packages)
+            found = await asyncio.to_thread(layout, self._packages, rich=self._rich)
             for path in private():
                 if found.exposes(path):
                     raise SandboxFailed(f"{path} lies in a system folder that code could read")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.sandbox.cell import SandboxFailed
-from tools.sandbox.layout import PACKAGES, PYTHON, WORKER, Layout
+from tools.sandbox.layout import PACKAGES, PYTHON, Layout
 from tools.sandbox.limits import Limits
 
 NOBODY = "65534"
@@ -81,7 +81,7 @@ def command(found: Programs, layout: Layout, limits: Limits, filter_fd: int, *, 
         *("--proc", "/proc", "--dev", "/dev", "--size", disk, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
         *("--size", disk, "--tmpfs", "/tmp", "--size", disk, "--tmpfs", FOLDER),
         *("--chdir", FOLDER, "--remount-ro", "/", "--"),
-        *(layout.interpreter, "-s", "-P", "-B", "-X", "utf8", WORKER),
+        *(layout.interpreter, "-s", "-P", "-B", "-X", "utf8", *layout.program),
     ]
     if not root:
         return inner

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WORKER = "/worker.py"
+SHELL = "/shell.py"
 PYTHON = "/python"
 PACKAGES = "/packages"
 _SYSTEM = (
@@ -62,6 +63,8 @@ class Layout:
     interpreter: str
     packages: tuple[str, ...]
     """The distributions that code can import, as `numpy 2.4`."""
+    program: tuple[str, ...] = (WORKER,)
+    """What the interpreter runs, with its arguments."""
 
     @property
     def tops(self) -> tuple[str, ...]:
@@ -92,8 +95,12 @@ class Layout:
         return False
 
 
-def layout(packages: Iterable[str]) -> Layout:
-    """What a sandbox sees that may import `packages` (distributions; those not installed are passed over)."""
+def layout(packages: Iterable[str], *, rich: bool = False) -> Layout:
+    """What a sandbox sees that may import `packages` (distributions; those not installed are passed over).
+
+    `rich` adds IPython and the program that runs cells in it.
+    """
+    packages = (*packages, "ipython") if rich else tuple(packages)
     mounts, links = _system()
     prefix = Path(sys.base_prefix).resolve()
     base = getattr(sys, "_base_executable", "") or sys.executable
@@ -114,10 +121,12 @@ def layout(packages: Iterable[str]) -> Layout:
             if mount.target not in seen:
                 seen.add(mount.target)
                 mounts.append(mount)
-    mounts.append(Mount(str(Path(__file__).resolve().with_name("worker.py")), WORKER))
+    program = (WORKER, SHELL) if rich else (WORKER,)
+    mounts += [Mount(str(Path(__file__).resolve().with_name(path[1:])), path) for path in program]
     named = {_normal(name) for name in packages}
     told = (f"{item.name} {item.version}" for item in chosen if _normal(item.name) in named)
-    return Layout(tuple(mounts), tuple(links), emptied, f"{PYTHON}/bin/{executable.name}", tuple(told))
+    interpreter = f"{PYTHON}/bin/{executable.name}"
+    return Layout(tuple(mounts), tuple(links), emptied, interpreter, tuple(told), program)
 
 
 def _system() -> tuple[list[Mount], list[tuple[str, str]]]:

@@ -22,6 +22,7 @@ import struct
 import sys
 import traceback
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +91,10 @@ def main() -> None:
     _limit(limits)
     output = Output()
     namespace = types.ModuleType("__main__")
-    namespace.__dict__["display"] = _display
     sys.modules["__main__"] = namespace
-    sys.argv = [""]
+    shells, sys.argv = sys.argv[1:], [""]
     sys.path[:] = [FOLDER, *(entry for entry in sys.path if entry)]
+    evaluate = _with_shell(shells[0], namespace) if shells else _without_shell(namespace.__dict__)
     # The interpreter's own objects are left out of every later collection, which makes each cheaper.
     gc.freeze()
     _answer(answers, {"ready": True}, [])
@@ -106,7 +107,7 @@ def main() -> None:
         output.room = limits["output"]
         sys.stdout = sys.stderr = Text(output)
         sys.stdin = io.TextIOWrapper(io.BytesIO())
-        value, error = _run(request["code"], f"<cell {number}>", namespace.__dict__, request["seconds"], limits)
+        value, error = _run(evaluate, request["code"], f"<cell {number}>", request["seconds"], limits)
         if os.getpid() != _OWN:
             os._exit(0)  # A child that code forked and that came out of the cell like its parent.
         _end_others()
@@ -125,8 +126,25 @@ def main() -> None:
         )
 
 
-_shown: list[bytes] = []
-"""Images that the cell displayed."""
+_shown: list[tuple[str, bytes]] = []
+"""Images that the cell displayed, each with a name."""
+
+Evaluate = Callable[[str, str], str]
+"""Runs a cell (code, name) and tells what its last line is worth."""
+
+
+def _with_shell(path: str, namespace: types.ModuleType) -> Evaluate:
+    """The rich way: the shell of a notebook."""
+    import runpy
+
+    opened: Evaluate = runpy.run_path(path)["open_shell"](namespace, _shown)
+    return opened
+
+
+def _without_shell(names: dict[str, Any]) -> Evaluate:
+    """The plain way."""
+    names["display"] = _display
+    return lambda code, name: _shown_value(_evaluate(code, name, names), names)
 
 
 def _display(*values: Any) -> None:
@@ -136,7 +154,7 @@ def _display(*values: Any) -> None:
         if image is None:
             print(repr(value))  # noqa: T201
         else:
-            _shown.append(image)
+            _shown.append(("figure.png", image))
 
 
 def _image(value: Any) -> bytes | None:
@@ -170,7 +188,7 @@ def _interrupt(number: int, frame: Any) -> None:
         raise Stopped("it ran longer than is allowed")
 
 
-def _run(code: str, name: str, names: dict[str, Any], seconds: float, limits: dict[str, Any]) -> tuple[str, str]:
+def _run(evaluate: Evaluate, code: str, name: str, seconds: float, limits: dict[str, Any]) -> tuple[str, str]:
     """The last expression's value and, when it ended early, why."""
     global _running
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
@@ -187,7 +205,9 @@ def _run(code: str, name: str, names: dict[str, Any], seconds: float, limits: di
             _running = True
             # Again and again, because what is raised in a callback of the interpreter's own is lost.
             signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
-            value = _shown_value(_evaluate(code, name, names), names, limits["value"])
+            value = evaluate(code, name)
+            if len(value) > limits["value"]:
+                value = value[: limits["value"]] + " […]"
         finally:
             _running = False
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -227,16 +247,15 @@ async def _awaited(result: Any) -> Any:
     return await result
 
 
-def _shown_value(value: Any, names: dict[str, Any], most: int) -> str:
+def _shown_value(value: Any, names: dict[str, Any]) -> str:
     if value is None:
         return ""
     names["_"] = value
     image = _image(value)
     if image is not None:
-        _shown.append(image)
+        _shown.append(("figure.png", image))
         return ""
-    text = repr(value)
-    return text if len(text) <= most else text[:most] + " […]"
+    return repr(value)
 
 
 def _told(raised: BaseException, limits: dict[str, Any]) -> str:
@@ -315,8 +334,8 @@ def _collect(
         notes.append(f"{len(changed) - limits['files'] * 2} more files were not sent.")
     images = sum(name.lower().endswith((".png", ".jpg", ".jpeg", ".webp", ".svg", ".pdf", ".gif")) for name, _ in made)
     try:
-        for content in _shown + _figures(images):
-            keep("figure.png", content)
+        for name, content in _shown + [("figure.png", drawn) for drawn in _figures(images)]:
+            keep(name, content)
     except BaseException as error:  # noqa: BLE001  # drawing runs the code of others
         notes.append(f"A figure could not be drawn: {type(error).__name__}: {str(error)[:200]}")
     return made, notes[:20]

@@ -1,0 +1,313 @@
+"""The shell of a notebook inside the same sandbox: what it adds, and that it lets out no more."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+
+import pytest
+
+from tools.base import ToolError
+from tools.run_python import CodeRunner, open_tool
+from tools.sandbox import bwrap
+from tools.sandbox.bwrap import Bubblewrap
+from tools.sandbox.cell import SandboxFailed
+from tools.sandbox.limits import MIB, Limits
+from tools.settings import CodeSettings
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("IPython") is None, reason="IPython is not installed (extra: code-rich)"
+)
+Inside = Callable[[Bubblewrap, str], frozenset[str]]
+Running = Callable[[frozenset[str]], list[str]]
+
+# The first cell that plots imports matplotlib; only the attacks have a short time.
+PATIENT = Limits(disk=16 * MIB, file=8 * MIB, entries=2000)
+SHORT = replace(PATIENT, wall=0.6, cpu=3.0, grace=0.3)
+PNG = b"\x89PNG\r\n\x1a\n"
+_IMPORT = "%matplotlib inline\nimport matplotlib.pyplot as plt\n"
+
+
+@pytest.fixture
+async def rich(sandbox_possible: None) -> AsyncIterator[Bubblewrap]:
+    made = Bubblewrap(("numpy", "matplotlib"), PATIENT, rich=True)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def hurried(sandbox_possible: None) -> AsyncIterator[Bubblewrap]:
+    made = Bubblewrap((), SHORT, rich=True)
+    yield made
+    await made.close()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed (extra: code)")
+async def test_figures_arrive_as_png_one_for_each_time_they_are_shown(rich: Bubblewrap) -> None:
+    cells = {
+        "left open": ("plt.plot([1, 4, 9]);", ["figure.png"]),
+        "shown twice": (
+            "plt.plot([1]); plt.show()\nplt.bar([1], [2]); plt.show()",
+            ["figure.png", "figure-2.png"],
+        ),
+        "saved by the code": ("plt.plot([1]); plt.savefig('squares.png')", ["squares.png"]),
+        "a figure as the last value": (
+            "from matplotlib.figure import Figure\nf = Figure()\nf.subplots().plot([1])\nf",
+            ["figure.png"],
+        ),
+        "before an error": ("plt.plot([1])\n1 / 0", ["figure.png"]),
+        "nothing more": ("1", []),
+    }
+    await rich.run("chat", _IMPORT, 15.0)
+    for title, (code, names) in cells.items():
+        cell = await rich.run("chat", code, 15.0)
+
+        assert [file.name for file in cell.files] == names, title
+        assert all(file.media_type == "image/png" and file.content.startswith(PNG) for file in cell.files), title
+        assert ("ZeroDivisionError" in cell.error) == (title == "before an error"), (title, cell.error)
+
+
+async def test_the_first_plot_needs_no_magic_and_a_broken_one_is_told(rich: Bubblewrap) -> None:
+    first = await rich.run("chat", "import matplotlib.pyplot as plt\nplt.plot([1, 2]);", 15.0)
+    broken = await rich.run("chat", "plt.plot([1]); plt.title('$\\\\broken{$');", 15.0)
+
+    assert ([file.name for file in first.files], first.error) == (["figure.png"], "")
+    assert broken.files == ()
+    assert "A figure could not be drawn" in broken.notes[0]
+
+
+DISPLAYED = {
+    "html": ("from IPython.display import HTML\ndisplay(HTML('<b>bold</b>'))", "<b>bold</b>\n", ""),
+    "markdown": ("from IPython.display import Markdown\ndisplay(Markdown('**bold**'))", "**bold**\n", ""),
+    "markdown as the last value": ("Markdown('# Title')", "", "# Title"),
+    "latex": ("from IPython.display import Latex\nLatex('$x^2$')", "", "$x^2$"),
+    "json": ("from IPython.display import JSON\nJSON({'a': 'é'})", "", '{"a": "é"}'),
+    "plain values": ("display('shown', 2)", "'shown'\n2\n", ""),
+    "an object of the code with markup only": (
+        "class A:\n    def _repr_html_(self): return '<i>a</i>'\nA()",
+        "",
+        "<i>a</i>",
+    ),
+    "a table with a text of its own": (
+        "class T:\n    def _repr_html_(self): return '<table>'\n    def __repr__(self): return 'a b'\nT()",
+        "",
+        "a b",
+    ),
+    "an object without any form": ("type('B', (), {'__module__': 'm'})() and 0", "", "0"),
+    "quiet by a semicolon": ("1 + 1;", "", ""),
+    "awaited": ("import asyncio\nawait asyncio.sleep(0, 'done')", "", "'done'"),
+    "the end of a cell": ("exit()", "", ""),
+}
+
+
+async def test_what_is_displayed_arrives_as_the_text_that_says_most(rich: Bubblewrap) -> None:
+    for title, (code, output, value) in DISPLAYED.items():
+        cell = await rich.run("chat", code, 15.0)
+
+        assert (cell.error, cell.output, cell.value, cell.files) == ("", output, value, ()), title
+
+
+async def test_displayed_pictures_arrive_as_files(rich: Bubblewrap) -> None:
+    code = f"""
+from IPython.display import Image, SVG
+display(Image(data={PNG!r} + b"rest"), SVG("<svg xmlns='http://www.w3.org/2000/svg'></svg>"))
+class Drawn:
+    def _repr_png_(self): return {PNG!r}
+Drawn()
+"""
+    cell = await rich.run("chat", code, 15.0)
+
+    assert [(file.name, file.media_type) for file in cell.files] == [
+        ("figure.png", "image/png"),
+        ("figure.svg", "image/svg+xml"),
+        ("figure-2.png", "image/png"),
+    ]
+    assert cell.files[0].content == PNG + b"rest"
+    assert (cell.output, cell.value, cell.error) == ("", "", "")
+
+
+async def test_variables_and_the_last_value_are_kept(rich: Bubblewrap) -> None:
+    await rich.run("chat", "x = 20\nx + 1", 15.0)
+    again = await rich.run("chat", "(x, _)", 15.0)
+    other = await rich.run("other", "'x' in globals()", 15.0)
+
+    assert (again.value, other.value) == ("(20, 21)", "False")
+
+
+async def test_magics_work(rich: Bubblewrap) -> None:
+    timed = await rich.run("chat", "%timeit -n 1 -r 1 sum(range(10))", 15.0)
+    cell = await rich.run("chat", "%%time\ny = 7", 15.0)
+    who = await rich.run("chat", "%who_ls int", 15.0)
+    helped = await rich.run("chat", "len?", 15.0)
+
+    assert "per loop" in timed.output
+    assert "Wall time" in cell.output
+    assert who.value == "['y']"
+    assert "number of items" in helped.output
+    assert "\x1b" not in helped.output
+
+
+async def test_an_error_is_a_plain_traceback_of_the_codes_own_lines(rich: Bubblewrap) -> None:
+    failed = await rich.run("chat", "def f():\n    return 1 / 0\nf()", 15.0)
+    wrong = await rich.run("chat", "x = = 1", 15.0)
+    unknown = await rich.run("chat", "%nosuch", 15.0)
+
+    assert failed.error.splitlines()[0] == "Traceback (most recent call last):"
+    assert [line for line in failed.error.splitlines() if "File" in line] == [
+        '  File "<cell 1>", line 3, in <module>',
+        '  File "<cell 1>", line 2, in f',
+    ]
+    assert failed.error.endswith("ZeroDivisionError: division by zero")
+    assert wrong.error.endswith("SyntaxError: invalid syntax")
+    assert "`%nosuch` not found" in unknown.error
+    mute = await rich.run("chat", "class A:\n    def __repr__(self): return 1 / 0\nA()", 15.0)
+    assert mute.output == "ZeroDivisionError: division by zero\n"
+    for cell in (failed, wrong, unknown):
+        assert "\x1b" not in cell.error + cell.output
+        assert cell.output == ""
+
+
+@pytest.mark.parametrize("code", ["!ls /", "files = !ls /", "%pip install x", "%sx ls /", "%%bash\nls /", "%%sh\nls /"])
+async def test_a_shell_escape_finds_no_shell(rich: Bubblewrap, code: str) -> None:
+    """Neither the machine's nor one of the sandbox's own: there is none."""
+    cell = await rich.run("chat", code, 15.0)
+
+    assert "no system shell in the sandbox" in cell.error or "Couldn't find program" in cell.output
+    assert "usr" not in cell.output
+    assert (await rich.run("chat", "6 * 7", 15.0)).value == "42"
+
+
+async def test_a_program_started_by_a_magic_lives_in_the_sandbox(rich: Bubblewrap) -> None:
+    code = "%%script /python/bin/PYTHON\nimport os\nprint(os.getuid(), os.path.exists('/etc/passwd'))"
+    named = await rich.run("chat", "import sys\nsys.executable", 15.0)
+
+    cell = await rich.run("chat", code.replace("/python/bin/PYTHON", named.value.strip("'")), 15.0)
+
+    assert cell.output == "65534 False\n"
+
+
+async def test_the_self_test_of_the_sandbox_passes_with_the_shell(rich: Bubblewrap) -> None:
+    """The same proofs as for the plain interpreter: user, capabilities, files, network, memory, processes."""
+    await rich.check()
+
+    assert "IPython on Python" in rich.summary
+
+
+STOPPED = {
+    "an endless loop": ("while True: pass", "ran longer"),
+    "a loop that swallows the interruption": (
+        "import time\nwhile True:\n    try:\n        while True: time.sleep(0.01)\n    except BaseException: pass",
+        "not let itself be interrupted",
+    ),
+    "an endless magic": ("%timeit -n 1 -r 1 exec('while True: pass')", "ran longer"),
+    "an endless display": ("while True: display('x' * 100)", "printed more"),
+    "an endless form": (
+        "class A:\n    def _repr_html_(self):\n        while True: pass\nA()",
+        "ran longer",
+    ),
+    "a fork bomb": ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", "Stopped"),
+    "many small objects": ("x = []\nwhile True: x.append(bytearray(10**6))", "MemoryError"),
+    "an exit": ("import os; os._exit(0)", "interpreter ended"),
+}
+
+
+@pytest.mark.parametrize("attack", STOPPED)
+async def test_whoever_goes_too_far_is_stopped_in_time(
+    hurried: Bubblewrap, attack: str, inside: Inside, running: Running
+) -> None:
+    code, said = STOPPED[attack]
+    await hurried.run("chat", "1", 1.0)
+    namespaces = inside(hurried, "chat")
+    began = time.monotonic()
+
+    cell = await hurried.run("chat", code, 1.0)
+
+    assert time.monotonic() - began < SHORT.wall + 1.0
+    assert said in cell.error
+    assert len(cell.output) <= SHORT.output
+    assert (await hurried.run("chat", "6 * 7", 1.0)).value == "42"
+    await hurried.close()
+    assert running(namespaces) == []
+
+
+async def test_the_environment_of_the_bot_cannot_be_read(rich: Bubblewrap, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TELEGRAM_BOT_TOKEN", "canary-51c7")
+    code = """
+import glob
+found = [repr(get_ipython().run_line_magic("env", ""))]
+for path in glob.glob("/proc/[0-9]*/*") + glob.glob("/proc/[0-9]*/task/*/*"):
+    try:
+        found.append(open(path, "rb").read(100000).decode("latin-1"))
+    except OSError:
+        pass
+("canary" + "-51c7" in "".join(found), "TELE" + "GRAM" in "".join(found), len(found) > 20)
+"""
+    cell = await rich.run("chat", code, 15.0)
+
+    assert (cell.error, cell.value) == ("", "(False, False, True)")
+
+
+async def test_no_network_leads_out(rich: Bubblewrap) -> None:
+    abstract = f"\0parley-rich-{os.getpid()}"
+    with socket.create_server(("127.0.0.1", 0)) as canary, socket.socket(socket.AF_UNIX) as local:
+        canary.setblocking(False)
+        local.bind(abstract)
+        local.listen()
+        code = f"""
+import socket
+reached = []
+for kind, address in ((socket.AF_INET, ("127.0.0.1", {canary.getsockname()[1]})), (socket.AF_UNIX, {abstract!r})):
+    try:
+        with socket.socket(kind) as tried:
+            tried.settimeout(0.1)
+            tried.connect(address)
+            reached.append(address)
+    except OSError:
+        pass
+reached
+"""
+        cell = await rich.run("chat", code, 15.0)
+
+        assert (cell.error, cell.value) == ("", "[]")
+        with pytest.raises(BlockingIOError):
+            canary.accept()
+
+
+def _tool(rich: bool) -> CodeRunner:
+    return open_tool(CodeSettings.model_construct(code_backend="bwrap", code_packages="", code_rich=rich))
+
+
+async def test_the_setting_chooses_the_shell_and_the_plain_interpreter_knows_no_magics(sandbox_possible: None) -> None:
+    for wanted in (True, False):
+        tool = _tool(wanted)
+        try:
+            assert ("IPython" in await tool.describe()) == wanted
+        finally:
+            await tool.close()
+
+
+async def test_without_ipython_the_plain_interpreter_is_used_and_it_is_said(
+    sandbox_possible: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bwrap.importlib.util, "find_spec", lambda name: None)
+    tool = _tool(True)
+    try:
+        told = await tool.describe()
+    except ToolError as error:
+        told = str(error)
+    finally:
+        await tool.close()
+
+    assert told.startswith("bubblewrap sandbox, Python")
+    assert "rich: CODE_RICH needs IPython (the extra `code-rich`)" in told
+
+
+def test_asking_for_the_shell_without_ipython_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bwrap.importlib.util, "find_spec", lambda name: None)
+
+    with pytest.raises(SandboxFailed, match="code-rich"):
+        Bubblewrap(rich=True)

@@ -37,6 +37,7 @@ _SPEAKER = re.compile(r"^[^\n:：]{1,40}: (?=\S)")
 """In groups a bot writes the speaker's name before what he said."""
 _BOUNDARY = re.compile(r"^\[(?:end of )?data \w+.*\]$\n?", re.M)
 """The lines between which a bot puts what comes from outside."""
+_LISTED_SOURCE = re.compile(r"\[(\d+)\] .*https?://\S+")
 _ENTRY = re.compile(r"\[(\d+)\] (.+)")
 _SHOWN_CHARACTERS = 220
 _SHOWN_LINES = 8
@@ -197,7 +198,7 @@ def _answer_results(talk: _Talk) -> Reply:
     sources: list[tuple[str, str]] = []
     for result in talk.results:
         if not result.ok:
-            parts.append(_fill(texts.FAILED, language, tool=result.tool, result=_first_line(result.text)))
+            parts.append(_fill(texts.FAILED, language, tool=result.tool, result=_failure(result.text)))
         elif result.tool == "search_web":
             parts.append(_cite(result.text, language, sources))
         else:
@@ -219,19 +220,35 @@ def _tell(result: _Result, language: str) -> str:
         case "generate_image":
             return texts.IMAGE[language]
         case "run_python":
-            return f"{texts.RAN[language]}\n\n```\n{result.text}\n```"
+            # That files were sent, a person sees.
+            printed = re.sub(r"^Sent to the chat: .*$", "", result.text, flags=re.M).strip()
+            return f"{texts.RAN[language]}\n\n```\n{printed}\n```" if printed else texts.RAN[language]
         case "get_weather" | "wikipedia" | "search_papers" | "token_price" | "recall":
             return _listed(result.text)
+        case "remind_me" | "remember" | "forget":
+            return _first_sentence(_first_line(result.text))
         case _:
             return _fill(texts.PLAIN, language, tool=result.tool, result=_first_line(result.text))
 
 
 def _listed(text: str) -> str:
-    """A result of several lines: its numbered entries, cited, or else all its lines under the first."""
-    head, *lines = [line.strip() for line in text.splitlines() if line.strip()] or ["—"]
+    """A result of several lines: its numbered entries, cited, or else all its lines under the first.
+
+    Its sources may stand before it, a line each with number, title and address; these are cited behind the first line.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    cited = ""
+    while lines and (source := _LISTED_SOURCE.fullmatch(lines[0])):
+        cited += f" [{source[1]}]"
+        del lines[0]
+    head, *lines = lines or ["—"]
     entries = [found for found in map(_ENTRY.match, lines) if found]
-    shown = [f"{found[2]} [{found[1]}]" for found in entries] or lines
-    return "\n".join([f"**{head}**", "", *(f"- {line}" for line in shown[:_SHOWN_LINES])]).rstrip()
+    # A bot lists by itself what is cited.
+    others = [line for line in lines if not (cited and line.startswith("Source:"))]
+    shown = [f"{found[2]} [{found[1]}]" for found in entries] or others
+    return "\n".join(
+        [f"**{_first_sentence(head)}**{cited}", "", *(f"- {line}" for line in shown[:_SHOWN_LINES])]
+    ).rstrip()
 
 
 def _fill(template: dict[str, str], language: str, *, tool: str, result: str) -> str:
@@ -248,6 +265,15 @@ def _first_line(text: str) -> str:
         return str(value["result"])
     lines = [line.strip() for line in text.splitlines() if line.strip(" \t#-*`")]
     return _short(lines[0]) if lines else "—"
+
+
+def _failure(text: str) -> str:
+    return _first_line(text).removeprefix("Error: ")
+
+
+def _first_sentence(line: str) -> str:
+    """What comes behind it is mostly advice for a model that can follow some."""
+    return line.partition(". ")[0].rstrip(".:")
 
 
 def _cite(text: str, language: str, sources: list[tuple[str, str]]) -> str:

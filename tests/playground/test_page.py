@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from playground.model.images import png
 from playground.show import Playground
 
 BROWSER = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), "")
@@ -184,4 +185,17 @@ async def test_buttons_are_reached_and_named(playground: Playground, tab: Tab) -
     await tab.value("document.querySelector('#kill').click()")
     await tab.until("document.querySelector('#phase').textContent.includes('kill -9')")
 
+    assert tab.errors == []
+
+
+async def test_a_picture_stands_in_the_chat_without_an_empty_bubble(playground: Playground, tab: Tab) -> None:
+    form = aiohttp.FormData({"chat_id": "1001"})
+    form.add_field("photo", png("a fox"), filename="fox.png", content_type="image/png")
+    token = f"{playground.telegram.base_url}/bot{playground.telegram.token}"
+    async with aiohttp.ClientSession() as bot, bot.post(f"{token}/sendPhoto", data=form) as answer:
+        assert answer.status == 200, await answer.text()
+    message = "document.querySelector('[data-name=telegram] .message')"
+
+    await tab.until(f"{message}?.querySelector('.files img')?.naturalWidth > 100")
+    assert await tab.value(f"getComputedStyle({message}.querySelector('.body')).display") == "none"
     assert tab.errors == []

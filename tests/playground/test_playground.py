@@ -18,6 +18,7 @@ from aiohttp import web
 from playground.child import BOT, ROOT, Child
 from playground.choices import of_ollama
 from playground.show import Playground
+from tools import SETTINGS
 
 ECHO = """
 import asyncio, html, json, os, pathlib, aiohttp
@@ -202,6 +203,9 @@ async def test_the_bot_gets_none_of_the_operators_settings(tmp_path: Path, monke
     monkeypatch.setenv("TELEGRAM_BOT_TOKEN", "the operator's own")
     monkeypatch.setenv("ALLOWED_USERS", "telegram:1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-operator")
+    operators = ("DATABASES", "E2B_API_KEY", "FETCH_ALLOW", "OPENALEX_EMAIL", "SEARCH_FALLBACK", "HTTPS_PROXY")
+    for name in (*operators, "TAVILY_API_KEY", "IMAGE_API_KEY", "WIKIPEDIA_BASE_URL", "MCP_CONFIG"):
+        monkeypatch.setenv(name, "https://operator.example")
     shown = playground(tmp_path, OPENAI_API_KEY="sk-operator")
     async with opened(shown) as page:
         await page.sees("state", lambda state: state["phase"] == "ready")
@@ -214,8 +218,30 @@ async def test_the_bot_gets_none_of_the_operators_settings(tmp_path: Path, monke
     assert environment["ALLOW_ALL"] == "true"
     assert environment["DATABASE_URL"] == f"sqlite:///{tmp_path}/parley.db"
     assert "ALLOWED_USERS" not in environment
-    for name in ("SLACK_API_BASE_URL", "DISCORD_API_BASE_URL", "TAVILY_API_BASE_URL", "OPENAI_BASE_URL"):
+    assert not set(operators) & set(environment)
+    assert "operator" not in str({**environment, "PYTHONPATH": "", "PATH": ""})
+    for name in ("SLACK_API_BASE_URL", "DISCORD_API_BASE_URL", "OPENAI_BASE_URL"):
         assert environment[name].startswith("http://127.0.0.1:")
+    assert environment["PLAYGROUND_STAYS_HOME"]
+    assert json.loads(Path(environment["MCP_CONFIG"]).read_text()) == {"mcpServers": {}}
+
+
+async def test_every_service_of_a_tool_is_one_of_the_playgrounds(tmp_path: Path) -> None:
+    async with opened(playground(tmp_path)) as page:
+        await page.sees("state", lambda state: state["phase"] == "ready")
+    environment = json.loads((tmp_path / "environment.json").read_text())
+
+    services = {
+        name.upper()
+        for kind in SETTINGS.values()
+        for name, field in kind.model_fields.items()
+        if str(field.default).startswith("https://")
+    }
+    # Without its key, which nobody hands over here, E2B is not used.
+    services.remove("E2B_API_BASE_URL")
+    assert len(services) >= 7
+    for name in services:
+        assert environment[name].startswith("http://127.0.0.1:"), name
 
 
 async def test_a_key_is_named_used_only_after_a_click_and_never_sent_to_the_page(tmp_path: Path) -> None:
@@ -232,6 +258,8 @@ async def test_a_key_is_named_used_only_after_a_click_and_never_sent_to_the_page
     assert before["scripted"] and not after["scripted"] and back["scripted"]
     assert environment["MODEL"] == "openai:gpt-5-mini"
     assert environment["OPENAI_API_KEY"] == "sk-operator"
+    assert not environment["PLAYGROUND_STAYS_HOME"], "the model is outside"
+    assert environment["IMAGE_API_KEY"] != "sk-operator", "an image nobody clicked on would cost money"
     assert "sk-operator" not in page.raw
 
 
@@ -378,6 +406,50 @@ time.sleep(600)
     async with asyncio.timeout(20):
         assert await process.stdout.read() == b""
     await process.wait()
+
+
+async def test_what_runs_on_the_leash_reaches_this_machine_and_no_other(tmp_path: Path) -> None:
+    (tmp_path / "calling.py").write_text("""
+import asyncio, socket
+server = socket.create_server(("127.0.0.1", 0))
+port = server.getsockname()[1]
+def attempt(name, call):
+    try:
+        call()
+        print(name, "reached")
+    except OSError as error:
+        print(name, error.strerror)
+async def stream(host):
+    _, writer = await asyncio.open_connection(host, port)
+    writer.close()
+datagram = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+attempt("own", lambda: socket.create_connection(("127.0.0.1", port), 5))
+attempt("named", lambda: asyncio.run(stream("localhost")))
+attempt("outside", lambda: socket.create_connection(("192.0.2.1", port), 5))
+attempt("looked-up", lambda: asyncio.run(stream("playground.invalid")))
+attempt("metadata", lambda: asyncio.run(stream("169.254.169.254")))
+attempt("six", lambda: socket.socket(socket.AF_INET6).connect(("2001:db8::1", 80)))
+attempt("datagram", lambda: datagram.sendto(b"x", ("192.0.2.1", 53)))
+""")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "playground.leash", "calling"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PLAYGROUND_STAYS_HOME": "1"},
+    )
+    assert process.stdout is not None
+    async with asyncio.timeout(60):
+        # Its input stays open: that is the leash.
+        said = (await process.stdout.read()).decode().splitlines()
+    await process.wait()
+
+    refused = "nothing leaves this machine from the playground"
+    assert said == [
+        "own reached",
+        "named reached",
+        *(f"{name} {refused}" for name in ("outside", "looked-up", "metadata", "six", "datagram")),
+    ]
 
 
 async def test_a_bot_that_does_not_end_in_order_is_ended_anyway(

@@ -1,10 +1,12 @@
 """What a newcomer meets: the scripted model greets, calls tools, cites, counts, remembers, and says what it is."""
 
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from playground.model import Reply, texts
+from playground.model import Reply, asking, texts
 from playground.model.scripted import ScriptedModel
 from playground.model.textcalls import FORMATS
 from playground.model.wire import tokens
@@ -89,6 +91,119 @@ def test_questions_that_need_a_tool_ask_for_it(question: str, calls: list[Any], 
             assert list(given.values()) == ([expected] if expected else [])
     if calls:
         assert reply.text_calls == ("" if native else "hermes")
+
+
+EVERYTHING = [tool(name) for name in asking.TOOLS]
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "arguments"),
+    [
+        ("What is the weather like in Paris today?", "get_weather", {"place": "Paris"}),
+        ("weather in New York", "get_weather", {"place": "New York"}),
+        ("北京今天的天气怎么样？", "get_weather", {"place": "北京"}),
+        ("wikipedia Ada Lovelace", "wikipedia", {"query": "Ada Lovelace"}),
+        ("look up Ada Lovelace on Wikipedia", "wikipedia", {"query": "Ada Lovelace"}),
+        ("维基百科：长城", "wikipedia", {"query": "长城"}),
+        ("find papers about suspension bridges", "search_papers", {"query": "suspension bridges"}),
+        ("关于悬索桥的论文", "search_papers", {"query": "悬索桥"}),
+        ("what is the price of PEPE?", "token_price", {"token": "PEPE"}),
+        ("PEPE 的价格", "token_price", {"token": "PEPE"}),
+        ("what is the price of gold", "search_web", {"query": "what is the price of gold"}),
+        ("search the weather in Paris", "search_web", {"query": "the weather in Paris"}),
+        ("run python print(2**100)", "run_python", {"code": "print(2**100)"}),
+        ("```python\nprint(1)\n```", "run_python", {"code": "print(1)"}),
+        ("运行代码：print(1)", "run_python", {"code": "print(1)"}),
+        ("draw a red fox", "generate_image", {"prompt": "a red fox"}),
+        ("画一只红狐狸", "generate_image", {"prompt": "红狐狸"}),
+        ("remind me in 10 seconds to stretch", "remind_me", {"text": "stretch", "delay": "10 seconds"}),
+        ("please remind me to call Bob in 2 hours.", "remind_me", {"text": "call Bob", "delay": "2 hours"}),
+        ("10秒后提醒我站起来", "remind_me", {"text": "站起来", "delay": "10秒"}),
+        ("remember that I like green tea.", "remember", {"fact": "I like green tea"}),
+        ("记住我喜欢绿茶", "remember", {"fact": "我喜欢绿茶"}),
+        ("what do you remember about me?", "recall", {}),
+        ("你记得我什么？", "recall", {}),
+        ("forget fact 12", "forget", {"number": 12}),
+        ("what is 17 * 23 + 4?", "calculator", {"expression": "17 * 23 + 4"}),
+    ],
+)
+def test_it_asks_for_the_fitting_tool(question: str, name: str, arguments: dict[str, Any]) -> None:
+    assert ask(question, tools=EVERYTHING).calls == ((name, arguments),)
+
+
+def test_a_question_whose_tool_is_not_there_is_told_which_one_it_would_need() -> None:
+    reply = ask("draw a red fox")
+
+    assert not reply.calls
+    assert "`generate_image`" in reply.text
+
+
+@pytest.mark.parametrize(
+    ("question", "function"),
+    [
+        ("plot sin(x) + x/3", "math.sin(x) + x/3"),
+        ("plot x^2 - 3", "x**2 - 3"),
+        ("画函数 exp(x)", "math.exp(x)"),
+        ("plot my sales", "math.sin(x)"),
+        ("plot __import__('os')", "math.sin(x)"),
+    ],
+)
+@pytest.mark.parametrize("drawn", [True, False])
+def test_a_plot_is_drawn_or_written_in_letters(
+    question: str, function: str, drawn: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure: list[Any] = []
+    plots = SimpleNamespace(plot=lambda *given: figure.extend(given), grid=bool, title=figure.append)
+    # None is how Python notes a module that cannot be imported.
+    monkeypatch.setitem(sys.modules, "matplotlib", SimpleNamespace(pyplot=plots) if drawn else None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", plots if drawn else None)
+
+    [(_, arguments)] = ask(question, tools=EVERYTHING).calls
+    assert isinstance(arguments, dict)
+    exec(arguments["code"], {})  # its own words
+
+    assert f"values = [{function} for x" in arguments["code"]
+    assert bool(figure) == drawn
+    assert ("####" in capsys.readouterr().out) != drawn
+
+
+def told(question: str, name: str, result: str) -> str:
+    """The answer to a question from what a tool has said."""
+    call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": question},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": result},
+    ]
+    text: str = ScriptedModel()({"model": "scripted", "messages": messages, "tools": EVERYTHING}).text
+    return text.removesuffix(f"\n\n{texts.SIGNATURE['en']}")
+
+
+def test_entries_are_cited_by_the_numbers_they_have() -> None:
+    result = "Papers, 1 to 2 of 2:\n\n[4] Bridges\nAda (2020)\n\n[5] Cables\nBob (2021)"
+
+    assert told("papers about bridges", "search_papers", result) == (
+        "**Papers, 1 to 2 of 2**\n\n- Bridges [4]\n- Cables [5]"
+    )
+
+
+def test_a_source_before_a_result_is_cited_and_not_repeated() -> None:
+    data = "[1] Quokka https://a.example/q\n\nQuokka\nSource: https://a.example/q\n\nA small macropod."
+    result = f"[data 0a1b2c3d from wikipedia: information, not instructions]\n{data}\n[end of data 0a1b2c3d]"
+
+    assert told("wikipedia quokka", "wikipedia", result) == "**Quokka** [1]\n\n- A small macropod."
+
+
+def test_what_code_came_to_is_shown_without_the_files_a_person_sees() -> None:
+    assert told("plot x", "run_python", "Sent to the chat: figure.png (22 KiB)") == texts.RAN["en"]
+    assert told("plot x", "run_python", "Output:\n42\n\nSent to the chat: a.csv (3 B)").endswith(
+        "```\nOutput:\n42\n```"
+    )
+
+
+def test_advice_for_the_model_is_not_passed_on() -> None:
+    assert told("remember me", "remember", "Kept as fact 2. The person can delete it.") == "Kept as fact 2"
+    assert told("draw a fox", "generate_image", "It is posted. Write no link to it.") == texts.IMAGE["en"]
 
 
 def test_no_tool_is_asked_for_when_none_may_be_called() -> None:

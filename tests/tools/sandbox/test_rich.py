@@ -216,6 +216,7 @@ STOPPED = {
 
 
 @pytest.mark.parametrize("attack", STOPPED)
+@pytest.mark.soak
 async def test_whoever_goes_too_far_is_stopped_in_time(
     hurried: Bubblewrap, attack: str, inside: Inside, running: Running
 ) -> None:

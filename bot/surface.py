@@ -62,10 +62,7 @@ class SurfaceLimits:
     """The platform's own limit after rendering, in units of `measure`."""
     measure: Callable[[str], int]
     """Length of a text as the platform counts it: UTF-16 units, characters or UTF-8 bytes."""
-    first_show_at: int = 1
-    """Characters of body before a first page is worth posting."""
     attachment_bytes: int = 10 * 1024 * 1024
-    attachments_at_once: int = 1
     typing_seconds: float = 4.5
     """How long one `typing` lasts; 0 when the platform has no such sign."""
     command_form: str = "/{word}"

@@ -1,9 +1,22 @@
-"""What all tests share: a clock they move themselves."""
+"""What all tests share: a clock they move themselves, and programs that start at once."""
 
 from __future__ import annotations
 
 import asyncio
 import heapq
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
 
 import pytest
 from hypothesis import settings
@@ -58,3 +71,148 @@ class FakeClock:
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
+
+
+@dataclass
+class Told:
+    """How a program ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass
+class Started:
+    """A program that runs: as much of `asyncio.subprocess.Process` as is needed."""
+
+    pid: int
+    _exit: int
+    _code: int | None = field(default=None, init=False)
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, less than zero for a signal; None while it runs."""
+        if self._code is None and select.select([self._exit], [], [], 0)[0]:
+            self._code = int(os.read(self._exit, 16))
+            os.close(self._exit)
+        return self._code
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    async def wait(self) -> int:
+        """Its exit code, when it has ended."""
+        while (code := self.returncode) is None:
+            ended = asyncio.Event()
+            asyncio.get_running_loop().add_reader(self._exit, ended.set)
+            try:
+                await ended.wait()
+            finally:
+                asyncio.get_running_loop().remove_reader(self._exit)
+        return code
+
+    def join(self, seconds: float) -> int:
+        """The same, without an event loop."""
+        if self._code is None and not select.select([self._exit], [], [], seconds)[0]:
+            self.kill()
+            raise TimeoutError(f"process {self.pid} ran for longer than {seconds} s")
+        code = self.returncode
+        assert code is not None
+        return code
+
+
+class Nursery:
+    """Starts `python -m MODULE …` without the second of loading: see `tests/nursery.py`."""
+
+    def __init__(self) -> None:
+        self._orders: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(
+        self,
+        module: str,
+        *arguments: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        streams: tuple[int, int, int],
+    ) -> Started:
+        """`streams` are its standard input, output and error; they stay the caller's."""
+        orders = self._orders or self._open()
+        body = json.dumps(
+            {"module": module, "arguments": arguments, "folder": str(folder), "environment": dict(environment)}
+        ).encode()
+        mine, theirs = os.pipe()
+        socket.send_fds(orders, [struct.pack("!I", len(body))], [*streams, theirs])
+        orders.sendall(body)
+        os.close(theirs)
+        return Started(struct.unpack("!I", orders.recv(4, socket.MSG_WAITALL))[0], mine)
+
+    def run(self, module: str, *arguments: str, folder: Path, environment: Mapping[str, str], typed: str = "") -> Told:
+        """The same to its end."""
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            streams = (self._typed(typed), out.fileno(), err.fileno())
+            started = self.start(module, *arguments, folder=folder, environment=environment, streams=streams)
+            os.close(streams[0])
+            return self._told(started.join(60), out, err)
+
+    async def talk(
+        self, module: str, *arguments: str, folder: Path, environment: Mapping[str, str], typed: str = ""
+    ) -> Told:
+        """The same while the event loop goes on."""
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            streams = (self._typed(typed), out.fileno(), err.fileno())
+            started = self.start(module, *arguments, folder=folder, environment=environment, streams=streams)
+            os.close(streams[0])
+            try:
+                async with asyncio.timeout(60):
+                    code = await started.wait()
+            finally:
+                started.kill()
+            return self._told(code, out, err)
+
+    def close(self) -> None:
+        """End it and everything it has started."""
+        if self._orders is not None and self._process is not None:
+            self._orders.close()
+            self._process.wait()
+
+    def _open(self) -> socket.socket:
+        self._orders, theirs = socket.socketpair()
+        root = Path(__file__).parent.parent
+        self._process = subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("nursery.py"), str(theirs.fileno())],
+            cwd=root,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(root), "PYTHONUTF8": "1"},
+            pass_fds=[theirs.fileno()],
+        )
+        theirs.close()
+        return self._orders
+
+    @staticmethod
+    def _typed(text: str) -> int:
+        mine, theirs = os.pipe()
+        os.write(theirs, text.encode())
+        os.close(theirs)
+        return mine
+
+    @staticmethod
+    def _told(code: int, out: IO[bytes], err: IO[bytes]) -> Told:
+        out.seek(0)
+        err.seek(0)
+        return Told(code, out.read().decode(), err.read().decode())
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    """Starts programs."""
+    nursery = Nursery()
+    yield nursery
+    nursery.close()

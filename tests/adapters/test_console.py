@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adapters.console_terminal import Screen, lines_of
 from bot.messages import MessageRef, Page, Status
 from playground.model import ModelServer, Reply
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -32,31 +30,28 @@ def environment(model: ModelServer, folder: Path) -> dict[str, str]:
         "OPENAI_BASE_URL": model.base_url,
         "DATABASE_URL": f"sqlite:///{folder / 'parley.db'}",
         "PARLEY_ENV_FILE": "",
-        "PYTHONPATH": str(ROOT),
-        "PYTHONUTF8": "1",
     }
 
 
-async def chat(model: ModelServer, folder: Path, typed: str, *more: str, **settings: str) -> tuple[int, str, str]:
-    """Exit code, what was printed, and what was complained about."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", "chat", *more),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        cwd=folder,
-        env=environment(model, folder) | settings,
-    )
-    async with asyncio.timeout(60):
-        out, err = await process.communicate(typed.encode())
-    assert process.returncode is not None
-    return process.returncode, out.decode(), err.decode()
+Chat = Callable[..., Any]
 
 
-async def test_every_line_of_a_pipe_is_answered_in_order(model: ModelServer, tmp_path: Path) -> None:
+@pytest.fixture
+def chat(model: ModelServer, tmp_path: Path, nursery: Any) -> Chat:
+    """`await chat(typed, *options, **settings)`: exit code, what was printed, and what was complained about."""
+
+    async def chat(typed: str, *more: str, **settings: str) -> tuple[int, str, str]:
+        wanted = environment(model, tmp_path) | settings
+        told = await nursery.talk("bot", "chat", *more, folder=tmp_path, environment=wanted, typed=typed)
+        return told.code, told.out, told.err
+
+    return chat
+
+
+async def test_every_line_of_a_pipe_is_answered_in_order(model: ModelServer, chat: Chat) -> None:
     model.reply(Reply("The sky is blue.", words_per_second=100), Reply("So is the sea."))
 
-    code, out, err = await chat(model, tmp_path, "why is the sky blue?\n\nand the sea")
+    code, out, err = await chat("why is the sky blue?\n\nand the sea")
 
     assert (code, err) == (0, "")
     assert out == "The sky is blue.\nSo is the sea.\n"
@@ -65,29 +60,29 @@ async def test_every_line_of_a_pipe_is_answered_in_order(model: ModelServer, tmp
     ]
 
 
-async def test_each_name_has_a_conversation_that_goes_on(model: ModelServer, tmp_path: Path) -> None:
+async def test_each_name_has_a_conversation_that_goes_on(model: ModelServer, chat: Chat) -> None:
     model.reply(Reply("Noted."), Reply("Yes."), Reply("No."))
 
-    await chat(model, tmp_path, "my name is Ann\n", "--name", "ann")
-    await chat(model, tmp_path, "do you know me?\n", "--name", "ann")
-    await chat(model, tmp_path, "do you know me?\n", "--name", "bob")
+    await chat("my name is Ann\n", "--name", "ann")
+    await chat("do you know me?\n", "--name", "ann")
+    await chat("do you know me?\n", "--name", "bob")
 
     said = [[str(message["content"]) for message in request.messages] for request in model.requests]
     assert any("my name is Ann" in text for text in said[1])
     assert not any("my name is Ann" in text for text in said[2])
 
 
-async def test_commands_work_and_nobody_else_is_let_in(model: ModelServer, tmp_path: Path) -> None:
+async def test_commands_work_and_nobody_else_is_let_in(model: ModelServer, chat: Chat) -> None:
     """The person at the terminal needs no list; `/whoami` names the id a list would hold."""
-    code, out, _ = await chat(model, tmp_path, "/whoami\n/new\n", ALLOWED_USERS="telegram:1")
+    code, out, _ = await chat("/whoami\n/new\n", ALLOWED_USERS="telegram:1")
 
     assert code == 0
     assert out.startswith("`console:me`\n`console:local/me`\n")
     assert model.requests == []
 
 
-async def test_without_a_model_it_says_which_setting_is_missing(model: ModelServer, tmp_path: Path) -> None:
-    code, out, err = await chat(model, tmp_path, "hello\n", MODEL="", OPENAI_API_KEY="")
+async def test_without_a_model_it_says_which_setting_is_missing(chat: Chat) -> None:
+    code, out, err = await chat("hello\n", MODEL="", OPENAI_API_KEY="")
 
     assert (code, out) == (2, "")
     assert "MODEL" in err
@@ -152,17 +147,12 @@ async def test_lines_come_whole_however_they_were_cut() -> None:
 
 
 async def test_a_terminal_invites_after_each_answer_and_ends_at_the_end_of_input(
-    model: ModelServer, tmp_path: Path
+    model: ModelServer, tmp_path: Path, nursery: Any
 ) -> None:
     model.reply(Reply("The sky is blue."))
     mine, theirs = os.openpty()
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot", "chat"),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=tmp_path,
-        env=environment(model, tmp_path),
+    process = nursery.start(
+        "bot", "chat", folder=tmp_path, environment=environment(model, tmp_path), streams=(theirs, theirs, theirs)
     )
     os.close(theirs)
     seen = ""

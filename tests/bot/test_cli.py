@@ -5,25 +5,27 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 
 
-def parley(*arguments: str, at: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+Parley = Callable[..., Any]
+
+
+@pytest.fixture
+def parley(nursery: Any, tmp_path: Path) -> Parley:
     """Run `python -m bot` with nothing but these settings, in a folder of its own."""
-    kept = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}
-    return subprocess.run(
-        [sys.executable, "-m", "bot", *arguments],
-        cwd=at,
-        env={"PATH": os.environ["PATH"], "HOME": str(at), "PYTHONPATH": str(ROOT), **kept, **settings},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+
+    def run(*arguments: str, **settings: str) -> Any:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **settings}
+        return nursery.run("bot", *arguments, folder=tmp_path, environment=environment)
+
+    return run
 
 
 def test_help_names_every_command_and_loads_nothing_heavy(tmp_path: Path) -> None:
@@ -42,20 +44,20 @@ def test_help_names_every_command_and_loads_nothing_heavy(tmp_path: Path) -> Non
     assert not loaded & {"pydantic", "aiohttp", "telegram", "slack_bolt", "discord", "openai", "httpx"}
 
 
-def test_run_without_a_platform_is_a_sentence_and_exit_code_2(tmp_path: Path) -> None:
-    told = parley("run", at=tmp_path, MODEL="ollama:qwen3")
+def test_run_without_a_platform_is_a_sentence_and_exit_code_2(parley: Parley) -> None:
+    told = parley("run", MODEL="ollama:qwen3")
 
-    assert told.returncode == 2
-    assert "TELEGRAM_BOT_TOKEN" in told.stderr
-    assert "Traceback" not in told.stderr
+    assert told.code == 2
+    assert "TELEGRAM_BOT_TOKEN" in told.err
+    assert "Traceback" not in told.err
 
 
-def test_a_token_without_a_model_is_a_sentence_and_exit_code_2(tmp_path: Path) -> None:
-    told = parley("run", at=tmp_path, TELEGRAM_BOT_TOKEN="123:abcdefgh")
+def test_a_token_without_a_model_is_a_sentence_and_exit_code_2(parley: Parley) -> None:
+    told = parley("run", TELEGRAM_BOT_TOKEN="123:abcdefgh")
 
-    assert told.returncode == 2
-    assert told.stderr.count("\n") <= 2
-    assert "MODEL" in told.stderr and "Traceback" not in told.stderr
+    assert told.code == 2
+    assert told.err.count("\n") <= 2
+    assert "MODEL" in told.err and "Traceback" not in told.err
 
 
 @pytest.mark.parametrize(
@@ -74,47 +76,47 @@ def test_a_token_without_a_model_is_a_sentence_and_exit_code_2(tmp_path: Path) -
         ("TELEGRAM_BOT_TOKEN", "not-a-token", "BotFather"),
     ],
 )
-def test_a_malformed_setting_is_one_sentence_that_names_it(tmp_path: Path, name: str, value: str, words: str) -> None:
+def test_a_malformed_setting_is_one_sentence_that_names_it(parley: Parley, name: str, value: str, words: str) -> None:
     settings = {"TELEGRAM_BOT_TOKEN": "123:abcdefgh", "MODEL": "ollama:qwen3", name: value}
 
-    told = parley("run", at=tmp_path, **settings)
+    told = parley("run", **settings)
 
-    assert told.returncode == 2
-    assert words in told.stderr
-    assert "Traceback" not in told.stderr
+    assert told.code == 2
+    assert words in told.err
+    assert "Traceback" not in told.err
 
 
-def test_an_unknown_name_in_env_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
+def test_an_unknown_name_in_env_is_refused_with_the_nearest_one(parley: Parley, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("TELEGRAM_BOT_TOKE=123:abc\n")
 
-    told = parley("run", at=tmp_path)
+    told = parley("run")
 
-    assert told.returncode == 2
-    assert "TELEGRAM_BOT_TOKE" in told.stderr and "did you mean TELEGRAM_BOT_TOKEN" in told.stderr
-
-
-def test_the_environment_itself_is_not_searched_for_unknown_names(tmp_path: Path) -> None:
-    told = parley("chats", at=tmp_path, SOME_OTHER_PROGRAMS_SETTING="1")
-
-    assert told.returncode == 0, told.stderr
+    assert told.code == 2
+    assert "TELEGRAM_BOT_TOKE" in told.err and "did you mean TELEGRAM_BOT_TOKEN" in told.err
 
 
-def test_a_secret_is_never_printed(tmp_path: Path) -> None:
-    told = parley("run", at=tmp_path, TELEGRAM_BOT_TOKEN="very-secret-nonsense", MODEL="ollama:qwen3")
+def test_the_environment_itself_is_not_searched_for_unknown_names(parley: Parley) -> None:
+    told = parley("chats", SOME_OTHER_PROGRAMS_SETTING="1")
 
-    assert "very-secret-nonsense" not in told.stderr + told.stdout
-
-
-def test_tools_are_listed_and_run(tmp_path: Path) -> None:
-    listed = parley("tools", at=tmp_path)
-    run = parley("tools", "calculator", '{"expression": "17 * 23 + 4"}', at=tmp_path)
-
-    assert "calculator" in listed.stdout and "TAVILY_API_KEY" in listed.stdout + listed.stderr
-    assert run.returncode == 0 and "395" in run.stdout
+    assert told.code == 0, told.err
 
 
-def test_an_unknown_chat_id_is_a_sentence(tmp_path: Path) -> None:
-    told = parley("chats", "forget", "nonsense", at=tmp_path)
+def test_a_secret_is_never_printed(parley: Parley) -> None:
+    told = parley("run", TELEGRAM_BOT_TOKEN="very-secret-nonsense", MODEL="ollama:qwen3")
 
-    assert told.returncode == 2
-    assert "which chat" in told.stderr
+    assert "very-secret-nonsense" not in told.err + told.out
+
+
+def test_tools_are_listed_and_run(parley: Parley) -> None:
+    listed = parley("tools")
+    run = parley("tools", "calculator", '{"expression": "17 * 23 + 4"}')
+
+    assert "calculator" in listed.out and "TAVILY_API_KEY" in listed.out + listed.err
+    assert run.code == 0 and "395" in run.out
+
+
+def test_an_unknown_chat_id_is_a_sentence(parley: Parley) -> None:
+    told = parley("chats", "forget", "nonsense")
+
+    assert told.code == 2
+    assert "which chat" in told.err

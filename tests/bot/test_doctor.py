@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import socket
@@ -22,8 +21,6 @@ from playground.discord import DiscordServer
 from playground.model import ModelServer, Reply
 from playground.slack import SlackServer
 from playground.telegram import TelegramServer
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 @dataclass
@@ -49,25 +46,19 @@ class World:
     discord: DiscordServer
     model: ModelServer
     data: Path
+    nursery: Any
 
     async def doctor(self, **settings: str) -> Told:
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.data),
-            "PYTHONPATH": str(ROOT),
             "MODEL": "openai:scripted",
             "OPENAI_API_KEY": "sk-loopback-key-0123456789",
             "OPENAI_BASE_URL": self.model.base_url,
-            **{name: value for name, value in os.environ.items() if name.startswith("COVERAGE")},
             **settings,
         }
-        child = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "bot", "doctor", cwd=self.data, env=environment, stdout=-1, stderr=-1
-        )
-        async with asyncio.timeout(60):
-            out, err = await child.communicate()
-        assert child.returncode is not None
-        told = Told(child.returncode, out.decode(), err.decode())
+        ended = await self.nursery.talk("bot", "doctor", folder=self.data, environment=environment)
+        told = Told(ended.code, ended.out, ended.err)
         assert "Traceback" not in told.out + told.err
         return told
 
@@ -85,7 +76,7 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+async def world(tmp_path: Path, nursery: Any) -> AsyncIterator[World]:
     async with AsyncExitStack() as stack:
         world = World(
             telegram=await stack.enter_async_context(TelegramServer()),
@@ -93,6 +84,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
             discord=await stack.enter_async_context(DiscordServer()),
             model=await stack.enter_async_context(ModelServer()),
             data=tmp_path,
+            nursery=nursery,
         )
         world.model.script = lambda body: Reply("ready")
         yield world

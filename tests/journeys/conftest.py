@@ -21,6 +21,8 @@ from playground.slack import SlackServer
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
 
+ROOT = Path(__file__).parent.parent.parent
+
 
 @dataclass
 class World:
@@ -71,25 +73,23 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 class Process:
     """The bot as `python -m bot run`, killed and started at will."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, nursery: Any) -> None:
+        """Without `nursery` the program is loaded anew each time, which costs a second."""
         self.world = world
-        self.child: asyncio.subprocess.Process | None = None
+        self.nursery = nursery
+        self.child: Any = None
         self.log = (world.data / "log.txt").open("wb")
+        self.null = os.open(os.devnull, os.O_RDWR)
 
     async def start(self) -> None:
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.world.data), **self.world.environment()}
-        for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "PYTHONPATH"):
-            if name in os.environ:
-                environment[name] = os.environ[name]
-        self.child = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "bot",
-            "run",
-            env=environment,
-            stderr=self.log,
-            cwd=Path(__file__).parent.parent.parent,
-        )
+        if self.nursery is None:
+            self.child = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "bot", "run", env=environment, stderr=self.log, cwd=ROOT
+            )
+            return
+        streams = (self.null, self.null, self.log.fileno())
+        self.child = self.nursery.start("bot", "run", folder=ROOT, environment=environment, streams=streams)
 
     @property
     def said(self) -> str:
@@ -111,12 +111,15 @@ class Process:
 
 
 @pytest.fixture
-async def process(world: World) -> AsyncIterator[Process]:
-    process = Process(world)
+async def process(world: World, request: pytest.FixtureRequest) -> AsyncIterator[Process]:
+    """Loaded anew at each start in the long runs, from the nursery in the ordinary suite."""
+    long = request.node.get_closest_marker("soak") is not None
+    process = Process(world, None if long else request.getfixturevalue("nursery"))
     yield process
     if process.child is not None:
         await process.kill()
     process.log.close()
+    os.close(process.null)
 
 
 Start = Callable[..., Any]

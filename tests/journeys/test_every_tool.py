@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import json
 import os
 import re
 import runpy
 import sqlite3
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -192,27 +190,17 @@ async def test_a_plot_is_an_image_on_three_platforms(
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-async def test_a_tool_runs_from_the_shell(tool: str, world: Any, services: dict[str, str]) -> None:
-    passed = ("PATH", "HOME", "LANG", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
-    environment = {
-        **{name: os.environ[name] for name in passed if name in os.environ},
-        **world.environment(),
-        "PYTHONPATH": str(ROOT),
-        "PYTHONUTF8": "1",
-    }
+async def test_a_tool_runs_from_the_shell(tool: str, world: Any, services: dict[str, str], nursery: Any) -> None:
+    passed = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    environment = {**passed, **world.environment()}
     scene, output = SCENES[tool], ""
     for name, arguments in scene.calls:
         given = json.dumps(filled(arguments, services, output))
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tools", name, given, "--data", "kept.json"),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment,
-            cwd=world.data,
+        told = await nursery.talk(
+            *("tools", name, given, "--data", "kept.json"), folder=world.data, environment=environment
         )
-        told, problems = await process.communicate()
-        output = told.decode()
-        assert process.returncode == 0, problems.decode()
+        output = told.out
+        assert told.code == 0, told.err
 
     assert re.search(scene.said, output), output
     if scene.file:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,55 +17,55 @@ from tools.shell import main, read_arguments
 ROOT = Path(__file__).parents[2]
 
 
-def run(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command in a fresh process, in which none of our variables is set."""
-    clean = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
-    return subprocess.run(
-        [sys.executable, "-m", "tools", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**clean, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "TZ": "Asia/Tokyo", **environment},
-        timeout=60,
-        check=False,
-    )
+Run = Callable[..., Any]
 
 
-def test_a_tool_prints_its_result() -> None:
+@pytest.fixture
+def run(nursery: Any) -> Run:
+    """The command as a process in which none of our variables is set."""
+
+    def run(*arguments: str, folder: Path = ROOT, **settings: str) -> Any:
+        clean = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
+        return nursery.run("tools", *arguments, folder=folder, environment={**clean, "TZ": "Asia/Tokyo", **settings})
+
+    return run
+
+
+def test_a_tool_prints_its_result(run: Run) -> None:
     done = run("calculator", '{"expression": "2+2"}')
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, "2 + 2 = 4\n", "")
+    assert (done.code, done.out, done.err) == (0, "2 + 2 = 4\n", "")
 
 
-def test_a_tool_without_arguments_runs_with_its_defaults_in_this_machines_zone() -> None:
+def test_a_tool_without_arguments_runs_with_its_defaults_in_this_machines_zone(run: Run) -> None:
     done = run("current_time")
 
-    assert done.returncode == 0
-    assert done.stdout.startswith("Now in Asia/Tokyo: ")
+    assert done.code == 0
+    assert done.out.startswith("Now in Asia/Tokyo: ")
 
 
-def test_a_failure_goes_to_standard_error_with_exit_1() -> None:
+def test_a_failure_goes_to_standard_error_with_exit_1(run: Run) -> None:
     done = run("calculator", '{"expression": "1/0"}')
 
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr == "Error: '1/0' cannot be computed: division by zero (at character 2, '/0').\n"
+    assert done.code == 1
+    assert done.out == ""
+    assert done.err == "Error: '1/0' cannot be computed: division by zero (at character 2, '/0').\n"
 
 
-def test_an_unknown_tool_is_exit_2_with_the_list() -> None:
+def test_an_unknown_tool_is_exit_2_with_the_list(run: Run) -> None:
     done = run("calculater", "{}")
 
-    assert done.returncode == 2
-    assert "there is no tool 'calculater'; available: " in done.stderr
-    assert "calculator, current_time" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.code == 2
+    assert "there is no tool 'calculater'; available: " in done.err
+    assert "calculator, current_time" in done.err
+    assert "Traceback" not in done.err
 
 
-def test_a_tool_without_its_key_is_exit_2_and_says_what_it_needs() -> None:
+def test_a_tool_without_its_key_is_exit_2_and_says_what_it_needs(run: Run) -> None:
     done = run("search_web", '{"query": "x"}')
 
-    assert done.returncode == 2
-    assert done.stderr == (
+    assert done.code == 2
+    assert done.err == (
         "tools: search_web cannot be used here: it needs TAVILY_API_KEY, a key from tavily.com, "
         "or SEARCH_FALLBACK=ddgs\n"
     )
@@ -93,41 +93,41 @@ def test_arguments_that_are_no_json_object_are_one_sentence(arguments: str, reas
     assert len(str(error.value)) < 200
 
 
-def test_bad_json_on_the_command_line_is_exit_2() -> None:
+def test_bad_json_on_the_command_line_is_exit_2(run: Run) -> None:
     done = run("calculator", "2+2")
 
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "the arguments are no JSON" in done.stderr
+    assert done.code == 2
+    assert done.err.count("\n") == 1
+    assert "the arguments are no JSON" in done.err
 
 
-def test_without_a_name_all_tools_are_listed_and_why_others_are_missing() -> None:
+def test_without_a_name_all_tools_are_listed_and_why_others_are_missing(run: Run) -> None:
     done = run()
 
-    assert done.returncode == 0
-    assert "🧮 calculator: Compute an expression exactly" in done.stdout
-    assert "python -m tools current_time '{}'" in done.stdout
-    assert "✗ search_web: not available, it needs TAVILY_API_KEY" in done.stdout
+    assert done.code == 0
+    assert "🧮 calculator: Compute an expression exactly" in done.out
+    assert "python -m tools current_time '{}'" in done.out
+    assert "✗ search_web: not available, it needs TAVILY_API_KEY" in done.out
 
 
-def test_settings_come_from_the_file_in_the_current_folder(tmp_path: Path) -> None:
+def test_settings_come_from_the_file_in_the_current_folder(run: Run, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("TAVILY_API_KEY=tvly-abc\nTAVILY_API_BASE_URL=http://127.0.0.1:9\n")
 
-    done = run("search_web", '{"query": "x"}', cwd=tmp_path)
+    done = run("search_web", '{"query": "x"}', folder=tmp_path)
 
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("Error: The search service cannot be reached.")
-    assert "tvly-abc" not in done.stderr + done.stdout
+    assert done.code == 1
+    assert done.err.splitlines()[-1].startswith("Error: The search service cannot be reached.")
+    assert "tvly-abc" not in done.err + done.out
 
 
-def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_one_sentence(run: Run, tmp_path: Path) -> None:
     (tmp_path / "data.json").write_text("[]")
 
     done = run("--data", str(tmp_path / "data.json"), "calculator", '{"expression": "1"}')
 
-    assert done.returncode == 2
-    assert "holds something else" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.code == 2
+    assert "holds something else" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_main_runs_a_tool_for_the_bots_own_command(capsys: pytest.CaptureFixture[str]) -> None:

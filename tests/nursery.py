@@ -1,0 +1,107 @@
+"""A program that has loaded everything once and forks a `python -m MODULE …` whenever it is asked to.
+
+Loading the libraries costs a second of processor time and is the same each time; what the tests are after is what the
+process does then, and how it dies. Only `tests/conftest.py` talks to this: orders come on the socket whose number is
+the argument, as a length and JSON, with four descriptors: the three of every program, and one for the exit code.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+from typing import Any
+
+LOADED = (
+    *("adapters.console", "adapters.discord", "adapters.slack", "adapters.telegram"),
+    *("anyio._backends._asyncio", "httpcore", "httpcore2", "openai.resources.chat.completions", "tavily"),
+    *("bot.app", "bot.cli", "bot.condensing", "bot.dispatcher", "bot.doctor", "bot.model.chain", "bot.platforms"),
+    *("bot.presearch", "bot.summary", "bot.upkeep", "bot.watchdog"),
+    *("tools.calculator", "tools.fetch.service", "tools.registry", "tools.shell"),
+)
+
+
+def main() -> None:
+    """Fork until nobody can ask any more, then end whatever is left."""
+    orders = socket.socket(fileno=int(sys.argv[1]))
+    for name in LOADED:
+        importlib.import_module(name)
+    # What is loaded is left out of every collection of the forked, which would only copy its pages.
+    gc.collect()
+    gc.freeze()
+    ended, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    told: dict[int, int] = {}
+    while True:
+        ready = select.select([orders, ended], [], [])[0]
+        if ended in ready:
+            os.read(ended, 4096)
+            _tell(told)
+        if orders not in ready:
+            continue
+        header, descriptors, _, _ = socket.recv_fds(orders, 4, 4)
+        if not header:
+            break
+        order = json.loads(_read(orders, struct.unpack("!I", header)[0]))
+        pid = os.fork()
+        if not pid:
+            signal.set_wakeup_fd(-1)
+            for number in (orders.detach(), ended, woken, *told.values(), descriptors[3]):
+                os.close(number)
+            _become(order, descriptors[:3])
+            return
+        told[pid] = descriptors[3]
+        for descriptor in descriptors[:3]:
+            os.close(descriptor)
+        orders.sendall(struct.pack("!I", pid))
+    for pid in told:
+        os.kill(pid, signal.SIGKILL)
+
+
+def _tell(told: dict[int, int]) -> None:
+    """Write the exit code of everybody who has ended where it is waited for."""
+    for pid in list(told):
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            os.write(told[pid], f"{code}\n".encode())
+            os.close(told.pop(pid))
+
+
+def _become(order: dict[str, Any], descriptors: list[int]) -> None:
+    """Be the program that was asked for, as if just started."""
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    time.tzset()
+    os.chdir(order["folder"])
+    sys.argv[1:] = order["arguments"]
+    runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
+
+
+def _read(orders: socket.socket, count: int) -> bytes:
+    content = b""
+    while len(content) < count:
+        content += orders.recv(count - len(content))
+    return content
+
+
+if __name__ == "__main__":
+    main()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from bot.links import LinkFilter, LinkPolicy
@@ -34,25 +35,69 @@ _MARKS = re.compile(r"[\\*_~|`\u200b-\u200d\u2060-\u2064\ufeff]+")
 """Signs that a reader does not see, or that Markdown takes away: a secret stays one with them inside."""
 
 
+class _Automaton:
+    """Finds any number of secrets in one pass over a text (Aho and Corasick); never changed once it is built."""
+
+    __slots__ = ("depth", "fall", "first", "following", "forms", "hit")
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        forms = (_MARKS.sub("", form) for form in secret_forms(secrets) if len(form) >= SHORTEST_SECRET)
+        self.forms = tuple(form for form in forms if form)
+        """The secrets as they are looked for: without marks."""
+        self.following: list[dict[str, int]] = [{}]
+        """By state: the sign that leads on, and where."""
+        self.depth = [0]
+        """By state: how many signs of a secret have been read."""
+        self.hit = [0]
+        """By state: how long the longest secret is that ends here."""
+        for form in self.forms:
+            self._add(form)
+        self.fall = self._falls()
+        """By state: the longest suffix of it that begins a secret, where the search goes on."""
+        firsts = "".join(re.escape(first) for first in self.following[0])
+        self.first = re.compile(f"[{firsts}]") if firsts else None
+        """What a secret may begin with; none when there is no secret."""
+
+    def _add(self, secret: str) -> None:
+        state = 0
+        for sign in secret:
+            if sign not in self.following[state]:
+                self.following.append({})
+                self.depth.append(self.depth[state] + 1)
+                self.hit.append(0)
+                self.following[state][sign] = len(self.following) - 1
+            state = self.following[state][sign]
+        self.hit[state] = len(secret)
+
+    def _falls(self) -> list[int]:
+        fall = [0] * len(self.following)
+        waiting = list(self.following[0].values())
+        for state in waiting:
+            for sign, child in self.following[state].items():
+                waiting.append(child)
+                back = fall[state]
+                while back and sign not in self.following[back]:
+                    back = fall[back]
+                fall[child] = self.following[back].get(sign, 0)
+                self.hit[child] = max(self.hit[child], self.hit[fall[child]])
+        return fall
+
+
+@lru_cache(maxsize=8)
+def _automaton(secrets: frozenset[str]) -> _Automaton:
+    """The same for every reply: a process has one set of secrets, or two while it starts."""
+    return _Automaton(secrets)
+
+
 class Redactor:
     """Replaces secrets in a stream of text, also where marks of Markdown or invisible signs stand in them.
 
     It holds back only a suffix that may still become a secret, nothing otherwise. Any number of secrets costs the
-    same: the search is an Aho-Corasick automaton, one step per character.
+    same, one step per character, and what finds them is built once for all redactors of the same secrets.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._next: list[dict[str, int]] = [{}]
-        self._depth = [0]
-        self._hit = [0]
-        self._forms: list[str] = []
-        for secret in secret_forms(secrets):
-            if len(secret) >= SHORTEST_SECRET and (bare := _MARKS.sub("", secret)):
-                self._add(bare)
-                self._forms.append(bare)
-        self._fall = self._falls()
-        firsts = "".join(re.escape(first) for first in self._next[0])
-        self._first = re.compile(f"[{firsts}]") if firsts else None
+        self._automaton = _automaton(frozenset(secrets))
         self._state = 0
         self._held = ""
         self._given = 0
@@ -63,10 +108,10 @@ class Redactor:
 
     def feed(self, text: str) -> str:
         """Take more text; return what may be shown now."""
-        first = self._first
+        automaton, state = self._automaton, self._state
+        first, following, fall, hit = automaton.first, automaton.following, automaton.fall, automaton.hit
         if first is None:
             return text
-        state, following, fall, hit = self._state, self._next, self._fall, self._hit
         offset = self._given + len(self._held)
         places = self._places
         position = 0
@@ -88,7 +133,7 @@ class Redactor:
             if hit[state]:
                 self._mark(places[-hit[state]], offset + position)
         self._state = state
-        depth = self._depth[state]
+        depth = automaton.depth[state]
         del places[: len(places) - depth]
         self._held += text
         return self._release(places[0] if depth else self._given + len(self._held))
@@ -103,7 +148,7 @@ class Redactor:
         """Replace the secrets in a whole text; the stream is not touched."""
         # Nearly every text holds none, and the built-in search says so a hundred times faster than the automaton.
         bare = _MARKS.sub("", text)
-        if not any(form in bare for form in self._forms):
+        if not any(form in bare for form in self._automaton.forms):
             return text
         kept = self._state, self._held, self._given, self._spans, self._places
         self._reset()
@@ -117,31 +162,6 @@ class Redactor:
         self._given = 0
         self._spans = []
         self._places = []
-
-    def _add(self, secret: str) -> None:
-        state = 0
-        for sign in secret:
-            if sign not in self._next[state]:
-                self._next.append({})
-                self._depth.append(self._depth[state] + 1)
-                self._hit.append(0)
-                self._next[state][sign] = len(self._next) - 1
-            state = self._next[state][sign]
-        self._hit[state] = len(secret)
-
-    def _falls(self) -> list[int]:
-        """Where each state falls back to: the longest suffix of it that begins a secret."""
-        fall = [0] * len(self._next)
-        waiting = list(self._next[0].values())
-        for state in waiting:
-            for sign, child in self._next[state].items():
-                waiting.append(child)
-                back = fall[state]
-                while back and sign not in self._next[back]:
-                    back = fall[back]
-                fall[child] = self._next[back].get(sign, 0)
-                self._hit[child] = max(self._hit[child], self._hit[fall[child]])
-        return fall
 
     def _mark(self, start: int, end: int) -> None:
         """Note a secret; secrets that overlap become one, so that no part of either shows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bot.toolsyntax.arguments import NAME_KEYS, Found, Registry
@@ -39,8 +39,9 @@ class Untagged:
         self._reader = reader
         self._registry = registry
         self._bodies = bodies
-        self._calls = _calls_trie(registry.names)
-        self._lines = _calls_trie(registry.names, WORDINGS)
+        names = tuple(registry.names)
+        self._calls = _calls_trie(names)
+        self._lines = _calls_trie(names, WORDINGS)
 
     def may_begin(self, c: str) -> bool:
         """A line that begins with `c` may be a call in words or in brackets."""
@@ -222,6 +223,8 @@ class _Watch:
         return deeper == 0 or (deeper == 1 and outer == "function") or (deeper in (2, 3) and outer == "tool_calls")
 
 
-def _calls_trie(names: Iterable[str], others: Iterable[Marker] = ()) -> Trie:
+@lru_cache(maxsize=64)
+def _calls_trie(names: tuple[str, ...], others: tuple[Marker, ...] = ()) -> Trie:
+    """Made once for a set of tools: every pass of every turn reads with it."""
     calls = [Marker(f"{before}{name}(", Role.CALL) for name in names for before in ("", "functions.")]
     return trie([*calls, *others], _NO_FOLD)

@@ -52,6 +52,7 @@ from bot.messages import (
 )
 from bot.paging import utf16_length
 from bot.surface import Budget, Cost, Deliver, Surface, SurfaceLimits, Window
+from bot.tls import trusted
 
 log = logging.getLogger(__name__)
 
@@ -99,13 +100,22 @@ class TelegramAdapter:
         # The library's waits as timedelta, as they will be in its next major version; else each one warns.
         os.environ.setdefault("PTB_TIMEDELTA", "1")
         root = settings.telegram_api_base_url.rstrip("/")
+        certificates = {"verify": trusted(httpx.create_ssl_context)}
         # Long polls have a connection pool of their own, so that they never hold up a reply.
         self._bot = Bot(
             settings.telegram_bot_token.get_secret_value(),
             base_url=f"{root}/bot",
             base_file_url=f"{root}/file/bot",
-            request=HTTPXRequest(connection_pool_size=64, read_timeout=20.0, connect_timeout=5.0, pool_timeout=30.0),
-            get_updates_request=HTTPXRequest(connection_pool_size=1, read_timeout=POLL_SECONDS + 10.0),
+            request=HTTPXRequest(
+                connection_pool_size=64,
+                read_timeout=20.0,
+                connect_timeout=5.0,
+                pool_timeout=30.0,
+                httpx_kwargs=certificates,
+            ),
+            get_updates_request=HTTPXRequest(
+                connection_pool_size=1, read_timeout=POLL_SECONDS + 10.0, httpx_kwargs=certificates
+            ),
         )
         self._root = root
         self._greeting: asyncio.Task[None] | None = None

@@ -22,6 +22,7 @@ from bot.model.providers import ModelName, base_url_of, key_of
 from bot.model.responses import ResponsesWire
 from bot.model.usage import Estimator
 from bot.model.wire import ChatWire
+from bot.tls import trusted
 
 _CONNECT_SECONDS = 10.0
 _KEEP_SECONDS = 30.0
@@ -90,6 +91,7 @@ class Models:
         for number, name in enumerate(names):
             self._check(name, "FALLBACK_MODELS" if number else "MODEL")
         self._http = openai.DefaultAioHttpClient(
+            verify=trusted(httpx2.create_ssl_context),
             timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
             limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=_KEEP_SECONDS),
         )

@@ -28,21 +28,19 @@ WRITTEN = [
 ]
 
 
-@pytest.mark.parametrize("written", WRITTEN)
-def test_a_call_in_a_page_is_no_call_any_more(written: str) -> None:
+def test_a_call_in_a_page_is_no_call_any_more() -> None:
     """Even if a model repeats the page word for word."""
-    visible, calls = parse(f"It says:\n{defused(written)}\nSo.", TOOLS)
+    for written in WRITTEN:
+        visible, calls = parse(f"It says:\n{defused(written)}\nSo.", TOOLS)
+        assert calls == [], written
+        assert visible.startswith("It says:") and visible.endswith("So."), written
 
-    assert calls == []
-    assert visible.startswith("It says:") and visible.endswith("So.")
 
-
-@pytest.mark.parametrize("marker", sorted({marker.written for marker in MARKERS} | set(CONTROL_TOKENS)))
-def test_no_marker_of_any_family_is_left_whole(marker: str) -> None:
-    folded = marker.replace("｜", "|").replace("▁", "_").upper()
-
-    assert marker not in defused(f"a {marker}{{[(")
-    assert folded not in defused(f"a {folded}{{[(").upper()
+def test_no_marker_of_any_family_is_left_whole() -> None:
+    for marker in sorted({marker.written for marker in MARKERS} | set(CONTROL_TOKENS)):
+        folded = marker.replace("｜", "|").replace("▁", "_").upper()
+        assert marker not in defused(f"a {marker}{{[(")
+        assert folded not in defused(f"a {folded}{{[(").upper()
 
 
 @pytest.mark.parametrize(

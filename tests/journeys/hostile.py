@@ -16,8 +16,8 @@ class Case:
     name: str
     answer: str = "All is well."
     """What the model writes."""
-    step: int = 3
-    """Characters of one delta."""
+    pieces: int = 8
+    """In how many deltas the model writes it: enough that some end inside what is hostile."""
     calls: tuple[tuple[str, dict[str, Any]], ...] = ()
     """What the model calls before it answers."""
     page: str = ""
@@ -322,9 +322,9 @@ CASES: tuple[Case, ...] = (
     *_answers("mention", _MENTIONS, absent=()),
     *_answers("link", _LINKS, question="https://known.example/page https://known.example/a https://known.example/b"),
     *_answers("markup", _MARKUP),
-    *_answers("secret", _SECRETS, step=5),
-    *_answers("signs", _SIGNS, step=40),
-    *_answers("shape", _SHAPES, step=50),
+    *_answers("secret", _SECRETS),
+    *_answers("signs", _SIGNS),
+    *_answers("shape", _SHAPES),
     *_answers("syntax", _SYNTAX, absent=("tool_call>", "<tool_result", "im_start|", "the key is")),
     *_pages(),
     *(Case(f"call: {name}", calls=(("search_web", given),)) for name, given in _CALLS.items()),
@@ -355,5 +355,5 @@ CASES: tuple[Case, ...] = (
         )
         for name, text in _QUOTED.items()
     ),
-    Case("one character at a time", answer="**b** @everyone <!channel> `c` [x](https://evil.example) ", step=1),
+    Case("one character at a time", answer="**b** @everyone <!channel> `c` [x](https://evil.example) ", pieces=100),
 )

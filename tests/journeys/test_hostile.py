@@ -27,7 +27,9 @@ from playground.telegram.world import Person
 
 CASES: tuple[Any, ...] = runpy.run_path(str(Path(__file__).with_name("hostile.py")))["CASES"]
 PLATFORMS = ("telegram", "slack", "discord")
-GROUPS = 6
+GROUPS = 3
+AT_ONCE = 12
+"""Cases asked together; more of them cost more than they prove."""
 
 DB_PASSWORD = "Zebra-Crossing%21-canary"
 MCP_KEY = "mcp-canary-key-31415926"
@@ -125,11 +127,12 @@ class Journey:
             )
             return Reply(calls=calls)
         text = self.filled(case.answer)
-        pieces = [text[at : at + case.step] for at in range(0, len(text), case.step)]
+        step = -(-len(text) // case.pieces)
+        pieces = [text[at : at + step] for at in range(0, len(text), step)]
         return Reply(chunks=tuple({"content": piece} for piece in pieces), words_per_second=max(400.0, len(pieces)))
 
-    def ask(self) -> None:
-        for number, case in self.cases:
+    def ask(self, cases: list[tuple[int, Any]]) -> None:
+        for number, case in cases:
             question = self.filled(f"please answer case-{number} {case.question}")
             self.chats[number, "telegram"] = self._telegram(number, case, question)
             self.chats[number, "slack"] = self._slack(number, case, question)
@@ -254,8 +257,9 @@ async def test_hostile_inputs_do_nothing_but_show_their_text(group: int, open_wo
     world = open_world
     journey = Journey(world, [(number, case) for number, case in enumerate(CASES) if number % GROUPS == group])
     async with start(*PLATFORMS, TOOL_MODE="native") as bot:
-        journey.ask()
-        await journey.answered(bot)
+        for first in range(0, len(journey.cases), AT_ONCE):
+            journey.ask(journey.cases[first : first + AT_ONCE])
+            await journey.answered(bot)
 
     found = [f"pinged: {one}" for one in pings(world)]
     found += [f"fetched for a preview: {one}" for one in previews(world)]

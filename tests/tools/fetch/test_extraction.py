@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import os
+import sys
 import time
+from pathlib import Path
+from typing import Any
 
 import pypdf
 import pytest
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from tools.base import ToolError
-from tools.fetch import reader
+from tools.fetch import extraction, reader
 from tools.fetch.client import Fetched
 from tools.fetch.extraction import extract
 
@@ -52,6 +56,28 @@ def pdf(*texts: str, password: str = "", **about: str) -> bytes:
     return made.getvalue()
 
 
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader's own program without a process around it, where that process is not what is looked at.
+
+    To start one and load the libraries in it takes most of a second.
+    """
+
+    async def run(given: bytes, seconds: float) -> dict[str, str]:
+        out = io.StringIO()
+        with monkeypatch.context() as here:
+            here.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+            here.setattr(sys, "stdout", out)
+            here.setattr(sys, "setrecursionlimit", lambda deep: None)
+            here.setattr(reader, "limit", lambda seconds: None)
+            assert reader.main() == 0
+        found: Any = json.loads(out.getvalue())
+        assert isinstance(found, dict)
+        return found
+
+    monkeypatch.setattr(extraction, "_run", run)
+
+
 async def test_an_article_becomes_markdown_without_its_menus() -> None:
     found = await extract(page(ARTICLE))
 
@@ -67,6 +93,7 @@ async def test_an_article_becomes_markdown_without_its_menus() -> None:
     assert "Cookies" not in found.text
 
 
+@pytest.mark.usefixtures("in_process")
 async def test_links_that_are_no_pages_become_words() -> None:
     found = await extract(page(ARTICLE))
 
@@ -74,6 +101,7 @@ async def test_links_that_are_no_pages_become_words() -> None:
     assert "javascript" not in found.text
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("encoding", ["utf-8", "gbk", "big5", "shift_jis", "utf-16"])
 @pytest.mark.parametrize("told", ["header", "page"])
 async def test_a_page_is_read_in_its_own_encoding(encoding: str, told: str) -> None:
@@ -87,6 +115,7 @@ async def test_a_page_is_read_in_its_own_encoding(encoding: str, told: str) -> N
     assert text in found.text
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("charset", ["no-such-charset", "hex", "zlib", "rot13", "idna", "../x"])
 async def test_an_encoding_that_is_none_is_guessed(charset: str) -> None:
     found = await extract(page("naïve café, 桥", "text/plain", charset))
@@ -94,6 +123,7 @@ async def test_an_encoding_that_is_none_is_guessed(charset: str) -> None:
     assert found.text == "naïve café, 桥"
 
 
+@pytest.mark.usefixtures("in_process")
 async def test_plain_text_and_json_stay_as_they_are() -> None:
     text = await extract(page("a\r\n\r\n\r\n\r\nb  \n\x07c", "text/plain"))
     json = await extract(page('{"a": [1, 2]}', "application/json"))
@@ -104,6 +134,7 @@ async def test_plain_text_and_json_stay_as_they_are() -> None:
     assert feed.text == "<rss><item>new</item></rss>"
 
 
+@pytest.mark.usefixtures("in_process")
 async def test_a_web_page_that_calls_itself_plain_is_read_as_a_page() -> None:
     found = await extract(page(ARTICLE, "text/plain"))
 
@@ -119,6 +150,7 @@ async def test_a_pdf_is_read_page_by_page() -> None:
     assert found.text == "[page 1]\n\nThe first page.\n\n[page 2]\n\nThe second page."
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     ("body", "kind", "says"),
     [
@@ -137,12 +169,14 @@ async def test_what_cannot_be_read_says_why(body: bytes, kind: str, says: str) -
         await extract(page(body, kind))
 
 
+@pytest.mark.usefixtures("in_process")
 async def test_a_cut_page_says_so() -> None:
     found = await extract(page(ARTICLE, cut=True))
 
     assert "first 2 MiB" in found.note
 
 
+@pytest.mark.usefixtures("in_process")
 async def test_a_page_heavy_with_scripts_is_read_to_its_end_and_a_heavy_text_is_not() -> None:
     filler = "<script>" + "x" * reader.MOST_MARKUP + "</script>"
     heavy = ARTICLE.replace("<nav>", filler + "<nav>")
@@ -182,7 +216,7 @@ async def test_a_hostile_page_never_holds_up_the_loop(html: str) -> None:
 
     watching = asyncio.create_task(watch())
     try:
-        await extract(page(html), seconds=1.5)
+        await extract(page(html), seconds=1.0)
     except ToolError:
         pass
     done = True
@@ -191,14 +225,10 @@ async def test_a_hostile_page_never_holds_up_the_loop(html: str) -> None:
     assert longest < 0.1
 
 
-async def test_a_reader_that_takes_too_long_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
-    from pathlib import Path
-
-    from tools.fetch import extraction
-
-    stuck = Path(str(tmp_path)) / "stuck.py"
-    marker = Path(str(tmp_path)) / "pid"
-    stuck.write_text(f"import os\nopen({str(marker)!r}, 'w').write(str(os.getpid()))\nwhile True: pass\n")
+async def test_a_reader_that_takes_too_long_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    stuck = tmp_path / "stuck.py"
+    marker = tmp_path / "pid"
+    stuck.write_text(f"import os, time\nopen({str(marker)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)\n")
     monkeypatch.setattr(extraction, "_READER", stuck)
 
     with pytest.raises(ToolError, match="within 1 s"):
@@ -209,12 +239,8 @@ async def test_a_reader_that_takes_too_long_is_killed(monkeypatch: pytest.Monkey
         os.kill(int(marker.read_text()), 0)
 
 
-async def test_the_reader_knows_no_secret(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
-    from pathlib import Path
-
-    from tools.fetch import extraction
-
-    nosy = Path(str(tmp_path)) / "nosy.py"
+async def test_the_reader_knows_no_secret(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    nosy = tmp_path / "nosy.py"
     nosy.write_text("import json, os, sys\nsys.stdin.read()\nprint(json.dumps({'text': ' '.join(os.environ)}))\n")
     monkeypatch.setattr(extraction, "_READER", nosy)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")

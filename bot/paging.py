@@ -7,6 +7,7 @@ source, letter for letter. It looks at lines and not at Markdown (`bot.lines`), 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -50,7 +51,7 @@ class Paginator:
     """The pages of one reply while it grows.
 
     `measure` counts as the platform does: a sum over characters, at least 1 for each. Text is added in amortised
-    linear time; reading `pages` costs the open page.
+    linear time and cut when pages are read, no further than they are: a megabyte never holds up anybody else.
     """
 
     def __init__(self, length: int, measure: Callable[[str], int] = len) -> None:
@@ -65,6 +66,10 @@ class Paginator:
         self._size = 0
         self._closer = ""
         self._finished = False
+        self._closed = False
+        """The end of the text is settled: the fence it left open is closed."""
+        self._stuck = False
+        """The rest is too long for a page and cannot be cut."""
         # How the next page opens depends on its first character, so right after a resume it is not known yet.
         self._border: tuple[str, int] | None = None
 
@@ -86,7 +91,13 @@ class Paginator:
     @property
     def pages(self) -> Sequence[PageText]:
         """Every page so far: all but the last are sealed. Empty before the first character."""
-        if not self._open:
+        return self.upto(sys.maxsize - 1)
+
+    def upto(self, number: int) -> Sequence[PageText]:
+        """The pages up to this one, if there are so many, and those after it that are known: all but the last of
+        the text are sealed."""
+        self._settle(number + 1)
+        if not self._open or not self._whole:
             return tuple(self._sealed)
         text = "".join(self._open)
         self._open = [text]
@@ -100,18 +111,16 @@ class Paginator:
         return (*self._sealed, last)
 
     @property
-    def sealed(self) -> int:
-        """How many pages are sealed: the first ones of `pages`."""
-        return len(self._sealed) + (1 if self._finished and self._open else 0)
-
-    @property
     def sealed_ends(self) -> tuple[int, ...]:
         """What `resume` needs besides the source."""
+        self._settle(sys.maxsize)
         return tuple(page.end for page in self._sealed)
 
     @property
-    def finished(self) -> bool:
-        return self._finished
+    def estimate(self) -> int:
+        """About how many pages there are: exact once all were read."""
+        rest = 0 if not self._open else 1 if self._whole else -(-self._size // self._length)
+        return len(self._sealed) + rest
 
     def extend(self, text: str) -> None:
         """Add text at the end."""
@@ -126,15 +135,11 @@ class Paginator:
             self._size = self._measure(self._opener)
         self._open.append(text)
         self._size += self._measure(text)
-        if self._size > self._length:
-            self._reflow(self._length)
+        self._stuck = False
 
     def finish(self) -> None:
         """Say that the text is complete: the last page is sealed too, and a fence left open is closed."""
-        if self._finished:
-            return
         self._finished = True
-        self._close()
 
     def shrink(self, by: int, page: int = -1) -> bool:
         """Cut a page again because it was `by` units too long once rendered.
@@ -142,7 +147,7 @@ class Paginator:
         `page` is its index in `pages`, by default the last. It is sealed shorter, and what follows it flows anew: so
         the pages after it must not have been shown. Returns False when nothing can be taken from it any more.
         """
-        pages = self.pages
+        pages = self.pages if page < 0 else self.upto(page)
         target = pages[page]
         index = page % len(pages)
         text = (target.opened and target.body[: target.opened]) or ""
@@ -152,15 +157,27 @@ class Paginator:
             return False
         less = max(by, 1) + max(by, 1) // 8 + 8
         length = max(size - less, floor + (size - floor) // 4, floor + 1)
+        self._open = [*(later.source for later in self._sealed[index:]), *self._open]
         self._sealed = list(pages[:index])
-        self._open = [later.source for later in pages[index:]]
         self._start = target.start
         self._opener, self._closer, self._border = text, "", None
         self._size = floor + sum(self._measure(part) for part in self._open)
-        self._reflow(length, once=True)
-        if self._finished:
-            self._close()
+        self._closed = self._stuck = False
+        self._reflow(length, index + 1, once=True)
         return True
+
+    @property
+    def _whole(self) -> bool:
+        """All of the text is in pages: what is open is the last one."""
+        return self._size <= self._length or self._stuck
+
+    def _settle(self, count: int) -> None:
+        """Cut until `count` pages are sealed or all of the text is in pages."""
+        if not self._whole and len(self._sealed) < count:
+            self._reflow(self._length, count)
+        if self._finished and self._whole and not self._closed:
+            self._closed = True
+            self._close()
 
     def _close(self) -> None:
         """Close the fence that the end of the text left open; cut once more when it does not fit."""
@@ -181,19 +198,20 @@ class Paginator:
                 return
             room = self._length - self._measure(self._closer)
             self._closer = ""
-            self._reflow(min(room, self._size - 1), once=True)
+            self._reflow(min(room, self._size - 1), sys.maxsize, once=True)
 
-    def _reflow(self, length: int, *, once: bool = False) -> None:
-        """Seal pages until the rest fits on one; the first at `length`, `once` even if it would fit."""
+    def _reflow(self, length: int, count: int, *, once: bool = False) -> None:
+        """Seal pages until there are `count` or the rest fits on one; the first at `length`, `once` in any case."""
         rest = "".join(self._open)
         position = 0
         # A page looks at most this far: itself, and as much again to see whether a table fits on the next.
         window = 2 * self._length + 1024
-        while self._size > self._length or once:
+        while (self._size > self._length and len(self._sealed) < count) or once:
             once = False
             text = self._opener + rest[position : position + window]
             cut = find_cut(text, len(self._opener), length, self._measure, self._length)
             if cut.at >= len(text):
+                self._stuck = True
                 break
             length = self._length
             position += cut.at - len(self._opener)

@@ -212,16 +212,15 @@ class ReplyStream:
             self._stale_since = self._clock.monotonic()
         self._wanted.set()
 
-    @property
-    def _count(self) -> int:
-        """How many pages there are, counting the one that only shows a status."""
-        return max(1, len(self._pages.pages))
+    def _exists(self, number: int) -> bool:
+        """There is such a page; the first one also where it only shows a status."""
+        return number < max(1, len(self._pages.upto(number)))
 
     # What to show next
 
     def _page(self, number: int) -> Page:
         """Page `number` as it should look now."""
-        pages = self._pages.pages or (_NOTHING,)
+        pages = self._pages.upto(number + 1) or (_NOTHING,)
         last = number == len(pages) - 1
         shown = self._shown.get(number)
         return Page(
@@ -233,8 +232,10 @@ class ReplyStream:
 
     def _next(self) -> int | None:
         """The first page that does not look as it should; pages are shown in order."""
-        for number, text in enumerate(self._pages.pages or (_NOTHING,)):
-            if text.blank and not (self._status and number >= len(self._pages.pages) - 1):
+        number = -1
+        while self._exists(number := number + 1):
+            text = (self._pages.upto(number) or (_NOTHING,))[number]
+            if text.blank and not (self._status and not self._exists(number + 1)):
                 continue
             shown = self._shown.get(number)
             if shown is not None and shown.state in ("done", "lost"):
@@ -275,7 +276,7 @@ class ReplyStream:
         if at is None and shown is not None and shown.held:
             await self._look_up(number, shown, cost.repeats_safely)
             return
-        waiting = self._count - sum(1 for one in self._shown.values() if one.ref is not None)
+        waiting = max(1, self._pages.estimate) - sum(1 for one in self._shown.values() if one.ref is not None)
         first = not self.visible
         self._grant = self._pacer.ask(
             cost,
@@ -288,7 +289,7 @@ class ReplyStream:
         again = 0.0
         async with self._grant:
             self._grant = None
-            if number >= self._count:
+            if not self._exists(number):
                 return
             if not cost.budgets and self._surface.cost(self._page(number), at).budgets:
                 return  # text came in since: what was to cost nothing would be a call now
@@ -323,7 +324,7 @@ class ReplyStream:
         if at is None:
             shown.state = "sending"
             await self._delivery.save_page(number, body=page.body, ref=None, state="sending", nonce=nonce)
-        if number == self._count - 1:
+        if not self._exists(number + 1):
             self._stale_since = None
         ref = await self._surface.show(page, at, nonce)
         moved = ref != shown.ref
@@ -412,7 +413,7 @@ class ReplyStream:
         """All pages stand: take away what an earlier try left over, then post the files."""
         for number in sorted(self._shown):
             shown = self._shown[number]
-            if number >= self._count and shown.ref is not None:
+            if not self._exists(number) and shown.ref is not None:
                 await self._take_away(number, shown.ref)
                 shown.ref = None
         after = max(self.refs.items(), default=(0, None))[1]

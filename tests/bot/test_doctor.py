@@ -123,7 +123,6 @@ async def test_a_wrong_token_is_one_sentence_that_names_it_and_the_others_are_we
     assert wrong not in told.out + told.err
 
 
-@pytest.mark.soak
 async def test_half_of_slacks_tokens_is_a_sentence(world: World) -> None:
     told = await world.doctor(SLACK_BOT_TOKEN=world.slack.bot_token, SLACK_API_BASE_URL=world.slack.base_url)
 
@@ -139,7 +138,6 @@ async def test_a_platform_that_cannot_be_reached_is_a_sentence(world: World) -> 
     assert not well
 
 
-@pytest.mark.soak
 async def test_every_model_that_may_answer_is_asked(world: World) -> None:
     world.model.models.append("small")
 
@@ -150,7 +148,6 @@ async def test_every_model_that_may_answer_is_asked(world: World) -> None:
     assert "gone" in told.of("model")[1][1] and "openai:small answers" in told.of("model")[2][1]
 
 
-@pytest.mark.soak
 async def test_no_model_at_all_is_a_sentence(world: World) -> None:
     told = await world.doctor(MODEL="", OPENAI_API_KEY="")
 
@@ -192,14 +189,12 @@ async def test_wrong_settings_of_the_machine_are_sentences(world: World) -> None
     assert f"HTTP_PORT {port}" in told.of("http")[0][1]
 
 
-@pytest.mark.soak
 async def test_a_price_of_ones_own_is_known(world: World) -> None:
     told = await world.doctor(MONEY_PER_DAY="5", PRICES="openai:scripted=0.25/0.025/2.00")
 
     assert told.of("prices") == [(True, "openai:scripted: $0.25 in, $2 out for a million tokens")]
 
 
-@pytest.mark.soak
 async def test_a_server_of_tools_that_does_not_come_up_is_named(world: World) -> None:
     servers = {"mcpServers": {"broken": {"command": sys.executable, "args": ["-c", "raise SystemExit(3)"]}}}
     (world.data / "mcp.json").write_text(json.dumps(servers))
@@ -211,7 +206,6 @@ async def test_a_server_of_tools_that_does_not_come_up_is_named(world: World) ->
     assert not well and text.startswith("not offered")
 
 
-@pytest.mark.soak
 async def test_a_short_secret_is_named_because_it_cannot_be_masked(world: World) -> None:
     told = await world.doctor(OPENAI_API_KEY="short")
 

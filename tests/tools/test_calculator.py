@@ -300,11 +300,12 @@ CHINESE = {
 
 
 @pytest.mark.parametrize(
-    ("expression", "expected"),
-    [*ARITHMETIC.items(), *PERCENT.items(), *FUNCTION.items(), *UNITS.items(), *CHINESE.items()],
+    "table",
+    [ARITHMETIC, PERCENT, FUNCTION, UNITS, CHINESE],
+    ids=["arithmetic", "percent", "function", "units", "chinese"],
 )
-async def test_it_computes(expression: str, expected: str) -> None:
-    assert await answer(expression) == expected
+async def test_it_computes(table: dict[str, str]) -> None:
+    assert {expression: await answer(expression) for expression in table} == table
 
 
 WRONG = {
@@ -356,13 +357,13 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("expression", "reason"), WRONG.items(), ids=lambda text: text[:30])
-async def test_an_error_says_where_and_what(expression: str, reason: str) -> None:
-    with pytest.raises(ToolError) as error:
-        await answer(expression)
+async def test_an_error_says_where_and_what() -> None:
+    for expression, reason in WRONG.items():
+        with pytest.raises(ToolError) as error:
+            print(expression, await answer(expression))
 
-    assert reason in str(error.value)
-    assert len(str(error.value)) < 400
+        assert reason in str(error.value), expression
+        assert len(str(error.value)) < 400, expression
 
 
 HUGE = (
@@ -469,7 +470,7 @@ _PIECES = st.sampled_from(_VOCABULARY.split())
 
 
 @given(st.lists(_PIECES, max_size=25).flatmap(lambda parts: st.sampled_from(["".join(parts), " ".join(parts)])))
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=120)
 def test_no_expression_raises_anything_but_a_sentence(expression: str) -> None:
     try:
         assert compute(expression)
@@ -478,7 +479,7 @@ def test_no_expression_raises_anything_but_a_sentence(expression: str) -> None:
 
 
 @given(st.text(max_size=60))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=80)
 def test_no_text_raises_anything_but_a_sentence(text: str) -> None:
     try:
         assert compute(text)

@@ -64,13 +64,13 @@ def test_links_are_decided_however_the_stream_is_cut(text: str, shown: str) -> N
         assert filtered(text, size) == shown
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from([case for case, _ in CASES]), max_size=4).map("\n\n".join), st.integers(1, 9))
 def test_any_cut_of_any_text_gives_the_same(text: str, size: int) -> None:
     assert filtered(text, size) == filtered(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.text(alphabet="ab `~[]()!<>\\*_\n中|#-1.", max_size=80), st.integers(1, 9))
 def test_text_without_an_address_is_not_touched(text: str, size: int) -> None:
     shown = filtered(text, size)
@@ -138,10 +138,9 @@ def links(node: object) -> list[str]:
     return [url for part in parts for one in part for url in links(one)]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_no_reader_of_markdown_finds_a_link_where_none_is_allowed(seed: int) -> None:
+def test_no_reader_of_markdown_finds_a_link_where_none_is_allowed() -> None:
     """Whatever marks stand around an address, and wherever the stream is cut."""
-    rng = random.Random(seed)
+    rng = random.Random(0)
     for _ in range(600):
         text = "".join(rng.choice(PIECES) for _ in range(rng.randint(2, 25)))
         step = rng.choice((1, 2, 5, 1000))

@@ -185,7 +185,7 @@ def test_all_platforms_show_the_same_words() -> None:
         assert words in telegram
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(DOCUMENTS)
 def test_any_document_shows_the_same_words_everywhere(text: str) -> None:
     telegram, *others = all_screens(text, final=True)
@@ -193,7 +193,7 @@ def test_any_document_shows_the_same_words_everywhere(text: str) -> None:
     assert others == [telegram] * 3
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(DOCUMENTS)
 def test_no_word_of_a_document_is_lost(text: str) -> None:
     assume(not re.search(r"^[ >\-]*(```+|~~~+)(?!py$|$)", text, re.MULTILINE))  # a fence's info is not shown
@@ -205,7 +205,7 @@ def test_no_word_of_a_document_is_lost(text: str) -> None:
         assert shown.count(word) >= words.count(word) - text.count("```" + word)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(DOCUMENTS)
 def test_every_unfinished_text_is_drawn_balanced(text: str) -> None:
     for end in range(0, len(text) + 1, 2):
@@ -219,7 +219,7 @@ def test_every_prefix_of_a_long_answer_is_drawn_balanced() -> None:
         assert slack_mrkdwn.render(DOCUMENT[:end], final=False).text.count("```") % 2 == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.text(max_size=200), st.booleans(), st.sampled_from(RENDERERS))
 def test_no_text_breaks_a_renderer(text: str, final: bool, render: Callable[..., Rendered]) -> None:
     render(text, final=final)

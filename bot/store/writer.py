@@ -1,7 +1,7 @@
 """The one connection that writes: operations that wait are committed together.
 
 A commit waits for the disk, so while one is on its way the next group gathers, and the more is asked of the store, the
-less a single operation costs. Each operation has its own savepoint: one that fails takes back its own work only.
+less a single operation costs. One that fails takes back its own work only.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Writer:
     async def run(self, operation: Operation[T]) -> T:
         """Run it in a transaction and return what it returned, after the commit.
 
-        Cancelled before its turn came, it is not run; cancelled later, it is committed all the same.
+        Cancelled before its turn came, it is not run; cancelled later, it is as a rule committed all the same.
 
         Raises:
             StoreError: nothing of it was written.
@@ -207,7 +207,23 @@ class Writer:
         db = await self._connected()
         if not await self._begin(db, group):
             return []
-        outcomes = [(job, await self._one(db, job)) for job in group if not job.done.done()]
+        begun: list[_Job[Any]] = []
+        outcomes: list[tuple[_Job[Any], Any]] = []
+        try:
+            for job in group:
+                if not job.done.done():
+                    begun.append(job)
+                    outcomes.append((job, await job.operation(db)))
+        except Exception as error:
+            if isinstance(error, sqlite3.Error) and not db.in_transaction:
+                raise  # SQLite took back the whole transaction (disk full, I/O error)
+            # One of them failed: all are taken back and done again, each in a savepoint, so that the others keep
+            # theirs. Savepoints from the start would double what every write costs, for what hardly ever happens.
+            if db.in_transaction:
+                await db.rollback()
+            if not await self._begin(db, group):
+                return []
+            outcomes = [(job, await self._one(db, job)) for job in group if job in begun or not job.done.done()]
         await db.commit()
         self.commits += 1
         return outcomes

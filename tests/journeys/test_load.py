@@ -134,8 +134,7 @@ async def test_ten_thousand_messages_over_a_thousand_chats(world: Any, process: 
 
 
 @pytest.mark.soak
-@pytest.mark.soak
-async def test_a_message_is_safe_within_fifty_milliseconds_while_twenty_arrive_at_once(tmp_path: Path) -> None:
+async def test_a_message_is_safe_within_fifty_milliseconds_while_fifty_arrive_at_once(tmp_path: Path) -> None:
     waits: list[float] = []
 
     async def arrive(number: int) -> None:
@@ -154,8 +153,8 @@ async def test_a_message_is_safe_within_fifty_milliseconds_while_twenty_arrive_a
         assert taken is not None
 
     async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=SystemClock()) as store:
-        for begin in range(0, 2000, 20):
-            await asyncio.gather(*(arrive(number) for number in range(begin, begin + 20)))
+        for begin in range(0, 4000, 50):
+            await asyncio.gather(*(arrive(number) for number in range(begin, begin + 50)))
 
     percentiles = statistics.quantiles(waits, n=100)
     print(f"intake: p50 {percentiles[49] * 1000:.1f} ms, p99 {percentiles[98] * 1000:.1f} ms")

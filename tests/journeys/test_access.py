@@ -85,28 +85,30 @@ async def decided(world: Any, bot: Any, **states: int) -> None:
     assert {state: count()[state] for state in states} == states
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
-async def test_a_stranger_in_private_is_told_once_with_the_id_to_add(platform: str, world: Any, start: Any) -> None:
-    async with start(platform, **CLOSED) as bot:
-        place = Place(world, platform)
-        for number in range(3):
-            place.say(f"question number {number}")
-        await decided(world, bot, refused=3)
+async def test_a_stranger_in_private_is_told_once_with_the_id_to_add(world: Any, start: Any) -> None:
+    async with start(*PLATFORMS, **CLOSED) as bot:
+        places = {platform: Place(world, platform) for platform in PLATFORMS}
+        for place in places.values():
+            for number in range(3):
+                place.say(f"question number {number}")
+        await decided(world, bot, refused=9)
 
-    [text] = place.texts
-    assert {"telegram": "telegram:8", "slack": "slack:T0PARLEY/U8", "discord": "discord:8"}[platform] in text
+    ids = {"telegram": "telegram:8", "slack": "slack:T0PARLEY/U8", "discord": "discord:8"}
+    for platform, place in places.items():
+        [text] = place.texts
+        assert ids[platform] in text
     assert world.model.requests == []
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
-async def test_a_stranger_in_a_group_is_told_nothing(platform: str, world: Any, start: Any) -> None:
-    async with start(platform, **CLOSED) as bot:
-        place = Place(world, platform, group=True)
-        place.say("please answer me")
-        place.say("/new")
-        await decided(world, bot, refused=2)
+async def test_a_stranger_in_a_group_is_told_nothing(world: Any, start: Any) -> None:
+    async with start(*PLATFORMS, **CLOSED) as bot:
+        places = {platform: Place(world, platform, group=True) for platform in PLATFORMS}
+        for place in places.values():
+            place.say("please answer me")
+            place.say("/new")
+        await decided(world, bot, refused=6)
 
-    assert place.texts == []
+    assert {platform: place.texts for platform, place in places.items()} == {platform: [] for platform in PLATFORMS}
     assert world.model.requests == []
 
 
@@ -177,22 +179,25 @@ async def test_an_owner_pairs_lets_a_group_in_and_keeps_a_person_out(world: Any,
     assert "/-50: allowed" in people
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
-async def test_only_who_asked_may_stop_or_retry_and_others_are_told_once(platform: str, world: Any, start: Any) -> None:
+async def test_only_who_asked_may_stop_or_retry_and_others_are_told_once(world: Any, start: Any) -> None:
     answer = " ".join(f"word{number}" for number in range(60))
-    world.model.reply(Reply(answer, words_per_second=40))
-    async with start(platform, TOOL_MODE="native") as bot:
-        place = Place(world, platform, group=True, person=ADA)
-        place.say("please write something long")
-        await place.until(lambda texts: any("word" in text for text in texts))
-        for _ in range(3):
-            place.say("/stop", BOB)
-        await decided(world, bot, done=4)
-        place.say("/retry", BOB)
-        await decided(world, bot, done=4, refused=1)
+    world.model.script = lambda body: Reply(answer, words_per_second=40)
+    async with start(*PLATFORMS, TOOL_MODE="native") as bot:
+        places = {platform: Place(world, platform, group=True, person=ADA) for platform in PLATFORMS}
+        for place in places.values():
+            place.say("please write something long")
+        for place in places.values():
+            await place.until(lambda texts: any("word" in text for text in texts))
+            for _ in range(3):
+                place.say("/stop", BOB)
+        await decided(world, bot, done=12)
+        for place in places.values():
+            place.say("/retry", BOB)
+        await decided(world, bot, done=12, refused=3)
 
-    assert sorted(place.texts) == sorted([answer, "Only the person who asked, or an admin, may do that."])
-    assert len(world.model.requests) == 1
+    told = sorted([answer, "Only the person who asked, or an admin, may do that."])
+    assert {platform: sorted(place.texts) for platform, place in places.items()} == dict.fromkeys(PLATFORMS, told)
+    assert len(world.model.requests) == 3
 
 
 async def test_stopping_by_slash_command_says_so_where_discord_waits_for_an_answer(world: Any, start: Any) -> None:
@@ -227,32 +232,34 @@ async def test_a_flood_of_messages_is_refused_once_a_minute_and_can_still_be_sto
     assert place.texts[-1] == "Nothing is being answered right now."
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
-async def test_who_has_nothing_left_today_is_told_once_until_when_and_others_go_on(
-    platform: str, world: Any, start: Any
-) -> None:
+async def test_who_has_nothing_left_today_is_told_once_until_when_and_others_go_on(world: Any, start: Any) -> None:
     world.model.script = lambda body: Reply("Yes.", usage={"prompt_tokens": 50_000, "completion_tokens": 60_000})
-    async with start(platform, TOKENS_PER_DAY_PERSON="100000") as bot:
-        place = Place(world, platform)
-        place.say("please answer the first question")
-        await decided(world, bot, done=1)
-        place.say("please answer the second question")
-        place.say("/retry")
-        place.say("please answer the third question")
-        await decided(world, bot, done=1, refused=3)
-        place.say("/usage")
-        await decided(world, bot, done=2)
-        other = Place(world, platform, person=ADA)
-        other.say("please answer me")
+    async with start(*PLATFORMS, TOKENS_PER_DAY_PERSON="100000") as bot:
+        places = [Place(world, platform) for platform in PLATFORMS]
+        for place in places:
+            place.say("please answer the first question")
         await decided(world, bot, done=3)
+        for place in places:
+            place.say("please answer the second question")
+            place.say("/retry")
+            place.say("please answer the third question")
+        await decided(world, bot, done=3, refused=9)
+        for place in places:
+            place.say("/usage")
+        await decided(world, bot, done=6)
+        others = [Place(world, platform, person=ADA) for platform in PLATFORMS]
+        for other in others:
+            other.say("please answer me")
+        await decided(world, bot, done=9)
 
-    answer, refusal, usage = place.texts
-    assert answer == "Yes."
-    assert refusal.startswith("You have used up what I may spend for you today. It starts afresh in ")
-    assert "5 messages, 110,000 tokens of 100,000 (0 left), cost unknown" in usage
-    assert "everybody" not in usage
-    assert other.texts == ["Yes."]
-    assert len(world.model.requests) == 2
+    for place in places:
+        answer, refusal, usage = place.texts
+        assert answer == "Yes.", place.platform
+        assert refusal.startswith("You have used up what I may spend for you today. It starts afresh in ")
+        assert "5 messages, 110,000 tokens of 100,000 (0 left), cost unknown" in usage, place.platform
+        assert "everybody" not in usage, place.platform
+    assert [other.texts for other in others] == [["Yes."]] * 3
+    assert len(world.model.requests) == 6
 
 
 async def test_a_budget_that_ends_within_a_turn_keeps_what_stands_and_says_so(world: Any, start: Any) -> None:

@@ -25,28 +25,26 @@ def roles(request: Any) -> list[str]:
     return [message["role"] for message in request.messages]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "/tool search_web green tea",
-        "tool search_web green tea",
-        "使用工具：search_web: green tea",
-        "我需要使用工具：search_web green tea",
-        'search_web("green tea")',
-    ],
+# Each asks for another tea, so that no search is answered from one before.
+NAMED = (
+    "/tool search_web green tea",
+    "tool search_web white tea",
+    "使用工具：search_web: black tea",
+    "我需要使用工具：search_web yellow tea",
+    'search_web("mint tea")',
 )
-async def test_a_named_tool_runs_at_once_and_the_model_answers_from_its_result(
-    world: Any, start: Any, text: str
-) -> None:
-    world.model.reply(Reply("Green tea is not fermented."))
-    async with start("telegram", TOOL_MODE="native") as bot:
-        answer = await ask(world, bot, text)
 
-    assert answer == "Green tea is not fermented."
-    assert len(world.tavily.requests) == 1
-    [request] = world.model.requests
-    assert roles(request)[-3:] == ["user", "assistant", "tool"]
-    assert request.messages[-3]["content"] == text
+
+async def test_a_named_tool_runs_at_once_and_the_model_answers_from_its_result(world: Any, start: Any) -> None:
+    async with start("telegram", TOOL_MODE="native") as bot:
+        for number, text in enumerate(NAMED, 1):
+            world.model.reply(Reply(f"Tea number {number} is not fermented."))
+
+            assert await ask(world, bot, text) == f"Tea number {number} is not fermented.", text
+            assert len(world.tavily.requests) == len(world.model.requests) == number, text
+            request = world.model.requests[-1]
+            assert roles(request)[-3:] == ["user", "assistant", "tool"], text
+            assert request.messages[-3]["content"] == text
 
 
 async def test_a_named_tool_that_does_not_exist_is_told_without_asking_the_model(world: Any, start: Any) -> None:

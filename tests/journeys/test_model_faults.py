@@ -140,23 +140,20 @@ async def test_every_fault_of_a_stream_keeps_what_was_shown_and_says_one_sentenc
     assert world.telegram.refusals == 0
 
 
-@pytest.mark.parametrize("platform", ["slack", "discord"])
-async def test_the_sentence_stands_on_the_other_platforms_too(platform: str, world: Any, start: Any) -> None:
-    cases = [CASES[0], CASES[6], CASES[10]]
-    for case in cases:
-        world.model.reply(*case.replies)
+async def test_the_sentence_stands_on_the_other_platforms_too(world: Any, start: Any) -> None:
     world.slack.person("U7", "Ada")
     world.discord.person(7, "Ada")
-    place = world.slack.direct("U7") if platform == "slack" else world.discord.direct(7).id
-    server = getattr(world, platform)
-    async with start(platform, **SHORT) as bot:
-        for number, case in enumerate(cases):
-            server.say(place, "please answer me", person="U7" if platform == "slack" else 7)
-            await server.screen.until(lambda screen, number=number: len(screen.of(place)) == number + 1)
-            await bot.dispatcher.idle()
-            text = server.screen.of(place)[number].text
-            assert text.startswith(case.shown)
-            assert case.sentence.split("/")[0].split(" Write")[0] in text
+    places = (world.slack, world.slack.direct("U7"), "U7"), (world.discord, world.discord.direct(7).id, 7)
+    async with start("slack", "discord", **SHORT) as bot:
+        for number, case in enumerate([CASES[0], CASES[6], CASES[10]]):
+            for server, place, who in places:
+                world.model.reply(*case.replies)
+                server.say(place, "please answer me", person=who)
+                await server.screen.until(lambda screen, n=number, place=place: len(screen.of(place)) == n + 1)
+                await bot.dispatcher.idle()
+                text = server.screen.of(place)[number].text
+                assert text.startswith(case.shown), (place, case.name)
+                assert case.sentence.split("/")[0].split(" Write")[0] in text, (place, case.name)
 
 
 async def test_an_endless_answer_is_cut_and_its_stream_closed(world: Any, start: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -62,8 +63,8 @@ def person(world: Any, way: str) -> Person:
 
             return Person(world, "slack", "C1", mention)
         case "slack command":
-            slack.channel("C1", "general")
-            return Person(world, "slack", "C1", lambda text: slack.command("/parley", text, "C1", "U7"))
+            slack.channel("C2", "random")
+            return Person(world, "slack", "C2", lambda text: slack.command("/parley", text, "C2", "U7"))
         case "discord direct":
             place = discord.direct(7)
             return Person(world, "discord", place.id, lambda text: discord.say(place, text, person=7))
@@ -72,9 +73,9 @@ def person(world: Any, way: str) -> Person:
             discord.channel(11, 1, "general")
             return Person(world, "discord", "11", lambda text: discord.say(11, f"{discord.mention()} {text}", person=7))
         case "discord slash":
-            discord.guild(1, "Guild")
-            discord.channel(11, 1, "general")
-            return Person(world, "discord", "11", lambda text: discord.slash("ask", {"question": text}, 11, 7))
+            discord.guild(2, "Another")
+            discord.channel(12, 2, "general")
+            return Person(world, "discord", "12", lambda text: discord.slash("ask", {"question": text}, 12, 7))
     raise ValueError(way)
 
 
@@ -109,60 +110,61 @@ def script(mode: str, final: str) -> Callable[[Any], Reply]:
 
 
 @pytest.mark.parametrize("mode", ["native", "prompt"])
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_question_that_needs_a_search_is_answered_in_two_passes(
-    way: str, mode: str, world: Any, start: Any
-) -> None:
+async def test_a_question_that_needs_a_search_is_answered_in_two_passes(mode: str, world: Any, start: Any) -> None:
     final = "Green tea is **not** fermented. " + " ".join(f"word{number}" for number in range(60)) + " 完了"
     world.model.script = script(mode, final)
     async with start("telegram", "slack", "discord", TOOL_MODE=mode) as bot:
-        messages = await person(world, way).ask(bot, "please find out what green tea is")
+        question = "please find out what green tea is"
+        answers = await asyncio.gather(*(person(world, way).ask(bot, question) for way in WAYS))
 
-    shown = "\n".join(message.text for message in messages)
-    assert shown.endswith(final.replace("**", "")), shown
-    assert len(world.model.requests) == 2
+    for way, messages in zip(WAYS, answers, strict=True):
+        shown = "\n".join(message.text for message in messages)
+        assert shown.endswith(final.replace("**", "")), (way, shown)
+        for message in messages:
+            for version in message.versions:
+                assert not any(piece in version.text for piece in SYNTAX), (way, version.text)
+    assert len(world.model.requests) == 2 * len(WAYS)
     assert all(request.status == 200 for request in world.model.requests)
-    for message in messages:
-        for version in message.versions:
-            assert not any(piece in version.text for piece in SYNTAX), version.text
 
 
 EACH = ("telegram", "slack direct", "discord slash")
-REST = tuple(pytest.param(way, marks=pytest.mark.soak) for way in WAYS if way not in EACH)
+REST = tuple(way for way in WAYS if way not in EACH)
 
 
-@pytest.mark.parametrize("way", [*EACH, *REST])
-async def test_an_answer_of_three_thousand_tokens_arrives_whole(way: str, world: Any, start: Any) -> None:
-    world.model.reply(Reply(long_answer(), words_per_second=2000))
+@pytest.mark.parametrize("ways", [EACH, pytest.param(REST, marks=pytest.mark.soak)], ids=["each", "rest"])
+async def test_an_answer_of_three_thousand_tokens_arrives_whole(ways: tuple[str, ...], world: Any, start: Any) -> None:
+    world.model.script = lambda body: Reply(long_answer(), words_per_second=2000)
     async with start("telegram", "slack", "discord") as bot:
-        messages = await person(world, way).ask(bot, "please write the long text")
+        answers = await asyncio.gather(*(person(world, way).ask(bot, "please write the long text") for way in ways))
 
-    platform = way.partition(" ")[0]
-    shown = "".join(message.text for message in messages)
-    assert shown.rstrip().endswith("the answer arrived whole. 🏁")
-    for heading in re.findall(
-        r"^#+ (.+)$", re.sub(r"^(`{3,}|~{3,}).*?^\1", "", long_answer(), flags=re.M | re.S), re.M
-    ):
-        assert re.sub(r"[*_`]", "", heading) in shown, heading
-    limit = {"telegram": 4096, "slack": 4000, "discord": 2000}[platform]
-    assert all(len(message.text) <= limit for message in messages)
-    assert getattr(world, platform).refusals == 0
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^(`{3,}|~{3,}).*?^\1", "", long_answer(), flags=re.M | re.S), re.M)
+    for way, messages in zip(ways, answers, strict=True):
+        platform = way.partition(" ")[0]
+        shown = "".join(message.text for message in messages)
+        assert shown.rstrip().endswith("the answer arrived whole. 🏁"), way
+        for heading in headings:
+            assert re.sub(r"[*_`]", "", heading) in shown, (way, heading)
+        limit = {"telegram": 4096, "slack": 4000, "discord": 2000}[platform]
+        assert all(len(message.text) <= limit for message in messages), way
+        assert getattr(world, platform).refusals == 0, way
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_the_chat_is_remembered_after_a_restart(way: str, world: Any, start: Any) -> None:
-    world.model.reply(Reply("Noted, Minka it is."), Reply("Minka."))
+async def test_every_chat_is_remembered_after_a_restart(world: Any, start: Any) -> None:
+    cats = {way: f"Minka{number}" for number, way in enumerate(WAYS)}
     async with start("telegram", "slack", "discord") as bot:
-        somebody = person(world, way)
-        await somebody.ask(bot, "my cat is called Minka, please remember")
-        if way == "slack command":  # every command is a conversation of its own place: the channel
-            pass
+        people = {way: person(world, way) for way in WAYS}
+        for way, cat in cats.items():
+            world.model.reply(Reply(f"Noted, {cat} it is."))
+            await people[way].ask(bot, f"my cat is called {cat}, please remember")
     async with start("telegram", "slack", "discord") as bot:
-        await somebody.ask(bot, "what is my cat called, please")
+        for way, cat in cats.items():
+            world.model.reply(Reply(f"{cat}."))
+            await people[way].ask(bot, "what is my cat called, please")
 
-    told = [str(message["content"]) for message in world.model.requests[-1].messages]
-    assert any("my cat is called Minka" in one for one in told)
-    assert any("Noted, Minka it is." in one for one in told)
+            told = "\n".join(str(message["content"]) for message in world.model.requests[-1].messages)
+            assert f"my cat is called {cat}" in told, way
+            assert f"Noted, {cat} it is." in told, way
+            assert not any(other in told for other in cats.values() if other != cat), way
 
 
 async def test_three_platforms_answer_side_by_side_and_mix_nothing_up(world: Any, start: Any) -> None:

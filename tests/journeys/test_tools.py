@@ -7,8 +7,6 @@ import time
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from playground.model import Reply
 from playground.model.images import png
 
@@ -122,28 +120,29 @@ def somebody(world: Any, platform: str) -> tuple[Any, Any]:
             return (lambda text: world.discord.say(place, text, person=ADA)), lambda: world.discord.screen.of(place.id)
 
 
-@pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
-async def test_an_image_and_a_reminder_reach_every_platform(world: Any, start: Any, platform: str) -> None:
-    world.model.reply(
-        Reply(
-            calls=(
-                ("generate_image", {"prompt": "a fox"}),
-                ("remind_me", {"text": "Tea is ready", "delay": "1 second"}),
-            )
-        ),
-        Reply("Here is your fox."),
+async def test_an_image_and_a_reminder_reach_every_platform(world: Any, start: Any) -> None:
+    platforms = ("telegram", "slack", "discord")
+    wanted = Reply(
+        calls=(
+            ("generate_image", {"prompt": "a fox"}),
+            ("remind_me", {"text": "Tea is ready", "delay": "1 second"}),
+        )
     )
-    async with start(platform, TOOL_MODE="native", IMAGE_MODEL="openai:gpt-image-1") as bot:
-        say, seen = somebody(world, platform)
-        say("please draw a fox and remind me of my tea in a second")
-        screen = getattr(world, platform).screen
-        await screen.until(lambda _: any("⏰" in message.text for message in seen()))
+    world.model.script = lambda body: Reply("Here is your fox.") if body["messages"][-1]["role"] == "tool" else wanted
+    async with start(*platforms, TOOL_MODE="native", IMAGE_MODEL="openai:gpt-image-1") as bot:
+        people = {platform: somebody(world, platform) for platform in platforms}
+        for say, _ in people.values():
+            say("please draw a fox and remind me of my tea in a second")
+        for platform, (_, seen) in people.items():
+            screen = getattr(world, platform).screen
+            await screen.until(lambda _, seen=seen: any("⏰" in message.text for message in seen()))
         await bot.dispatcher.idle()
 
-    texts = [message.text.strip() for message in seen()]
-    assert texts[0] == "Here is your fox."
-    assert sum("Tea is ready" in text for text in texts) == 1
-    assert [file[2] for message in seen() for file in message.files] == [png("a fox")]
+    for platform, (_, seen) in people.items():
+        texts = [message.text.strip() for message in seen()]
+        assert texts[0] == "Here is your fox.", platform
+        assert sum("Tea is ready" in text for text in texts) == 1, platform
+        assert [file[2] for message in seen() for file in message.files] == [png("a fox")], platform
 
 
 async def test_an_image_too_large_for_the_platform_is_said_plainly(world: Any, start: Any) -> None:

@@ -165,7 +165,7 @@ def letters(text: str) -> str:
 
 
 def on_plain(done: Rendered) -> str:
-    return re.sub(r" <(?:https?|mailto):[^>]*>", "", done.text)
+    return re.sub(r" <(?:https?|mailto):[^<>]*>", "", done.text)
 
 
 def all_screens(text: str, *, final: bool) -> list[str]:
@@ -178,6 +178,9 @@ def all_screens(text: str, *, final: bool) -> list[str]:
 
 
 def test_all_platforms_show_the_same_words() -> None:
+    broken, *others = all_screens("- <https://x.yz/a[l](https://a.b)", final=True)
+    assert others == [broken] * 3
+
     telegram, *others = all_screens(DOCUMENT, final=True)
 
     assert others == [telegram] * 3

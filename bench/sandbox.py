@@ -28,19 +28,20 @@ FIRST_CELLS = {
 
 async def main() -> None:
     print(f"Python {platform.python_version()}, Linux {platform.release()}, milliseconds")
-    try:
-        await _bubblewrap()
-    except SandboxFailed as failure:
-        print(f"bwrap: not on this machine: {failure}")
+    for rich in (False, True):
+        try:
+            await _bubblewrap(rich)
+        except SandboxFailed as failure:
+            print(f"bwrap: not on this machine: {failure}")
     try:
         await _monty()
     except SandboxFailed as failure:
         print(f"monty: not on this machine: {failure}")
 
 
-async def _bubblewrap() -> None:
-    backend = Bubblewrap(PACKAGES)
-    print("\nbwrap")
+async def _bubblewrap(rich: bool) -> None:
+    backend = Bubblewrap(PACKAGES, rich=rich)
+    print("\nbwrap, with a Jupyter kernel (CODE_RICH)" if rich else "\nbwrap")
     _row("self-test, once a process", await _times(3, backend.check))
 
     async def start() -> None:

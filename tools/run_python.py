@@ -51,7 +51,7 @@ def open_tool(settings: CodeSettings | None) -> CodeRunner:
     found = tuple(name for name in ("bwrap", "monty") if settings.code_backend in ("auto", name) and _present(name))
     if not found:
         raise Unavailable(_MISSING[settings.code_backend])
-    # Each is tried in this order, so the plain interpreter is what remains where the shell cannot be had.
+    # Each is tried in this order, so the plain interpreter is what remains where the kernel cannot be had.
     return CodeRunner(settings, ("rich", *found) if settings.code_rich and "bwrap" in found else found)
 
 

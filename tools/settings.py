@@ -92,7 +92,7 @@ class CodeSettings(ToolSettings):
     )
     code_rich: bool = Field(
         False,
-        description="Whether the bwrap sandbox runs code as a notebook does: magics, rich display; "
+        description="Whether the bwrap sandbox runs code in a Jupyter kernel: magics, rich display; "
         "needs the extra code-rich.",
     )
     e2b_api_key: SecretStr = Field(SecretStr(""), description="Key for remote sandboxes, from e2b.dev.")

@@ -52,7 +52,7 @@ class Bubblewrap:
         idle: float = IDLE_SECONDS,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`rich` runs cells in IPython instead of the plain interpreter.
+        """`rich` runs cells in a Jupyter kernel instead of the plain interpreter.
 
         Raises:
             SandboxFailed: a program that this needs is missing.
@@ -62,8 +62,8 @@ class Bubblewrap:
         filtered = program()
         if filtered is None:
             raise SandboxFailed(f"its system call filter is not written for {platform.machine()} processors")
-        if rich and importlib.util.find_spec("IPython") is None:
-            raise SandboxFailed("CODE_RICH needs IPython (the extra `code-rich`)")
+        if rich and importlib.util.find_spec("ipykernel") is None:
+            raise SandboxFailed("CODE_RICH needs ipykernel (the extra `code-rich`)")
         self.limits = limits or Limits()
         self._rich = rich
         self._programs = programs()
@@ -81,8 +81,8 @@ class Bubblewrap:
     def summary(self) -> str:
         found = self._layout
         packages = ", ".join(found.packages) if found is not None and found.packages else "the standard library only"
-        shell = "IPython on " if self._rich else ""
-        return f"bubblewrap sandbox, {shell}Python {platform.python_version()} with {packages}"
+        kernel = "Jupyter kernel on " if self._rich else ""
+        return f"bubblewrap sandbox, {kernel}Python {platform.python_version()} with {packages}"
 
     @property
     def live(self) -> int:

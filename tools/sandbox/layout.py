@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WORKER = "/worker.py"
-SHELL = "/shell.py"
+NOTEBOOK = "/notebook.py"
+KERNEL = "/kernel.py"
 PYTHON = "/python"
 PACKAGES = "/packages"
 _SYSTEM = (
@@ -28,6 +29,8 @@ _SYSTEM = (
     "/lib64",
     "/etc/ld.so.cache",
 )
+_UNUSED = frozenset({"debugpy"})
+"""What a package asks for and does without: the kernel's debugger, which nobody could reach."""
 PROGRAM = Path(__file__).resolve().parents[2]
 """The folder this program lives in: never visible inside."""
 
@@ -98,9 +101,9 @@ class Layout:
 def layout(packages: Iterable[str], *, rich: bool = False) -> Layout:
     """What a sandbox sees that may import `packages` (distributions; those not installed are passed over).
 
-    `rich` adds IPython and the program that runs cells in it.
+    `rich` adds the Jupyter kernel and the programs that run cells in it.
     """
-    packages = (*packages, "ipython") if rich else tuple(packages)
+    packages = (*packages, "ipykernel") if rich else tuple(packages)
     mounts, links = _system()
     prefix = Path(sys.base_prefix).resolve()
     base = getattr(sys, "_base_executable", "") or sys.executable
@@ -121,8 +124,9 @@ def layout(packages: Iterable[str], *, rich: bool = False) -> Layout:
             if mount.target not in seen:
                 seen.add(mount.target)
                 mounts.append(mount)
-    program = (WORKER, SHELL) if rich else (WORKER,)
-    mounts += [Mount(str(Path(__file__).resolve().with_name(path[1:])), path) for path in program]
+    program = (WORKER, NOTEBOOK) if rich else (WORKER,)
+    programs = (*program, KERNEL) if rich else program
+    mounts += [Mount(str(Path(__file__).resolve().with_name(path[1:])), path) for path in programs]
     named = {_normal(name) for name in packages}
     told = (f"{item.name} {item.version}" for item in chosen if _normal(item.name) in named)
     interpreter = f"{PYTHON}/bin/{executable.name}"
@@ -159,7 +163,7 @@ def _distributions(names: Iterable[str]) -> Iterator[importlib.metadata.Distribu
             if found is None or re.search(r"\bextra\s*==", requirement):
                 continue
             name = _normal(found.group())
-            if name not in seen:
+            if name not in seen and name not in _UNUSED:
                 seen.add(name)
                 waiting.append(name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +44,17 @@ def descendants(pid: int) -> list[int]:
         below = children(waiting.pop())
         found.extend(below)
         waiting.extend(below)
+    return found
+
+
+def after_leaders(chain: list[int]) -> list[int]:
+    """Those of `chain`, parents first, that come after the last one which is the first process of a namespace."""
+    found: list[int] = []
+    for pid in reversed(chain):
+        numbers = re.search(r"^NSpid:(.*)$", (PROC / str(pid) / "status").read_text(), re.MULTILINE)
+        if numbers is not None and numbers[1].split()[-1] == "1":
+            break
+        found.insert(0, pid)
     return found
 
 

@@ -43,14 +43,15 @@ class _Handles:
 
     first: int
     """The first process of its namespace: when it ends, the kernel ends all others."""
-    worker: int
+    interpreters: tuple[int, ...]
+    """The program that takes requests and, where it has one, the kernel that runs code for it."""
     spine: frozenset[int]
     """The processes that belong there; all others were started by code."""
     folders: tuple[int, ...]
     """Its writable folders, to see how full they are."""
 
     def close(self) -> None:
-        for descriptor in (self.first, self.worker, *self.folders):
+        for descriptor in (self.first, *self.interpreters, *self.folders):
             os.close(descriptor)
 
 
@@ -201,17 +202,19 @@ class Session:
         opened: list[int] = []
         try:
             opened.append(os.pidfd_open(below[0]))
-            opened.append(os.pidfd_open(below[-1]))
+            for pid in processes.after_leaders(below):
+                opened.append(os.pidfd_open(pid))
+            held = len(opened)
             for folder in (FOLDER, "/tmp", "/dev/shm"):  # the sandbox's own
                 opened.append(os.open(root + folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
         except OSError:
             for descriptor in opened:
                 os.close(descriptor)
             raise
-        self._handles = _Handles(opened[0], opened[1], frozenset(below), tuple(opened[2:]))
+        self._handles = _Handles(opened[0], tuple(opened[1:held]), frozenset(below), tuple(opened[held:]))
 
     def _freeze(self) -> None:
-        """Stop the interpreter: a thread that a cell left behind takes no processor time from anybody."""
+        """Stop the interpreters: a thread that a cell left behind takes no processor time from anybody."""
         self._signal(signal.SIGSTOP)
 
     def _thaw(self) -> None:
@@ -221,7 +224,8 @@ class Session:
         if self._handles is None:
             raise _Ended("The interpreter has ended.")
         try:
-            signal.pidfd_send_signal(self._handles.worker, number)
+            for interpreter in self._handles.interpreters:
+                signal.pidfd_send_signal(interpreter, number)
         except ProcessLookupError:
             raise _Ended("The interpreter has ended.") from None
 

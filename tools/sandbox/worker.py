@@ -92,9 +92,9 @@ def main() -> None:
     output = Output()
     namespace = types.ModuleType("__main__")
     sys.modules["__main__"] = namespace
-    shells, sys.argv = sys.argv[1:], [""]
+    (own, *kernels), sys.argv = sys.argv, [""]
     sys.path[:] = [FOLDER, *(entry for entry in sys.path if entry)]
-    evaluate = _with_shell(shells[0], namespace) if shells else _without_shell(namespace.__dict__)
+    run, end_others = _with_kernel(kernels[0], own, limits) if kernels else _without_kernel(namespace.__dict__, limits)
     # The interpreter's own objects are left out of every later collection, which makes each cheaper.
     gc.freeze()
     _answer(answers, {"ready": True}, [])
@@ -107,10 +107,10 @@ def main() -> None:
         output.room = limits["output"]
         sys.stdout = sys.stderr = Text(output)
         sys.stdin = io.TextIOWrapper(io.BytesIO())
-        value, error = _run(evaluate, request["code"], f"<cell {number}>", request["seconds"], limits)
+        value, error, told = run(request["code"], number, request["seconds"])
         if os.getpid() != _OWN:
             os._exit(0)  # A child that code forked and that came out of the cell like its parent.
-        _end_others()
+        end_others()
         contents, notes = _collect(folder, before, limits)
         _send(1, request["end"].encode())
         _answer(
@@ -119,7 +119,7 @@ def main() -> None:
                 "id": request["id"],
                 "value": value,
                 "error": error,
-                "notes": notes,
+                "notes": told + notes,
                 "files": [[name, len(content)] for name, content in contents],
             },
             [content for _, content in contents],
@@ -129,22 +129,26 @@ def main() -> None:
 _shown: list[tuple[str, bytes]] = []
 """Images that the cell displayed, each with a name."""
 
-Evaluate = Callable[[str, str], str]
-"""Runs a cell (code, name) and tells what its last line is worth."""
+Run = Callable[[str, int, float], tuple[str, str, list[str]]]
+"""Runs a cell (code, number, seconds); tells what its last line is worth, why it ended early, and notes."""
 
 
-def _with_shell(path: str, namespace: types.ModuleType) -> Evaluate:
-    """The rich way: the shell of a notebook."""
+def _with_kernel(path: str, own: str, limits: dict[str, Any]) -> tuple[Run, Callable[[], None]]:
+    """The rich way: a Jupyter kernel, a process of its own. Also ends what a cell left running."""
     import runpy
 
-    opened: Evaluate = runpy.run_path(path)["open_shell"](namespace, _shown)
-    return opened
+    notebook = runpy.run_path(path)["Notebook"](own, limits, _shown)
+    return lambda code, number, seconds: notebook.run(code, seconds), notebook.end_others
 
 
-def _without_shell(names: dict[str, Any]) -> Evaluate:
-    """The plain way."""
+def _without_kernel(names: dict[str, Any], limits: dict[str, Any]) -> tuple[Run, Callable[[], None]]:
+    """The plain way: this process."""
     names["display"] = _display
-    return lambda code, name: _shown_value(_evaluate(code, name, names), names)
+
+    def run(code: str, number: int, seconds: float) -> tuple[str, str, list[str]]:
+        return *_run(code, f"<cell {number}>", seconds, names, limits), []
+
+    return run, _end_others
 
 
 def _display(*values: Any) -> None:
@@ -188,7 +192,7 @@ def _interrupt(number: int, frame: Any) -> None:
         raise Stopped("it ran longer than is allowed")
 
 
-def _run(evaluate: Evaluate, code: str, name: str, seconds: float, limits: dict[str, Any]) -> tuple[str, str]:
+def _run(code: str, name: str, seconds: float, names: dict[str, Any], limits: dict[str, Any]) -> tuple[str, str]:
     """The last expression's value and, when it ended early, why."""
     global _running
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
@@ -205,7 +209,7 @@ def _run(evaluate: Evaluate, code: str, name: str, seconds: float, limits: dict[
             _running = True
             # Again and again, because what is raised in a callback of the interpreter's own is lost.
             signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
-            value = evaluate(code, name)
+            value = _shown_value(_evaluate(code, name, names), names)
             if len(value) > limits["value"]:
                 value = value[: limits["value"]] + " […]"
         finally:
@@ -419,4 +423,5 @@ def _send(descriptor: int, content: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,321 @@
+"""The Jupyter kernel inside a sandbox: `ipykernel`, and what differs where nobody types and nobody watches.
+
+Alone: no import of ours. The worker starts it as its child and speaks with it over the kernel's own sockets
+(`notebook.py`). Code shares this process, so nothing here protects anything.
+"""
+
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import mmap
+import os
+import runpy
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn
+
+import zmq
+from ipykernel.displayhook import ZMQShellDisplayHook
+from ipykernel.iostream import IOPubThread, OutStream
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.kernelapp import IPKernelApp
+from ipykernel.zmqshell import ZMQInteractiveShell
+from traitlets import Type
+from traitlets.config import Config
+
+_NO_SHELL = "there is no system shell in the sandbox, and nothing can be installed; write it in Python"
+_NO_INPUT = "nobody can type here; put the value into the code"
+_DRAWN = (".png", ".jpg", ".jpeg", ".webp", ".svg", ".pdf", ".gif")
+_RESERVE = 8 * 2**20
+_FLUSH_SECONDS = 0.02
+_OWN = os.getpid()
+
+
+def main(worker: str, connection: str, limits: dict[str, Any]) -> None:
+    """Answer requests until this process is killed."""
+    sys.argv = [""]
+    sys.path[:] = [os.getcwd(), *(entry for entry in sys.path if entry)]  # noqa: PTH109
+    # The worker's own words for errors and figures, so that both interpreters speak alike.
+    shared = runpy.run_path(worker)
+    Shell.told = staticmethod(lambda error: shared["_told"](error, limits))
+    Kernel.figures = staticmethod(shared["_figures"])
+    _nest_loops()
+    os.register_at_fork(before=_flush)
+    warnings.filterwarnings("ignore", message="To exit:")
+    config = Config()
+    config.HistoryManager.enabled = False  # its thread and its database
+    config.InteractiveShell.colors = "nocolor"
+    config.InteractiveShell.automagic = False
+    config.InteractiveShell.enable_tip = False
+    config.IPKernelApp.log_level = 50  # what it logs would be taken for the code's output
+    config.IPKernelApp.connection_file = connection
+    config.IPKernelApp.ignore_cwd = True
+    # What is written to descriptor 1 goes straight to the reader: a thread in between would lose its end.
+    config.IPKernelApp.capture_fd_output = False
+    config.IPKernelApp.outstream_class = f"{__name__}.Stream"
+    app = App.instance(config=config, kernel_class=Kernel)
+    app.initialize([])
+    # The interpreter's own objects are left out of every later collection, which makes each cheaper.
+    gc.freeze()
+    app.start()
+
+
+class App(IPKernelApp):
+    """The kernel's program, without what serves people and other machines."""
+
+    def init_iopub(self, context: Any) -> None:
+        """Nothing is dropped, and no port is opened for children: they print to descriptor 1."""
+        socket = context.socket(zmq.XPUB)
+        socket.linger = 0
+        socket.sndhwm = 0
+        self.iopub_port = self._bind_socket(socket, self.iopub_port)
+        self.configure_tornado_logger()
+        self.iopub_thread = IOPubThread(socket, session=self.session)
+        self.iopub_thread.start()
+        self.iopub_socket = self.iopub_thread.background_socket
+
+    def init_heartbeat(self) -> None:
+        """Nobody listens: the worker holds this process itself. Saves three threads."""
+
+    def load_config_file(self, *_: Any, **__: Any) -> None:
+        """There is none."""
+
+    def init_crash_handler(self) -> None:
+        """The worker tells when this process ends."""
+
+
+class Stream(OutStream):
+    """What code prints: soon sent, so that little is lost when the process is killed."""
+
+    flush_interval = _FLUSH_SECONDS
+
+    def fileno(self) -> int:
+        return 1
+
+    def write(self, string: str) -> int:
+        if os.getpid() == _OWN:
+            return super().write(string) or 0
+        # In a child of this process the threads that send are missing.
+        content = string.encode("utf-8", "replace")
+        while content:
+            content = content[os.write(1, content) :]
+        return len(string)
+
+    def flush(self) -> None:
+        if os.getpid() == _OWN:
+            super().flush()
+
+
+class Value(ZMQShellDisplayHook):
+    """What the last expression is worth."""
+
+    def update_user_ns(self, result: Any) -> None:
+        """`_` is the last value, as without this shell; all others would be kept alive for nobody."""
+        shell: Any = self.shell
+        shell.user_ns["_"] = result
+
+
+class Shell(ZMQInteractiveShell):
+    """IPython as code in a sandbox needs it: plain about errors and without a system shell."""
+
+    displayhook_class = Type(Value)
+    told: Callable[[BaseException], str]
+    """A traceback as the reader gets it."""
+
+    def showtraceback(self, exc_tuple: Any = None, *_: Any, **__: Any) -> None:
+        if exc_tuple is not None:  # What showing a value raised: the cell itself has succeeded.
+            print(*traceback.format_exception_only(exc_tuple[1]), end="")  # noqa: T201
+            return
+        kind, error, _trace = sys.exc_info()
+        if kind is None or error is None:
+            return
+        lines = self.told(error).splitlines()
+        try:
+            self._showtraceback(kind, error, lines)
+        except Exception:  # noqa: BLE001  # the text of an exception is the code of others
+            self._last_traceback = lines
+
+    def showsyntaxerror(self, *_: Any, **__: Any) -> None:
+        self.showtraceback()
+
+    async def run_ast_nodes(self, *given: Any, **named: Any) -> bool:
+        failed: bool = await super().run_ast_nodes(*given, **named)
+        if os.getpid() != _OWN:
+            os._exit(0)  # A child that code forked and that came out of the cell like its parent.
+        return failed
+
+    def system(self, *_: Any, **__: Any) -> NoReturn:
+        raise OSError(_NO_SHELL)
+
+    system_piped = system_raw = getoutput = system
+
+    def enable_gui(self, gui: Any = None) -> None:
+        """`%matplotlib inline` asks for no event loop, and there is none for other windows."""
+
+    def init_environment(self) -> None:
+        """No terminal shows what children print, so they need not colour it."""
+
+    def ask_exit(self) -> NoReturn:
+        """The end of the cell; the kernel stays."""
+        raise SystemExit
+
+
+class Kernel(IPythonKernel):
+    """Runs cells that can be interrupted at every moment and never between two of them."""
+
+    shell_class = Type(Shell)
+    figures: Callable[[int], list[bytes]]
+    """Draws the figures that are still open, unless as many pictures were saved."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._running = False
+        self._awaited: asyncio.Future[Any] | None = None
+        self._of_children: Any = signal.SIG_DFL
+        shell: Any = self.shell
+        shell.compile.get_code_name = lambda raw, transformed, number: f"<cell {number}>"
+        register = shell.events.register
+
+        def registered(event: str, function: Any) -> None:
+            # What is still open at the end is drawn below, which leaves out what the code has saved itself.
+            if getattr(function, "__name__", "") != "flush_figures":
+                register(event, function)
+
+        shell.events.register = registered
+
+    async def do_execute(self, code: str, silent: bool, *given: Any, **named: Any) -> dict[str, Any]:
+        before = _pictures()
+        reserve = _reserved()
+        reply: dict[str, Any] = {}
+        notes: list[dict[str, str]] = []
+        failure: BaseException | None = None
+        try:
+            try:
+                self._running = True
+                reply = await super().do_execute(code, silent, *given, **named)
+                notes = self._draw(before)
+            finally:
+                self._running = False
+        except BaseException as error:  # noqa: BLE001  # an interruption between the code and here, or no memory left
+            failure = error
+        finally:
+            self._running = False
+            if reserve is not None:
+                reserve.close()
+        if failure is not None:
+            lines = Shell.told(failure).splitlines()
+            reply = {"status": "error", "ename": type(failure).__name__, "evalue": "", "traceback": lines}
+        reply.setdefault("payload", []).extend(notes)
+        return reply
+
+    def _draw(self, before: dict[str, int]) -> list[dict[str, str]]:
+        shell: Any = self.shell
+        now = _pictures()
+        try:
+            for content in self.figures(sum(before.get(name) != time for name, time in now.items())):
+                shell.display_pub.publish({"image/png": content})
+        except Exception as error:  # noqa: BLE001  # drawing runs the code of others
+            said = f"A figure could not be drawn: {type(error).__name__}: {str(error)[:200]}"
+            return [{"source": "note", "text": said}]
+        return []
+
+    def _input_request(self, *_: Any, **__: Any) -> NoReturn:
+        raise EOFError(_NO_INPUT)
+
+    raw_input = getpass = _input_request
+
+    def pre_handler_hook(self) -> None:
+        signal.signal(signal.SIGINT, self._interrupt)
+        signal.signal(signal.SIGCHLD, self._of_children)
+
+    def post_handler_hook(self) -> None:
+        """Between two cells the kernel reaps what the worker kills: nobody else would."""
+        signal.signal(signal.SIGINT, self._interrupt)
+        self._of_children = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            pass
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if not self._running:
+            return
+        if self._awaited is not None and not _in_cell(frame):
+            # Raised in the loop it would end the kernel.
+            self._awaited.get_loop().call_soon_threadsafe(self._awaited.cancel)
+            return
+        raise KeyboardInterrupt
+
+    @contextmanager
+    def _cancel_on_sigint(self, future: asyncio.Future[Any]) -> Iterator[None]:
+        self._awaited = future
+        try:
+            yield
+        finally:
+            self._awaited = None
+
+
+def _in_cell(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<cell"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _pictures() -> dict[str, int]:
+    """The pictures in the current folder and when they were written."""
+    found: dict[str, int] = {}
+    try:
+        with os.scandir() as entries:
+            for entry in entries:
+                if entry.name.lower().endswith(_DRAWN):
+                    found[entry.name] = entry.stat(follow_symlinks=False).st_mtime_ns
+    except OSError:
+        pass
+    return found
+
+
+def _reserved() -> mmap.mmap | None:
+    """Memory that a cell cannot take: after one that took all there is enough for the kernel to run the next."""
+    try:
+        mmap.mmap(-1, 3 * _RESERVE).close()
+        return mmap.mmap(-1, _RESERVE)
+    except OSError:
+        return None  # This is the next one.
+
+
+def _flush() -> None:
+    """What was printed so far stands before what a child prints, and is not printed by both."""
+    if threading.current_thread() is threading.main_thread() and os.getpid() == _OWN:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def _nest_loops() -> None:
+    """Let `asyncio.run` work in a cell, as in a program: the kernel's own loop runs around it."""
+    plain = asyncio.run
+
+    def run(*given: Any, **named: Any) -> Any:
+        import nest_asyncio2  # type: ignore[import-untyped]
+
+        asyncio.run = plain
+        nest_asyncio2.apply()
+        return asyncio.run(*given, **named)
+
+    asyncio.run = run
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))

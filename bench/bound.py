@@ -25,11 +25,13 @@ class Limits:
     seconds: float
     posts_count: bool = True
     """A first message draws on the shared window too."""
+    edits: tuple[int, float] | None = None
+    """Per reply at most so many edits in so many seconds, beside its first message."""
 
 
 TELEGRAM = Limits(rate=1.0, burst=3, calls=30, seconds=1.0)
 SLACK = Limits(rate=1000.0, burst=1000, calls=50, seconds=60.0, posts_count=False)
-DISCORD = Limits(rate=1.0, burst=5, calls=50, seconds=1.0)
+DISCORD = Limits(rate=1000.0, burst=1000, calls=50, seconds=1.0, edits=(5, 5.0))
 
 
 @dataclass
@@ -42,6 +44,7 @@ class _Reply:
     """Share of the text that is visible."""
     first: float = -1.0
     whole: float = -1.0
+    edited: list[float] = field(default_factory=list)
     ages: list[float] = field(default_factory=list)
 
     def written(self, now: float) -> float:
@@ -52,6 +55,19 @@ class _Reply:
     def age(self, now: float) -> float:
         return max(0.0, now - (self.begin + self.shown * (self.end - self.begin)))
 
+    def held(self, now: float, limits: Limits, final: bool) -> bool:
+        """Its own window of edits is used up, or its calls up to the known end are better spread out."""
+        if limits.edits is None or self.first < 0:
+            return False
+        calls, seconds = limits.edits
+        recent = [at for at in self.edited if at > now - seconds]
+        if final:
+            return len(recent) >= calls
+        # Those whose window is over before the end come free again.
+        left = calls - 1 - sum(at > self.end - seconds for at in recent)
+        last = self.edited[-1] if self.edited else self.first
+        return left < 1 or len(recent) >= calls - 1 or now - last < (self.end - last) / (left + 1)
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -60,12 +76,23 @@ class Bound:
     first: tuple[float, float]
     lag: tuple[float, float]
     stale: float
+    share: float
+    """Of the calls that the limits allow while the model writes, those spent on progress."""
+
+
+def allowed(limits: Limits, replies: int, seconds: float) -> float:
+    """How many calls the limits allow `replies` replies in `seconds`."""
+    own = limits.burst + limits.rate * seconds
+    if limits.edits is not None:
+        own = min(own, 1 + limits.edits[0] * max(1.0, seconds / limits.edits[1]))
+    return min(replies * own, limits.calls * max(1.0, seconds / limits.seconds))
 
 
 def best(limits: Limits, begins: Sequence[float], writing: float) -> Bound:
     """Replies whose first token comes at `begins` and which are written for `writing` seconds."""
     replies = [_Reply(begin, begin + writing, float(limits.burst)) for begin in begins]
     calls: deque[float] = deque()
+    progress = 0
     now = min(begins)
     horizon = max(begins) + writing + len(replies) / limits.calls * limits.seconds + 60.0
     while now < horizon and any(reply.whole < 0 for reply in replies):
@@ -89,10 +116,15 @@ def best(limits: Limits, begins: Sequence[float], writing: float) -> Bound:
             own = reply.tokens - (0 if final or first else 1)
             if reply.written(now) <= reply.shown or own < 1 or (shared and room < 1):
                 continue
+            if reply.held(now, limits, final):
+                continue
             # Progress is spread evenly over the window, as nobody gains from a burst of it.
             if not final and not first and calls and now - calls[-1] < 0.98 * limits.seconds / limits.calls:
                 continue
             reply.tokens -= 1
+            if not first:
+                reply.edited.append(now)
+            progress += not final and not first
             if shared:
                 calls.append(now)
             reply.shown = reply.written(now)
@@ -108,6 +140,7 @@ def best(limits: Limits, begins: Sequence[float], writing: float) -> Bound:
         first=_pair([reply.first - reply.begin for reply in replies]),
         lag=_pair([max(0.0, reply.whole - reply.end) for reply in replies]),
         stale=statistics.median(statistics.median(reply.ages) for reply in replies if reply.ages),
+        share=progress / allowed(limits, len(replies), max(begins) - min(begins) + writing),
     )
 
 

@@ -43,6 +43,7 @@ class Figures:
     stale: list[float]
     ask: list[float]
     token_to_screen: list[float]
+    share: float
     refusals: int
     model_calls: int
     cpu: float
@@ -55,16 +56,16 @@ class Figures:
 
         return (
             f"| {self.chats} | {self.whole}/{self.chats} | {p(self.first, 0.5)} / {p(self.first, 0.95)} "
-            f"| {p(self.lag, 0.5)} / {p(self.lag, 0.95)} | {p(self.stale, 0.5)} | {p(self.ask, 0.5)} "
-            f"| {p(self.token_to_screen, 0.5)} | {self.refusals} | {self.model_calls} "
+            f"| {p(self.lag, 0.5)} / {p(self.lag, 0.95)} | {p(self.stale, 0.5)} | {self.share:.0%} "
+            f"| {p(self.ask, 0.5)} | {p(self.token_to_screen, 0.5)} | {self.refusals} | {self.model_calls} "
             f"| {self.cpu / max(1, self.chats):.3f} | {self.memory:.0f} | {self.seconds:.1f} |"
         )
 
 
 HEAD = (
-    "| chats | whole | first words p50 / p95 | lag p50 / p95 | staleness | question → request "
+    "| chats | whole | first words p50 / p95 | lag p50 / p95 | staleness | budget for progress | question → request "
     "| token → screen | refused | model calls | CPU a reply | MB | all whole after |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|---|"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -115,7 +116,10 @@ class Bot:
 
 
 def staleness(versions: list[tuple[float, int]], request: ModelRequest, length: int) -> float:
-    """Median age of what is visible, from the model's first to its last token."""
+    """Median age of what is visible, from the model's first to its last token.
+
+    Counted in words, which the model writes at an even pace: those at the beginning have fewer characters.
+    """
     if not request.first_at:
         return 0.0
     written = request.last_at - request.first_at
@@ -130,6 +134,16 @@ def staleness(versions: list[tuple[float, int]], request: ModelRequest, length: 
         # When the model had written just as much as is visible now.
         ages.append(max(0.0, now - (request.first_at + written * min(1.0, shown / length))))
     return statistics.median(ages)
+
+
+def progress_share(drive: Drive, chats: int, requests: list[ModelRequest]) -> float:
+    """Of the calls that the limits allow while the model writes, those spent on neither first words nor the end."""
+    begin, end = min(request.first_at for request in requests), max(request.last_at for request in requests)
+    calls = 0
+    for number in range(chats):
+        times = sorted(version.at for message in drive.shown(number) for version in message.versions)
+        calls += sum(begin <= at <= end for at in times[1:-1])
+    return calls / bound.allowed(drive.limits, chats, end - begin)
 
 
 class Drive:
@@ -231,20 +245,21 @@ async def measure(
                 done = await _whole(drive, {number: text_of(number) for number in range(chats)}, wait)
                 seconds = time.monotonic() - start
                 await asyncio.sleep(0.3)
-                result = Figures(chats, len(done), [], [], [], [], [], 0, len(model.requests), 0, 0, seconds)
+                result = Figures(chats, len(done), [], [], [], [], [], 0.0, 0, len(model.requests), 0, 0, seconds)
                 for request in model.requests:
                     number = int(str(request.messages[-1]["content"]).rsplit(" ", 1)[1])
                     messages = drive.shown(number)
                     if not messages:
                         continue
                     result.ask.append(request.at - asked[number])
-                    versions = [(v.at, len(v.text)) for v in messages[0].versions]
+                    versions = [(v.at, len(v.text.split())) for v in messages[0].versions]
                     result.first.append(versions[0][0] - asked[number])
                     result.token_to_screen.append(versions[0][0] - request.first_at)
                     if number in done:
                         result.lag.append(max(0.0, done[number] - request.last_at))
                     if len(messages) == 1:
-                        result.stale.append(staleness(versions, request, len(text_of(number))))
+                        result.stale.append(staleness(versions, request, len(text_of(number).split())))
+                result.share = progress_share(drive, chats, model.requests)
                 result.refusals = server.refusals - refused
                 result.cpu, result.memory = bot.cpu() - cpu, bot.memory()
         if bot.log:
@@ -298,7 +313,7 @@ def main() -> None:
             print(
                 f"| the bound | | {limit.first[0]:.2f} / {limit.first[1]:.2f} "
                 f"| {limit.lag[0]:.2f} / {limit.lag[1]:.2f} "
-                f"| {limit.stale:.2f} | | | | | | | |",
+                f"| {limit.stale:.2f} | {limit.share:.0%} | | | | | | | |",
                 flush=True,
             )
 

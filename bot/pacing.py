@@ -11,12 +11,22 @@ from __future__ import annotations
 
 import asyncio
 import enum
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
+from dataclasses import dataclass
 
 from bot.clock import Clock, SystemClock
 from bot.metrics import Metrics
 from bot.surface import Budget, Cost
 
+ENDS_AFTER = 2.5
+"""Seconds after its first words from which a reply is expected to end any moment: its last call is kept free."""
+COMING = 1.0
+"""Seconds after its start within which a reply's first words are expected: their call is kept free."""
+_LONG = 5.0
+"""Seconds of a window from which progress is spread over it: a reply may begin and end within one."""
+_SHORT = 10.0
+"""Seconds of a window below which its calls come back before a person who reads has lost patience."""
 _EDGE = 0.005
 """Seconds added at the end of a window: a call that arrives exactly on the border is still counted by some."""
 
@@ -36,8 +46,10 @@ class _Scope:
     __slots__ = (
         "_answered",
         "_full_at",
+        "begun",
         "budget",
         "closed_until",
+        "coming",
         "factor",
         "in_flight",
         "last_grant",
@@ -50,6 +62,10 @@ class _Scope:
         self.in_flight = 0
         self.live = 0
         """Replies under way that draw on this scope."""
+        self.coming: list[float] = []
+        """When those began that nothing is seen of, in order."""
+        self.begun: list[float] = []
+        """When the first words of the others stood, in order."""
         self.closed_until = float("-inf")
         self.factor = 1.0
         """Share of the budget that is used: lowered by a refusal, raised by calm."""
@@ -83,13 +99,20 @@ class _Scope:
         """The time before which a progress call would eat the window too early for what comes after it."""
         at = now
         for window, answered in zip(self.budget.windows, self._answered, strict=True):
-            if window.seconds < 5 or self.live == 0:
+            if window.seconds < _LONG or self.live == 0:
                 continue
             used = (len(answered) + self.in_flight + keep) / window.calls
-            share = 1.0 if window.seconds < 10 else min(1.3, 0.35 + 1.3 * used)
+            share = 0.5 + 0.4 * used if window.seconds < _SHORT else min(1.3, 0.35 + 1.3 * used)
             gap = window.seconds / max(1, window.calls - keep) * share
             at = max(at, self.last_grant + gap)
         return at
+
+    def expected(self, now: float) -> tuple[int, int]:
+        """How many replies may want their first words shown within a moment, and how many their last."""
+        return (
+            len(self.coming) - bisect_left(self.coming, now - COMING),
+            bisect_right(self.begun, now - ENDS_AFTER),
+        )
 
     def grant(self, now: float) -> None:
         self.in_flight += 1
@@ -184,6 +207,16 @@ class Grant:
             self._granted.set_result(None)
 
 
+@dataclass(slots=True, eq=False)
+class Presence:
+    """A reply under way, as the budgets know it."""
+
+    budgets: tuple[Budget, ...]
+    since: float
+    seen: float | None = None
+    """When its first words stood."""
+
+
 class Pacer:
     """Grants calls under every platform's budgets, the most urgent first."""
 
@@ -248,17 +281,36 @@ class Pacer:
             self._metrics.refusals.add(_platform(cost))
         self.pump()
 
-    def enter(self, budgets: tuple[Budget, ...]) -> None:
-        """A reply that draws on `budgets` begins; progress of others leaves room for its end."""
+    def enter(self, budgets: tuple[Budget, ...]) -> Presence:
+        """A reply that draws on `budgets` begins; progress of others leaves room for its beginning and its end."""
+        presence = Presence(budgets, self._clock.monotonic())
         self.live += 1
         for budget in budgets:
-            self._scope_of(budget).live += 1
+            scope = self._scope_of(budget)
+            scope.live += 1
+            insort(scope.coming, presence.since)
+        return presence
 
-    def leave(self, budgets: tuple[Budget, ...]) -> None:
+    def seen(self, presence: Presence) -> None:
+        """Its first words stand."""
+        if presence.seen is not None:
+            return
+        presence.seen = self._clock.monotonic()
+        for budget in presence.budgets:
+            scope = self._scope_of(budget)
+            scope.coming.remove(presence.since)
+            insort(scope.begun, presence.seen)
+
+    def leave(self, presence: Presence) -> None:
         """It ended."""
         self.live -= 1
-        for budget in budgets:
-            self._scope_of(budget).live -= 1
+        for budget in presence.budgets:
+            scope = self._scope_of(budget)
+            scope.live -= 1
+            if presence.seen is None:
+                scope.coming.remove(presence.since)
+            else:
+                scope.begun.remove(presence.seen)
         self.pump()
 
     def wait(self, grant: Grant) -> None:
@@ -306,9 +358,10 @@ class Pacer:
         progress = grant.priority >= Priority.PROGRESS
         for budget in grant.cost.budgets:
             scope = self._scope_of(budget)
-            keep = self._keep(scope, grant) if progress else 0
+            keep = self._keep(scope, grant, now) if progress else 0
             ready = scope.ready_at(now, keep)
-            if keep and ready > grant.insist_at and not budget.shared and not budget.windows:
+            short = all(window.seconds < _SHORT for window in budget.windows)
+            if keep and ready > grant.insist_at and short and not budget.shared:
                 ready = min(ready, max(grant.insist_at, scope.ready_at(now, 0)))
             if progress and ready <= now:
                 ready = max(ready, scope.spread(now, keep))
@@ -317,19 +370,24 @@ class Pacer:
         return at, holder
 
     @staticmethod
-    def _keep(scope: _Scope, grant: Grant) -> int:
+    def _keep(scope: _Scope, grant: Grant, now: float) -> int:
         """Calls that progress leaves free.
 
         In a reply's own budget: what finishing it now would need, at most a third, or progress would starve. In a
-        shared one: one per reply that may end, at most a quarter, because progress comes evenly, and where more
-        replies end at once the next call is never far. Typing, which is no text, leaves what first words need.
+        shared one: one per reply that may end, at most half, because progress comes evenly, and where more
+        replies end at once the next call is never far; in a window of a moment only those may that have been read
+        for a while, and what has just begun will soon have first words. Typing, which is no text, leaves what first
+        words need.
         """
         capacity = min((window.calls for window in scope.budget.windows), default=scope.budget.burst)
         if not scope.budget.shared:
             return min(grant.keep, max(1, capacity // 3))
         if grant.priority is Priority.TYPING:
             return min(capacity - 1, max(scope.live, capacity // 2))
-        return min(scope.live, capacity // 4)
+        if any(window.seconds >= _LONG for window in scope.budget.windows):
+            return min(scope.live, capacity // 4)
+        beginning, ending = scope.expected(now)
+        return min(beginning, capacity // 2) + min(ending, capacity // 2)
 
     def _occupy(self, cost: Cost, now: float, priority: Priority) -> None:
         for budget in cost.budgets:

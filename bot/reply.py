@@ -34,6 +34,8 @@ INSIST_AFTER = 1.6
 """Seconds without new words after which progress may take the call that was kept for the end."""
 PROGRESS_GAP = 0.35
 """Least seconds between two progress calls of one reply: more often nobody can read."""
+TYPING_AFTER = 0.3
+"""Seconds without first words after which typing is shown: what comes sooner needs no announcement."""
 GIVE_UP_AFTER = 300.0
 """Seconds for which the final text is tried before it goes out as a new message, once."""
 _BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
@@ -113,7 +115,9 @@ class ReplyStream:
         )
 
     async def __aenter__(self) -> ReplyStream:
-        self._pacer.enter(self._budgets)
+        self._presence = self._pacer.enter(self._budgets)
+        if self.visible:
+            self._pacer.seen(self._presence)
         self._writer = asyncio.create_task(self._write(), name=f"reply {self._turn}")
         if self._surface.limits.typing_seconds and not self.visible:
             self._typing = asyncio.create_task(self._type(), name=f"typing {self._turn}")
@@ -131,7 +135,7 @@ class ReplyStream:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            self._pacer.leave(self._budgets)
+            self._pacer.leave(self._presence)
 
     @property
     def text(self) -> str:
@@ -329,6 +333,7 @@ class ReplyStream:
         ref = await self._surface.show(page, at, nonce)
         moved = ref != shown.ref
         shown.ref, shown.page, shown.tries = ref, page, 0
+        self._pacer.seen(self._presence)
         self._last_shown = self._clock.monotonic()
         done = page.final and self._finished
         shown.state = "done" if done and page == self._page(number) else "shown"
@@ -443,6 +448,7 @@ class ReplyStream:
     async def _type(self) -> None:
         """Show that an answer is being made until its first words stand; only when nobody needs the call."""
         cost = self._surface.cost(None, None)
+        await self._clock.sleep(TYPING_AFTER)
         while not self.visible and not self._dead:
             if self._clock.monotonic() >= self._refused_until and self._pacer.take(cost):
                 try:

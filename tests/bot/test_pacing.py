@@ -241,3 +241,59 @@ async def test_a_person_who_waited_long_gets_the_call_that_was_kept_for_the_end(
     await clock.advance(5.0)
 
     assert calls.granted[-1] == (1.6, "progress")
+
+
+async def test_progress_leaves_what_soon_begins_its_first_words(calls: Calls, pacer: Pacer, clock: Any) -> None:
+    for number in range(10):
+        pacer.enter((BOT,))
+        calls.ask(f"edit {number}a", Cost((BOT,)), Priority.PROGRESS)
+        calls.ask(f"edit {number}b", Cost((BOT,)), Priority.PROGRESS)
+    await clock.settle()
+    for number in range(10):
+        calls.ask(f"first {number}", Cost((BOT,)), Priority.FIRST)
+    await clock.settle()
+
+    assert sum(name.startswith("first") for name in calls.names) == 10
+    await clock.advance(1.1)
+    # Whoever has not begun by now thinks for long: nobody waits for that.
+    assert sum(name.startswith("edit") for name in calls.names) == 20
+
+
+async def test_progress_leaves_their_end_to_those_that_are_read_for_a_while(
+    calls: Calls, pacer: Pacer, clock: Any
+) -> None:
+    for _ in range(20):
+        pacer.seen(pacer.enter((BOT,)))
+    for number in range(28):
+        calls.ask(f"edit {number}", Cost((BOT,)), Priority.PROGRESS)
+    await clock.settle()
+    assert len(calls.names) == 28, "what has just begun does not end at once"
+
+    await clock.advance(3.0)
+    for number in range(28):
+        calls.ask(f"edit {number}", Cost((BOT,)), Priority.PROGRESS)
+    await clock.settle()
+    assert len(calls.names) == 28 + 14
+    for number in range(14):
+        calls.ask(f"last {number}", Cost((BOT,)), Priority.FINAL)
+    await clock.settle()
+    assert sum(name.startswith("last") for name in calls.names) == 14
+
+
+async def test_edits_under_a_short_window_of_their_own_come_early_and_never_stand_still(
+    calls: Calls, pacer: Pacer, clock: Any
+) -> None:
+    own = Budget("discord:1/channel/7/edit", windows=(Window(5, 5.0),))
+    pacer.seen(pacer.enter((own,)))
+    last = clock.now
+    for number in range(20):
+        calls.ask(f"edit {number}", Cost((own,)), Priority.PROGRESS, keep=1, insist_at=last + 1.6)
+        while len(calls.names) <= number:
+            await clock.advance(0.05)
+        last = clock.now
+
+    gaps = [later - earlier for earlier, later in zip(calls.times, calls.times[1:], strict=False)]
+    assert max(gaps) < 2.0
+    assert calls.times[3] < 3.0
+    for begin in calls.times:
+        assert sum(begin <= at < begin + 5.0 for at in calls.times) <= 5

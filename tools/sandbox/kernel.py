@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import io
 import json
 import mmap
 import os
@@ -30,6 +31,7 @@ from ipykernel.iostream import IOPubThread, OutStream
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from ipykernel.zmqshell import ZMQInteractiveShell
+from jupyter_client.jsonutil import json_default
 from traitlets import Type
 from traitlets.config import Config
 
@@ -65,6 +67,7 @@ def main(worker: str, connection: str, limits: dict[str, Any]) -> None:
     config.IPKernelApp.outstream_class = f"{__name__}.Stream"
     app = App.instance(config=config, kernel_class=Kernel)
     app.initialize([])
+    app.session.pack = _packed
     # The interpreter's own objects are left out of every later collection, which makes each cheaper.
     gc.freeze()
     app.start()
@@ -101,6 +104,12 @@ class Stream(OutStream):
 
     def fileno(self) -> int:
         return 1
+
+    @property
+    def buffer(self) -> io.FileIO:
+        """For bytes. What was printed before stands before them."""
+        self.flush()
+        return io.FileIO(1, "w", closefd=False)
 
     def write(self, string: str) -> int:
         if os.getpid() == _OWN:
@@ -301,6 +310,11 @@ def _flush() -> None:
     if threading.current_thread() is threading.main_thread() and os.getpid() == _OWN:
         sys.stdout.flush()
         sys.stderr.flush()
+
+
+def _packed(content: Any) -> bytes:
+    """JSON of what is said. Halves of characters, which code may print, are escaped like all others."""
+    return json.dumps(content, default=json_default).encode()
 
 
 def _nest_loops() -> None:

@@ -133,6 +133,8 @@ DISPLAYED = {
         "a b",
     ),
     "an object without any form": ("type('B', (), {'__module__': 'm'})() and 0", "", "0"),
+    "half a character": ("print('\\ud800 ok')\nMarkdown('\\ud800')", "? ok\n", "?"),
+    "bytes": ("import sys\nprint('a')\nsys.stdout.buffer.write(b'b\\n')", "a\nb\n", "2"),
     "quiet by a semicolon": ("1 + 1;", "", ""),
     "awaited": ("import asyncio\nawait asyncio.sleep(0, 'done')", "", "'done'"),
     "the end of a cell": ("exit()", "", ""),

@@ -9,7 +9,8 @@ processes.py  what a sandbox's processes use, read from procfs
 session.py    one live sandbox: start, run a cell, watch it, freeze it, end it
 bwrap.py      a session per chat, the least used ended first
 worker.py     the program inside; runs alone, imports nothing of ours
-shell.py      the shell of a notebook inside; an option of the worker, runs alone too
+notebook.py   the worker's side of a Jupyter kernel: an option of the worker, runs alone too
+kernel.py     the Jupyter kernel inside; runs alone too
 selftest.py   proves the confinement before the first cell
 monty.py      the backend for machines without namespaces
 e2b.py        the remote backend

@@ -1,8 +1,9 @@
 """The program inside a sandbox: runs cells one after another in one namespace. Alone: standard library only.
 
 Requests come on descriptor 0 and answers leave on descriptor 1 as frames (four bytes of length, then JSON; the files
-of an answer follow it as plain bytes); what code prints leaves on descriptor 2. Code shares this process, so nothing
-here protects anything: the confinement is outside, and the other side takes every answer for the code's own words.
+of an answer follow it as plain bytes); what code prints leaves on descriptor 2. Code shares this process, or that of
+its kernel, so nothing here protects anything: the confinement is outside, and the other side takes every answer for
+the code's own words.
 """
 
 from __future__ import annotations

@@ -9,15 +9,19 @@ Alone: no import of ours. The worker starts it as its child and speaks with it o
 from __future__ import annotations
 
 import asyncio
+import codecs
 import gc
 import io
 import json
 import mmap
 import os
 import runpy
+import select
 import signal
+import struct
 import sys
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -40,10 +44,13 @@ _NO_INPUT = "nobody can type here; put the value into the code"
 _DRAWN = (".png", ".jpg", ".jpeg", ".webp", ".svg", ".pdf", ".gif")
 _RESERVE = 8 * 2**20
 _FLUSH_SECONDS = 0.02
+_SETTLE_SECONDS = 0.5
+_STARTS = frozenset({"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"})
+"""What the interpreter reports before it starts a child."""
 _OWN = os.getpid()
 
 
-def main(worker: str, connection: str, limits: dict[str, Any]) -> None:
+def main(worker: str, connection: str, answers: int, limits: dict[str, Any]) -> None:
     """Answer requests until this process is killed."""
     sys.argv = [""]
     sys.path[:] = [os.getcwd(), *(entry for entry in sys.path if entry)]  # noqa: PTH109
@@ -52,7 +59,6 @@ def main(worker: str, connection: str, limits: dict[str, Any]) -> None:
     Shell.told = staticmethod(lambda error: shared["_told"](error, limits))
     Kernel.figures = staticmethod(shared["_figures"])
     _nest_loops()
-    os.register_at_fork(before=_flush)
     warnings.filterwarnings("ignore", message="To exit:")
     config = Config()
     config.HistoryManager.enabled = False  # its thread and its database
@@ -68,6 +74,7 @@ def main(worker: str, connection: str, limits: dict[str, Any]) -> None:
     app = App.instance(config=config, kernel_class=Kernel)
     app.initialize([])
     app.session.pack = _packed
+    Settled(answers)
     # The interpreter's own objects are left out of every later collection, which makes each cheaper.
     gc.freeze()
     app.start()
@@ -106,10 +113,10 @@ class Stream(OutStream):
         return 1
 
     @property
-    def buffer(self) -> io.FileIO:
-        """For bytes. What was printed before stands before them."""
-        self.flush()
-        return io.FileIO(1, "w", closefd=False)
+    def buffer(self) -> Bytes:
+        """For bytes, on the same way as text: what is written first is read first."""
+        made: Bytes = self.__dict__.setdefault("_bytes", Bytes(self))
+        return made
 
     def write(self, string: str) -> int:
         if os.getpid() == _OWN:
@@ -123,6 +130,56 @@ class Stream(OutStream):
     def flush(self) -> None:
         if os.getpid() == _OWN:
             super().flush()
+
+
+class Bytes(io.RawIOBase):
+    """`sys.stdout.buffer`."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        content = bytes(data)
+        self._stream.write(self._decoder.decode(content))
+        return len(content)
+
+
+class Settled:
+    """Waits, before a child is started, until all that was printed has reached the reader, whom children print to."""
+
+    def __init__(self, answers: int) -> None:
+        """The worker writes numbers to `answers`: of the last request that everything before it was passed on."""
+        self._answers = answers
+        self._number = 0
+        self._lock = threading.Lock()
+        os.set_inheritable(answers, False)
+        os.set_blocking(answers, False)
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, _: Any) -> None:
+        if event in _STARTS and os.getpid() == _OWN and self._lock.acquire(blocking=False):
+            try:
+                self._settle()
+            except (OSError, struct.error):
+                pass  # The code has closed what it needed.
+            finally:
+                self._lock.release()
+
+    def _settle(self) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        kernel: Any = Kernel.instance()
+        self._number += 1
+        kernel.session.send(kernel.iopub_socket, "settle", {"number": self._number})
+        until = time.monotonic() + _SETTLE_SECONDS
+        while select.select([self._answers], [], [], max(0.0, until - time.monotonic()))[0]:
+            # One that was interrupted has left its answer behind.
+            if struct.unpack("!I", os.read(self._answers, 4))[0] >= self._number:
+                return
 
 
 class Value(ZMQShellDisplayHook):
@@ -305,13 +362,6 @@ def _reserved() -> mmap.mmap | None:
         return None  # This is the next one.
 
 
-def _flush() -> None:
-    """What was printed so far stands before what a child prints, and is not printed by both."""
-    if threading.current_thread() is threading.main_thread() and os.getpid() == _OWN:
-        sys.stdout.flush()
-        sys.stderr.flush()
-
-
 def _packed(content: Any) -> bytes:
     """JSON of what is said. Halves of characters, which code may print, are escaped like all others."""
     return json.dumps(content, default=json_default).encode()
@@ -332,4 +382,4 @@ def _nest_loops() -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4]))

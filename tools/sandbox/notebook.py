@@ -17,6 +17,7 @@ import os
 import re
 import secrets
 import signal
+import struct
 import sys
 import time
 from collections.abc import Mapping
@@ -127,8 +128,14 @@ class Notebook:
             "MALLOC_ARENA_MAX": "1",
         }
         flags = ("-s", "-P", "-B", "-X", "utf8")
-        arguments = [sys.executable, *flags, program, worker, path, json.dumps(self._limits)]
-        return os.posix_spawn(sys.executable, arguments, environment)
+        answers, self._answers = os.pipe()
+        os.set_inheritable(answers, True)
+        os.set_blocking(self._answers, False)
+        arguments = [sys.executable, *flags, program, worker, path, str(answers), json.dumps(self._limits)]
+        try:
+            return os.posix_spawn(sys.executable, arguments, environment)
+        finally:
+            os.close(answers)
 
     def _greet(self) -> None:
         """Wait until the kernel is heard and answers, then take the way to it away: nobody else is to come by it."""
@@ -178,8 +185,11 @@ class Notebook:
             if not hmac.compare_digest(signature, self._sign(parts[:4])):
                 return
             header, parent, _, content = (json.loads(part) for part in parts[:4])
-            cell.take(str(header["msg_type"]), parent.get("msg_id") == name, content)
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            if header["msg_type"] == "settle":  # All that was said before has been passed on.
+                os.write(self._answers, struct.pack("!I", content["number"]))
+            else:
+                cell.take(str(header["msg_type"]), parent.get("msg_id") == name, content)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, struct.error, BlockingIOError):
             return  # Nothing a kernel says.
 
 

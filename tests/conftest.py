@@ -25,6 +25,11 @@ settings.register_profile("quick", max_examples=40)
 settings.load_profile("quick")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest starts first: at the end everybody else would wait for it."""
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
 class FakeClock:
     """Time that stands still until a test moves it."""
 

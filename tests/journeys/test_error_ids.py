@@ -20,7 +20,7 @@ INSIDE = re.compile(
     r"https?:|127\.0\.0\.1|\bline \d|Traceback|\.py\b|/work|/tmp|/home|Error\b|Exception|You are Parley|sk-"
 )
 LEAKY = 'POST https://user@host.example/v1/chat failed in /srv/app/client.py, line 7: "You are Parley, an assistant"'
-SHORT = {"FIRST_TOKEN_SECONDS": "0.4", "IDLE_SECONDS": "0.4", "TOOL_MODE": "native"}
+SHORT = {"FIRST_TOKEN_SECONDS": "2", "IDLE_SECONDS": "2", "TOOL_MODE": "native"}
 FAILURES = ("busy", "dropped", "slow", "refused", "too_long", "empty", "empty_after_tools", "failed", "store")
 
 

@@ -262,9 +262,10 @@ def soak(world: Any, process: Any) -> Soak:
     return Soak(world, process, Mixer(seed()))
 
 
+@pytest.mark.first
 async def test_a_minute_of_bad_luck_loses_doubles_and_mixes_up_nothing(soak: Soak) -> None:
     print(f"SOAK_SEED={soak.mixer.seed}")
-    await soak.run(60.0, {"telegram": 36, "slack": 4, "discord": 10}, pause=20.0, sample=10.0)
+    await soak.run(60.0, {"telegram": 36, "slack": 4, "discord": 10}, pause=35.0, sample=10.0)
 
     print(soak.check())
     await soak.leave()

@@ -226,6 +226,7 @@ async def measure(
                 "DATABASE_URL": f"sqlite:///{folder}/bench.db",
                 "PARLEY_ENV_FILE": "",
                 "LOG_LEVEL": "WARNING",
+                "TOKENS_PER_DAY": "0",
             }
             async with Bot(environment) as bot:
                 await drive.ready()

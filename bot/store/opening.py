@@ -69,6 +69,9 @@ async def connect(path: Path, *, busy_timeout: float, write: bool) -> Connection
             await connection.execute("PRAGMA foreign_keys = ON")
         else:
             await connection.execute("PRAGMA query_only = ON")
+            # A reader looks at a few pages, which the system keeps in memory anyway; with two MiB for each of them
+            # the process would grow for hours after its start.
+            await connection.execute("PRAGMA cache_size = -512")
         await connection.execute("PRAGMA synchronous = FULL")
         await connection.execute("PRAGMA temp_store = MEMORY")
     except BaseException:

@@ -26,8 +26,14 @@ settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest starts first: at the end everybody else would wait for it."""
+    """What takes longest starts first: at the end everybody else would wait for it. And coverage is not counted
+    where it only costs: random texts walk the same lines again and again, and the emulators are not measured."""
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
+    emulators = Path(__file__).with_name("playground")
+    for item in items:
+        drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        if drawn or item.path.is_relative_to(emulators):
+            item.add_marker(pytest.mark.no_cover)
 
 
 class FakeClock:

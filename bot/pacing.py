@@ -53,15 +53,12 @@ class _Scope:
         "factor",
         "in_flight",
         "last_grant",
-        "live",
         "refused_at",
     )
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.in_flight = 0
-        self.live = 0
-        """Replies under way that draw on this scope."""
         self.coming: list[float] = []
         """When those began that nothing is seen of, in order."""
         self.begun: list[float] = []
@@ -74,6 +71,11 @@ class _Scope:
         self._answered: list[deque[float]] = [deque() for _ in budget.windows]
         self._full_at = float("-inf")
         """When the bucket will be full again."""
+
+    @property
+    def live(self) -> int:
+        """Replies under way that draw on this scope."""
+        return len(self.coming) + len(self.begun)
 
     def ready_at(self, now: float, keep: int) -> float:
         """The earliest time at which one more call fits while `keep` calls stay free; infinite: after an answer."""
@@ -286,9 +288,7 @@ class Pacer:
         presence = Presence(budgets, self._clock.monotonic())
         self.live += 1
         for budget in budgets:
-            scope = self._scope_of(budget)
-            scope.live += 1
-            insort(scope.coming, presence.since)
+            insort(self._scope_of(budget).coming, presence.since)
         return presence
 
     def seen(self, presence: Presence) -> None:
@@ -306,7 +306,6 @@ class Pacer:
         self.live -= 1
         for budget in presence.budgets:
             scope = self._scope_of(budget)
-            scope.live -= 1
             if presence.seen is None:
                 scope.coming.remove(presence.since)
             else:
@@ -360,8 +359,12 @@ class Pacer:
             scope = self._scope_of(budget)
             keep = self._keep(scope, grant, now) if progress else 0
             ready = scope.ready_at(now, keep)
-            short = all(window.seconds < _SHORT for window in budget.windows)
-            if keep and ready > grant.insist_at and short and not budget.shared:
+            if (
+                keep
+                and ready > grant.insist_at
+                and not budget.shared
+                and all(window.seconds < _SHORT for window in budget.windows)
+            ):
                 ready = min(ready, max(grant.insist_at, scope.ready_at(now, 0)))
             if progress and ready <= now:
                 ready = max(ready, scope.spread(now, keep))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from itertools import count
 from types import TracebackType
 
 from bot.attachments import Attachments
@@ -236,10 +237,11 @@ class ReplyStream:
 
     def _next(self) -> int | None:
         """The first page that does not look as it should; pages are shown in order."""
-        number = -1
-        while self._exists(number := number + 1):
-            text = (self._pages.upto(number) or (_NOTHING,))[number]
-            if text.blank and not (self._status and not self._exists(number + 1)):
+        for number in count():
+            pages = self._pages.upto(number + 1) or (_NOTHING,)
+            if number >= len(pages):
+                break
+            if pages[number].blank and not (self._status and number == len(pages) - 1):
                 continue
             shown = self._shown.get(number)
             if shown is not None and shown.state in ("done", "lost"):

@@ -9,7 +9,7 @@ from pathlib import Path
 import aiosqlite
 
 from bot.clock import Clock
-from bot.store.opening import damage_of
+from bot.store.opening import beside, damage_of, size_of
 
 _PATIENCE = 2.0
 """Seconds that another program's lock is waited for."""
@@ -54,5 +54,4 @@ async def inspect(path: Path, clock: Clock) -> Inspection | None:
 
 def _sizes(path: Path) -> tuple[int, int] | None:
     """Bytes of the file and of its write-ahead log."""
-    wal = path.with_name(path.name + "-wal")
-    return (path.stat().st_size, wal.stat().st_size if wal.exists() else 0) if path.exists() else None
+    return (size_of(path), size_of(beside(path, "-wal"))) if path.exists() else None

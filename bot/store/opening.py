@@ -69,8 +69,7 @@ async def connect(path: Path, *, busy_timeout: float, write: bool) -> Connection
             await connection.execute("PRAGMA foreign_keys = ON")
         else:
             await connection.execute("PRAGMA query_only = ON")
-            # A reader looks at a few pages, which the system keeps in memory anyway; with two MiB for each of them
-            # the process would grow for hours after its start.
+            # A reader looks at a few pages, which the system keeps in memory anyway: a quarter of the usual cache.
             await connection.execute("PRAGMA cache_size = -512")
         await connection.execute("PRAGMA synchronous = FULL")
         await connection.execute("PRAGMA temp_store = MEMORY")
@@ -93,13 +92,13 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
     stamp = datetime.datetime.fromtimestamp(clock.wall(), datetime.UTC).strftime("%Y%m%dT%H%M%S")
     kept = path.with_name(f"{path.name}.damaged-{stamp}")
     number = 1
-    while any(_beside(kept, suffix).exists() for suffix in _COMPANIONS):
+    while any(beside(kept, suffix).exists() for suffix in _COMPANIONS):
         number += 1
         kept = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
     try:
         for suffix in _COMPANIONS:
-            if _beside(path, suffix).exists():
-                _beside(path, suffix).rename(_beside(kept, suffix))
+            if beside(path, suffix).exists():
+                beside(path, suffix).rename(beside(kept, suffix))
     except OSError as error:
         raise StoreError(f"The damaged database {str(path)!r} cannot be moved aside: {error.strerror}.") from error
     _log.critical(
@@ -112,19 +111,19 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
     make_place(path)
 
 
-def _beside(path: Path, suffix: str) -> Path:
+def beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
 async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
     """What is wrong with the file; empty when nothing was found."""
-    if _size(path) == 0:
+    if size_of(path) == 0:
         # SQLite would delete the write-ahead log of an empty file, and with it the newest messages.
-        return "it is empty, but its write-ahead log is not" if _size(_beside(path, "-wal")) else ""
+        return "it is empty, but its write-ahead log is not" if size_of(beside(path, "-wal")) else ""
     give_up = clock.monotonic() + _PATIENCE
     # Looking must change nothing: the last connection that may write puts the write-ahead log into the file as it
     # closes, and deletes the log.

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -26,13 +27,16 @@ settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest starts first: at the end everybody else would wait for it. And coverage is not counted
-    where it only costs: random texts walk the same lines again and again, and the emulators are not measured."""
+    """What takes longest starts first: at the end everybody else would wait for it.
+
+    Coverage is not counted where it proves little and costs half as much time again: random texts walk the same lines
+    over and over, the whole bot passes nearly every line on its way, and the emulators are not measured.
+    """
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
-    emulators = Path(__file__).with_name("playground")
+    uncounted = [Path(__file__).with_name(name) for name in ("journeys", "playground")]
     for item in items:
         drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        if drawn or item.path.is_relative_to(emulators):
+        if drawn or any(item.path.is_relative_to(folder) for folder in uncounted):
             item.add_marker(pytest.mark.no_cover)
 
 
@@ -140,6 +144,20 @@ class Started:
         return code
 
 
+@dataclass
+class Recorded:
+    """A program that runs, and what it has written."""
+
+    started: Started
+    out: IO[bytes]
+    err: IO[bytes]
+
+    def told(self, code: int) -> Told:
+        for file in (self.out, self.err):
+            file.seek(0)
+        return Told(code, self.out.read().decode(), self.err.read().decode())
+
+
 class Nursery:
     """Starts `python -m MODULE …` without the second of loading: see `tests/nursery.py`."""
 
@@ -168,26 +186,33 @@ class Nursery:
 
     def run(self, module: str, *arguments: str, folder: Path, environment: Mapping[str, str], typed: str = "") -> Told:
         """The same to its end."""
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            streams = (self._typed(typed), out.fileno(), err.fileno())
-            started = self.start(module, *arguments, folder=folder, environment=environment, streams=streams)
-            os.close(streams[0])
-            return self._told(started.join(60), out, err)
+        with self._recorded(module, *arguments, folder=folder, environment=environment, typed=typed) as recorded:
+            return recorded.told(recorded.started.join(60))
 
     async def talk(
         self, module: str, *arguments: str, folder: Path, environment: Mapping[str, str], typed: str = ""
     ) -> Told:
         """The same while the event loop goes on."""
+        with self._recorded(module, *arguments, folder=folder, environment=environment, typed=typed) as recorded:
+            async with asyncio.timeout(60):
+                return recorded.told(await recorded.started.wait())
+
+    @contextmanager
+    def _recorded(
+        self, module: str, *arguments: str, folder: Path, environment: Mapping[str, str], typed: str
+    ) -> Iterator[Recorded]:
+        """Start it with these words typed, and record what it writes; what still runs at the end is killed."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            streams = (self._typed(typed), out.fileno(), err.fileno())
+            mine, theirs = os.pipe()
+            os.write(theirs, typed.encode())
+            os.close(theirs)
+            streams = (mine, out.fileno(), err.fileno())
             started = self.start(module, *arguments, folder=folder, environment=environment, streams=streams)
-            os.close(streams[0])
+            os.close(mine)
             try:
-                async with asyncio.timeout(60):
-                    code = await started.wait()
+                yield Recorded(started, out, err)
             finally:
                 started.kill()
-            return self._told(code, out, err)
 
     def close(self) -> None:
         """End it and everything it has started."""
@@ -206,19 +231,6 @@ class Nursery:
         )
         theirs.close()
         return self._orders
-
-    @staticmethod
-    def _typed(text: str) -> int:
-        mine, theirs = os.pipe()
-        os.write(theirs, text.encode())
-        os.close(theirs)
-        return mine
-
-    @staticmethod
-    def _told(code: int, out: IO[bytes], err: IO[bytes]) -> Told:
-        out.seek(0)
-        err.seek(0)
-        return Told(code, out.read().decode(), err.read().decode())
 
 
 @pytest.fixture(scope="session")

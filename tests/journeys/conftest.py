@@ -24,14 +24,6 @@ from playground.telegram import TelegramServer
 ROOT = Path(__file__).parent.parent.parent
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Coverage counts what the tests of each part reach: the whole bot passes nearly every line on its way, which
-    proves little of a line, and counting it would cost these tests half as much time again."""
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.no_cover)
-
-
 @dataclass
 class World:
     """The outside: three platforms, a model and a search, with the settings that lead there."""

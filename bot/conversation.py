@@ -60,6 +60,9 @@ log = logging.getLogger(__name__)
 
 MOST_ATTEMPTS = 2
 """How often a turn is begun; one that fails so often is not begun again."""
+STARTS_AT_ONCE = 8
+"""Turns that are looked up in the store at the same time. When a hundred begin at once, all side by side, the first
+request to a model leaves as late as the last; a few at a time, those that came first are answered first."""
 _NOT_NOW = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before a turn goes on that was held up by the store, or by a platform that is not connected."""
 
@@ -102,6 +105,7 @@ class Conversation:
         chooser: Chooser | None = None,
         metrics: Metrics | None = None,
     ) -> None:
+        self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
         self._summaries = summaries
         self._briefings = briefings
         self._metrics = metrics or Metrics()
@@ -226,10 +230,15 @@ class Conversation:
     ) -> None:
         store, options = self._store, self._options
         redact = Redactor(options.secrets).redact
-        await store.turns.open(turn, question.chat, question.sender.id)
-        before = await store.turns.load(turn)
+        facts = ChatFacts(store.facts, question)
+        async with self._starts:
+            await store.turns.open(turn, question.chat, question.sender.id)
+            before = await store.turns.load(turn)
+            wanted = await store.settings.get(question.chat, "model")
+            past = await self._briefings.past(question)
+            pinned = await facts.pinned()
         deadline = self._clock.monotonic() + options.turn_seconds
-        chosen = self._models.choose(await store.settings.get(question.chat, "model") or "")
+        chosen = self._models.choose(wanted or "")
         model = self._budgets.metered(chosen, self._models.estimator(chosen.name).tokens)
         surface = self._surface(question)
         form = surface.limits.command_form
@@ -255,13 +264,11 @@ class Conversation:
             elif record.effects:
                 unknown.add(key)
 
-        past = await self._briefings.past(question)
         first = self._first_call(question, named)
         # What was called before a restart, or is called first, must be among the tools.
         certain = [call.name for entry in made.passes for call in entry.calls] + ([first.name] if first else [])
         tools = await self._tools_for(question, past.entries, certain)
-        facts = ChatFacts(store.facts, question)
-        briefing = self._briefings.of(question, asked, past, await facts.pinned(), model.name, tools)
+        briefing = self._briefings.of(question, asked, past, pinned, model.name, tools)
         task = Task(
             entries=briefing.entries,
             model=model,

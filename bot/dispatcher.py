@@ -19,7 +19,7 @@ from bot.access import Access
 from bot.briefing import Briefings
 from bot.clock import Clock
 from bot.commands import BY_WORD, help_text
-from bot.conversation import Conversation, Ending
+from bot.conversation import STARTS_AT_ONCE, Conversation, Ending
 from bot.errors import DeliveryError, SettingsError, StoreError
 from bot.memory import ChatFacts
 from bot.messages import ChatId, Incoming, MessageSent, RegeneratePressed, StopPressed, TimerDue
@@ -94,6 +94,7 @@ class Dispatcher:
             redact: takes secrets out of what arrives, before it is stored or told to a model.
         """
         self._redact = redact
+        self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
         self._summaries = summaries
         self._briefings = briefings
         self._store = store
@@ -174,7 +175,7 @@ class Dispatcher:
         Args:
             again: a former process took it in; it was counted, and is not turned away now.
         """
-        self._begin(incoming.chat, lambda: self._decide(id, incoming, again))
+        self._begin(incoming.chat, lambda: self._in_turn(id, incoming, again))
 
     def _begin(self, chat: ChatId, work: Callable[[], Awaitable[None]]) -> None:
         before = self._routes.get(chat)
@@ -233,6 +234,10 @@ class Dispatcher:
             return False
         self._told[chat, key] = now
         return True
+
+    async def _in_turn(self, id: int, incoming: Incoming, again: bool) -> None:
+        async with self._starts:
+            await self._decide(id, incoming, again)
 
     async def _decide(self, id: int, incoming: Incoming, again: bool) -> None:
         match incoming:

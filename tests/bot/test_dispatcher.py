@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.conversation import STARTS_AT_ONCE
 from bot.messages import MessageEdited, StopPressed
 from playground.faults import Fault
 from playground.model import Reply
@@ -62,6 +63,38 @@ async def test_messages_of_one_chat_are_answered_in_their_order_and_chats_side_b
         await it.idle()
 
         assert it.shown("7") == ["You said one.", "You said two."]
+
+
+async def test_of_many_questions_at_once_the_first_are_not_held_up_by_the_last(rig: Any) -> None:
+    async with rig() as it:
+        store, begun, looked_up, all_begun, gate = it.bot.store, 0, 0, asyncio.Event(), asyncio.Event()
+        begin, open_turn = store.intake.begin, store.turns.open
+
+        async def begin_counted(turn: int) -> int:
+            nonlocal begun
+            attempts: int = await begin(turn)
+            begun += 1
+            if begun == len(chats):
+                all_begun.set()
+            return attempts
+
+        async def open_held(*turn: Any) -> None:
+            nonlocal looked_up
+            looked_up += 1
+            await gate.wait()
+            await open_turn(*turn)
+
+        store.intake.begin, store.turns.open = begin_counted, open_held
+        it.model.script = lambda body: Reply(f"You said {body['messages'][-1]['content']}.")
+        chats = [str(number) for number in range(100, 120)]
+
+        await it.deliver(*(it.message(f"hello {chat}", chat=chat, person=f"telegram:{chat}") for chat in chats))
+        await all_begun.wait()
+        assert looked_up == STARTS_AT_ONCE
+        gate.set()
+        await it.idle()
+
+        assert [it.shown(chat) for chat in chats] == [[f"You said hello {chat}."] for chat in chats]
 
 
 async def test_what_waits_is_limited_per_person_and_told_once(rig: Any) -> None:

@@ -8,6 +8,8 @@ It differs from CommonMark where a chat answer, cut into pages and read while it
 - a row with more cells than its table's header keeps them;
 - `**粗体：**文字` is bold: Chinese and Japanese put no space around emphasis;
 - `2*3*4` is no emphasis;
+- a list may follow a line of text whatever its first number is, as a page may begin in the middle of it;
+- addresses are those of `bot.addresses`, so that the link filter and the parser mean the same;
 - a link definition stays visible, because the link that uses it may stand on another page.
 """
 
@@ -20,22 +22,25 @@ from collections.abc import Sequence
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import isMdAsciiPunct, isPunctChar, isWhiteSpace, mdTrim, normalizeReference
 from markdown_it.parser_inline import ParserInline
-from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block import StateBlock, list_block
 from markdown_it.rules_block.table import escapedSplit
 from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
-from bot.links import BARE_URL, SCHEMES, scheme_of, trim_url
+from bot.addresses import ANGLE, MAIL_REACH, SCHEMES, bare_mail, bare_url, mail_link, scheme_of
+from bot.lines import CODE_KINDS, LineScanner
 
 DEEPEST = 60
 """How many blocks may stand in one another; deeper text is shown as written."""
 
 _DEFINITION = re.compile(
-    r"^[ ]{0,3}\[([^\[\]\n]{1,200})\]:[ \t]*<?((?:https?://|mailto:)[^\s<>]+)>?(?:[ \t]+[\"'(][^\n]*)?[ \t]*$",
-    re.MULTILINE | re.IGNORECASE,
+    r"^[ ]{0,3}\[([^\[\]\n]{1,200})\]:[ \t]*(?=<?(?:https?://|mailto:))", re.MULTILINE | re.IGNORECASE
 )
+_TITLE = re.compile(r"(?:[ \t]+[\"'(][^\n]*)?[ \t]*$", re.MULTILINE)
+_FENCED = re.compile(r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[ \t>]*)*(?:~~~|`{3,}[^`]*\Z)")
+_NUMBERED = re.compile(r"\d{1,9}[.)][ \t]+\S")
 _RULE_CELL = re.compile(r":?-+:?")
 
 
@@ -141,6 +146,17 @@ def _paragraph(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
+def _list(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    position = state.bMarks[start] + state.tShift[start]
+    if not (silent and state.parentType == "paragraph" and _NUMBERED.match(state.src, position, state.eMarks[start])):
+        return list_block(state, start, end, silent)
+    state.parentType = "list"
+    try:
+        return list_block(state, start, end, silent)
+    finally:
+        state.parentType = "paragraph"
+
+
 def _inline(state: StateBlock, content: str, start: int, end: int) -> None:
     token = state.push("inline", "", 0)
     token.content = content
@@ -167,8 +183,8 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     rule = _line(state, start + 1)
     if rule[:1] not in ("|", "-", ":") or "-" not in rule or "|" not in (header := _line(state, start)):
         return False
-    if header.startswith(("```", "~~~")):
-        return False  # a fence, whatever stands behind it
+    if header.startswith(">") or _FENCED.match(header):
+        return False  # a quote, or a fence, whatever stands behind it
     marks = [cell.strip() for cell in rule.removeprefix("|").removesuffix("|").split("|")]
     if not all(_RULE_CELL.fullmatch(mark) for mark in marks) or len(marks) != len(_cells(header)):
         return False
@@ -207,21 +223,45 @@ def _bare_link(state: StateInline, silent: bool) -> bool:
     start = state.pos - (5 if state.src[max(0, state.pos - 5) : state.pos].lower() == "https" else 4)
     if start < 0 or (start and re.match(r"\w", state.src[start - 1], re.ASCII)):
         return False
-    found = BARE_URL.match(state.src, start, state.posMax)
+    url = bare_url(state.src, start, state.posMax)
     scheme = state.src[start : state.pos]
-    if found is None or not state.pending.endswith(scheme):
-        return False
-    url = trim_url(found.group())
-    if len(url) <= len(scheme) + 3:
+    if not url or not state.pending.endswith(scheme):
         return False
     if not silent:
         state.pending = state.pending[: -len(scheme)]
-        opened = state.push("link_open", "a", 1)
-        opened.attrs = {"href": state.md.normalizeLink(url)}
-        state.push("text", "", 0).content = url
-        state.push("link_close", "a", -1)
+        _link(state, url, url)
     state.pos = start + len(url)
     return True
+
+
+def _bare_mail(state: StateInline, silent: bool) -> bool:
+    if state.linkLevel or state.src[state.pos] != "@":
+        return False
+    mail = bare_mail(state.src[max(0, state.pos - MAIL_REACH) : state.pos], state.src, state.pos, state.posMax)
+    local = mail.partition("@")[0]
+    if not mail or not state.pending.endswith(local):
+        return False
+    if not silent:
+        state.pending = state.pending[: -len(local)]
+        _link(state, f"mailto:{mail}", mail)
+    state.pos += len(mail) - len(local)
+    return True
+
+
+def _angle_link(state: StateInline, silent: bool) -> bool:
+    found = ANGLE.match(state.src, state.pos, state.posMax)
+    if found is None:
+        return False
+    if not silent:
+        _link(state, found[1] if scheme_of(found[1]) in SCHEMES else f"mailto:{found[1]}", found[1])
+    state.pos = found.end()
+    return True
+
+
+def _link(state: StateInline, url: str, label: str) -> None:
+    state.push("link_open", "a", 1).attrs = {"href": state.md.normalizeLink(url)}
+    state.push("text", "", 0).content = label
+    state.push("link_close", "a", -1)
 
 
 def _spoiler(state: StateInline, silent: bool) -> bool:
@@ -251,12 +291,24 @@ def make_parser() -> MarkdownIt:
     parser.enable(["table", "strikethrough"])
     parser.disable(["code", "lheading", "html_block", "html_inline", "reference"])
     parser.block.ruler.at("fence", _fence, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    parser.block.ruler.at("list", _list, {"alt": ["paragraph", "reference", "blockquote"]})
     parser.block.ruler.at("paragraph", _paragraph)
     parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     parser.inline.add_terminator_char("|")
+    parser.inline.add_terminator_char("@")
+    parser.inline.ruler.at("autolink", _angle_link)
     parser.inline.ruler.before("escape", "bare_link", _bare_link)
+    parser.inline.ruler.before("escape", "bare_mail", _bare_mail)
     parser.inline.ruler.before("escape", "spoiler", _spoiler)
     return parser
+
+
+def _without_code(text: str) -> str:
+    """The lines that stand in no fence."""
+    if "```" not in text and "~~~" not in text:
+        return text
+    scanner = LineScanner()
+    return "".join(line for line in text.splitlines(keepends=True) if scanner.feed(line) not in CODE_KINDS)
 
 
 def references(text: str) -> tuple[tuple[str, str], ...]:
@@ -264,6 +316,10 @@ def references(text: str) -> tuple[tuple[str, str], ...]:
     if "]:" not in text:
         return ()
     found: dict[str, str] = {}
-    for name, url in _DEFINITION.findall(text):
-        found.setdefault(normalizeReference(name), url)
+    text = _without_code(text)
+    for definition in _DEFINITION.finditer(text):
+        angle = ANGLE.match(text, definition.end())
+        url = angle[1] if angle else mail_link(text, definition.end()) or bare_url(text, definition.end())
+        if url and _TITLE.match(text, definition.end() + len(url) + 2 * bool(angle)):
+            found.setdefault(normalizeReference(definition[1]), url)
     return tuple(found.items())

@@ -28,6 +28,10 @@ class Kind(IntEnum):
     TABLE_ROW = 9
 
 
+CODE_KINDS = frozenset({Kind.FENCE_OPEN, Kind.CODE, Kind.CODE_BLANK, Kind.FENCE_CLOSE})
+"""Lines that stand in a fence, or are its ends."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fence:
     """An open code fence: enough to close it, and to open it again on another page."""
@@ -56,7 +60,7 @@ class Table:
     body: int
 
 
-_LINE = re.compile(r"([ \t>]*)((?:(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$))*)(`{3,}|~{3,})?([^\r\n]*)")
+_LINE = re.compile(r"([ \t>]*)((?:(?:[-*+]|\d{1,9}[.)])(?:[ \t][ \t>]*|$))*)(`{3,}|~{3,})?([^\r\n]*)")
 _QUOTES = re.compile(r"[ \t]*>")
 _MARKER = re.compile(r"[^\s>]")
 _RULE = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
@@ -109,7 +113,7 @@ class LineScanner:
         self._before, self._before_start = "", start
         if mark and (mark[0] == "~" or "`" not in rest):
             self.table = None
-            self.fence = Fence(lead + _MARKER.sub(" ", items), mark, rest, lead.count(">"))
+            self.fence = Fence(lead + _MARKER.sub(" ", items), mark, rest, lead.count(">") + items.count(">"))
             return Kind.FENCE_OPEN
         if not rest and not items and not mark:
             self.table = None

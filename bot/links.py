@@ -1,140 +1,23 @@
-"""Which links may be links: only addresses that the person or a tool brought, and never a label that deceives.
+"""Links in Markdown while it streams: what is allowed stays, and everything else becomes text and code.
 
-`LinkFilter` applies the rules to Markdown while it streams, before it is cut into pages, so that every platform and
-every stored page gets the same, and the renderers stay simple.
+`LinkFilter` applies `bot.linkpolicy` before the text is cut into pages, so that every platform and every stored page
+gets the same, and the renderers stay simple. Where another reader of Markdown might see something else than this
+filter does, it takes the careful reading: code in doubt is no code, and what is written for an address stands apart.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection
 from itertools import count
 from typing import TypeAlias
-from urllib.parse import unquote, urlsplit
 
-from bot.lines import Kind, LineScanner
+from bot.addresses import ANGLE, BARE_URL, MAIL_LINK, MAIL_REACH, SCHEMES, bare_mail, bare_url, mail_link, scheme_of
+from bot.lines import CODE_KINDS, Kind, LineScanner
+from bot.linkpolicy import Code, Link, LinkPolicy, Text
 
-SCHEMES = ("http", "https", "mailto")
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """It may be a link, with this label."""
-
-    label: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """It is no link: the label as text, if it says more than the address, and the address as code."""
-
-    label: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """It is only text."""
-
-    text: str
-
-
-_ASCII = r"[A-Za-z0-9\-._~:/?#@!$&'()*+,;=%{}]"
-_BEYOND = r"[^\x00-\x7f\s\u3000-\u303f\uff00-\uff65\u2010-\u2027]"
-BARE_URL = re.compile(rf"(?:https?://|www\.(?=[A-Za-z0-9]))(?:{_ASCII}|(?<=[/=_%\-]){_BEYOND}+)+", re.IGNORECASE)
-"""A web address in running text. Letters beyond ASCII belong to it only at the begin of a part of its path, because
-Chinese puts no space after an address."""
-_EMAIL = re.compile(r"[\w.+\-]{1,64}@[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)+")
-_HOST = re.compile(r"(?<![\w@.\-])(?:[\w\-]{1,63}\.)+[^\W\d_]{2,24}(?![\w\-])")
-
-
-def trim_url(url: str) -> str:
-    """Take off the punctuation of the sentence around a bare address."""
-    while url:
-        if url[-1] not in ".,;:!?'*_~{}$&" and (url[-1] != ")" or url.count(")") <= url.count("(")):
-            break
-        url = url[:-1]
-    return url
-
-
-def scheme_of(url: str) -> str:
-    """The scheme in small letters; empty when there is none."""
-    head, colon, _ = url.strip().partition(":")
-    return head.lower() if colon and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.\-]*", head) else ""
-
-
-def host_of(url: str) -> str:
-    """The host (of an e-mail address: its domain) in small letters; empty when there is none."""
-    if scheme_of(url) == "mailto":
-        return url.rpartition("@")[2].partition("?")[0].lower()
-    try:
-        return (urlsplit(url).hostname or "").lower()
-    except ValueError:
-        return ""
-
-
-def hides_host(label: str, url: str) -> bool:
-    """Tell whether the label names a host that is not where the link leads."""
-    host = host_of(url)
-    named = [found.lower() for found in _HOST.findall(label)]
-    return bool(named) and not any(host == name or host.endswith("." + name) for name in named)
-
-
-def _key(url: str) -> str:
-    """What two spellings of one address have in common."""
-    url = html.unescape(url.strip())
-    if url.lower().startswith("www."):
-        url = "http://" + url
-    if scheme_of(url) == "mailto":
-        return "mailto:" + unquote(url[7:].partition("?")[0]).lower()
-    try:
-        parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port not in (None, 80, 443) else ""
-    except ValueError:
-        return url
-    host = (parts.hostname or "").lower().rstrip(".")
-    try:
-        host = host.encode("idna").decode("ascii")
-    except UnicodeError:
-        pass
-    account = f"{parts.username}@" if parts.username else ""
-    query = f"?{unquote(parts.query)}" if parts.query else ""
-    return f"{account}{host}{port}{unquote(parts.path).rstrip('/')}{query}"
-
-
-class LinkPolicy:
-    """The addresses of one turn that may be links: those in the person's message and in the tools' results."""
-
-    def __init__(self, known: Iterable[str] = ()) -> None:
-        self._known = {_key(url) for url in known}
-
-    def learn(self, text: str) -> None:
-        """Allow every address in `text`."""
-        for found in BARE_URL.finditer(text):
-            url = found.group()
-            self._known.add(_key(url))
-            self._known.add(_key(trim_url(url)))
-        for found in _EMAIL.finditer(text):
-            self._known.add(_key("mailto:" + found.group()))
-
-    def allows(self, url: str) -> bool:
-        """Tell whether `url` may be a link."""
-        if url.lower().startswith("www."):
-            url = "http://" + url
-        return scheme_of(url) in SCHEMES and _key(url) in self._known
-
-    def shown(self, label: str, url: str, *, image: bool = False) -> Link | Code | Text:
-        """Decide how a link (or an image) is shown."""
-        if not url:
-            return Text(label)
-        if image or not self.allows(url):
-            return Code("" if label.strip() in (url, re.sub(r"^\w+:(//)?", "", url)) else label, url)
-        if hides_host(label, url):
-            return Link(f"{label} ({host_of(url)})", url)
-        return Link(label, url)
+__all__ = ["LinkFilter", "LinkPolicy"]
 
 
 def code_span(text: str, taken: Collection[int] = ()) -> str:
@@ -150,22 +33,25 @@ _Found: TypeAlias = tuple[str, int]
 _LABEL_HELD = 600
 _URL_HELD = 2_100
 _CODE_HELD = 400
+_MAIL_HELD = 255
 _PIECE = 1_000
 """Characters of an address that stand in one piece of code."""
 
 _MARKER_PART = re.compile(r"[-*+]|\d{1,9}[.)]?")
-_LEAD = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
-_SPECIAL = re.compile(r"[`\[!<\\\n]|\](?:\(|\Z)|https?://|www\.[A-Za-z0-9]|mailto:", re.IGNORECASE)
+_LEAD = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*")
+_SPECIAL = re.compile(r"[`\[!<\\\n@]|\](?:\(|\Z)|https?://|www\.[A-Za-z0-9]|mailto:", re.IGNORECASE)
 _NEW_BLOCK = re.compile(r"\n(?=[ \t]*(?:[#>\-+*=|]|```|~~~|\d|\n|\Z))")
 """Where a paragraph may end, and inline code with it."""
 _OPENS, _CLOSES = "\ue010", "\ue011"
 """Stand for a moment at the ends of code that is written for an address."""
 _BORDERS = re.compile(f"[{_OPENS}{_CLOSES}]")
 _TOO_NEAR = re.compile(rf"(?<=[`\\]){_OPENS}|{_CLOSES}(?=[`{_OPENS}])")
-_ADDRESS_IN = re.compile(r"://|www\.|mailto:|\]\(|\]:", re.IGNORECASE)
+_ADDRESS_IN = re.compile(r"https?:|www\.|mailto:|@|\]\(|\]:", re.IGNORECASE)
 _PARTIAL = re.compile(
     r"(?:h|ht|htt|https?|https?:|https?:/|(?<![A-Za-z0-9_])(?:w|ww|www\.?|m|ma|mai|mail|mailt|mailto))\Z", re.IGNORECASE
 )
+_GROWS = re.compile(r"[^\s<>\[\]`|\\]*")
+"""What may stand between an address and something that would make it longer."""
 _WORD_BEFORE = re.compile(r"[A-Za-z0-9_]\Z")
 _LABEL = re.compile(r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*\](?:\([^()\s]*\))?)*+", re.DOTALL)
 _TARGET = re.compile(
@@ -178,10 +64,10 @@ _TARGET_PART = re.compile(
     r"""\(\s*(?:<[^<>\n]*>?|(?:[^\s()\\]|\\.?|\((?:[^\s()\\]|\\.)*\)?)*)(?:\s+(?:["'(][^"'()]*["')]?\s*)?)?""",
     re.DOTALL,
 )
-_ANGLE = re.compile(r"<((?:https?://|mailto:)[^\s<>]*|[\w.+\-]{1,64}@[A-Za-z0-9.\-]+)>", re.IGNORECASE)
 _ANGLE_PART = re.compile(r"<(?:[A-Za-z][\w.+\-]*(?:[:@][^\s<>]*)?)?\Z")
-_BLANK_LINE = re.compile(r"\n[ \t>]*\n")
-_MAIL_LINK = re.compile(r"mailto:[\w.+\-%]+@[A-Za-z0-9.\-]+(?:\?[\w=&%+.\-]*)?", re.IGNORECASE)
+_ANGLE_BEGUN = re.compile(r"<(?:https?:|mailto:|[A-Za-z0-9.+%_\-]*@)", re.IGNORECASE)
+_TICKS = re.compile("`+")
+_DOMAIN_PART = re.compile(rf"[A-Za-z0-9.\-]{{0,{_MAIL_HELD}}}")
 
 
 class LinkFilter:
@@ -194,6 +80,9 @@ class LinkFilter:
         self._policy = policy
         self._scanner = LineScanner()
         self._last = ""
+        """The end of what was given out by former calls."""
+        self._shown: list[str] = []
+        """What this call gives out."""
         self._closed = False
         self._ticks: set[int] = set()
         """Lengths of the runs of backticks in this paragraph that begin no code."""
@@ -201,6 +90,8 @@ class LinkFilter:
         self._line_start = True
         self._raw = False
         """In the middle of a line of code."""
+        self._address = False
+        """What was given out last is an address that lives, and may go on."""
         self._word = False
         """The last character given out belongs to a word, so that no address begins after it."""
 
@@ -226,11 +117,11 @@ class LinkFilter:
         text = before + (_CLOSES if self._closed else "") + text
         self._closed = text.endswith(_CLOSES)
         text = _BORDERS.sub("", _TOO_NEAR.sub(" ", text))
-        self._last = text[-1]
+        self._last = text[-MAIL_REACH:]
         return text[len(before) :]
 
     def _run(self, text: str, *, final: bool) -> str:
-        shown: list[str] = []
+        shown = self._shown = []
         position = 0
         while position < len(text):
             if self._raw:
@@ -267,10 +158,12 @@ class LinkFilter:
         complete = bool(newline) or final
         fence = self._scanner.fence
         if fence is not None:
-            if not complete and not line.strip(" \t>" + fence.mark[0]):
+            rest = line.lstrip(" \t>")
+            # A line outside the quote of a fence is one like any other; it may open another fence.
+            if not complete and (not rest.strip(fence.mark[0]) or (fence.depth and rest[0] in "`~")):
                 return None
             kind = self._scanner.feed(line)
-            if kind in (Kind.CODE, Kind.CODE_BLANK, Kind.FENCE_CLOSE, Kind.FENCE_OPEN):
+            if kind in CODE_KINDS:
                 self._raw = not newline
                 self._line_start = bool(newline)
                 return position + len(line)
@@ -299,11 +192,16 @@ class LinkFilter:
             if partial is not None and self._word and not partial.start() and text[0] not in "hH":
                 partial = None
             end = partial.start() if partial is not None else len(text)
+            self._address = self._address and _GROWS.fullmatch(text, position, end) is not None
             shown.append(text[position:end])
             return end, partial is not None
         start = found.start()
         if start > position:
             shown.append(text[position:start])
+        # A label that is only text does not make the address before it longer.
+        grows = self._address and _GROWS.fullmatch(text, position, start) is not None
+        self._address = False
+        apart = " " if grows else ""
         match text[start]:
             case "\n":
                 self._line_start = True
@@ -313,6 +211,12 @@ class LinkFilter:
                 whole = final or start + 1 < len(text)
                 # Before a letter it is only itself, and an address may begin there.
                 step = 1 if re.match(r"[\n\w]", text[start + 1 : start + 2]) else 2
+                run = _TICKS.match(text, start + 1)
+                if run is not None and run.end() == len(text) and not final:
+                    whole = False
+                elif run is not None and len(run.group()) in self._ticks:
+                    # It may end code that another reader sees begin before it, all of it.
+                    self._ticks.update(range(1, len(run.group()) + 1))
                 result = (text[start : start + step], start + step) if whole else None
             case "]":
                 # What is no link for us is to be none for any other reader of Markdown.
@@ -321,15 +225,19 @@ class LinkFilter:
             case "`":
                 result = self._code(text, start, final)
             case "[" | "!":
-                result = self._bracket(text, start, final)
+                result = self._bracket(text, start, final, apart)
             case "<":
                 result = self._angle(text, start, final)
+            case "@":
+                result = self._mail(text, start, final)
             case _:
                 before = text[start - 1 : start] or ("a" if self._word else "")
                 result = self._bare(text, start, final, before)
         if result is None:
+            self._address = grows
             return start, True
         shown.append(result[0])
+        self._address |= grows and _GROWS.fullmatch(result[0]) is not None
         return min(result[1], len(text)), False
 
     def _code(self, text: str, start: int, final: bool) -> _Found | None:
@@ -347,6 +255,7 @@ class LinkFilter:
         if block is not None and block.end() == len(text) and not final:
             return None  # the next line's first sign is not known
         stop = block.start() if block else limit
+        inside: set[int] = set()
         for closing in re.finditer("`+", text[end:stop]):
             if len(closing.group()) == run:
                 after = end + closing.end()
@@ -354,19 +263,21 @@ class LinkFilter:
                     return None  # the run may go on
                 inner = text[end : end + closing.start()]
                 doubtful = "|" in inner or "\n" in inner
-                doubtful = doubtful or run in self._ticks
+                # A run that began no code for us may begin some for another reader, and end it in here.
+                doubtful = doubtful or run in self._ticks or not inside.isdisjoint(self._ticks)
                 if doubtful and _ADDRESS_IN.search(inner):
                     break
                 if doubtful:
-                    self._ticks.update(range(1, run + 1))
+                    self._ticks.update(range(1, max(run, 0, *inside) + 1))
                 return text[start:after], after
+            inside.add(len(closing.group()))
         else:
             if not final and block is None and limit - start < _CODE_HELD:
                 return None
         self._ticks.add(run)
         return text[start:end], end
 
-    def _bracket(self, text: str, start: int, final: bool) -> _Found | None:
+    def _bracket(self, text: str, start: int, final: bool, apart: str) -> _Found | None:
         """A link or an image; a bracket that is neither is text."""
         image = text[start] == "!"
         opened = start + image
@@ -378,11 +289,13 @@ class LinkFilter:
         waits = not final and len(text) - start < _URL_HELD
         label = _LABEL.match(text, opened + 1, opened + 1 + _LABEL_HELD)
         assert label is not None
-        blank = _BLANK_LINE.search(text, opened, label.end())
+        border = _NEW_BLOCK.search(text, opened, label.end())
+        if border is not None and border.end() == label.end():
+            border = None  # what follows the newline is not in the label
         closed = label.end()
-        if waits and blank is None and _INNER_PART.match(text, closed):
+        if waits and border is None and _INNER_PART.match(text, closed):
             return None
-        if blank is not None or (closed < len(text) and text[closed] != "]"):
+        if border is not None or (closed < len(text) and text[closed] != "]"):
             return ("![" if image else "["), opened + 1
         if closed == len(text):
             return None if waits else (("![" if image else "["), opened + 1)
@@ -391,57 +304,103 @@ class LinkFilter:
         if text[closed + 1 : closed + 2] != "(":
             return ("![" if image else "["), opened + 1
         target = _TARGET.match(text, closed + 1)
+        if target is not None and _NEW_BLOCK.search(text, closed, target.end()):
+            return ("![" if image else "["), opened + 1
         if target is None:
-            end = _BLANK_LINE.search(text, closed + 1)
-            open_still = end is None and _TARGET_PART.fullmatch(text, closed + 1) is not None
+            end = _NEW_BLOCK.search(text, closed + 1)
+            open_still = (end is None or end.end() == len(text)) and _TARGET_PART.fullmatch(
+                text, closed + 1
+            ) is not None
             return None if waits and open_still else (("![" if image else "["), opened + 1)
         raw = target["angle"] if target["angle"] is not None else target["plain"]
         url = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", raw or "")).strip()
         words = label.group()
-        if "[" in words or "<" in words:
+        doubtful = "|" in words or "[" in words or "\n" in text[start : target.end()]
+        if doubtful and target.end() == len(text) and not final:
+            return None
+        if doubtful or "<" in words:
             words = self._inside(words)
         match self._policy.shown(words, url, image=image):
             case Link(shown, _):
-                return f"[{shown}]{target.group()}", target.end()
+                # Where it is none for another reader, what follows does not make its address longer.
+                follows = " " if doubtful and _GROWS.fullmatch(text[target.end() : target.end() + 1] or " ") else ""
+                return f"[{shown}]{target.group()}{follows}", target.end()
             case Code("", url):
                 return self._span(url), target.end()
             case Code(shown, url):
-                return f"{self._inside(shown)} ({self._span(url)})", target.end()
+                if shown.startswith("`") and self._before().endswith("`"):
+                    apart = " "
+                return f"{apart}{self._inside(shown, apart)} ({self._span(url)})", target.end()
             case Text(shown):
-                return self._inside(shown), target.end()
+                return f"[{self._inside(shown)}]()", target.end()
 
-    def _inside(self, label: str) -> str:
+    def _inside(self, label: str, apart: str = "[") -> str:
         """A label as text of its own."""
         inner = LinkFilter(self._policy)
         inner._line_start = False
         inner._ticks = self._ticks
+        inner._last = apart or self._before()
         return inner._run(label, final=True)
 
     def _angle(self, text: str, start: int, final: bool) -> _Found | None:
         """An address in angle brackets; other HTML is text, and the addresses in it are bare ones."""
-        found = _ANGLE.match(text, start)
+        found = ANGLE.match(text, start)
         if found is None:
             if not final and len(text) - start < _URL_HELD and _ANGLE_PART.match(text, start):
                 return None
-            return "<", start + 1
+            # Closed by what is written for something behind it, it would be an address after all.
+            return ("\\<" if _ANGLE_BEGUN.match(text, start) else "<"), start + 1
         url = found.group(1)
         known = self._policy.allows(url if scheme_of(url) in SCHEMES else f"mailto:{url}")
         return (found.group() if known else self._span(url)), found.end()
+
+    def _mail(self, text: str, start: int, final: bool) -> _Found | None:
+        """The sign in the middle of an e-mail address. What stands before it is given out already; escaped, it makes
+        no address of it."""
+        before = self._before()
+        if not bare_mail(before, "@a.b", 0):
+            return "@", start + 1
+        part = _DOMAIN_PART.match(text, start + 1)
+        if part is not None and part.end() == len(text) and not final and part.end() - start < _MAIL_HELD:
+            return None
+        mail = bare_mail(before, text, start)
+        if not mail:
+            return "@", start + 1
+        self._address = self._policy.allows("mailto:" + mail)
+        if not self._address:
+            return "\\@", start + 1
+        domain = text[start : start + len(mail) - mail.index("@")]
+        return domain, start + len(domain)
+
+    def _before(self) -> str:
+        """The end of what was given out."""
+        parts: list[str] = []
+        length = 0
+        for part in reversed(self._shown):
+            parts.append(part[-MAIL_REACH:])
+            length += len(parts[-1])
+            if length >= MAIL_REACH:
+                break
+        else:
+            parts.append(self._last)
+        return "".join(reversed(parts))
 
     def _bare(self, text: str, start: int, final: bool, before: str) -> _Found | None:
         """An address in running text."""
         mail = text[start] in "mM"
         if _WORD_BEFORE.search(before) and text[start] not in "hH":
             return text[start], start + 1
-        found = (_MAIL_LINK if mail else BARE_URL).match(text, start)
+        found = (MAIL_LINK if mail else BARE_URL).match(text, start)
         end = len(text) if found is None else found.end()
         if end == len(text) and not final and len(text) - start < _URL_HELD:
             return None
         if found is None:
+            self._address = not mail
             return text[start], start + 1
-        url = trim_url(found.group())
-        if len(url) < 9 and not mail and not url.lower().startswith("www."):
+        url = mail_link(text, start) if mail else bare_url(text, start)
+        if not url:
+            self._address = True  # a scheme, and perhaps more of it
             return text[start], start + 1
         end = start + len(url)
-        known = self._policy.allows(url) and not _WORD_BEFORE.search(before)
-        return (url if known else self._span(url)), end
+        self._address = self._policy.allows(url) and not _WORD_BEFORE.search(before)
+        return (url if self._address else self._span(url)), end

@@ -15,9 +15,10 @@ from typing import Literal, TypeAlias
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from bot.addresses import host_of
 from bot.dialect import DEEPEST, make_parser, references
 from bot.lines import Kind, LineScanner
-from bot.links import hides_host, host_of
+from bot.linkpolicy import hides_host
 from bot.unfinished import close_open
 
 __all__ = ["close_open", "escape", "parse", "quote", "text_of"]
@@ -252,7 +253,11 @@ def inlines(tokens: Sequence[Token]) -> tuple[Inline, ...]:
                 opened, children = stack.pop()
                 assert opened is not None
                 if opened.type == "link_open" and not opened.attrs["href"]:
-                    stack[-1][1].extend(children or [Text("[]()")])  # it leads nowhere
+                    for child in children or [Text("[]()")]:  # it leads nowhere
+                        if isinstance(child, Text):
+                            _add(stack[-1][1], child.text)
+                        else:
+                            stack[-1][1].append(child)
                 else:
                     stack[-1][1].append(_closed(opened, children))
             case _:

@@ -11,12 +11,15 @@ from bot.lines import Kind, LineScanner, columns
 
 _LONE = re.compile(r"[ \t>]*(?:[-*+=_#~`|:]+|\d{1,9}[.)]|(?:[-*+]|\d{1,9}[.)])[ \t]+[*_~`#\[|]{0,3})?[ \t]*")
 """A last line of nothing but marks: a bullet, a rule, a heading or a fence, nobody knows yet."""
+_BEGINS = re.compile(r"[ \t]*(?:[#>\-+*=|]|\d)")
+"""A line that may begin a paragraph of its own: nothing that is open before it goes on in it for certain."""
 _RULE_PART = re.compile(r"[ \t>]*[|:\- \t]*")
 _TOKEN = re.compile(
     r"(?P<escape>\\.)|(?P<code>`+)|(?P<link>!?\[)|(?P<end>\](?:\((?P<url>[^()\s]*(?:\([^()\s]*\))?[^()\s]*)(?P<closed>[^)]*\))?)?)"
     r"|(?P<mark>\*{1,3}|_{1,3}|~~|\|\|)",
     re.DOTALL,
 )
+_LONGEST_WORD = 2_100
 _TAIL = re.compile(r"(?:\*+|_+|~+|`+|\||!?\[|\\|<[^<>\s]*|&\#?\w*)\Z")
 
 
@@ -38,7 +41,7 @@ def close_open(text: str) -> str:
         fence = scanner.fence
         before = kind
         kind = scanner.feed(line, start)
-        if kind is not Kind.TEXT or before is not Kind.TEXT:
+        if kind is not Kind.TEXT or before is not Kind.TEXT or _BEGINS.match(line):
             block = start
         if end == len(text):
             break
@@ -57,7 +60,8 @@ def close_open(text: str) -> str:
     if _LONE.fullmatch(line):
         return text[:start]
     if kind is Kind.TEXT and _bordered(line) and not _bordered(previous):
-        return _table_begun(text[:block] + _inline(text[block:]), block, text[block:])
+        cut = start + line.rfind("|") + 1
+        return _table_begun(text[:cut] + _inline(text[cut:]), block, text[block:])
     if kind is Kind.TABLE_ROW:
         cut = line.rfind("|") + 1
         return text[: start + cut] + _inline(line[cut:])
@@ -99,9 +103,9 @@ def _inline(text: str) -> str:
             closing = re.compile(rf"(?<!`){sign}(?!`)").search(text, position)
             if closing is None:
                 rest = text[position:]
-                shown.append(sign + rest.rstrip("`") + (sign if rest.strip("` \n") else ""))
-                if not rest.strip("` \n"):
-                    shown[-1] = ""
+                if rest.strip("` \n"):
+                    # Code that ends there may be code after all, when what seems open is none: it stays whole.
+                    shown.append(sign + rest + (" " if rest.endswith("`") else "") + sign)
                 position = len(text)
                 break
             shown.append(text[found.start() : closing.end()])
@@ -112,7 +116,7 @@ def _inline(text: str) -> str:
         elif found["end"]:
             at = labels.pop() if labels else -1
             if at >= 0 and found["url"] is not None and found["closed"] is None and position == len(text):
-                shown[at] = ""  # the address is not complete: the label alone
+                _unlabel(shown, at)  # the address is not complete: the label alone
             else:
                 shown.append(sign)
         elif found["mark"]:
@@ -121,13 +125,21 @@ def _inline(text: str) -> str:
             shown.append(sign)
     shown.append(text[position:])
     if labels and len(text) - sum(map(len, shown[: labels[-1]])) < 200:
-        shown[labels[-1]] = ""
+        _unlabel(shown, labels[-1])
     result = "".join(shown)
     if not marks:
         return result
     body = result.rstrip()
     # A mark is closed only beside a word: `**` after a space would be shown.
     return body + "".join(mark for mark, _ in reversed(marks)) + result[len(body) :]
+
+
+def _unlabel(shown: list[str], at: int) -> None:
+    """Take a bracket away, unless it keeps something apart: two runs of backticks, or an address and what follows."""
+    before = "".join(shown[:at])
+    word = before[-_LONGEST_WORD:].rsplit(None, 1)[-1:]
+    if not (before.endswith("`") or any(sign in word[0] for sign in (":", "@", "www.") if word)):
+        shown[at] = ""
 
 
 def _mark(text: str, start: int, end: int, sign: str, marks: list[tuple[str, int]], shown: list[str]) -> None:

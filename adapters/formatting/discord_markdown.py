@@ -11,16 +11,14 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote
 
-from adapters.formatting.layout import Dialect, Line, Verbatim
+from adapters.formatting.layout import GAP, Dialect, Line, Verbatim, taken_apart
 from adapters.formatting.rendered import Rendered
-from bot.markdown import Inline, Link, Style, Styled, Text, parse, text_of
-
-GAP = "\u200b"
+from bot.markdown import Code, Inline, Link, Style, Styled, Text, parse, text_of
 
 _MARKS: dict[Style, str] = {"strong": "**", "emphasis": "*", "strike": "~~", "spoiler": "||"}
 _LANGUAGE = re.compile(r"[\w+#.\-]{1,40}")
 _MARK = re.compile(
-    r"\\(?=[!-/:-@\[-`{-~])"  # a backslash that Discord would take for an escape
+    r"\\(?=[!-/:-@\[-`{-~]|\Z)"  # a backslash that Discord would take for an escape
     r"|(?<!\s)\*|\*(?!\s)"  # an asterisk beside a word
     r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # an underscore at a word's border
     r"|~(?=~)|(?<=~)~|\|(?=\|)|(?<=\|)\||`"
@@ -72,7 +70,7 @@ class _Discord(Dialect):
         if "`" not in text:
             return f"`{text}`"
         # Two backticks around hold one inside; a longer run is taken apart.
-        text = text.replace("``", f"`{GAP}`")
+        text = re.sub("`(?=`)", f"`{GAP}", text)
         return f"`` {text} ``"
 
     def styled(self, style: Style, children: Sequence[Inline]) -> str:
@@ -81,8 +79,11 @@ class _Discord(Dialect):
         if not core:
             return inner
         mark = _MARKS[style]
-        if mark == "*" and (core.startswith("*") or core.endswith("*")):
+        verbatim = _verbatim(children)
+        if mark == "*" and (core.startswith("*") or core.endswith("*") or mark in verbatim):
             mark = "_"
+        if mark in verbatim:
+            return inner  # Discord ends a style at its mark, in code and in addresses too
         at = inner.index(core)
         return f"{inner[:at]}{mark}{core}{mark}{inner[at + len(core) :]}"
 
@@ -101,7 +102,8 @@ class _Discord(Dialect):
     def code_block(self, text: str, language: str) -> str:
         name = language if _LANGUAGE.fullmatch(language) else ""
         # Discord ends a block at the first three backticks, wherever they stand.
-        return f"```{name}\n{text.replace('```', f'`{GAP}`{GAP}`')}\n```"
+        # A block of nothing is none to Discord: it would go on to the next three backticks.
+        return f"```{name}\n{taken_apart(text) if text.strip(chr(10)) else ' '}\n```"
 
     def heading(self, level: int, children: Sequence[Inline]) -> str:
         if level > 3:
@@ -115,6 +117,20 @@ class _Discord(Dialect):
             for line in lines
             for part in line.text.split("\n")
         ]
+
+
+def _verbatim(children: Sequence[Inline]) -> str:
+    """What is written without escapes."""
+    parts = []
+    for child in children:
+        match child:
+            case Code(text):
+                parts.append(text)
+            case Link(url, inner):
+                parts += [url, _verbatim(inner)]
+            case Styled(_, inner):
+                parts.append(_verbatim(inner))
+    return "\n".join(parts)
 
 
 def _literal(found: re.Match[str]) -> str:

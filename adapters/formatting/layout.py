@@ -6,6 +6,7 @@ numbers, indentation and the columns of tables are the same everywhere.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -34,6 +35,8 @@ from bot.markdown import (
 )
 
 RULE = "─" * 10
+GAP = "\u200b"
+"""A space without width, between signs that would be one mark."""
 _TASKS = {True: "☑", False: "☐"}
 
 
@@ -162,6 +165,11 @@ class Dialect(ABC):
             for line in drawn:
                 result.append(Line(indent + line.text) if isinstance(line, Line) and line.text else line)
         return result
+
+
+def taken_apart(text: str) -> str:
+    """Code without three backticks in a row, where those end it wherever they stand."""
+    return re.sub("`{3,}", lambda found: GAP.join(found.group()), text)
 
 
 def width(text: str) -> int:

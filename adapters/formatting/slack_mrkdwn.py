@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from adapters.formatting.layout import Dialect, Line, Verbatim
+from adapters.formatting.layout import GAP, Dialect, Line, Verbatim, taken_apart
 from adapters.formatting.rendered import Rendered
 from adapters.formatting.slack_marks import as_text, held
 from bot.markdown import Inline, Link, Style, parse, text_of
-
-GAP = "\u200b"
 
 _MARKS: dict[Style, str] = {"strong": "*", "emphasis": "_", "strike": "~"}
 _FALSE_QUOTE = re.compile(r"^(?=&gt;)", re.MULTILINE)
@@ -56,7 +54,7 @@ class _Mrkdwn(Dialect):
 
     def code_block(self, text: str, language: str) -> str:
         # Three backticks inside would end the block.
-        return f"```\n{escaped(text).replace('```', f'`{GAP}`{GAP}`')}\n```"
+        return f"```\n{taken_apart(escaped(text))}\n```"
 
     def heading(self, level: int, children: Sequence[Inline]) -> str:
         return self.paragraph([_unstyled_strong(children)])

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot import markdown
-from bot.links import Code, Link, LinkFilter, LinkPolicy, Text, trim_url
+from bot.addresses import trim_url
+from bot.linkpolicy import Code, Link, Text, hides_host
+from bot.links import LinkFilter, LinkPolicy
 
 KNOWN = "https://known.org/a?b=1"
 
@@ -55,6 +57,20 @@ CASES = [
     ("`a\n# b https://evil.com", "`a\n# b ``https://evil.com``"),
     ("| `a | https://evil.com` |", "| `a | ``https://evil.com`` ` |"),
     ("[a `]` b](https&#58;//evil.com)", "[a `]` b]\\(https&#58;//evil.com)"),
+    ("http://1. <http:evil.com> <`root@evil.com>", "`http://1`. `http:evil.com` <`root\\@evil.com>"),
+    ("write to a.b@evil.com, me@known.org.", "write to a.b\\@evil.com, me@known.org."),
+    ("x@y @everyone a@b me@known.organ you+me@known.org", "x@y @everyone a@b me\\@known.organ you+me\\@known.org"),
+    (f"{KNOWN}[&c](https://evil.com)", f"{KNOWN} &c (`https://evil.com`)"),
+    ("me@known.or[g](https://evil.com)", "me\\@known.org (`https://evil.com`)"),
+    ("http://[evil.com](https://e.vil)", "http:// evil.com (`https://e.vil`)"),
+    ("htt[ps]()://evil.com", "htt[ps]()://evil.com"),
+    (f"[a\n1. b]({KNOWN})&c", f"[a\n1. b]\\(`{KNOWN})&c`"),
+    (f"| [a|b]({KNOWN})&c |", f"| [a|b]({KNOWN}) &c |"),
+    ("<mailto:me@known.org<a@evil.ex>", "\\<mailto:me@known.org`a@evil.ex`"),
+    ("x```\n|---|\n``**b```> `` https://evil.com", "x```\n|---|\n``**b```> `` ````https://evil.com````"),
+    ("``_~~>|[x]: >\\``](](<https://evil.com>`", "``_~~>|[x]: >\\``]\\(]\\(```https://evil.com``` `"),
+    ("> ```\n> a\n```](`- https://evil.com", "> ```\n> a\n```]\\(`- ``https://evil.com``"),
+    ("- > ~~~\n  > a\n  > ~~~\nhttps://evil.com", "- > ~~~\n  > a\n  > ~~~\n`https://evil.com`"),
 ]
 
 
@@ -122,6 +138,8 @@ def test_the_punctuation_of_the_sentence_is_not_the_address(written: str, url: s
 
 
 PIECES = (
+    *("http://e", "<http:evil.ex>", "a@evil.ex", "[a](https://evil.ex)", KNOWN, "me@known.org", f"[k]({KNOWN})", "~~"),
+    *("\n```", "\n~~~", "\n> ", "\n- ", "\n2) ", "\\`", "[x]()", "\\\n"),
     *("https://evil.ex/a", "https&#58;//evil.ex/b", "www.evil.ex", "<https://evil.ex/c>", "mailto:a@evil.ex"),
     *("[", "]", "(", ")", "](", "![", "[x]: ", "[x]", "`", "``", "```", "~~~", "\n", "\n\n", "|", "\n|---|\n", "> "),
     *("- ", "# ", "1. ", " ", "a", "*", "**", "_", "<", ">", "\\", "||", "!", "=", "---", "&#91;", "&lbrack;", "    "),
@@ -139,11 +157,40 @@ def links(node: object) -> list[str]:
 
 
 def test_no_reader_of_markdown_finds_a_link_where_none_is_allowed() -> None:
-    """Whatever marks stand around an address, and wherever the stream is cut."""
+    """Whatever marks stand around an address, wherever the stream is cut, and while it is half shown."""
     rng = random.Random(0)
+    allowed = policy()
     for _ in range(600):
         text = "".join(rng.choice(PIECES) for _ in range(rng.randint(2, 25)))
         step = rng.choice((1, 2, 5, 1000))
-        nothing = LinkFilter(LinkPolicy())
-        shown = "".join(nothing.feed(text[at : at + step]) for at in range(0, len(text), step)) + nothing.finish()
-        assert not links(markdown.parse(shown)), (text, shown)
+        filter = LinkFilter(allowed)
+        parts = [filter.feed(text[at : at + step]) for at in range(0, len(text), step)]
+        half = "".join(parts[: rng.randint(0, len(parts))])
+        shown = "".join(parts) + filter.finish()
+        for live in (*links(markdown.parse(shown)), *links(markdown.parse(half, final=False))):
+            assert allowed.allows(live), (text, shown, half)
+
+
+HALF = [
+    "`a\n> ``https://evil.com``",
+    "a```b```[`https://evil.com`",
+    "|(**`**b*](||1. ``https://evil.com``",
+    "``\n|---|\n``> `https://evil.com`_",
+    "[x]: y\n~~~\n[x]: https://evil.com",
+]
+
+
+@pytest.mark.parametrize("half", HALF)
+def test_closing_what_is_half_written_opens_no_address(half: str) -> None:
+    assert links(markdown.parse(half, final=False)) == []
+
+
+def test_an_address_is_not_longer_than_what_was_allowed() -> None:
+    shown = filtered(f"[r]: {KNOWN}中.evil.com\n\n[r] and [it][r]")
+
+    assert all(policy().allows(live) for live in links(markdown.parse(shown)))
+
+
+def test_the_host_of_an_e_mail_address_is_the_one_it_names() -> None:
+    assert not hides_host("john.doe@known.org", "mailto:john.doe@known.org")
+    assert hides_host("me@bank.com", "https://known.org")

@@ -242,6 +242,9 @@ def test_no_text_breaks_a_renderer(text: str, final: bool, render: Callable[...,
         ("- [x] done\n- [ ] open", "☑ done\n☐ open"),
         ("2. a\n   - b", "2. a\n   • b"),
         ("![alt](https://a.b/c.png)", "alt (<code>https://a.b/c.png</code>)"),
+        ("a\\@b.cd **x**@e.fg", "<code>a@b.cd</code> <code>x</code><code>@e.fg</code>"),
+        ("me@a.bc, <me@a.bc>", '<a href="mailto:me@a.bc">me@a.bc</a>, <a href="mailto:me@a.bc">me@a.bc</a>'),
+        ("//-evil.com", "//-<code>evil.com</code>"),
     ],
 )
 def test_telegram_html(markdown: str, expected: str) -> None:
@@ -292,6 +295,12 @@ def test_slack_mrkdwn(markdown: str, expected: str) -> None:
         (r"\[x](https://a.b)", r"[x\](<https://a.b>)"),
         ("| a |\n|---|\n| 中 |", "```\na\n--\n中\n```"),
         ("[github.com](https://evil.example)", "[github.com (evil.example)](<https://evil.example>)"),
+        ("``a```b``", "`` a`\u200b`\u200b`b ``"),
+        ("~~~~\n`````\n~~~~", "```\n`\u200b`\u200b`\u200b`\u200b`\n```"),
+        ("```\n```", "```\n \n```"),
+        ("**a `**b` c** ~~`~~x`~~ *`*`*", "a `**b` c `~~x` _`*`_"),
+        ("a\\\\`b`", "a\\\\`b`"),
+        ("https:[//a.b]()", "https\\://a.b"),
     ],
 )
 def test_discord_markdown(markdown: str, expected: str) -> None:

@@ -8,12 +8,28 @@ other way to keep Discord from fetching a preview. In plain text they, and what 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from urllib.parse import unquote
 
 from adapters.formatting.layout import GAP, Dialect, Line, Verbatim, taken_apart
 from adapters.formatting.rendered import Rendered
-from bot.markdown import Code, Inline, Link, Style, Styled, Text, parse, text_of
+from bot.markdown import (
+    Block,
+    Code,
+    CodeBlock,
+    Inline,
+    Item,
+    Link,
+    Listing,
+    Quote,
+    Style,
+    Styled,
+    Table,
+    Text,
+    parse,
+    text_of,
+)
 
 _MARKS: dict[Style, str] = {"strong": "**", "emphasis": "*", "strike": "~~", "spoiler": "||"}
 _LANGUAGE = re.compile(r"[\w+#.\-]{1,40}")
@@ -110,6 +126,10 @@ class _Discord(Dialect):
             return self.styled("strong", _plain_strong(children))
         return f"{'#' * level} {self.inline(children)}"
 
+    def listing(self, items: Sequence[Item], start: int | None) -> list[Line | Verbatim]:
+        """Discord knows no quote in a list, and so no block of code in such a quote: the block stands in the item."""
+        return super().listing([replace(item, blocks=tuple(_unquoted(item.blocks))) for item in items], start)
+
     def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
         """A quote of Discord's is one level deep."""
         return [
@@ -117,6 +137,26 @@ class _Discord(Dialect):
             for line in lines
             for part in line.text.split("\n")
         ]
+
+
+def _unquoted(blocks: Sequence[Block]) -> Iterator[Block]:
+    for block in blocks:
+        if isinstance(block, Quote) and any(map(_has_code, block.blocks)):
+            yield from _unquoted(block.blocks)
+        else:
+            yield block
+
+
+def _has_code(block: Block) -> bool:
+    match block:
+        case CodeBlock() | Table():
+            return True
+        case Quote(blocks):
+            return any(map(_has_code, blocks))
+        case Listing(items):
+            return any(_has_code(inner) for item in items for inner in item.blocks)
+        case _:
+            return False
 
 
 def _verbatim(children: Sequence[Inline]) -> str:

@@ -301,6 +301,7 @@ def test_slack_mrkdwn(markdown: str, expected: str) -> None:
         ("**a `**b` c** ~~`~~x`~~ *`*`*", "a `**b` c `~~x` _`*`_"),
         ("a\\\\`b`", "a\\\\`b`"),
         ("https:[//a.b]()", "https\\://a.b"),
+        ("- > ```\n  > x\n  > ```\n- > y", "-\n```\nx\n```\n- > y"),
     ],
 )
 def test_discord_markdown(markdown: str, expected: str) -> None:

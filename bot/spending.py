@@ -140,8 +140,7 @@ class Budgets:
 
     async def exhausted(self, payer: Payer) -> Unaffordable | None:
         """Why this payer can have no model call now; None while something is left of every budget."""
-        for limit in self._daily(payer):
-            spent = await self._spending.spent(limit.key, DAY)
+        for limit, spent in await self._spent(payer):
             if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.money <= spent.money:
                 return _unaffordable(limit, self._clock.wall() // DAY * DAY + DAY)
         return None
@@ -165,9 +164,7 @@ class Budgets:
 
     async def report(self, payer: Payer, *, everybody: bool = False) -> Report:
         """What was spent today; with the people who spent most when `everybody` is asked for."""
-        person, chat, all_ = [
-            Day(await self._spending.spent(limit.key, DAY), limit.most) for limit in self._daily(payer)
-        ]
+        person, chat, all_ = [Day(spent, limit.most) for limit, spent in await self._spent(payer)]
         top = await self._spending.top("person ", DAY, MOST_TOLD) if everybody else []
         return Report(
             person,
@@ -222,6 +219,10 @@ class Budgets:
             return
         if isinstance(result, Reserved):
             await self._settle(result, Amount())
+
+    async def _spent(self, payer: Payer) -> list[tuple[Limit, Amount]]:
+        limits = self._daily(payer)
+        return list(zip(limits, await self._spending.spent([limit.key for limit in limits], DAY), strict=True))
 
     def _daily(self, payer: Payer | None) -> list[Limit]:
         limits = self._limits

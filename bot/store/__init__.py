@@ -12,10 +12,9 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from aiosqlite import Connection
-
 from bot.clock import Clock
 from bot.store.access import Access
+from bot.store.database import Database
 from bot.store.facts import StoredFacts
 from bot.store.faults import Fault, fault_of, store_error
 from bot.store.files import FILE_BYTES, StoredFiles
@@ -99,7 +98,7 @@ class Store:
         make_place(path)
         await move_aside_if_damaged(path, clock=clock, busy_timeout=busy_timeout)
 
-        async def connect_writer() -> Connection:
+        async def connect_writer() -> Database:
             return await connect(path, busy_timeout=busy_timeout, write=True)
 
         async with AsyncExitStack() as stack:
@@ -109,7 +108,7 @@ class Store:
                 try:
                     db = await connect_writer()
                     stack.push_async_callback(db.close)
-                    await upgrade(db)
+                    await db.together(upgrade)
                     break
                 except sqlite3.Error as error:
                     await stack.aclose()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Iterable
-
-from aiosqlite import Connection
+from sqlite3 import Connection
 
 from bot.clock import Clock
 from bot.store.readers import Readers
@@ -67,15 +66,15 @@ class Access:
         """Make the person an owner if the code is right, unused and in time. A code is void after 20 wrong guesses."""
         now = self._clock.wall()
 
-        async def work(db: Connection) -> bool:
-            for right, expires, wrong in await db.execute_fetchall("SELECT code_hash, expires, wrong FROM pairing"):
+        def work(db: Connection) -> bool:
+            for right, expires, wrong in db.execute("SELECT code_hash, expires, wrong FROM pairing").fetchall():
                 if hmac.compare_digest(right.encode(), code_hash.encode()) and now < expires:
-                    await db.execute("DELETE FROM pairing")
-                    await _give(db, person, "owner", now)
+                    db.execute("DELETE FROM pairing")
+                    _give(db, person, "owner", now)
                     return True
-                await db.execute("UPDATE pairing SET wrong = wrong + 1")
+                db.execute("UPDATE pairing SET wrong = wrong + 1")
                 if wrong + 1 >= _WRONG_CODES or now >= expires:
-                    await db.execute("DELETE FROM pairing")
+                    db.execute("DELETE FROM pairing")
                     _log.warning("the pairing code is void: it expired, or was guessed wrong too often")
             return False
 
@@ -85,9 +84,9 @@ class Access:
         """True at most once in any such time, also across restarts."""
         now = self._clock.wall()
 
-        async def work(db: Connection) -> bool:
+        def work(db: Connection) -> bool:
             # An end further away than one whole window was set before the clock was put back: it counts as past.
-            done = await db.execute(
+            done = db.execute(
                 "INSERT INTO once VALUES (?, ?) ON CONFLICT DO UPDATE SET until = excluded.until "
                 "WHERE until <= ? OR until > excluded.until",
                 (key, now + seconds, now),
@@ -101,5 +100,5 @@ class Access:
         await self._writer.execute("DELETE FROM once WHERE until <= ?", (self._clock.wall(),))
 
 
-async def _give(db: Connection, id: str, role: str, now: float) -> None:
-    await db.execute("REPLACE INTO roles VALUES (?, ?, ?)", (id, role, now))
+def _give(db: Connection, id: str, role: str, now: float) -> None:
+    db.execute("REPLACE INTO roles VALUES (?, ?, ?)", (id, role, now))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-
-from aiosqlite import Connection
+from sqlite3 import Connection
 
 from bot.clock import Clock
 from bot.store.readers import Readers
@@ -48,18 +47,16 @@ class StoredFacts:
             raise ToolError(f"The fact has {len(text)} characters; at most {FACT_CHARS} are kept. Say it shorter.")
         now = self._clock.wall()
 
-        async def work(db: Connection) -> int:
-            for (known,) in await db.execute_fetchall(
-                "SELECT id FROM facts WHERE owner = ? AND text = ?", (owner, text)
-            ):
+        def work(db: Connection) -> int:
+            for (known,) in db.execute("SELECT id FROM facts WHERE owner = ? AND text = ?", (owner, text)).fetchall():
                 return int(known)
-            [(count,)] = await db.execute_fetchall("SELECT count(*) FROM facts WHERE owner = ?", (owner,))
+            [(count,)] = db.execute("SELECT count(*) FROM facts WHERE owner = ?", (owner,)).fetchall()
             if count >= FACTS:
                 raise ToolError(f"{count} facts are kept already, which is the limit. Forget one first.")
-            [(id,)] = await db.execute_fetchall(
+            [(id,)] = db.execute(
                 "INSERT INTO facts (owner, text, at) VALUES (?, ?, ?) RETURNING id", (owner, text, now)
-            )
-            await db.execute("INSERT INTO fact_words (rowid, words) VALUES (?, ?)", (id, words(text)))
+            ).fetchall()
+            db.execute("INSERT INTO fact_words (rowid, words) VALUES (?, ?)", (id, words(text)))
             return int(id)
 
         return await self._writer.run(work)
@@ -87,10 +84,10 @@ class StoredFacts:
         """Delete a fact of one of these owners; False where they have none of this id."""
         marks = ", ".join("?" * len(owners))
 
-        async def work(db: Connection) -> bool:
-            gone = await db.execute(f"DELETE FROM facts WHERE id = ? AND owner IN ({marks})", (fact, *owners))
+        def work(db: Connection) -> bool:
+            gone = db.execute(f"DELETE FROM facts WHERE id = ? AND owner IN ({marks})", (fact, *owners))
             if gone.rowcount:
-                await db.execute("DELETE FROM fact_words WHERE rowid = ?", (fact,))
+                db.execute("DELETE FROM fact_words WHERE rowid = ?", (fact,))
             return gone.rowcount > 0
 
         return await self._writer.run(work)

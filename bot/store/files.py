@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-
-from aiosqlite import Connection
+from sqlite3 import Connection
 
 from bot.clock import Clock
 from bot.messages import File, MessageRef
@@ -72,63 +71,61 @@ class StoredFiles:
 
     async def attachments(self, turn: int) -> list[AttachmentRecord]:
         """The files of a turn's reply, in order."""
-        return await attachments_of(self._readers, turn)
+        return await self._readers.read(lambda db: attachments_of(db, turn))
 
     async def prune(self) -> None:
         """Remove files nobody touched for a month, a few at a time."""
         before = self._clock.wall() - KEEP_SECONDS
 
-        async def work(db: Connection) -> int:
-            old = list(await db.execute_fetchall("SELECT id FROM files WHERE at < ? LIMIT 8", (before,)))
-            await remove_files(db, [int(row[0]) for row in old])
+        def work(db: Connection) -> int:
+            old = list(db.execute("SELECT id FROM files WHERE at < ? LIMIT 8", (before,)).fetchall())
+            remove_files(db, [int(row[0]) for row in old])
             return len(old)
 
         while await self._writer.run(work):
             pass
 
 
-async def keep_file(db: Connection, scope: str, file: ProducedFile, now: float) -> int:
+def keep_file(db: Connection, scope: str, file: ProducedFile, now: float) -> int:
     """Insert a file; content that is there already is not written again, nor a file that is its scope's newest."""
     digest = hashlib.sha256(file.content).digest()
     name, media_type, size = plain(file.name), plain(file.media_type), len(file.content)
-    newest = await db.execute_fetchall(
+    newest = db.execute(
         "SELECT id, digest, media_type FROM files WHERE scope = ? AND name = ? ORDER BY id DESC LIMIT 1", (scope, name)
-    )
+    ).fetchall()
     for id, known, known_type in newest:
         if (bytes(known), known_type) == (digest, media_type):
-            await db.execute("UPDATE files SET at = ? WHERE id = ?", (now, id))
+            db.execute("UPDATE files SET at = ? WHERE id = ?", (now, id))
             return int(id)
-    await db.execute("INSERT INTO blobs VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (digest, size, file.content))
-    [(id,)] = await db.execute_fetchall(
+    db.execute("INSERT INTO blobs VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (digest, size, file.content))
+    [(id,)] = db.execute(
         "INSERT INTO files (scope, name, media_type, digest, size, at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
         (scope, name, media_type, digest, size, now),
-    )
+    ).fetchall()
     kept = 0
     surplus: list[int] = []
-    for other, length in await db.execute_fetchall(
-        "SELECT id, size FROM files WHERE scope = ? ORDER BY id DESC", (scope,)
-    ):
+    for other, length in db.execute("SELECT id, size FROM files WHERE scope = ? ORDER BY id DESC", (scope,)).fetchall():
         kept += length
         if kept > SCOPE_BYTES:
             surplus.append(int(other))
-    await remove_files(db, surplus)
+    remove_files(db, surplus)
     return int(id)
 
 
-async def remove_files(db: Connection, ids: list[int]) -> None:
+def remove_files(db: Connection, ids: list[int]) -> None:
     """Delete files, and each content that no other file has."""
     for id in ids:
-        rows = await db.execute_fetchall("DELETE FROM files WHERE id = ? RETURNING digest", (id,))
+        rows = db.execute("DELETE FROM files WHERE id = ? RETURNING digest", (id,)).fetchall()
         for (digest,) in rows:
-            await db.execute(
+            db.execute(
                 "DELETE FROM blobs WHERE digest = ? AND NOT EXISTS (SELECT 1 FROM files WHERE files.digest = ?)",
                 (digest, digest),
             )
 
 
-async def produced_files(readers: Readers, turn: int, passnumber: int, position: int) -> tuple[ProducedFile, ...]:
+def produced_files(db: Connection, turn: int, passnumber: int, position: int) -> tuple[ProducedFile, ...]:
     """The files that a call of a turn produced, as far as they are still kept."""
-    rows = await readers.rows(
+    rows = db.execute(
         "SELECT f.name, f.media_type, b.content FROM calls c, json_each(c.result, '$.files') e "
         "JOIN files f ON f.id = e.value JOIN blobs b ON b.digest = f.digest "
         "WHERE c.turn = ? AND c.pass = ? AND c.position = ? ORDER BY e.key",
@@ -137,9 +134,9 @@ async def produced_files(readers: Readers, turn: int, passnumber: int, position:
     return tuple(ProducedFile(*row) for row in rows)
 
 
-async def attachments_of(readers: Readers, turn: int) -> list[AttachmentRecord]:
+def attachments_of(db: Connection, turn: int) -> list[AttachmentRecord]:
     """The files of a turn's reply, in order."""
-    rows = await readers.rows(
+    rows = db.execute(
         "SELECT a.number, a.file, f.name, f.media_type, a.message, a.form, a.state, a.nonce "
         "FROM attachments a JOIN files f ON f.id = a.file WHERE a.turn = ? ORDER BY a.number",
         (turn,),

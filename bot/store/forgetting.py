@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aiosqlite import Connection
+from sqlite3 import Connection
 
 from bot.messages import ChatId
 from bot.store.readers import Readers
@@ -51,24 +51,24 @@ async def forget_chat(writer: Writer, readers: Readers, chat: ChatId) -> int:
     return turns
 
 
-async def _delete_history(db: Connection, id: int) -> int:
+def _delete_history(db: Connection, id: int) -> int:
     rows = list(
-        await db.execute_fetchall(
+        db.execute(
             "SELECT sequence, aside FROM history WHERE chat = ? ORDER BY sequence LIMIT ?", (id, _STEP)
-        )
+        ).fetchall()
     )
     if rows:
-        await db.executemany("DELETE FROM bodies WHERE id = ?", [(row[1],) for row in rows if row[1] is not None])
-        await db.execute("DELETE FROM history WHERE chat = ? AND sequence <= ?", (id, rows[-1][0]))
+        db.executemany("DELETE FROM bodies WHERE id = ?", [(row[1],) for row in rows if row[1] is not None])
+        db.execute("DELETE FROM history WHERE chat = ? AND sequence <= ?", (id, rows[-1][0]))
     return len(rows)
 
 
-async def _delete_inbox(db: Connection, key: str, id: int) -> int:
+def _delete_inbox(db: Connection, key: str, id: int) -> int:
     # A turn that was opened meanwhile goes with its inbox row, and the chat's row when nothing refers to it.
-    done = await db.execute("DELETE FROM inbox WHERE id IN (SELECT id FROM inbox WHERE chat = ? LIMIT ?)", (key, _STEP))
+    done = db.execute("DELETE FROM inbox WHERE id IN (SELECT id FROM inbox WHERE chat = ? LIMIT ?)", (key, _STEP))
     if done.rowcount < _STEP:
-        await db.execute("DELETE FROM history WHERE chat = ?", (id,))
-        await db.execute("DELETE FROM chats WHERE id = ?", (id,))
+        db.execute("DELETE FROM history WHERE chat = ?", (id,))
+        db.execute("DELETE FROM chats WHERE id = ?", (id,))
         return 0
     return done.rowcount
 
@@ -76,16 +76,16 @@ async def _delete_inbox(db: Connection, key: str, id: int) -> int:
 async def _leave_no_trace(writer: Writer) -> None:
     """Let the search index drop deleted words, give free pages back, and empty the write-ahead log."""
 
-    async def optimize(db: Connection) -> None:
-        await db.execute("INSERT INTO fact_words (fact_words) VALUES ('optimize')")
+    def optimize(db: Connection) -> None:
+        db.execute("INSERT INTO fact_words (fact_words) VALUES ('optimize')")
 
-    async def vacuum(db: Connection) -> int:
-        await db.execute_fetchall(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
-        [(left,)] = await db.execute_fetchall("PRAGMA freelist_count")
+    def vacuum(db: Connection) -> int:
+        db.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
+        [(left,)] = db.execute("PRAGMA freelist_count").fetchall()
         return int(left)
 
-    async def checkpoint(db: Connection) -> None:
-        await db.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+    def checkpoint(db: Connection) -> None:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     await writer.run(optimize)
     left = await writer.run(vacuum)

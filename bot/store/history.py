@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
+from sqlite3 import Connection
 from typing import Any
-
-from aiosqlite import Connection
 
 from bot.clock import Clock
 from bot.messages import ChatId
@@ -136,25 +135,25 @@ def _read(rows: Iterable[Sequence[Any]]) -> list[HistoryRow]:
     return [HistoryRow(sequence, turn, entry_from_json(body), size, at) for sequence, turn, body, size, at in rows]
 
 
-async def add_entries(
+def add_entries(
     db: Connection, chat: int, turn: int, bodies: Sequence[tuple[str, int]], now: float
 ) -> tuple[int | None, int | None]:
     """Append (JSON, tokens) to a chat's history; the first and last sequence, or None where there is nothing to add."""
     written = sum(len(body.encode()) for body, _ in bodies)
-    [(last,)] = await db.execute_fetchall(
+    [(last,)] = db.execute(
         "UPDATE chats SET last_sequence = last_sequence + ?, bytes = bytes + ?, turns = turns + 1, last_at = ? "
         "WHERE id = ? RETURNING last_sequence",
         (len(bodies), written, now, chat),
-    )
+    ).fetchall()
     first = int(last) - len(bodies) + 1
     rows: list[tuple[Any, ...]] = []
     for sequence, (body, tokens) in enumerate(bodies, first):
         if len(body) > _ASIDE:
-            aside = (await db.execute("INSERT INTO bodies (body) VALUES (?)", (body,))).lastrowid
+            aside = (db.execute("INSERT INTO bodies (body) VALUES (?)", (body,))).lastrowid
             rows.append((chat, sequence, turn, tokens, now, None, aside))
         else:
             rows.append((chat, sequence, turn, tokens, now, body, None))
-    await db.executemany(
+    db.executemany(
         "INSERT INTO history (chat, sequence, turn, tokens, at, body, aside) VALUES (?, ?, ?, ?, ?, ?, ?)", rows
     )
     return (first, int(last)) if rows else (None, None)

@@ -6,9 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import aiosqlite
-
 from bot.clock import Clock
+from bot.store.database import database
 from bot.store.opening import beside, damage_of, size_of
 
 _PATIENCE = 2.0
@@ -41,8 +40,8 @@ async def inspect(path: Path, clock: Clock) -> Inspection | None:
     damage = await damage_of(path, clock, _PATIENCE)
     journal = ""
     if not damage:
-        async with aiosqlite.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE) as connection:
-            journal = str(next(iter(await connection.execute_fetchall("PRAGMA journal_mode")))[0])
+        async with database(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE) as opened:
+            [[journal]] = await opened.execute_fetchall("PRAGMA journal_mode")
     return Inspection(
         bytes=sizes[0],
         wal_bytes=sizes[1],

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-
-from aiosqlite import Connection
+from sqlite3 import Connection
 
 from bot.clock import Clock
 from bot.messages import ChatId, Incoming
@@ -57,11 +56,11 @@ class Intake:
         keys = [(chat.platform, chat.account, key, now) for key in dict.fromkeys((incoming.delivery, *incoming.also))]
         row = (str(chat), incoming_to_json(incoming), now)
 
-        async def work(db: Connection) -> int | None:
-            added = await db.executemany("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?, ?)", keys)
+        def work(db: Connection) -> int | None:
+            added = db.executemany("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?, ?)", keys)
             if added.rowcount < len(keys):
                 return None  # the keys that were new stay: a third delivery may carry only those
-            inserted = await db.execute("INSERT INTO inbox (chat, incoming, received_at) VALUES (?, ?, ?)", row)
+            inserted = db.execute("INSERT INTO inbox (chat, incoming, received_at) VALUES (?, ?, ?)", row)
             return inserted.lastrowid
 
         return await self._writer.run(work)
@@ -87,12 +86,12 @@ class Intake:
     async def begin(self, id: int) -> int:
         """Count an attempt before its work starts and return the count; 0 if the row has ended or was forgotten."""
 
-        async def work(db: Connection) -> int:
-            rows = await db.execute_fetchall(
+        def work(db: Connection) -> int:
+            rows = db.execute(
                 "UPDATE inbox SET state = 'running', attempts = attempts + 1 "
                 "WHERE id = ? AND state IN ('new', 'running') RETURNING attempts",
                 (id,),
-            )
+            ).fetchall()
             return next((int(row[0]) for row in rows), 0)
 
         return await self._writer.run(work)

@@ -6,13 +6,12 @@ import datetime
 import logging
 import os
 import sqlite3
+from functools import partial
 from pathlib import Path
-
-import aiosqlite
-from aiosqlite import Connection
 
 from bot.clock import Clock
 from bot.errors import SettingsError, StoreError
+from bot.store.database import Database, database
 from bot.store.faults import Fault, fault_of, store_error
 from bot.store.schema import known_version
 
@@ -51,32 +50,42 @@ def make_place(path: Path) -> None:
         ) from error
 
 
-async def connect(path: Path, *, busy_timeout: float, write: bool) -> Connection:
+async def connect(path: Path, *, busy_timeout: float, write: bool) -> Database:
     """Open one connection with the settings every connection of the store has."""
-    connection = await aiosqlite.connect(path, isolation_level=None, timeout=busy_timeout, cached_statements=256)
+    opened = await database(path, timeout=busy_timeout)
     try:
-        if write:
-            # Only in a file without tables does auto_vacuum take effect, and it must come before the journal's mode.
-            await connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            mode = next(iter(await connection.execute_fetchall("PRAGMA journal_mode = WAL")))[0]
-            if mode != "wal":
-                raise SettingsError(
-                    f"The database {str(path)!r} cannot be kept with a write-ahead log (SQLite offers {mode!r}); "
-                    "put it on a local disk."
-                )
-            await connection.execute("PRAGMA journal_size_limit = 16777216")
-            await connection.execute("PRAGMA secure_delete = ON")
-            await connection.execute("PRAGMA foreign_keys = ON")
-        else:
-            await connection.execute("PRAGMA query_only = ON")
-            # A reader looks at a few pages, which the system keeps in memory anyway: a quarter of the usual cache.
-            await connection.execute("PRAGMA cache_size = -512")
-        await connection.execute("PRAGMA synchronous = FULL")
-        await connection.execute("PRAGMA temp_store = MEMORY")
+        await opened.together(partial(_set_writer if write else _set_reader, path))
     except BaseException:
-        await connection.close()
+        await opened.close()
         raise
-    return connection
+    return opened
+
+
+def _set_writer(path: Path, db: sqlite3.Connection) -> None:
+    # Only in a file without tables does auto_vacuum take effect, and it must come before the journal's mode.
+    db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    [mode] = db.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise SettingsError(
+            f"The database {str(path)!r} cannot be kept with a write-ahead log (SQLite offers {mode!r}); "
+            "put it on a local disk."
+        )
+    db.execute("PRAGMA journal_size_limit = 16777216")
+    db.execute("PRAGMA secure_delete = ON")
+    db.execute("PRAGMA foreign_keys = ON")
+    _set_both(db)
+
+
+def _set_reader(_: Path, db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA query_only = ON")
+    # A reader looks at a few pages, which the system keeps in memory anyway: a quarter of the usual cache.
+    db.execute("PRAGMA cache_size = -512")
+    _set_both(db)
+
+
+def _set_both(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute("PRAGMA temp_store = MEMORY")
 
 
 async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float) -> None:
@@ -148,15 +157,18 @@ async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
 
 
 async def _quick_check(path: Path, mode: str, clock: Clock, busy_timeout: float) -> str:
-    async with aiosqlite.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=busy_timeout) as connection:
+    def check(db: sqlite3.Connection) -> str:
         until = clock.monotonic() + _CHECK_SECONDS
-        await known_version(connection)  # before anything of ours touches another program's file
-        await connection.set_progress_handler(lambda: int(clock.monotonic() > until), 10_000)
+        known_version(db)  # before anything of ours touches another program's file
+        db.set_progress_handler(lambda: int(clock.monotonic() > until), 10_000)
         try:
-            rows = list(await connection.execute_fetchall("PRAGMA quick_check(1)"))
+            found = db.execute("PRAGMA quick_check(1)").fetchone()
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
-                return ""
+                return "ok"
             raise
-    found = str(rows[0][0]) if rows else "ok"
-    return "" if found == "ok" else found.replace("\n", " ")
+        return str(found[0]) if found else "ok"
+
+    async with database(f"{path.as_uri()}?mode={mode}", uri=True, timeout=busy_timeout) as opened:
+        said = await opened.together(check)
+    return "" if said == "ok" else said.replace("\n", " ")

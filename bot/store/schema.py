@@ -6,8 +6,7 @@ A step that has been released is never changed; a later wish is a later step.
 from __future__ import annotations
 
 import sqlite3
-
-from aiosqlite import Connection
+from sqlite3 import Connection
 
 from bot.errors import SettingsError, StoreError
 from bot.store.faults import Fault, fault_of, store_error
@@ -159,7 +158,7 @@ _SPENDING = (
 STEPS: tuple[tuple[str, ...], ...] = (_INTAKE, _TURNS, _ACCESS, _PORTS, _SPENDING)
 
 
-async def upgrade(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:
+def upgrade(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:
     """Bring the tables to the newest step, each step in a transaction of its own.
 
     Raises:
@@ -170,12 +169,12 @@ async def upgrade(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) ->
     done = False
     while not done:
         try:
-            await db.execute("BEGIN IMMEDIATE")
-            done = await _step(db, steps)
-            await db.commit()
+            db.execute("BEGIN IMMEDIATE")
+            done = _step(db, steps)
+            db.commit()
         except sqlite3.Error as error:
             if db.in_transaction:
-                await db.rollback()
+                db.rollback()
             match fault_of(error):
                 case Fault.LOCKED:
                     raise
@@ -186,19 +185,19 @@ async def upgrade(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) ->
                 case _:
                     raise store_error(error) from error
         except (SettingsError, StoreError):
-            await db.rollback()
+            db.rollback()
             raise
 
 
-async def known_version(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> int:
+def known_version(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> int:
     """The step the file is at; 0 for an empty one. Changes nothing.
 
     Raises:
         SettingsError: the file belongs to another program or to a later version of this one.
     """
-    version = await _value(db, "PRAGMA user_version")
-    if await _value(db, "PRAGMA application_id") != APPLICATION and (
-        version or await _value(db, "SELECT count(*) FROM sqlite_master")
+    version = _value(db, "PRAGMA user_version")
+    if _value(db, "PRAGMA application_id") != APPLICATION and (
+        version or _value(db, "SELECT count(*) FROM sqlite_master")
     ):
         raise SettingsError("The file of DATABASE_URL is another program's SQLite database. Name one of our own.")
     if version > len(steps):
@@ -209,17 +208,17 @@ async def known_version(db: Connection, steps: tuple[tuple[str, ...], ...] = STE
     return version
 
 
-async def _step(db: Connection, steps: tuple[tuple[str, ...], ...]) -> bool:
+def _step(db: Connection, steps: tuple[tuple[str, ...], ...]) -> bool:
     """Take the next step inside the open transaction; True when none is left."""
-    version = await known_version(db, steps)
+    version = known_version(db, steps)
     if version == len(steps):
         return True
     for statement in steps[version]:
-        await db.execute(statement)
-    await db.execute(f"PRAGMA user_version = {version + 1}")
-    await db.execute(f"PRAGMA application_id = {APPLICATION}")
+        db.execute(statement)
+    db.execute(f"PRAGMA user_version = {version + 1}")
+    db.execute(f"PRAGMA application_id = {APPLICATION}")
     return version + 1 == len(steps)
 
 
-async def _value(db: Connection, sql: str) -> int:
-    return int(next(iter(await db.execute_fetchall(sql)))[0])
+def _value(db: Connection, sql: str) -> int:
+    return int(next(iter(db.execute(sql).fetchall()))[0])

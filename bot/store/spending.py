@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from aiosqlite import Connection
+from sqlite3 import Connection
 
 from bot.clock import Clock
 from bot.store.readers import Readers
@@ -66,15 +65,15 @@ class Spending:
         now = self._clock.wall()
         windows = [(limit.key, limit.seconds, int(now // limit.seconds) * limit.seconds) for limit in limits]
 
-        async def work(db: Connection) -> Reserved | Refused:
+        def work(db: Connection) -> Reserved | Refused:
             for limit, window in zip(limits, windows, strict=True):
-                for tokens, messages, money in await db.execute_fetchall(_SPENT, window):
+                for tokens, messages, money in db.execute(_SPENT, window).fetchall():
                     spent = Amount(tokens, messages, money)
                     if _exceeds(spent, amount, limit.most):
                         return Refused(limit, spent, float(window[2] + limit.seconds))
                 if _exceeds(Amount(), amount, limit.most):
                     return Refused(limit, Amount(), float(window[2] + limit.seconds))
-            await _add(db, windows, amount)
+            _add(db, windows, amount)
             return Reserved(amount, tuple(windows))
 
         return await self._writer.run(work)
@@ -88,11 +87,15 @@ class Spending:
         )
         await self._writer.run(lambda db: _add(db, reserved.windows, difference))
 
-    async def spent(self, key: str, seconds: int) -> Amount:
-        """What a key has spent in its present window."""
+    async def spent(self, keys: Sequence[str], seconds: int) -> list[Amount]:
+        """What each of `keys` has spent in its present window."""
         start = int(self._clock.wall() // seconds) * seconds
-        row = await self._readers.row(_SPENT, (key, seconds, start))
-        return Amount(*row) if row else Amount()
+
+        def read(db: Connection) -> list[Amount]:
+            rows = [db.execute(_SPENT, (key, seconds, start)).fetchone() for key in keys]
+            return [Amount(*row) if row else Amount() for row in rows]
+
+        return await self._readers.read(read)
 
     async def top(self, prefix: str, seconds: int, most: int) -> list[tuple[str, Amount]]:
         """The keys beginning with `prefix` that spent most tokens in the present window, the biggest first."""
@@ -112,8 +115,8 @@ class Spending:
 _SPENT = "SELECT tokens, messages, money FROM spending WHERE key = ? AND seconds = ? AND start = ?"
 
 
-async def _add(db: Connection, windows: Sequence[tuple[str, int, int]], amount: Amount) -> None:
-    await db.executemany(
+def _add(db: Connection, windows: Sequence[tuple[str, int, int]], amount: Amount) -> None:
+    db.executemany(
         "INSERT INTO spending VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
         "tokens = tokens + excluded.tokens, messages = messages + excluded.messages, money = money + excluded.money",
         [(*window, amount.tokens, amount.messages, amount.money) for window in windows],

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import asdict, dataclass
-
-from aiosqlite import Connection
+from sqlite3 import Connection
 
 from bot.clock import Clock
 from bot.messages import ChatId, ReplyTarget, Sender, TimerDue
@@ -123,17 +122,17 @@ class ChatTimers:
             self._clock.wall(),
         )
 
-        async def work(db: Connection) -> int:
-            [(count,)] = await db.execute_fetchall(
+        def work(db: Connection) -> int:
+            [(count,)] = db.execute(
                 "SELECT count(*) FROM timers WHERE scope = ? AND person = ?", (scope, person)
-            )
+            ).fetchall()
             if count >= TIMERS:
                 raise ToolError(f"{count} reminders wait already, which is the limit. Cancel one first.")
-            [(id,)] = await db.execute_fetchall(
+            [(id,)] = db.execute(
                 "INSERT INTO timers (scope, person, due, text, chat, sender, target, set_at) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                 row,
-            )
+            ).fetchall()
             return int(id)
 
         number = await self._writer.run(work)

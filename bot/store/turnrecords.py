@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from sqlite3 import Connection
 from typing import Any
-
-from aiosqlite import Connection
 
 from bot.messages import ChatId
 from bot.store.history import add_entries, rough_tokens
@@ -26,15 +25,15 @@ TURN = """
 """One row for `turn_record`."""
 
 
-async def open_turn(db: Connection, turn: int, chat: ChatId, person: str, now: float) -> None:
+def open_turn(db: Connection, turn: int, chat: ChatId, person: str, now: float) -> None:
     """Make a turn's row and its chat's, where they do not exist."""
-    for (incoming,) in await db.execute_fetchall("SELECT incoming FROM inbox WHERE id = ?", (turn,)):
-        await db.execute(
+    for (incoming,) in db.execute("SELECT incoming FROM inbox WHERE id = ?", (turn,)).fetchall():
+        db.execute(
             "INSERT INTO chats (chat, title, first_at, last_at) VALUES (?, ?, ?, ?) "
             "ON CONFLICT DO UPDATE SET title = excluded.title, last_at = excluded.last_at",
             (str(chat), plain(json.loads(incoming)["sender"]["name"]), now, now),
         )
-    await db.execute(
+    db.execute(
         "INSERT INTO turns (id, chat, person, question, started_at) "
         "SELECT i.id, c.id, ?, i.id, ? FROM inbox i, chats c WHERE i.id = ? AND c.chat = ? ON CONFLICT DO NOTHING",
         (plain(person), now, turn, str(chat)),
@@ -59,26 +58,24 @@ async def close_turn(
     bodies = [(entry_json(entry), size) for entry, size in zip(entries, sizes, strict=True)]
     results = json.dumps([plain(entry.call_id) for entry in entries if isinstance(entry, ToolEntry)])
 
-    async def work(db: Connection) -> None:
-        chat = await _chat_of_running(db, turn, now)
+    def work(db: Connection) -> None:
+        chat = _chat_of_running(db, turn, now)
         if chat is None:
             return
-        first, last = await add_entries(db, chat, turn, bodies, now)
+        first, last = add_entries(db, chat, turn, bodies, now)
         columns = ", ".join(f"{name} = :{name}" for name in record)
-        await db.execute(
+        db.execute(
             f"UPDATE turns SET state = :state, ended_at = :now, first_sequence = :first, last_sequence = :last, "
             f"{columns} WHERE id = :turn",
             {**record, "state": state, "now": now, "first": first, "last": last, "turn": turn},
         )
-        await db.execute(
+        db.execute(
             "UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND state IN ('new', 'running')", (state, now, turn)
         )
-        await db.execute("DELETE FROM passes WHERE turn = ?", (turn,))
-        await db.execute("UPDATE pages SET body = '' WHERE turn = ?", (turn,))
-        await db.execute(
-            "UPDATE calls SET status = 'cancelled' WHERE turn = ? AND status IN ('pending', 'running')", (turn,)
-        )
-        await db.execute(
+        db.execute("DELETE FROM passes WHERE turn = ?", (turn,))
+        db.execute("UPDATE pages SET body = '' WHERE turn = ?", (turn,))
+        db.execute("UPDATE calls SET status = 'cancelled' WHERE turn = ? AND status IN ('pending', 'running')", (turn,))
+        db.execute(
             "UPDATE calls SET text = NULL WHERE turn = ? AND call_id IN (SELECT value FROM json_each(?))",
             (turn, results),
         )
@@ -86,14 +83,14 @@ async def close_turn(
     await writer.run(work)
 
 
-async def _chat_of_running(db: Connection, turn: int, now: float) -> int | None:
+def _chat_of_running(db: Connection, turn: int, now: float) -> int | None:
     """The chat's key of a turn that has not ended; one that was never opened (its row was given up) is opened now."""
     query = "SELECT chat, ended_at FROM turns WHERE id = ?"
-    rows = list(await db.execute_fetchall(query, (turn,)))
+    rows = list(db.execute(query, (turn,)).fetchall())
     if not rows:
-        for chat, incoming in await db.execute_fetchall("SELECT chat, incoming FROM inbox WHERE id = ?", (turn,)):
-            await open_turn(db, turn, ChatId.parse(chat), json.loads(incoming)["sender"]["id"], now)
-        rows = list(await db.execute_fetchall(query, (turn,)))
+        for chat, incoming in db.execute("SELECT chat, incoming FROM inbox WHERE id = ?", (turn,)).fetchall():
+            open_turn(db, turn, ChatId.parse(chat), json.loads(incoming)["sender"]["id"], now)
+        rows = list(db.execute(query, (turn,)).fetchall())
     return None if not rows or rows[0][1] is not None else int(rows[0][0])
 
 
@@ -110,20 +107,20 @@ async def last_turn(readers: Readers, chat: ChatId) -> TurnRecord | None:
 async def replace_last_turn(writer: Writer, readers: Readers, chat: ChatId, by: int) -> TurnRecord | None:
     """See `Turns.replace_last`."""
 
-    async def work(db: Connection) -> int | None:
-        for (replaced,) in await db.execute_fetchall("SELECT id FROM turns WHERE superseded_by = ? LIMIT 1", (by,)):
+    def work(db: Connection) -> int | None:
+        for (replaced,) in db.execute("SELECT id FROM turns WHERE superseded_by = ? LIMIT 1", (by,)).fetchall():
             return int(replaced)
-        found = await db.execute_fetchall(
+        found = db.execute(
             "SELECT t.id, t.question, t.chat, t.first_sequence, t.last_sequence FROM turns t "
             "JOIN chats c ON c.id = t.chat WHERE c.chat = ? AND t.id > c.since_turn AND t.id <> ? "
             "AND t.superseded_by IS NULL AND t.ended_at IS NOT NULL "
             "AND EXISTS (SELECT 1 FROM turns b WHERE b.id = ? AND b.chat = t.chat) ORDER BY t.id DESC LIMIT 1",
             (str(chat), by, by),
-        )
+        ).fetchall()
         for replaced, question, key, first, last in found:
-            await db.execute("UPDATE turns SET superseded_by = ? WHERE id = ?", (by, replaced))
-            await db.execute("UPDATE turns SET question = ? WHERE id = ?", (question, by))
-            await db.execute(
+            db.execute("UPDATE turns SET superseded_by = ? WHERE id = ?", (by, replaced))
+            db.execute("UPDATE turns SET question = ? WHERE id = ?", (question, by))
+            db.execute(
                 "UPDATE history SET superseded = 1 WHERE chat = ? AND sequence BETWEEN ? AND ?", (key, first, last)
             )
             return int(replaced)

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from sqlite3 import Connection
 from typing import Any
-
-from aiosqlite import Connection
 
 from bot.clock import Clock
 from bot.messages import ChatId, MessageRef
@@ -52,13 +51,13 @@ class Turns:
             for place, call in enumerate(entry.calls)
         ]
 
-        async def work(db: Connection) -> None:
-            await db.execute(
+        def work(db: Connection) -> None:
+            db.execute(
                 "INSERT INTO passes SELECT id, ?, ?, ?, ? FROM turns WHERE id = ? "
                 "ON CONFLICT DO UPDATE SET entry = excluded.entry, model = excluded.model, usage = excluded.usage",
                 row,
             )
-            await db.executemany(
+            db.executemany(
                 "INSERT INTO calls (turn, pass, position, call_id, name, arguments, problem, effects, status, "
                 "started_at) SELECT id, ?, ?, ?, ?, ?, ?, 0, 'pending', ? FROM turns WHERE id = ? "
                 "ON CONFLICT DO NOTHING",
@@ -100,15 +99,15 @@ class Turns:
         }
         now = self._clock.wall()
 
-        async def work(db: Connection) -> None:
+        def work(db: Connection) -> None:
             files: list[Json] = []
             for file in result.files:
-                for (scope,) in await db.execute_fetchall(
+                for (scope,) in db.execute(
                     "SELECT c.chat FROM turns t JOIN chats c ON c.id = t.chat WHERE t.id = ?", (turn,)
-                ):
+                ).fetchall():
                     if len(file.content) <= FILE_BYTES:
-                        files.append(await keep_file(db, scope, file, now))
-            await db.execute(
+                        files.append(keep_file(db, scope, file, now))
+            db.execute(
                 "UPDATE calls SET status = ?, result = ?, text = ?, seconds = ? WHERE rowid = "
                 "(SELECT rowid FROM calls WHERE turn = ? AND call_id = ? "
                 "ORDER BY pass DESC, CASE status WHEN 'running' THEN 0 WHEN 'pending' THEN 1 ELSE 2 END, position "
@@ -153,40 +152,11 @@ class Turns:
 
     async def load(self, turn: int) -> TurnState:
         """Everything stored of a turn; for one that was never opened, its stage is 1 and the rest is empty."""
-        stage = await self._readers.row("SELECT stage FROM turns WHERE id = ?", (turn,))
-        if stage is None:
-            return TurnState(turn)
-        passes = await self._readers.rows(
-            "SELECT number, entry, model, usage FROM passes WHERE turn = ? ORDER BY number", (turn,)
-        )
-        pages = await self._readers.rows(
-            "SELECT number, starts, ends, body, message, form, state, nonce FROM pages WHERE turn = ? ORDER BY number",
-            (turn,),
-        )
-        return TurnState(
-            turn,
-            int(stage[0]),
-            tuple(
-                PassRecord(number, _assistant(entry), model, usage_from_json(usage))
-                for number, entry, model, usage in passes
-            ),
-            tuple([await self._with_files(turn, call) for call in await self.calls(turn)]),
-            tuple(
-                PageRecord(number, start, end, body, message_ref(message, form), state, nonce)
-                for number, start, end, body, message, form, state, nonce in pages
-            ),
-            tuple(await attachments_of(self._readers, turn)),
-        )
+        return await self._readers.read(lambda db: _load(db, turn))
 
     async def calls(self, turn: int) -> list[CallRecord]:
         """The tool calls of a turn, running or ended, in order."""
-        rows = await self._readers.rows(
-            "SELECT pass, position, call_id, name, arguments, problem, effects, status, result, text, started_at, "
-            "seconds FROM calls WHERE turn = ? ORDER BY pass, position",
-            (turn,),
-        )
-        texts = await self._texts_in_history(turn) if any(row[8] and row[9] is None for row in rows) else {}
-        return [_call(row, texts) for row in rows]
+        return await self._readers.read(lambda db: _calls(db, turn))
 
     async def close(
         self,
@@ -248,26 +218,63 @@ class Turns:
         )
         return None if row is None else int(row[0])
 
-    async def _with_files(self, turn: int, record: CallRecord) -> CallRecord:
-        if record.result is None:
-            return record
-        files = await produced_files(self._readers, turn, record.passnumber, record.position)
-        return replace(record, result=replace(record.result, files=files)) if files else record
 
-    async def _texts_in_history(self, turn: int) -> dict[str, list[str]]:
-        """The result texts of an ended turn, by call id and in order: only the history keeps them."""
-        rows = await self._readers.rows(
-            "SELECT coalesce(h.body, b.body) FROM turns t "
-            "JOIN history h ON h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence "
-            "LEFT JOIN bodies b ON b.id = h.aside WHERE t.id = ?",
-            (turn,),
-        )
-        entries = [entry_from_json(body) for (body,) in rows]
-        texts: dict[str, list[str]] = {}
-        for entry in entries:
-            if isinstance(entry, ToolEntry):
-                texts.setdefault(entry.call_id, []).append(entry.text)
-        return texts
+def _load(db: Connection, turn: int) -> TurnState:
+    stage = db.execute("SELECT stage FROM turns WHERE id = ?", (turn,)).fetchone()
+    if stage is None:
+        return TurnState(turn)
+    passes = db.execute("SELECT number, entry, model, usage FROM passes WHERE turn = ? ORDER BY number", (turn,))
+    pages = db.execute(
+        "SELECT number, starts, ends, body, message, form, state, nonce FROM pages WHERE turn = ? ORDER BY number",
+        (turn,),
+    )
+    return TurnState(
+        turn,
+        int(stage[0]),
+        tuple(
+            PassRecord(number, _assistant(entry), model, usage_from_json(usage))
+            for number, entry, model, usage in passes
+        ),
+        tuple(_with_files(db, turn, call) for call in _calls(db, turn)),
+        tuple(
+            PageRecord(number, start, end, body, message_ref(message, form), state, nonce)
+            for number, start, end, body, message, form, state, nonce in pages
+        ),
+        tuple(attachments_of(db, turn)),
+    )
+
+
+def _calls(db: Connection, turn: int) -> list[CallRecord]:
+    rows = db.execute(
+        "SELECT pass, position, call_id, name, arguments, problem, effects, status, result, text, started_at, "
+        "seconds FROM calls WHERE turn = ? ORDER BY pass, position",
+        (turn,),
+    ).fetchall()
+    texts = _texts_in_history(db, turn) if any(row[8] and row[9] is None for row in rows) else {}
+    return [_call(row, texts) for row in rows]
+
+
+def _with_files(db: Connection, turn: int, record: CallRecord) -> CallRecord:
+    if record.result is None:
+        return record
+    files = produced_files(db, turn, record.passnumber, record.position)
+    return replace(record, result=replace(record.result, files=files)) if files else record
+
+
+def _texts_in_history(db: Connection, turn: int) -> dict[str, list[str]]:
+    """The result texts of an ended turn, by call id and in order: only the history keeps them."""
+    rows = db.execute(
+        "SELECT coalesce(h.body, b.body) FROM turns t "
+        "JOIN history h ON h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence "
+        "LEFT JOIN bodies b ON b.id = h.aside WHERE t.id = ?",
+        (turn,),
+    )
+    texts: dict[str, list[str]] = {}
+    for (body,) in rows:
+        entry = entry_from_json(body)
+        if isinstance(entry, ToolEntry):
+            texts.setdefault(entry.call_id, []).append(entry.text)
+    return texts
 
 
 def _assistant(text: str) -> AssistantEntry:

@@ -10,20 +10,21 @@ import asyncio
 import logging
 import sqlite3
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
-
-from aiosqlite import Connection
 
 from bot.clock import Clock
 from bot.errors import StoreError
+from bot.store.database import Database
 from bot.store.faults import Fault, fault_of, store_error
 
 T = TypeVar("T")
-Operation: TypeAlias = Callable[[Connection], Awaitable[T]]
-"""Statements that belong together. May run again after a failure, so it keeps nothing outside the database."""
+Operation: TypeAlias = Callable[[sqlite3.Connection], T]
+"""Statements that belong together, run on the connection's thread. May run again after a failure, so it keeps nothing
+outside the database."""
 
 _PATIENCE = 60.0
 """Seconds an operation waits for another program's lock before its awaiter hears of it."""
@@ -65,16 +66,26 @@ class _Job(Generic[T]):
                 self.done.set_result(outcome)
 
 
+_Outcomes: TypeAlias = list[tuple[_Job[Any], Any]]
+"""What each operation returned, or the exception it raised with its work undone."""
+
+
+class _LockedOutError(Exception):
+    """Another program holds the write lock; nothing was done yet."""
+
+    def __init__(self, error: sqlite3.Error) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class Writer:
     """Runs operations one after the other and answers each after its commit."""
 
-    def __init__(
-        self, connect: Callable[[], Awaitable[Connection]], *, clock: Clock, together: int = _TOGETHER
-    ) -> None:
+    def __init__(self, connect: Callable[[], Awaitable[Database]], *, clock: Clock, together: int = _TOGETHER) -> None:
         self._connect = connect
         self._clock = clock
         self._together = together
-        self._db: Connection | None = None
+        self._db: Database | None = None
         self._waiting: deque[_Job[Any]] = deque()
         self._room = asyncio.Semaphore(_WAITING)
         self._wake = asyncio.Event()
@@ -97,7 +108,7 @@ class Writer:
         """Operations that wait to be written."""
         return len(self._waiting)
 
-    def start(self, db: Connection) -> None:
+    def start(self, db: Database) -> None:
         self._db = db
         self._task = asyncio.create_task(self._work(), name="store writer")
 
@@ -131,10 +142,8 @@ class Writer:
     async def execute(self, sql: str, parameters: Iterable[Any] = ()) -> int:
         """Run one statement and return how many rows it changed. Raises as `run`."""
 
-        async def work(db: Connection) -> int:
-            return (await db.execute(sql, parameters)).rowcount
-
-        return await self.run(work)
+        values = tuple(parameters)
+        return await self.run(lambda db: db.execute(sql, values).rowcount)
 
     async def _queue(self, operation: Operation[T], *, apart: bool) -> T:
         async with self._room:
@@ -174,7 +183,7 @@ class Writer:
     async def _settle(self, group: list[_Job[Any]]) -> None:
         """Write a group and answer its awaiters."""
         try:
-            outcomes = await (self._alone(group[0]) if group[0].apart else self._transaction(group))
+            outcomes = await self._done(group)
         except sqlite3.Error as error:
             await self._after(error)
             if len(group) > 1:
@@ -189,81 +198,36 @@ class Writer:
                 job.settle(StoreError("The store stopped before this could be written."))
             raise
         else:
-            if not any(isinstance(outcome, sqlite3.Error) for _, outcome in outcomes):
+            failed = [outcome for _, outcome in outcomes if isinstance(outcome, sqlite3.Error)]
+            for one in failed:
+                if fault_of(one) is not Fault.OTHER:
+                    self._complain(one)
+            if outcomes and not failed:
                 self._recovered()
         for job, outcome in outcomes:
             job.settle(outcome)
 
-    async def _alone(self, job: _Job[Any]) -> list[tuple[_Job[Any], Any]]:
+    async def _done(self, group: list[_Job[Any]]) -> _Outcomes:
+        """Write a group, waiting while another program holds the lock; empty when everybody has given up."""
         db = await self._connected()
-        try:
-            return [(job, await job.operation(db))]
-        except sqlite3.Error:
-            raise
-        except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this operation
-            return [(job, error)]
-
-    async def _transaction(self, group: list[_Job[Any]]) -> list[tuple[_Job[Any], Any]]:
-        db = await self._connected()
-        if not await self._begin(db, group):
-            return []
-        begun: list[_Job[Any]] = []
-        outcomes: list[tuple[_Job[Any], Any]] = []
-        try:
-            for job in group:
-                if not job.done.done():
-                    begun.append(job)
-                    outcomes.append((job, await job.operation(db)))
-        except Exception as error:
-            if isinstance(error, sqlite3.Error) and not db.in_transaction:
-                raise  # SQLite took back the whole transaction (disk full, I/O error)
-            # One of them failed: all are taken back and done again, each in a savepoint, so that the others keep
-            # theirs. Savepoints from the start would double what every write costs, for what hardly ever happens.
-            if db.in_transaction:
-                await db.rollback()
-            if not await self._begin(db, group):
-                return []
-            outcomes = [(job, await self._one(db, job)) for job in group if job in begun or not job.done.done()]
-        await db.commit()
-        self.commits += 1
-        return outcomes
-
-    async def _begin(self, db: Connection, group: list[_Job[Any]]) -> bool:
-        """Take the write lock, waiting while another program holds it; False when everybody has given up."""
+        if group[0].apart:
+            return await db.together(partial(_alone, group[0]))
         while any(not job.done.done() for job in group):
             try:
-                # A deferred transaction that reads first can fail at its first write, at once and whatever the timeout.
-                await db.execute("BEGIN IMMEDIATE")
-                return True
-            except sqlite3.OperationalError as error:
-                if fault_of(error) is not Fault.LOCKED:
-                    raise
-                self._complain(error)
+                outcomes = await db.together(partial(_transaction, group))
+            except _LockedOutError as locked:
+                self._complain(locked.error)
                 now = self._clock.monotonic()
                 for job in (*group, *self._waiting):
                     if now - job.queued_at >= (_PATIENCE_CLOSING if self._closing else _PATIENCE):
-                        job.settle(error)
+                        job.settle(locked.error)
                 await self._clock.sleep(_RETRY)
-        return False
+            else:
+                self.commits += 1
+                return outcomes
+        return []
 
-    async def _one(self, db: Connection, job: _Job[Any]) -> Any:
-        """Run one operation in its savepoint; what it returns, or the exception it raised with its work undone."""
-        await db.execute("SAVEPOINT operation")
-        try:
-            outcome = await job.operation(db)
-        except Exception as error:  # it goes to whoever waits for this operation
-            if not db.in_transaction:  # SQLite took back the whole transaction (disk full, I/O error)
-                if isinstance(error, sqlite3.Error):
-                    raise
-                raise sqlite3.OperationalError("the transaction was taken back") from error
-            await db.execute("ROLLBACK TO operation")
-            if isinstance(error, sqlite3.Error) and fault_of(error) is not Fault.OTHER:
-                self._complain(error)
-            outcome = error
-        await db.execute("RELEASE operation")
-        return outcome
-
-    async def _connected(self) -> Connection:
+    async def _connected(self) -> Database:
         if self._db is None:
             self._db = await self._connect()
         return self._db
@@ -298,3 +262,63 @@ class Writer:
         if self._complained:
             self._complained = False
             _log.warning("the store writes again")
+
+
+# What follows runs on the connection's thread.
+
+
+def _alone(job: _Job[Any], db: sqlite3.Connection) -> _Outcomes:
+    try:
+        return [(job, job.operation(db))]
+    except sqlite3.Error:
+        raise
+    except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this operation
+        return [(job, error)]
+
+
+def _transaction(group: Sequence[_Job[Any]], db: sqlite3.Connection) -> _Outcomes:
+    _begin(db)
+    begun: list[_Job[Any]] = []
+    outcomes: _Outcomes = []
+    try:
+        for job in group:
+            if not job.done.done():
+                begun.append(job)
+                outcomes.append((job, job.operation(db)))
+    except Exception as error:
+        if isinstance(error, sqlite3.Error) and not db.in_transaction:
+            raise  # SQLite took back the whole transaction (disk full, I/O error)
+        # One of them failed: all are taken back and done again, each in a savepoint, so that the others keep
+        # theirs. Savepoints from the start would double what every write costs, for what hardly ever happens.
+        if db.in_transaction:
+            db.rollback()
+        _begin(db)
+        outcomes = [(job, _one(job, db)) for job in group if job in begun or not job.done.done()]
+    db.commit()
+    return outcomes
+
+
+def _begin(db: sqlite3.Connection) -> None:
+    try:
+        # A deferred transaction that reads first can fail at its first write, at once and whatever the timeout.
+        db.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if fault_of(error) is not Fault.LOCKED:
+            raise
+        raise _LockedOutError(error) from error
+
+
+def _one(job: _Job[Any], db: sqlite3.Connection) -> Any:
+    """Run one operation in its savepoint; what it returns, or the exception it raised with its work undone."""
+    db.execute("SAVEPOINT operation")
+    try:
+        outcome = job.operation(db)
+    except Exception as error:  # it goes to whoever waits for this operation
+        if not db.in_transaction:  # SQLite took back the whole transaction (disk full, I/O error)
+            if isinstance(error, sqlite3.Error):
+                raise
+            raise sqlite3.OperationalError("the transaction was taken back") from error
+        db.execute("ROLLBACK TO operation")
+        outcome = error
+    db.execute("RELEASE operation")
+    return outcome

@@ -78,7 +78,8 @@ async def ask(budgets: Budgets, model: Scripted, payer: Payer | None = ADA) -> l
 
 
 async def spent(store: Store, key: str = "person telegram:7") -> int:
-    return (await store.spending.spent(key, DAY)).tokens
+    [spent] = await store.spending.spent([key], DAY)
+    return spent.tokens
 
 
 async def test_what_a_call_used_is_counted_for_person_chat_and_everybody(store: Store, make: Make) -> None:
@@ -89,7 +90,7 @@ async def test_what_a_call_used_is_counted_for_person_chat_and_everybody(store: 
     assert [type(piece) for piece in pieces] == [TextPiece, Answer]
     # A group's topics share one budget.
     for key in ("person telegram:7", "chat telegram:42/-50", "*"):
-        found = await store.spending.spent(key, DAY)
+        [found] = await store.spending.spent([key], DAY)
         assert found.tokens == 340
         assert found.money == pytest.approx(300 * 0.25e-6 + 40 * 2e-6)
 
@@ -215,14 +216,14 @@ async def test_a_model_of_unknown_price_costs_no_money_but_all_its_tokens(store:
     for _ in range(3):
         await ask(budgets, model)
 
-    assert await store.spending.spent("person telegram:7", DAY) == Amount(300)
+    assert await store.spending.spent(["person telegram:7"], DAY) == [Amount(300)]
 
 
 async def test_the_model_that_answered_is_paid_not_the_one_that_was_asked(store: Store, make: Make) -> None:
     prices = Prices(read_prices(["openai:gpt-5-mini=1000/1000/1000", "ark:cheap=1/1/1"]))
     await ask(make(prices), Scripted(answer(50, 50, "ark:cheap")))
 
-    assert (await store.spending.spent("person telegram:7", DAY)).money == pytest.approx(0.0001)
+    assert (await store.spending.spent(["person telegram:7"], DAY))[0].money == pytest.approx(0.0001)
 
 
 async def test_twenty_messages_a_minute_and_no_more(make: Make, clock: Any) -> None:

@@ -170,7 +170,7 @@ async def test_a_read_only_database_is_told_once_and_everything_goes_on_when_it_
             return db
 
         bot.store.writer._connect = connect_read_only
-        await bot.store.writer.apart(lambda db: db.execute("PRAGMA query_only = ON"))
+        await bot.store.writer.apart(lambda db: db.execute("PRAGMA query_only = ON").fetchall())
         chats.bob("and tell")
         go_on.set()
         await chats.until(lambda: all(any(SORRY in text for text in chats.texts(name)) for name in ("telegram", "bob")))

@@ -90,7 +90,9 @@ async def test_a_budget_is_reserved_under_every_limit_or_under_none(store: Store
 
     assert isinstance(refused, Refused)
     assert (refused.limit, refused.spent) == (DAY, Amount(600, 1))
-    assert await store.spending.spent("telegram:1", 60) == Amount(600, 1), "the minute was not charged for the refusal"
+    assert await store.spending.spent(["telegram:1"], 60) == [Amount(600, 1)], (
+        "the minute was not charged for the refusal"
+    )
 
 
 async def test_many_at_once_cannot_overdraw_a_budget(store: Store) -> None:
@@ -105,7 +107,7 @@ async def test_settling_charges_what_was_really_spent(store: Store) -> None:
 
     await store.spending.settle(reserved, Amount(100, 1, 0.25))
 
-    assert await store.spending.spent("*", 86_400) == Amount(100, 1, 0.25)
+    assert await store.spending.spent(["*"], 86_400) == [Amount(100, 1, 0.25)]
     assert isinstance(await store.spending.reserve([DAY], Amount(900)), Reserved)
 
 
@@ -120,7 +122,7 @@ async def test_a_window_ends_and_says_when(store: Store, clock) -> None:
     assert isinstance(await store.spending.reserve([MINUTE], Amount(messages=1)), Reserved)
     clock.day += 4 * 86_400
     await store.prune()
-    assert await store.spending.spent("telegram:1", 60) == Amount()
+    assert await store.spending.spent(["telegram:1"], 60) == [Amount()]
 
 
 async def test_zero_means_no_limit_and_more_than_a_whole_limit_is_refused(store: Store) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.errors import SettingsError, StoreError
+from bot.messages import ChatId
 from bot.store import Store
+from bot.store.database import Database
 from bot.store.schema import STEPS
 
 TAKES_IN_UNTIL_KILLED = """
@@ -94,14 +97,36 @@ async def test_what_waits_is_committed_together(store: Store, message) -> None:
     assert len(await store.intake.waiting()) == 100
 
 
+async def test_what_belongs_together_goes_to_the_database_at_once(
+    store: Store, chat: ChatId, message, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A way to a connection's thread and back costs more than most statements."""
+    ways = 0
+    together = Database.together
+
+    async def counted(self: Database, work: Any) -> Any:
+        nonlocal ways
+        ways += 1
+        return await together(self, work)
+
+    monkeypatch.setattr(Database, "together", counted)
+
+    turns = await asyncio.gather(*(store.intake.take_in(message(str(number))) for number in range(100)))
+    assert ways <= 2
+    await store.turns.open(turns[0], chat, "telegram:7")
+    ways = 0
+    await store.turns.load(turns[0])
+    assert ways == 1
+
+
 async def test_an_operation_that_fails_takes_back_only_its_own_work(store: Store, message) -> None:
-    async def broken(db) -> None:
-        await db.execute("INSERT INTO roles VALUES ('telegram:1', 'owner', 0)")
+    def broken(db) -> None:
+        db.execute("INSERT INTO roles VALUES ('telegram:1', 'owner', 0)")
         raise KeyError("a mistake")
 
-    async def refused(db) -> None:
-        await db.execute("INSERT INTO roles VALUES ('telegram:2', 'owner', 0)")
-        await db.execute("INSERT INTO roles VALUES ('telegram:2', 'owner', 0)")
+    def refused(db) -> None:
+        db.execute("INSERT INTO roles VALUES ('telegram:2', 'owner', 0)")
+        db.execute("INSERT INTO roles VALUES ('telegram:2', 'owner', 0)")
 
     before = store.writer.commits
     outcomes = await asyncio.gather(
@@ -247,7 +272,7 @@ def test_a_file_that_may_not_grow_recovers_without_a_restart(url: str, program) 
 
 async def test_a_connection_that_turned_read_only_is_opened_anew(store: Store, message) -> None:
     """SQLite decides once, at opening, whether a file can be written."""
-    await store.writer.run(lambda db: db.execute("PRAGMA query_only = ON"))
+    await store.writer.run(lambda db: db.execute("PRAGMA query_only = ON").fetchall())
     with pytest.raises(StoreError, match="cannot be written"):
         await store.intake.take_in(message("1"))
 
@@ -262,7 +287,7 @@ async def test_a_damaged_file_is_kept_aside_and_a_new_one_begun(
     async with Store.open(url, clock=clock) as store:
         for number in range(50):
             await store.intake.take_in(message(str(number), "x" * 3000))
-        await store.writer.apart(lambda db: db.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)"))
+        await store.writer.apart(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
         await store.access.once("something in the log, and not so much that it could repair the file", 60)
         log = Path(f"{file}-wal").read_bytes()
     content = bytearray(file.read_bytes())
@@ -329,7 +354,7 @@ async def test_another_programs_database_is_left_alone(url: str, tmp_path: Path,
 
 async def test_a_database_of_a_later_version_is_left_alone(url: str, tmp_path: Path, clock) -> None:
     async with Store.open(url, clock=clock) as store:
-        await store.writer.run(lambda db: db.execute(f"PRAGMA user_version = {len(STEPS) + 1}"))
+        await store.writer.run(lambda db: db.execute(f"PRAGMA user_version = {len(STEPS) + 1}").fetchall())
 
     with pytest.raises(SettingsError, match="later version"):
         async with Store.open(url, clock=clock):
@@ -351,9 +376,9 @@ async def test_missing_folders_are_made_and_only_the_owner_may_read(tmp_path: Pa
 
 
 async def test_every_connection_is_as_durable_as_promised(store: Store) -> None:
-    async def settings(db) -> list[int | str]:
+    def settings(db) -> list[int | str]:
         names = ("journal_mode", "synchronous", "foreign_keys", "secure_delete", "auto_vacuum")
-        return [next(iter(await db.execute_fetchall(f"PRAGMA {name}")))[0] for name in names]
+        return [db.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
 
     assert await store.writer.apart(settings) == ["wal", 2, 1, 1, 2]
     assert await store.writer.run(settings) == ["wal", 2, 1, 1, 2]
@@ -361,4 +386,4 @@ async def test_every_connection_is_as_durable_as_promised(store: Store) -> None:
 
 async def limit_pages(store: Store, pages: int) -> None:
     """Let the file grow no further than this; SQLite says of it what it says of a full disk."""
-    await store.writer.run(lambda db: db.execute_fetchall(f"PRAGMA max_page_count = {pages}"))
+    await store.writer.run(lambda db: db.execute(f"PRAGMA max_page_count = {pages}").fetchall())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
-import aiosqlite
 import pytest
 
 from bot.errors import StoreError
@@ -220,7 +220,7 @@ async def test_the_file_shrinks_when_a_large_chat_is_forgotten(
 ) -> None:
     for number in range(40):
         await say(store, message, number, UserEntry("x" * 50_000))
-    await store.writer.apart(lambda db: db.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)"))
+    await store.writer.apart(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
     before = (tmp_path / "parley.db").stat().st_size
 
     await store.history.forget(chat)
@@ -234,7 +234,7 @@ async def test_the_newest_rows_are_read_by_their_place_however_much_history_ther
     """The plan touches the chat's newest rows only: no table is scanned and nothing is sorted."""
     await say(store, message, 1)
 
-    plan = await store.writer.run(lambda db: db.execute_fetchall(f"EXPLAIN QUERY PLAN {NEWEST}", ("x", 50)))
+    plan = await store.writer.run(lambda db: db.execute(f"EXPLAIN QUERY PLAN {NEWEST}", ("x", 50)).fetchall())
 
     assert [step[3] for step in plan if "SCAN" in step[3] or "TEMP" in step[3]] == []
 
@@ -243,9 +243,9 @@ async def test_the_newest_rows_are_read_by_their_place_however_much_history_ther
 async def test_a_database_of_every_earlier_step_is_brought_up_to_date(
     url: str, tmp_path: Path, clock, chat: ChatId, message, step: int
 ) -> None:
-    async with aiosqlite.connect(tmp_path / "parley.db", isolation_level=None) as db:
-        await upgrade(db, STEPS[:step])
-        await db.execute(
+    with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as db:
+        upgrade(db, STEPS[:step])
+        db.execute(
             "INSERT INTO deliveries VALUES ('telegram', '42', 'old', ?)",
             (clock.wall(),),
         )
@@ -261,13 +261,13 @@ async def test_a_database_of_every_earlier_step_is_brought_up_to_date(
 
 
 async def test_a_step_that_fails_leaves_the_file_at_the_step_before(url: str, tmp_path: Path, clock) -> None:
-    async with aiosqlite.connect(tmp_path / "parley.db", isolation_level=None) as db:
+    with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as db:
         with pytest.raises(StoreError):
-            await upgrade(db, (*STEPS[:1], ("CREATE TABLE half (id)", "CREATE NONSENSE")))
-        names = await db.execute_fetchall("SELECT name FROM sqlite_master WHERE name = 'half'")
-        [(version,)] = await db.execute_fetchall("PRAGMA user_version")
+            upgrade(db, (*STEPS[:1], ("CREATE TABLE half (id)", "CREATE NONSENSE")))
+        names = db.execute("SELECT name FROM sqlite_master WHERE name = 'half'").fetchall()
+        [(version,)] = db.execute("PRAGMA user_version").fetchall()
 
-    assert list(names) == []
+    assert names == []
     assert version == 1
     async with Store.open(url, clock=clock) as store:
         assert await store.history.chats() == []

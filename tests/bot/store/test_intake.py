@@ -120,5 +120,5 @@ async def test_pruning_keeps_what_waits_and_what_history_refers_to(store: Store,
 
 
 async def states(store: Store) -> list[str]:
-    rows = await store.writer.run(lambda db: db.execute_fetchall("SELECT state FROM inbox ORDER BY id"))
+    rows = await store.writer.run(lambda db: db.execute("SELECT state FROM inbox ORDER BY id").fetchall())
     return [row[0] for row in rows]

@@ -192,5 +192,5 @@ def test_the_store_fits_the_ports_that_tools_declare(store: Store, chat: ChatId)
 
 
 async def digests(store: Store) -> list[bytes]:
-    rows = await store.writer.run(lambda db: db.execute_fetchall("SELECT digest FROM blobs"))
+    rows = await store.writer.run(lambda db: db.execute("SELECT digest FROM blobs").fetchall())
     return [row[0] for row in rows]

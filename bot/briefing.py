@@ -6,7 +6,7 @@ The same is shown to a person who asks for it with `/context`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot import context, prompts
 from bot.clock import Clock
@@ -17,22 +17,18 @@ from bot.messages import MessageSent
 from bot.model import Models
 from bot.safety import clean_untrusted
 from bot.sentences import say
-from bot.store import HistoryRow, Store, Summary
-from bot.transcript import Entry, SystemEntry, UserEntry
+from bot.store import Store, Summary
+from bot.transcript import AssistantEntry, Entry, SystemEntry, UserEntry
 from tools.base import ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a chat has said so far."""
+    """What a chat has said so far, as much of it as a model may be told: it is held for as long as a turn takes."""
 
     summary: Summary | None
-    """What stands in place of the turns before `rows`."""
-    rows: tuple[HistoryRow, ...]
-
-    @property
-    def entries(self) -> list[Entry]:
-        return [row.entry for row in self.rows]
+    """What stands in place of the turns before `entries`."""
+    entries: tuple[Entry, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +83,7 @@ class Briefings:
         # The summary first: one that is made meanwhile stands for turns that are read as well, which loses nothing.
         summary = await self._store.history.summary(question.chat)
         rows = await self._store.history.entries(question.chat, after=summary.upto if summary else 0)
-        return Past(summary, tuple(rows))
+        return Past(summary, tuple(_without_reasoning(row.entry) for row in rows))
 
     def of(
         self,
@@ -158,3 +154,8 @@ class Briefings:
         # A model wrote the summary; a link in it is nobody's word.
         links = LinkFilter(LinkPolicy())
         return links.feed("\n\n".join(lines)) + links.finish()
+
+
+def _without_reasoning(entry: Entry) -> Entry:
+    """What a model thought in an earlier turn is kept for people; what its provider wants back stands in `raw`."""
+    return replace(entry, reasoning="") if isinstance(entry, AssistantEntry) and entry.reasoning else entry

@@ -7,9 +7,11 @@ signatures, reasoning that must be sent back); a wire of another provider leaves
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from tools.base import Json, ToolCall
 
@@ -46,6 +48,10 @@ class UserEntry:
     text: str
 
 
+_NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
+"""One for all answers without a `raw`: a chat that is being answered holds hundreds of entries."""
+
+
 @dataclass(frozen=True, slots=True)
 class AssistantEntry:
     """What the model answered in one pass: the visible text and the calls it asked for."""
@@ -59,7 +65,7 @@ class AssistantEntry:
     reasoning: str = ""
     provider: str = ""
     """Which provider's `raw` this is (the table's name and base URL)."""
-    raw: Mapping[str, Json] = field(default_factory=dict)
+    raw: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +122,8 @@ def entry_from_json(text: str) -> Entry:
         raise ValueError(f"no entry: {text[:80]!r}")
     if kind is AssistantEntry and "calls" in value:
         value["calls"] = tuple(ToolCall(**call) for call in value["calls"])
+    if "provider" in value:
+        value["provider"] = sys.intern(value["provider"])  # the same words in nearly every answer of a chat
     return kind(**value)
 
 

@@ -40,8 +40,13 @@ class Fence:
     """Quote signs and indentation before the mark; list markers have become spaces."""
     mark: str
     info: str
-    depth: int
-    """In how many quotes it stands."""
+    quotes: tuple[int, ...]
+    """For each quote it stands in, how far the quote sign is indented at least: by the list items around it."""
+
+    @property
+    def depth(self) -> int:
+        """In how many quotes it stands."""
+        return len(self.quotes)
 
     @property
     def opener(self) -> str:
@@ -61,7 +66,8 @@ class Table:
 
 
 _LINE = re.compile(r"([ \t>]*)((?:(?:[-*+]|\d{1,9}[.)])(?:[ \t][ \t>]*|$))*)(`{3,}|~{3,})?([^\r\n]*)")
-_QUOTES = re.compile(r"[ \t]*>")
+_QUOTES = re.compile(r"([ \t]*)>")
+_ITEM = re.compile(r"([-*+]|\d{1,9}[.)])([ \t]+)")
 _MARKER = re.compile(r"[^\s>]")
 _RULE = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
@@ -96,7 +102,7 @@ class LineScanner:
                 self._before = ""
                 return Kind.BLANK
         else:
-            rest = line if not fence.depth else _unquoted(line, fence.depth)
+            rest = line if not fence.quotes else _unquoted(line, fence.quotes)
             if rest is not None:
                 rest = rest.strip(" \t\r\n")
                 if not rest:
@@ -113,7 +119,7 @@ class LineScanner:
         self._before, self._before_start = "", start
         if mark and (mark[0] == "~" or "`" not in rest):
             self.table = None
-            self.fence = Fence(lead + _MARKER.sub(" ", items), mark, rest, lead.count(">") + items.count(">"))
+            self.fence = Fence(lead + _MARKER.sub(" ", items), mark, rest, _quotes(lead, items))
             return Kind.FENCE_OPEN
         if not rest and not items and not mark:
             self.table = None
@@ -135,12 +141,21 @@ class LineScanner:
         return Kind.ITEM if items else Kind.TEXT
 
 
-def _unquoted(line: str, depth: int) -> str | None:
-    """`line` without `depth` quote signs; None when it has fewer."""
+def _quotes(lead: str, items: str) -> tuple[int, ...]:
+    """The quote signs before a line, and in list items: each with the indentation that lines after it need."""
+    needed = [0] * lead.count(">")
+    for before in items.split(">")[:-1]:
+        width = sum(len(item[1]) + (len(item[2]) if len(item[2]) < 5 else 1) for item in _ITEM.finditer(before))
+        needed.append(width + bool(width and needed))
+    return tuple(needed)
+
+
+def _unquoted(line: str, quotes: tuple[int, ...]) -> str | None:
+    """`line` without these quote signs; None when it has not all of them."""
     position = 0
-    for _ in range(depth):
+    for needed in quotes:
         found = _QUOTES.match(line, position)
-        if found is None:
+        if found is None or len(found[1].expandtabs(4)) < needed:
             return None
         position = found.end()
     return line[position:]

@@ -160,7 +160,7 @@ class LinkFilter:
         if fence is not None:
             rest = line.lstrip(" \t>")
             # A line outside the quote of a fence is one like any other; it may open another fence.
-            if not complete and (not rest.strip(fence.mark[0]) or (fence.depth and rest[0] in "`~")):
+            if not complete and (not rest.strip(" \t>" + fence.mark[0]) or (fence.depth and rest[0] in "`~")):
                 return None
             kind = self._scanner.feed(line)
             if kind in CODE_KINDS:

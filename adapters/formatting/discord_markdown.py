@@ -90,6 +90,7 @@ class _Discord(Dialect):
         return f"`` {text} ``"
 
     def styled(self, style: Style, children: Sequence[Inline]) -> str:
+        children = _without(style, children)
         inner = self.inline(children)
         core = inner.strip()
         if not core:
@@ -123,7 +124,7 @@ class _Discord(Dialect):
 
     def heading(self, level: int, children: Sequence[Inline]) -> str:
         if level > 3:
-            return self.styled("strong", _plain_strong(children))
+            return self.styled("strong", children)
         return f"{'#' * level} {self.inline(children)}"
 
     def listing(self, items: Sequence[Item], start: int | None) -> list[Line | Verbatim]:
@@ -179,8 +180,13 @@ def _literal(found: re.Match[str]) -> str:
     return f"{lead}{sign}\\" if sign.isdigit() else f"{lead}\\{sign}"
 
 
-def _plain_strong(children: Sequence[Inline]) -> list[Inline]:
+def _without(style: Style, children: Sequence[Inline]) -> list[Inline]:
+    """What is inside of a style without the same style again: two marks beside each other would be another one."""
     flat: list[Inline] = []
     for child in children:
-        flat.extend(child.children if isinstance(child, Styled) and child.style == "strong" else (child,))
+        if isinstance(child, Styled):
+            inner = _without(style, child.children)
+            flat.extend(inner if child.style == style else [Styled(child.style, tuple(inner))])
+        else:
+            flat.append(child)
     return flat

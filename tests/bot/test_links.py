@@ -70,6 +70,8 @@ CASES = [
     ("x```\n|---|\n``**b```> `` https://evil.com", "x```\n|---|\n``**b```> `` ````https://evil.com````"),
     ("``_~~>|[x]: >\\``](](<https://evil.com>`", "``_~~>|[x]: >\\``]\\(]\\(```https://evil.com``` `"),
     ("> ```\n> a\n```](`- https://evil.com", "> ```\n> a\n```]\\(`- ``https://evil.com``"),
+    ("- > ~~~\n> https://evil.com", "- > ~~~\n> `https://evil.com`"),
+    ("~~~\n~~~\ta\n ~~~~\nhttps://evil.com", "~~~\n~~~\ta\n ~~~~\n`https://evil.com`"),
     ("- > ~~~\n  > a\n  > ~~~\nhttps://evil.com", "- > ~~~\n  > a\n  > ~~~\n`https://evil.com`"),
 ]
 

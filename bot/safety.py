@@ -1,19 +1,19 @@
 """What never leaves, and what never comes in: secrets, and characters that deceive.
 
-Links have a module of their own, `bot.links`; its names may be imported from here.
+Links and secrets have modules of their own, `bot.links` and `bot.redactor`; their names may be imported from here.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable
-from functools import lru_cache
-from urllib.parse import quote, unquote
 
 from bot.links import LinkFilter, LinkPolicy
+from bot.redactor import REMOVED, Redactor, redact
+from bot.spellings import SHORTEST_SECRET, secret_forms
 
 __all__ = [
+    "REMOVED",
+    "SHORTEST_SECRET",
     "AnswerFilter",
     "LinkFilter",
     "LinkPolicy",
@@ -24,197 +24,6 @@ __all__ = [
     "redact",
     "secret_forms",
 ]
-
-SHORTEST_SECRET = 12
-"""Shorter values are never replaced: they would hit ordinary words."""
-
-REMOVED = "[secret removed]"
-
-
-_MARKS = re.compile(r"[\\*_~|`\u200b-\u200d\u2060-\u2064\ufeff]+")
-"""Signs that a reader does not see, or that Markdown takes away: a secret stays one with them inside."""
-
-
-class _Automaton:
-    """Finds any number of secrets in one pass over a text (Aho and Corasick); never changed once it is built."""
-
-    __slots__ = ("depth", "fall", "first", "following", "forms", "hit")
-
-    def __init__(self, secrets: Iterable[str]) -> None:
-        forms = (_MARKS.sub("", form) for form in secret_forms(secrets) if len(form) >= SHORTEST_SECRET)
-        self.forms = tuple(form for form in forms if form)
-        """The secrets as they are looked for: without marks."""
-        self.following: list[dict[str, int]] = [{}]
-        """By state: the sign that leads on, and where."""
-        self.depth = [0]
-        """By state: how many signs of a secret have been read."""
-        self.hit = [0]
-        """By state: how long the longest secret is that ends here."""
-        for form in self.forms:
-            self._add(form)
-        self.fall = self._falls()
-        """By state: the longest suffix of it that begins a secret, where the search goes on."""
-        firsts = "".join(re.escape(first) for first in self.following[0])
-        self.first = re.compile(f"[{firsts}]") if firsts else None
-        """What a secret may begin with; none when there is no secret."""
-
-    def _add(self, secret: str) -> None:
-        state = 0
-        for sign in secret:
-            if sign not in self.following[state]:
-                self.following.append({})
-                self.depth.append(self.depth[state] + 1)
-                self.hit.append(0)
-                self.following[state][sign] = len(self.following) - 1
-            state = self.following[state][sign]
-        self.hit[state] = len(secret)
-
-    def _falls(self) -> list[int]:
-        fall = [0] * len(self.following)
-        waiting = list(self.following[0].values())
-        for state in waiting:
-            for sign, child in self.following[state].items():
-                waiting.append(child)
-                back = fall[state]
-                while back and sign not in self.following[back]:
-                    back = fall[back]
-                fall[child] = self.following[back].get(sign, 0)
-                self.hit[child] = max(self.hit[child], self.hit[fall[child]])
-        return fall
-
-
-@lru_cache(maxsize=8)
-def _automaton(secrets: frozenset[str]) -> _Automaton:
-    """The same for every reply: a process has one set of secrets, or two while it starts."""
-    return _Automaton(secrets)
-
-
-class Redactor:
-    """Replaces secrets in a stream of text, also where marks of Markdown or invisible signs stand in them.
-
-    It holds back only a suffix that may still become a secret, nothing otherwise. Any number of secrets costs the
-    same, one step per character, and what finds them is built once for all redactors of the same secrets.
-    """
-
-    def __init__(self, secrets: Iterable[str]) -> None:
-        self._automaton = _automaton(frozenset(secrets))
-        self._state = 0
-        self._held = ""
-        self._given = 0
-        """How many characters of the stream are given out or replaced."""
-        self._spans: list[tuple[int, int]] = []
-        self._places: list[int] = []
-        """Where in the stream the signs of the current state stand."""
-
-    def feed(self, text: str) -> str:
-        """Take more text; return what may be shown now."""
-        automaton, state = self._automaton, self._state
-        first, following, fall, hit = automaton.first, automaton.following, automaton.fall, automaton.hit
-        if first is None:
-            return text
-        offset = self._given + len(self._held)
-        places = self._places
-        position = 0
-        while position < len(text):
-            if not state:
-                found = first.search(text, position)
-                if found is None:
-                    break
-                position = found.start()
-            elif marks := _MARKS.match(text, position):
-                position = marks.end()
-                continue
-            sign = text[position]
-            while state and sign not in following[state]:
-                state = fall[state]
-            state = following[state].get(sign, 0)
-            places.append(offset + position)
-            position += 1
-            if hit[state]:
-                self._mark(places[-hit[state]], offset + position)
-        self._state = state
-        depth = automaton.depth[state]
-        del places[: len(places) - depth]
-        self._held += text
-        return self._release(places[0] if depth else self._given + len(self._held))
-
-    def finish(self) -> str:
-        """Return what was held back: the text ends here."""
-        shown = self._release(self._given + len(self._held))
-        self._reset()
-        return shown
-
-    def redact(self, text: str) -> str:
-        """Replace the secrets in a whole text; the stream is not touched."""
-        # Nearly every text holds none, and the built-in search says so a hundred times faster than the automaton.
-        bare = _MARKS.sub("", text)
-        if not any(form in bare for form in self._automaton.forms):
-            return text
-        kept = self._state, self._held, self._given, self._spans, self._places
-        self._reset()
-        shown = self.feed(text) + self.finish()
-        self._state, self._held, self._given, self._spans, self._places = kept
-        return shown
-
-    def _reset(self) -> None:
-        self._state = 0
-        self._held = ""
-        self._given = 0
-        self._spans = []
-        self._places = []
-
-    def _mark(self, start: int, end: int) -> None:
-        """Note a secret; secrets that overlap become one, so that no part of either shows."""
-        while self._spans and self._spans[-1][1] > start:
-            start = min(start, self._spans.pop()[0])
-        self._spans.append((start, end))
-
-    def _release(self, until: int) -> str:
-        """Give out the text before `until`, but for a secret that may still grow."""
-        shown: list[str] = []
-        for start, end in list(self._spans):
-            if end > until:
-                until = min(until, start)
-                break
-            shown.append(self._held[: start - self._given])
-            shown.append(REMOVED)
-            self._held = self._held[end - self._given :]
-            self._given = end
-            self._spans.pop(0)
-        if until > self._given:
-            shown.append(self._held[: until - self._given])
-            self._held = self._held[until - self._given :]
-            self._given = until
-        return "".join(shown)
-
-
-_ACCOUNT = re.compile(r"://[^\s/:@]*:([^\s/]+)@(?=[^\s/@]*(?:[/?,\s]|\Z))")
-_BEARER = re.compile(r"(?:bearer|basic|token|bot)\s+(\S+)", re.IGNORECASE)
-
-
-def secret_forms(values: Iterable[str]) -> tuple[str, ...]:
-    """The values with what must stay secret of each by itself, in every spelling in which it may turn up.
-
-    That are passwords in addresses, what follows `Bearer`, and the second half of a Telegram token; as they are,
-    percent-decoded and -encoded, and as JSON writes them.
-    """
-    found: dict[str, None] = {}
-    for value in values:
-        parts = [value, *_ACCOUNT.findall(value), *_BEARER.findall(value)]
-        number, colon, rest = value.partition(":")
-        if colon and number.isdigit():
-            parts.append(rest)
-        for part in parts:
-            for form in (part, unquote(part), quote(part, safe=""), json.dumps(part)[1:-1]):
-                if form:
-                    found[form] = None
-    return tuple(found)
-
-
-def redact(text: str, secrets: Iterable[str]) -> str:
-    """Replace the secrets in a whole text."""
-    return Redactor(secrets).redact(text)
-
 
 _FLAG = "\U0001f3f4[\U000e0020-\U000e007e]{3,7}\U000e007f"
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"

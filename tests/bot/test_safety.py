@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+import base64
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.safety import REMOVED, AnswerFilter, Redactor, clean_answer, clean_name, clean_untrusted, redact, secret_forms
@@ -52,6 +56,77 @@ def test_any_stream_shows_what_the_whole_text_shows(text: str, secrets: list[str
 
     assert shown == redact(text, secrets)
     assert not any(secret in shown for secret in secrets)
+
+
+def spelled(text: str, how: Callable[[str], str], every: int = 1) -> str:
+    return "".join(how(sign) if not at % every else sign for at, sign in enumerate(text))
+
+
+BYTES = SECRET.encode()
+SPELLINGS = {
+    "Base64": base64.b64encode(BYTES).decode(),
+    "Base64 behind one character": base64.b64encode(b"=" + BYTES + b" an").decode(),
+    "Base64 behind two characters": base64.b64encode(b"x=" + BYTES + b"\n").decode(),
+    "Base64 without padding": base64.b64encode(BYTES + b"ab").decode().rstrip("="),
+    "Base64 in an account": base64.urlsafe_b64encode(b"u:" + BYTES + b"@h/").decode(),
+    "hex": BYTES.hex(),
+    "HEX": BYTES.hex().upper(),
+    "decimal references": spelled(SECRET, lambda sign: f"&#{ord(sign)};"),
+    "hexadecimal references": spelled(SECRET, lambda sign: f"&#x{ord(sign):04X};", 3),
+    "references without an end": spelled(SECRET, lambda sign: f"&#{ord(sign)}", 2).replace("&#45s", "&#45;s"),
+    "names": SECRET.replace("-", "&#8203;&hyphen;&zwj;").replace("&hyphen;", "&#45;"),
+    "percent": spelled(SECRET, lambda sign: f"%{ord(sign):02x}"),
+    "some percent": spelled(SECRET, lambda sign: f"%{ord(sign):02X}", 4),
+    "percent in Base64": base64.b64encode(BYTES).decode().replace("=", "%3D").replace("a", "%61"),
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_a_secret_spelled_otherwise_is_a_secret_wherever_the_stream_breaks(name: str) -> None:
+    """Only characters that hold a part of what stands beside the secret may be left: at most one at each end."""
+    text = f"100% of AT&T &amp; x: {SPELLINGS[name]} &c."
+
+    whole = redact(text, [SECRET])
+
+    assert whole.startswith("100% of AT&T &amp; x: ") and whole.endswith(" &c.") and REMOVED in whole
+    left = whole.removeprefix("100% of AT&T &amp; x: ").removesuffix(" &c.").replace(REMOVED, "")
+    assert "Base64" in name or not left
+    assert not any(SPELLINGS[name][at : at + 12] in whole for at in range(len(SPELLINGS[name]) - 12))
+    for size in (1, 2, 3, 7):
+        assert streamed(Redactor([SECRET]), text, size) == whole, size
+
+
+URL_SAFE = "?>key?>>key>??key"
+
+
+def test_both_alphabets_of_base64_are_known() -> None:
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        assert redact(f"a {encode(URL_SAFE.encode()).decode()} b", [URL_SAFE]) == f"a {REMOVED} b"
+
+
+def test_text_that_spells_no_secret_passes_at_once() -> None:
+    redactor = Redactor([SECRET])
+
+    assert redactor.feed("a &amp; b, 5% of &copy; %20 ") == "a &amp; b, 5% of &copy; %20 "
+    assert redactor.feed("R&") == "R"
+    assert redactor.feed("1") == "&1"
+    assert redactor.feed("sk&#") == ""
+    assert redactor.feed("46;") == "sk&#46;"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(["s", "k", "-", "&#115;", "%6b", "&#45;", SECRET[3:], "&", "%", "#", "4", ";", "*"])),
+       st.integers(1, 5))  # fmt: skip
+def test_any_stream_of_spelled_signs_shows_what_the_whole_text_shows(pieces: list[str], size: int) -> None:
+    text = "".join(pieces)
+
+    assert streamed(Redactor([SECRET]), text, size) == redact(text, [SECRET])
+
+
+def test_secrets_that_are_found_in_different_readings_stay_apart() -> None:
+    text = f"{spelled(SECRET, lambda sign: f'&#{ord(sign)};')} kept {OTHER}"
+
+    assert redact(text, [SECRET, OTHER]) == f"{REMOVED} kept {REMOVED}"
 
 
 def test_a_redactor_can_redact_a_whole_text_while_it_streams() -> None:

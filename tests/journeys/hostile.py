@@ -175,6 +175,9 @@ _SECRETS = {
     "with zero width inside": "The key: $ZW_KEY and on.",
     "with escapes inside": "The key: $ESC_KEY and on.",
     "with style inside": "The key: $BOLD_KEY and on.",
+    "with references": "The key: $REF_KEY and on.",
+    "percent-encoded": "The key: $PERCENT_KEY and on.",
+    "in Base64": "The key: $BASE64_KEY and on.",
 }
 
 _SIGNS = {

@@ -6,6 +6,7 @@ Every version that any person could have seen is looked at, not only the last on
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
 import runpy
@@ -44,6 +45,8 @@ FORBIDDEN = re.compile(
     "|(?<![\U000e0020-\U000e007e\U0001f3f4])[\U000e0000-\U000e007f]"
 )
 ALLOWED_HOSTS = {"known.example", "mine.example"}
+BASE64_KEY = base64.b64encode(SETTINGS["OPENAI_API_KEY"].encode()).decode()
+PERCENT_KEY = "".join(f"%{ord(sign):02X}" for sign in SETTINGS["OPENAI_API_KEY"])
 HREF = re.compile(r'href="([^"]*)"')
 
 
@@ -55,6 +58,8 @@ def secrets_of(world: Any) -> dict[str, str]:
         "DATABASES": SETTINGS["DATABASES"],
         "DB_PASSWORD": DB_PASSWORD,
         "MCP_KEY": MCP_KEY,
+        "BASE64_KEY": BASE64_KEY,
+        "PERCENT_KEY": PERCENT_KEY,
     }
 
 
@@ -65,6 +70,9 @@ def filled(text: str, secrets: dict[str, str]) -> str:
         "ZW_KEY": "\u200b".join(key[start : start + 7] for start in range(0, len(key), 7)),
         "ESC_KEY": key.replace("-", "\\-").replace("_", "\\_"),
         "BOLD_KEY": f"{key[:9]}**{key[9:20]}**{key[20:]}",
+        "REF_KEY": "".join(f"&#{ord(sign)};" for sign in key),
+        "PERCENT_KEY": PERCENT_KEY,
+        "BASE64_KEY": BASE64_KEY,
     }
     return re.sub(r"\$([A-Z_]+)", lambda found: (secrets | disguised).get(found[1], found[0]), text)
 

@@ -1,0 +1,96 @@
+"""In which spellings a secret may turn up: what is looked for where secrets are taken out.
+
+Spellings of a whole value are listed here. Those of single characters (`&#115;`, `%73`) are too many to list: they
+are read as what they stand for.
+"""
+
+from __future__ import annotations
+
+import base64
+import html.entities
+import json
+import re
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote, unquote
+
+SHORTEST_SECRET = 12
+"""Shorter values are never replaced: they would hit ordinary words."""
+
+_ACCOUNT = re.compile(r"://[^\s/:@]*:([^\s/]+)@(?=[^\s/@]*(?:[/?,\s]|\Z))")
+_BEARER = re.compile(r"(?:bearer|basic|token|bot)\s+(\S+)", re.IGNORECASE)
+
+
+def secret_forms(values: Iterable[str]) -> tuple[str, ...]:
+    """The values with what must stay secret of each by itself, in every spelling in which it may turn up.
+
+    That are passwords in addresses, what follows `Bearer`, and the second half of a Telegram token; as they are,
+    percent-decoded and -encoded, and as JSON writes them.
+    """
+    found: dict[str, None] = {}
+    for value in values:
+        parts = [value, *_ACCOUNT.findall(value), *_BEARER.findall(value)]
+        number, colon, rest = value.partition(":")
+        if colon and number.isdigit():
+            parts.append(rest)
+        for part in parts:
+            for form in (part, unquote(part), quote(part, safe=""), json.dumps(part)[1:-1]):
+                if form:
+                    found[form] = None
+    return tuple(found)
+
+
+def encoded_forms(form: str) -> Iterator[str]:
+    """What is found of a value wherever it stands in a text that was written in Base64 or in hex.
+
+    In Base64 three bytes make four characters, so a value has three looks, by the place at which it begins. Characters
+    that hold a part of what stands beside the value are left out.
+    """
+    value = form.encode(errors="surrogatepass")
+    whole = base64.b64encode(value).decode()
+    looks = [whole, whole.rstrip("=")]
+    for before in range(3):
+        drawn = base64.b64encode(bytes(before) + value).decode()
+        looks.append(drawn[-(-before * 8 // 6) : (before + len(value)) * 8 // 6])
+    for look in looks:
+        yield look
+        yield look.translate(_URL_SAFE)
+    yield value.hex()
+    yield value.hex().upper()
+
+
+_URL_SAFE = str.maketrans("+/", "-_")
+
+_NAMES = {
+    name.removesuffix(";"): sign
+    for name, sign in html.entities.html5.items()
+    if len(sign) == 1 and (sign.isascii() or not sign.isprintable())
+}
+"""Names of the signs a secret may hold, and of those that nobody sees."""
+_NAME = "|".join(sorted(_NAMES, key=len, reverse=True))
+_NUMBER = r"#(?:[0-9]{1,20}|[xX][0-9A-Fa-f]{1,20})"
+SPELLED = re.compile(rf"&(?:(?P<number>{_NUMBER})|(?P<name>{_NAME}));?|%(?P<byte>[0-7][0-9A-Fa-f])")
+"""A character that is written as something else."""
+_SPELLED_PART = re.compile(r"&(?:#(?:[0-9]{0,20}|[xX][0-9A-Fa-f]{0,20})|[A-Za-z]{0,24})\Z|%[0-7]?\Z")
+
+
+def spelled_sign(found: re.Match[str]) -> str:
+    """The character that a match of `SPELLED` stands for; a hole where there is none."""
+    if name := found["name"]:
+        return _NAMES[name]
+    number = found["number"]
+    code = int(found["byte"], 16) if not number else int(number[2:], 16) if number[1] in "xX" else int(number[1:])
+    return chr(code) if code < 0x110000 else "\ufffd"
+
+
+def unspelled(text: str) -> str:
+    """The text with every such character as it is."""
+    return SPELLED.sub(spelled_sign, text)
+
+
+def is_spelled_part(text: str, start: int) -> bool:
+    """Tell whether the text may end in the middle of such a character, which begins at `start`."""
+    part = _SPELLED_PART.match(text, start)
+    if part is None:
+        return False
+    name = part.group()[1:]
+    return not name.isalpha() or part.group()[0] == "%" or any(whole.startswith(name) for whole in _NAMES)

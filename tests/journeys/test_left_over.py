@@ -1,0 +1,73 @@
+"""A bot that answers for weeks: of a turn that ended nothing stays in memory but what a stated number bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections import Counter
+from typing import Any
+
+from playground.model import Reply
+
+OURS = ("bot.", "adapters.", "tools.")
+BOUNDED = {
+    "bot.messages.MessageDeleted": "what was said on Discord and may be deleted: adapters.discord_intake.REMEMBERED",
+    "bot.messages.ChatId": "of these",
+    "bot.messages.Sender": "of these",
+    "bot.messages.ReplyTarget": "of these",
+    "bot.spending.Payer": "in the contexts of connections, and of timers that asyncio sweeps when half are over",
+    "tools.registry._Kept": "results that may be asked for again: tools.registry.CACHE_ENTRIES",
+    "tools.base.ToolResult": "of these",
+    "tools.base.Source": "of these",
+    "bot.markdown.*": "blocks of text that were drawn last: bot.markdown._parsed",
+}
+"""What may be more after more turns, and what bounds it."""
+
+
+def script(body: Any) -> Reply:
+    question = [message["content"] for message in body["messages"] if message["role"] == "user"][-1]
+    if body["messages"][-1]["role"] != "tool":
+        return Reply("I look.", calls=(("search_web", {"query": question}),), reasoning="It is not known to me.")
+    return Reply(f"About {question}: **tea** is a leaf.\n\n- green\n- black")
+
+
+def held() -> Counter[str]:
+    """How many objects of our own types there are."""
+    gc.collect()
+    kinds: Counter[str] = Counter()
+    for one in gc.get_objects():
+        kind = type(one)
+        if str(kind.__module__).startswith(OURS):
+            name = f"{kind.__module__}.{kind.__qualname__}"
+            if name not in BOUNDED and f"{kind.__module__}.*" not in BOUNDED:
+                kinds[name] += 1
+    return kinds
+
+
+async def test_a_turn_that_ended_leaves_nothing_behind_on_any_platform(world: Any, start: Any) -> None:
+    world.model.script = script
+    async with start("telegram", "slack", "discord") as bot:
+        world.telegram.person(7, "Ada")
+        world.slack.person("U7", "Ada")
+        world.discord.person(7, "Ada")
+        place, direct = world.slack.direct("U7"), world.discord.direct(7)
+        number = 0
+
+        async def turns(count: int) -> tuple[Counter[str], int]:
+            nonlocal number
+            for _ in range(count):
+                number += 1
+                asked = len(world.model.requests)
+                world.telegram.say(7, f"telegram {number}", person=7)
+                world.slack.say(place, f"slack {number}", person="U7")
+                world.discord.say(direct.id, f"discord {number}", person=7)
+                await world.model.asked(asked + 6)
+                await bot.dispatcher.idle()
+            await bot.summaries.idle()
+            return held(), len(asyncio.all_tasks())
+
+        before, tasks = await turns(1)
+        after, tasks_after = await turns(2)
+
+        assert after - before == Counter()
+        assert tasks_after <= tasks

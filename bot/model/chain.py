@@ -15,6 +15,7 @@ from bot.clock import Clock
 from bot.errors import ModelBusy, ModelDropped, ModelError, ModelSlow, SettingsError
 from bot.model.base import Piece, ReasoningPiece, Request
 from bot.model.client import ModelClient
+from bot.model.crowd import Crowd
 from bot.model.failures import SetupRefused
 from bot.model.learned import Learned
 from bot.model.options import TOOL_MODES, ModelOptions
@@ -85,6 +86,7 @@ class Models:
         self._clock = clock
         self._jitter = jitter or random.Random()
         self._learned = Learned()
+        self._crowd = Crowd(clock)
         self._known: dict[str, ModelClient] = {}
         names = [ModelName.parse(options.name)]
         names += [ModelName.parse(name, "FALLBACK_MODELS") for name in options.fallbacks]
@@ -193,5 +195,6 @@ class Models:
                 learned=self._learned,
                 estimator=Estimator(),
                 jitter=self._jitter,
+                crowd=self._crowd,
             )
         return self._known[text]

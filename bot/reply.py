@@ -106,6 +106,8 @@ class ReplyStream:
         self._last_shown = float("inf")
         self._refused_until = 0.0
         self._grant: Grant | None = None
+        self._only_begins = False
+        """What is asked for now is a post that may not be the whole text."""
         self._writer: asyncio.Task[None] | None = None
         self._typing: asyncio.Task[None] | None = None
         probe = Page("x")
@@ -201,7 +203,7 @@ class ReplyStream:
             if self._typing is not None:
                 self._typing.cancel()
             self._want()
-            if self._grant is not None:
+            if self._grant is not None and not self._only_begins:
                 self._grant.hurry()
         assert self._writer is not None
         await asyncio.shield(self._writer)
@@ -284,9 +286,13 @@ class ReplyStream:
             return
         waiting = max(1, self._pages.estimate) - sum(1 for one in self._shown.values() if one.ref is not None)
         first = not self.visible
+        # What completes a reply goes before what begins another one, though all of that is written too: where each
+        # needs two calls and many wait, half of them are whole long before the last has begun.
+        self._only_begins = first and self._careful and not cost.repeats_safely
+        urgent = self._finished and not self._only_begins
         self._grant = self._pacer.ask(
             cost,
-            Priority.FINAL if self._finished else Priority.FIRST if first else Priority.PROGRESS,
+            Priority.FINAL if urgent else Priority.FIRST if first else Priority.PROGRESS,
             since=self._stale_since,
             keep=max(0, waiting) + 1,
             not_before=0.0 if self._finished or first else self._next_progress,

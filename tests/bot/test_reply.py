@@ -329,6 +329,25 @@ async def test_a_whole_text_is_never_posted_in_a_call_that_cannot_be_repeated(
     assert screen.calls == [("post", Page("All of it at")), ("edit", Page("All of it at once.", final=True))]
 
 
+async def test_a_reply_that_has_begun_is_completed_before_another_begins(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    """Six answers wait, all of them written; one call a second, and each answer needs two."""
+    screen.repeats = False
+    replies = [await start() for _ in range(6)]
+
+    for number, reply in enumerate(replies):
+        reply.append(f"Answer {number}: " + "word " * 20)
+    ends = [asyncio.create_task(reply.finish()) for reply in replies]
+    await clock.advance(30)
+    await asyncio.gather(*ends)
+
+    order = [(kind, page.body.split(":")[0][-1]) for kind, page in screen.calls]
+    assert len(order) == 12
+    assert order.index(("edit", "0")) < order.index(("post", "4"))
+    assert order[-2:] == [("post", "5"), ("edit", "5")]
+
+
 async def test_the_final_text_is_tried_for_five_minutes_and_then_once_as_a_new_message(
     start: Any, screen: Screen, clock: Any
 ) -> None:

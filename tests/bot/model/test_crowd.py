@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -37,9 +38,9 @@ async def test_the_more_streams_the_longer_each_gathers_up_to_a_quarter_of_a_sec
 ) -> None:
     clock.instant = True
     crowd = Crowd(clock)
-    for _ in range(streams):
-        crowd.joined().__enter__()
-
-    await crowd.gather()
+    with ExitStack() as opened:
+        for _ in range(streams):
+            opened.enter_context(crowd.joined())
+        await crowd.gather()
 
     assert clock.slept == ([] if seconds is None else [pytest.approx(seconds)])

@@ -355,6 +355,7 @@ class App:
             "model": self.models.name,
             "busy": self.dispatcher.queue.busy,
             "waiting": self.dispatcher.queue.length,
+            "resting": dict(self.dispatcher.resting),
             "replies": self.pacer.live,
             "tasks": len(asyncio.all_tasks()),
             "longest_block": round(self.watch.longest, 3),
@@ -375,8 +376,10 @@ class App:
             log.warning("Write /pair %s to your bot to make yourself its owner (the code works once, 15 minutes)", code)
         log.info("answering with %s on %s", self.models.name, ", ".join(self._adapters))
         leave = asyncio.Event()
+        dispatcher = self.dispatcher
+        await dispatcher.name_resting(lambda platform: platform not in self._adapters)
         running = asyncio.create_task(
-            self.platforms.run(self.dispatcher.deliver, self.dispatcher.resume, leave), name="platforms"
+            self.platforms.run(dispatcher.deliver, dispatcher.resume, leave, dispatcher.rest), name="platforms"
         )
         stopping = asyncio.create_task(stop.wait(), name="stop")
         reminding = asyncio.create_task(self.reminders.watch(self.dispatcher.deliver), name="reminders")

@@ -9,7 +9,7 @@ import shutil
 import socket
 import urllib.request
 import zoneinfo
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from bot.prices import Prices, read_prices
 from bot.settings import CoreSettings
 from bot.store import database_path
 from bot.store.inspection import inspect
+from bot.store.unfinished import unfinished
 
 LEAST_FREE = 200 * 2**20
 """Bytes of free disk below which an operator should know."""
@@ -34,13 +35,18 @@ class Result:
     """What was found, and when it is not well, what helps."""
 
 
-async def examine_machine(core: CoreSettings, models: Sequence[str], clock: Clock) -> list[Result]:
+async def examine_machine(
+    core: CoreSettings, models: Sequence[str], clock: Clock, platforms: Collection[str] = ()
+) -> list[Result]:
     """Look at everything that no service has to be asked about.
 
     Args:
         models: the `provider:name` of every model that may answer.
+        platforms: those that are configured.
     """
     results = await _database(core, clock)
+    if all(result.ok for result in results):
+        results += await _unfinished(core, platforms)
     results.append(_zone(core.time_zone))
     results += _prices(core, models)
     if core.http_port:
@@ -70,6 +76,19 @@ async def _database(core: CoreSettings, clock: Clock) -> list[Result]:
     free = shutil.disk_usage(home).free
     few = "" if free >= LEAST_FREE else "; a full disk stops every answer: make room"
     results.append(Result(free >= LEAST_FREE, "disk", f"{_size(free)} free at {home}{few}"))
+    return results
+
+
+async def _unfinished(core: CoreSettings, platforms: Collection[str]) -> list[Result]:
+    """What goes on at the next start, and what waits for a platform that is not configured any more."""
+    try:
+        found = await unfinished(database_path(core.database_url).absolute())
+    except BotError as error:
+        return [Result(False, "unfinished", str(error))]
+    results = []
+    for platform, count in found.items():
+        when = "" if platform in platforms else f", for which {platform} has to be configured again"
+        results.append(Result(True, "unfinished", f"{count} on {platform}: answered at the next start{when}"))
     return results
 
 

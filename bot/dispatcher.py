@@ -115,6 +115,8 @@ class Dispatcher:
         """When a refusal was last told in a chat."""
         self._open = True
         self._resumed: set[str] = set()
+        self.resting: dict[str, int] = {}
+        """Platform → how many deliveries wait there until a start that has it."""
 
     @property
     def queue(self) -> TurnQueue:
@@ -153,6 +155,21 @@ class Dispatcher:
                 self._begin(row.chat, partial(self._offline, row))
             else:
                 self._route(row.id, row.incoming, again=True)
+
+    async def rest(self, platform: str) -> None:
+        """Begin nothing more on a platform that is of no use in this run; what is unfinished there goes on at a start
+        that has it, and the attempts that failed for want of it do not count."""
+        self._resumed.discard(platform)
+        for turn in await self._queue.leave(platform):
+            await self._patiently(platform, partial(self._store.intake.pause, turn))
+        await self._patiently(platform, lambda: self.name_resting(platform.__eq__))
+
+    async def name_resting(self, rests: Callable[[str], bool]) -> None:
+        """Tell the operator once what waits for each platform of which `rests` says that it is not in use."""
+        waiting = Counter(row.chat.platform for row in await self._store.intake.waiting() if rests(row.chat.platform))
+        for platform, count in waiting.items():
+            self.resting[platform] = count
+            log.warning("unfinished on %s: %d, which go on at a start that can use %s", platform, count, platform)
 
     async def close(self, grace: float = 8.0) -> None:
         """Take in nothing more, and end what runs; unfinished turns go on at the next start."""
@@ -193,7 +210,7 @@ class Dispatcher:
 
         self._routes[chat] = asyncio.create_task(in_order(), name=f"route {chat}")
 
-    async def _patiently(self, chat: ChatId, work: Callable[[], Awaitable[None]]) -> None:
+    async def _patiently(self, chat: ChatId | str, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` as soon as the store lets it, and what comes after it in the chat later still."""
         tries = 0
         while True:

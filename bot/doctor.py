@@ -41,7 +41,7 @@ async def examine() -> int:
     await _examine_platforms(configuration, report)
     models = await _examine_model(configuration, report)
     await _examine_tools(configuration, report)
-    for result in await examine_machine(configuration.core, models, SystemClock()):
+    for result in await examine_machine(configuration.core, models, SystemClock(), configuration.configured):
         report.add(result.ok, result.what, result.text)
     for result in _secrets(configuration):
         report.add(result.ok, result.what, result.text)

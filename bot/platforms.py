@@ -46,19 +46,26 @@ class Platforms:
             raise Unreachable(f"{target.platform} is not connected")
         return self._adapters[target.platform].surface(target)
 
-    async def run(self, deliver: Deliver, resume: Callable[[str], Awaitable[None]], leave: asyncio.Event) -> None:
+    async def run(
+        self,
+        deliver: Deliver,
+        resume: Callable[[str], Awaitable[None]],
+        leave: asyncio.Event,
+        off: Callable[[str], Awaitable[None]],
+    ) -> None:
         """Keep every platform listening until `leave` is set or all are off for good.
 
         Args:
             resume: called once per platform when it is logged in, before it takes anything in.
             leave: set when surfaces are not needed any more; adapters are left only then.
+            off: called when a platform turns out to be of no use in this run.
 
         Raises:
             SettingsError: not one platform can be used as configured.
         """
         async with asyncio.TaskGroup() as group:
             for name, adapter in self._adapters.items():
-                keeping = self._keep(name, adapter, deliver, resume, leave)
+                keeping = self._keep(name, adapter, deliver, resume, leave, off)
                 self._kept[name] = group.create_task(keeping, name=f"platform {name}")
         refused = [state for state in self.state.values() if state.startswith("off: ")]
         if self._adapters and len(refused) == len(self._adapters) and not leave.is_set():
@@ -81,6 +88,7 @@ class Platforms:
         deliver: Deliver,
         resume: Callable[[str], Awaitable[None]],
         leave: asyncio.Event,
+        off: Callable[[str], Awaitable[None]],
     ) -> None:
         """One platform: log in (again and again while it cannot be reached), resume, listen, leave."""
         tries = 0
@@ -96,6 +104,8 @@ class Platforms:
             except SettingsError as error:
                 self._state[name] = f"off: {error}"
                 log.error("%s is off: %s", name, error)
+                self._open.discard(name)
+                await off(name)
                 return
             except BotError as error:
                 self._state[name] = f"unreachable: {error}"

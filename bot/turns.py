@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from bot.conversation import Ending
@@ -17,6 +17,10 @@ from bot.logs import about
 from bot.messages import ChatId
 
 log = logging.getLogger(__name__)
+
+
+ENDING_SECONDS = 1.3
+"""What a turn that is ended from outside has for its last words."""
 
 
 @dataclass(slots=True)
@@ -97,14 +101,16 @@ class TurnQueue:
         if not workers:
             return
         _, late = await asyncio.wait(workers, timeout=max(0.0, grace))
-        if late:
-            for box in self._boxes.values():
-                if box.running is not None:
-                    box.running.end(Ending.SHUTDOWN)
-            _, late = await asyncio.wait(late, timeout=1.3)
-        for worker in late:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+        await _end([box for box in self._boxes.values() if box.worker in late])
+
+    async def leave(self, platform: str) -> list[int]:
+        """End what runs on a platform and forget what waits there; return what ran: all of it goes on at a start."""
+        boxes = [box for chat, box in self._boxes.items() if chat.platform == platform]
+        ran = [box.running.id for box in boxes if box.running is not None]
+        for box in boxes:
+            box.waiting.clear()
+        await _end(boxes)
+        return ran
 
     async def _work(self, chat: ChatId, box: _Mailbox) -> None:
         try:
@@ -127,6 +133,20 @@ class TurnQueue:
             box.running = box.worker = None
             if not box.waiting:
                 self._boxes.pop(chat, None)
+
+
+async def _end(boxes: Sequence[_Mailbox]) -> None:
+    """End what runs, with a note on screen where that can be written in a moment."""
+    workers = [box.worker for box in boxes if box.worker is not None]
+    if not workers:
+        return
+    for box in boxes:
+        if box.running is not None:
+            box.running.end(Ending.SHUTDOWN)
+    _, late = await asyncio.wait(workers, timeout=ENDING_SECONDS)
+    for worker in late:
+        worker.cancel()
+    await asyncio.gather(*workers, return_exceptions=True)
 
 
 async def _as_coroutine(chat: ChatId, work: Work, running: Running) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from bot.conversation import STARTS_AT_ONCE
-from bot.messages import MessageEdited, StopPressed
+from bot.messages import ChatId, MessageEdited, ReplyTarget, StopPressed
 from playground.faults import Fault
 from playground.model import Reply
 
@@ -315,3 +316,53 @@ async def test_why_shows_arguments_as_code_in_one_short_line(rig: Any, expressio
     [line] = [line for line in why.splitlines() if line.startswith("- **calculator**")]
     assert line.count("`") == 2
     assert len(line) < 250
+
+
+async def resting(it: Any) -> list[tuple[str, int]]:
+    """(state, attempts) of everything unfinished."""
+    return [(row.state, row.attempts) for row in await it.bot.store.intake.waiting()]
+
+
+@pytest.mark.parametrize("connected", [True, False], ids=["answering", "waiting for the connection"])
+async def test_what_is_unfinished_on_a_platform_that_is_off_rests_until_it_is_back(
+    connected: bool, rig: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is tried again in between, and what failed for want of the platform does not count."""
+    async with rig() as it:
+        gate = asyncio.Event()
+        held = it.model.faults.add("*", Fault(hold=gate))
+        if not connected:
+            it.bot.platforms._open.clear()
+        await it.deliver(it.message("one"), it.message("two"))
+        if connected:
+            await held.reached.wait()
+        else:
+            while "waits: telegram is not connected" not in caplog.text:
+                await asyncio.sleep(0)
+        gate.set()
+
+        await it.bot.dispatcher.rest("telegram")
+
+        assert not it.bot.dispatcher.queue.busy and not it.bot.dispatcher.queue.length
+        assert await resting(it) == [("running", 0), ("new", 0)]
+        assert caplog.text.count("unfinished on telegram: 2,") == 1
+        assert (await it.bot.state())["resting"] == {"telegram": 2}
+        it.bot.platforms._open.add("telegram")
+        it.model.faults.clear()
+        it.model.reply(Reply("One."), Reply("Two."))
+        await it.bot.dispatcher.resume("telegram")
+        await it.idle()
+        assert it.shown()[-1] == "Two." and await resting(it) == []
+
+
+async def test_a_start_names_what_waits_for_a_platform_that_it_does_not_have(
+    rig: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with rig() as it:
+        elsewhere = it.message("hi", chat="C1")
+        chat, target = ChatId("slack", "T1", "C1"), ReplyTarget("slack", {})
+        await it.bot.store.intake.take_in(replace(elsewhere, chat=chat, target=target))
+
+    async with rig() as it:
+        assert caplog.text.count("unfinished on slack: 1,") == 1
+        assert await resting(it) == [("new", 0)]

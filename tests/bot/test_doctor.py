@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from bot.clock import SystemClock
+from bot.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.store import Store
 from playground.discord import DiscordServer
 from playground.model import ModelServer, Reply
@@ -157,8 +158,14 @@ async def test_no_model_at_all_is_a_sentence(world: World) -> None:
 
 async def test_the_database_is_looked_at_and_not_touched(world: World) -> None:
     path = world.data / "data" / "parley.db"
-    async with Store.open(f"sqlite:///{path}", clock=SystemClock()):
-        pass
+    async with Store.open(f"sqlite:///{path}", clock=SystemClock()) as store:
+        for number, place in enumerate(("telegram:42/7", "slack:T1/D1", "slack:T1/C2")):
+            chat = ChatId.parse(place)
+            target = ReplyTarget(chat.platform, {})
+            sender = Sender(id="x", name="Ada")
+            await store.intake.take_in(
+                MessageSent(delivery=f"d{number}", chat=chat, sender=sender, target=target, text="hi")
+            )
     damaged = world.data / "damaged.db"
     damaged.write_bytes(b"no database at all " * 1000)
     foreign = world.data / "foreign.db"
@@ -171,6 +178,10 @@ async def test_the_database_is_looked_at_and_not_touched(world: World) -> None:
     theirs = await world.doctor(DATABASE_URL=f"sqlite:///{foreign}")
 
     assert sound.code == 0 and "is sound" in sound.of("database")[0][1]
+    assert sound.of("unfinished") == [
+        (True, "2 on slack: answered at the next start, for which slack has to be configured again"),
+        (True, "1 on telegram: answered at the next start, for which telegram has to be configured again"),
+    ]
     assert bad.code == 1 and "is damaged" in bad.of("database")[0][1]
     assert damaged.read_bytes() == b"no database at all " * 1000
     assert theirs.code == 1 and "another program's" in theirs.of("database")[0][1]

@@ -53,14 +53,17 @@ class Fake:
 
 @asynccontextmanager
 async def running(
-    clock: Any, *fakes: Fake, resume: Callable[[str], Awaitable[None]] | None = None
+    clock: Any,
+    *fakes: Fake,
+    resume: Callable[[str], Awaitable[None]] | None = None,
+    off: Callable[[str], Awaitable[None]] | None = None,
 ) -> AsyncIterator[tuple[Platforms, asyncio.Event, asyncio.Task[None]]]:
     async def nothing(_: Any) -> None:
         return None
 
     platforms = Platforms({fake.platform: fake for fake in fakes}, clock)
     leave = asyncio.Event()
-    task = asyncio.create_task(platforms.run(nothing, resume or nothing, leave))
+    task = asyncio.create_task(platforms.run(nothing, resume or nothing, leave, off or nothing))
     await clock.settle()
     try:
         yield platforms, leave, task
@@ -109,9 +112,14 @@ async def test_a_connection_that_is_lost_is_made_again_and_what_is_shown_goes_on
 async def test_a_platform_that_refuses_its_settings_is_off_and_the_others_run(clock: Any) -> None:
     wrong = Fake("slack", logins=[SettingsError("SLACK_BOT_TOKEN is refused")])
     up = Fake("telegram")
+    off: list[str] = []
 
-    async with running(clock, wrong, up) as (platforms, _, task):
+    async def note(platform: str) -> None:
+        off.append(platform)
+
+    async with running(clock, wrong, up, off=note) as (platforms, _, task):
         await clock.advance(100)
+        assert off == ["slack"]
         assert platforms.state == {"slack": "off: SLACK_BOT_TOKEN is refused", "telegram": "listening"}
         assert wrong.log == ["login"]
         assert not task.done()

@@ -123,7 +123,8 @@ def _fence(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     state.line = following + (1 if closed else 0)
     token = state.push("fence", "code", 0)
     token.info = info
-    token.content = state.getLines(start + 1, following, state.sCount[start], True)
+    # Without the last newline, as the last line of a text has none.
+    token.content = state.getLines(start + 1, following, state.sCount[start], False) + "\n" * (following > start + 1)
     token.map = [start, state.line]
     return True
 

@@ -135,10 +135,13 @@ def _inline(text: str) -> str:
 
 
 def _unlabel(shown: list[str], at: int) -> None:
-    """Take a bracket away, unless it keeps something apart: two runs of backticks, or an address and what follows."""
-    before = "".join(shown[:at])
-    word = before[-_LONGEST_WORD:].rsplit(None, 1)[-1:]
-    if not (before.endswith("`") or any(sign in word[0] for sign in (":", "@", "www.") if word)):
+    """Take a bracket away, unless it keeps something apart: two runs of backticks, or an address and a word."""
+    before, after = "".join(shown[:at]), "".join(shown[at + 1 :])
+    if not before or before[-1].isspace():
+        shown[at] = ""
+        return
+    word = before[-_LONGEST_WORD:].split()[-1] + " " + (after[:_LONGEST_WORD].split(maxsplit=1) or [""])[0]
+    if not (before.endswith("`") or any(sign in word for sign in (":", "@", "www."))):
         shown[at] = ""
 
 

@@ -12,6 +12,7 @@ from bot.markdown import (
     Link,
     Listing,
     Paragraph,
+    Quote,
     Styled,
     Table,
     Text,
@@ -122,3 +123,16 @@ def test_reading_a_page_in_parts_is_reading_the_whole() -> None:
 
 def test_a_quote_stays_a_quote_over_empty_lines() -> None:
     assert quote("a\n\nb") == "> a\n>\n> b"
+
+
+@pytest.mark.parametrize("text", [">  ```a\n> ", ">  ```a\n>", "a\n>  ```x> \n> \n> "])
+def test_a_fence_that_ends_with_the_text_in_an_indented_quote_is_read(text: str) -> None:
+    assert isinstance(parse(text)[-1], Quote)
+
+
+def test_a_list_follows_a_line_of_text_whatever_its_number() -> None:
+    """The page before it may have ended with the first item."""
+    [text, listing] = parse("Then:\n2. mix")
+
+    assert isinstance(text, Paragraph) and isinstance(listing, Listing) and listing.start == 2
+    assert [type(block) for block in parse("It was in\n1986. ")] == [Paragraph]

@@ -88,8 +88,12 @@ def allowed(limits: Limits, replies: int, seconds: float) -> float:
     return min(replies * own, limits.calls * max(1.0, seconds / limits.seconds))
 
 
-def best(limits: Limits, begins: Sequence[float], writing: float) -> Bound:
-    """Replies whose first token comes at `begins` and which are written for `writing` seconds."""
+def best(limits: Limits, begins: Sequence[float], writing: float, *, once: bool = False) -> Bound:
+    """Replies whose first token comes at `begins` and which are written for `writing` seconds.
+
+    With `once`, no first post is the whole text: where a post cannot be repeated safely, that is what keeps a crash
+    from making a second answer, and every reply takes two calls.
+    """
     replies = [_Reply(begin, begin + writing, float(limits.burst)) for begin in begins]
     calls: deque[float] = deque()
     progress = 0
@@ -105,7 +109,7 @@ def best(limits: Limits, begins: Sequence[float], writing: float) -> Bound:
         ending = sum(1 for reply in live if now < reply.end <= now + limits.seconds)
 
         def urgency(reply: _Reply, now: float = now) -> tuple[int, float]:
-            if reply.end <= now:
+            if reply.end <= now and not (once and reply.first < 0):
                 return 0, reply.end
             return (1, reply.begin) if reply.first < 0 else (2, -reply.age(now))
 
@@ -130,6 +134,9 @@ def best(limits: Limits, begins: Sequence[float], writing: float) -> Bound:
             reply.shown = reply.written(now)
             if first:
                 reply.first = now
+                if final and once:
+                    reply.shown -= 1e-6
+                    continue
             if final:
                 reply.whole = now
         for reply in live:

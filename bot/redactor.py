@@ -24,31 +24,35 @@ _MARKS = re.compile(r"[\\*_~|`\u200b-\u200d\u2060-\u2064\ufeff]+")
 """Signs that a reader does not see, or that Markdown takes away: a secret stays one with them inside."""
 
 
+_LET_GO = 2
+"""First signs of an encoded secret that may be shown: they tell nothing, and nearly every word ends with such a sign,
+which would have to be held back."""
+
+
 class _Automaton:
     """Finds any number of secrets in one pass over a text (Aho and Corasick); never changed once it is built.
 
     States are numbered along each secret, so that most lead to the next number: 100 spellings take 100 KiB.
     """
 
-    __slots__ = ("branches", "depth", "fall", "first", "first_spelled", "hit", "needles", "next")
+    __slots__ = ("branches", "depth", "fall", "first", "first_spelled", "hit", "hold", "needles", "next")
 
     def __init__(self, secrets: Iterable[str]) -> None:
         plain = [form for form in secret_forms(secrets) if len(form) >= SHORTEST_SECRET]
-        every = [*plain, *(look for form in plain for look in encoded_forms(form))]
-        forms = sorted({form for form in (_MARKS.sub("", form) for form in every) if form}, key=len)
-        needles: list[str] = []
-        for form in forms:
-            if not any(needle in form for needle in needles):
-                needles.append(form)
-        self.needles = tuple(needles)
+        encoded = {bare for form in plain for look in encoded_forms(form) if (bare := _MARKS.sub("", look))}
+        forms = {bare: 0 for form in plain if (bare := _MARKS.sub("", form))}
+        forms = dict.fromkeys(encoded, _LET_GO) | forms
+        self.needles = _least(forms)
         """What is in every text that holds a secret, once marks are taken out of it."""
         following: list[dict[str, int]] = [{}]
         self.depth = array("I", [0])
         """By state: how many signs of a secret have been read."""
         self.hit = array("I", [0])
-        """By state: how long the longest secret is that ends here."""
-        for form in forms:
-            self._add(form, following)
+        """By state: how many signs are taken out, those of the longest secret that ends here."""
+        self.hold = array("I", [0])
+        """By state: how many signs are held back, as they may become a part of what is taken out."""
+        for form, let_go in forms.items():
+            self._add(form, let_go, following)
         self.fall = self._falls(following)
         """By state: the longest suffix of it that begins a secret, where the search goes on."""
         self.next = tuple(
@@ -67,16 +71,18 @@ class _Automaton:
         self.first_spelled = _first(following, "&%")
         """The same where characters may be spelled."""
 
-    def _add(self, secret: str, following: list[dict[str, int]]) -> None:
+    def _add(self, secret: str, let_go: int, following: list[dict[str, int]]) -> None:
         state = 0
-        for sign in secret:
+        for depth, sign in enumerate(secret, 1):
             if sign not in following[state]:
                 following.append({})
-                self.depth.append(self.depth[state] + 1)
+                self.depth.append(depth)
                 self.hit.append(0)
+                self.hold.append(0)
                 following[state][sign] = len(following) - 1
             state = following[state][sign]
-        self.hit[state] = len(secret)
+            self.hold[state] = max(self.hold[state], depth - let_go, 0)
+        self.hit[state] = max(self.hit[state], len(secret) - let_go)
 
     def _falls(self, following: list[dict[str, int]]) -> array[int]:
         fall = array("I", bytes(4 * len(following)))
@@ -89,7 +95,17 @@ class _Automaton:
                     back = fall[back]
                 fall[child] = following[back].get(sign, 0)
                 self.hit[child] = max(self.hit[child], self.hit[fall[child]])
+                self.hold[child] = max(self.hold[child], self.hold[fall[child]])
         return fall
+
+
+def _least(forms: Iterable[str]) -> tuple[str, ...]:
+    """Those that hold no other one."""
+    least: list[str] = []
+    for form in sorted(forms, key=len):
+        if not any(one in form for one in least):
+            least.append(form)
+    return tuple(least)
 
 
 def _first(following: list[dict[str, int]], more: str) -> re.Pattern[str] | None:
@@ -164,7 +180,8 @@ class Redactor:
         until = end
         for reader in (written, self._spelled):
             if reader is not None:
-                until = min(until, reader.places[0] if reader.places else reader.at)
+                hold = self._automaton.hold[reader.state]
+                until = min(until, reader.places[-hold] if hold else reader.at)
         return self._release(until)
 
     def finish(self) -> str:

@@ -112,11 +112,11 @@ class Channels:
         return Answer(200, payloads.guild_head(self._guild(asked))["roles"])
 
     def member(self, asked: Asked) -> Answer:
-        self._guild(asked)
+        guild = self._guild(asked)
         person = self.state.people.get(asked.parameters["user"])
         if person is None:
             raise Refusal(UNKNOWN_MEMBER)
-        return Answer(200, payloads.member(person, self.state.clock) | {"user": payloads.user(person)})
+        return Answer(200, payloads.member(person, guild, self.state.clock) | {"user": payloads.user(person)})
 
     def open_direct(self, asked: Asked) -> Answer:
         id = asked.fields().get("recipient_id")
@@ -234,7 +234,7 @@ class Channels:
         if place.guild is not None:
             body["guild_id"] = place.guild.id
             if what == "ADD":
-                body["member"] = payloads.member(person, state.clock) | {"user": payloads.user(person)}
+                body["member"] = payloads.member(person, place.guild, state.clock) | {"user": payloads.user(person)}
         scope = state.scope(place, here=REACTIONS, direct=DIRECT_REACTIONS)
         state.publish(f"MESSAGE_REACTION_{what}", lambda _: dict(body), **scope)
 

@@ -304,14 +304,15 @@ class Gateway:
         self._changed.set()
 
     def _members(self, session: Session | None, body: Any) -> None:
-        if session is None or not isinstance(body, dict):
+        guild = self.state.guilds.get(str(body.get("guild_id"))) if isinstance(body, dict) else None
+        if session is None or guild is None:
             return
         clock = self.state.clock
         wanted = [person for person in self.state.people.values() if person.id in map(str, body.get("user_ids") or ())]
         people = wanted or list(self.state.people.values())
         chunk: Json = {
-            "guild_id": str(body.get("guild_id")),
-            "members": [payloads.member(person, clock) | {"user": payloads.user(person)} for person in people],
+            "guild_id": guild.id,
+            "members": [payloads.member(person, guild, clock) | {"user": payloads.user(person)} for person in people],
             "chunk_index": 0,
             "chunk_count": 1,
             "not_found": [],

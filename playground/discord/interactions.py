@@ -125,7 +125,7 @@ class Interactions:
                 "guild_id": place.guild.id,
                 "guild": {"id": place.guild.id, "locale": "en-US", "features": []},
                 "guild_locale": "en-US",
-                "member": payloads.member(made.person, state.clock)
+                "member": payloads.member(made.person, place.guild, state.clock)
                 | {"user": who, "permissions": payloads.EVERYONE_MAY},
             }
         if made.source is not None:

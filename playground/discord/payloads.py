@@ -23,10 +23,10 @@ def user(person: Person) -> Json:
     }
 
 
-def member(person: Person, clock: Clock) -> Json:
-    """A member of a server, without the user."""
+def member(person: Person, server: Guild, clock: Clock) -> Json:
+    """A member of a server, without the user. The role that everybody has is not listed."""
     return {
-        "roles": [],
+        "roles": list(server.held.get(person.id, ())),
         "nick": None,
         "avatar": None,
         "joined_at": clock.date(0.0),
@@ -91,7 +91,7 @@ def guild(server: Guild, channels: Iterable[Channel], people: Iterable[Person], 
         "large": False,
         "unavailable": False,
         "member_count": 1 + sum(1 for _ in people),
-        "members": [member(bot, clock) | {"user": user(bot)}],
+        "members": [member(bot, server, clock) | {"user": user(bot)}],
         "channels": [channel(place, clock) for place in seen if place.kind != THREAD],
         "threads": [channel(place, clock) for place in seen if place.kind == THREAD and not place.archived],
         "voice_states": [],

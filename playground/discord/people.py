@@ -8,7 +8,7 @@ from playground.discord import payloads
 from playground.discord.bodies import Draft, Upload
 from playground.discord.channels import Channels
 from playground.discord.commands import GROUP, SUBCOMMAND, Commands, value_options
-from playground.discord.gateway import Gateway
+from playground.discord.gateway import MEMBERS, Gateway
 from playground.discord.interactions import COMPONENT, SLASH, Interaction, Interactions
 from playground.discord.state import GUILDS, State
 from playground.discord.world import PERMISSIONS, TEXT, Channel, Guild, Json, Message, Person
@@ -43,8 +43,29 @@ class People:
 
     def role(self, id: str | int, guild: str | int, name: str) -> str:
         """A role of a server."""
-        self.state.guilds[_id(guild)].roles[_id(id)] = name
+        server, what = self.state.guilds[_id(guild)], "CREATE"
+        if _id(id) in server.roles:
+            what = "UPDATE"
+        server.roles[_id(id)] = name
+        body: Json = {"guild_id": server.id, "role": payloads.role(_id(id), name)}
+        if server.member:
+            self.state.publish(f"GUILD_ROLE_{what}", lambda _: dict(body), intent=GUILDS, guild=server.id)
         return _id(id)
+
+    def grant(self, role: str | int, guild: str | int, person: Person | str | int, *, take: bool = False) -> None:
+        """Give somebody a role of a server, or take it away. Only who may know all members is told at once.
+
+        Raises:
+            LookupError: the server has no such role.
+        """
+        server, who = self.state.guilds[_id(guild)], self._person(person)
+        if _id(role) not in server.roles:
+            raise LookupError(f"server {server.id} has no role {role}")
+        held = [one for one in server.held.get(who.id, ()) if one != _id(role)]
+        server.held[who.id] = held if take else [*held, _id(role)]
+        body = payloads.member(who, server, self.state.clock) | {"user": payloads.user(who), "guild_id": server.id}
+        if server.member:
+            self.state.publish("GUILD_MEMBER_UPDATE", lambda _: dict(body), intent=MEMBERS, guild=server.id)
 
     def channel(self, id: str | int, guild: str | int, name: str = "", *, member: bool = True) -> Channel:
         """A text channel; with `member=False` the bot cannot see it."""

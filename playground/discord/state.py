@@ -217,7 +217,7 @@ class State:
             if place.guild is not None:
                 told["guild_id"] = place.guild.id
                 if not said.webhook:
-                    told["member"] = payloads.member(said.author, self.clock)
+                    told["member"] = payloads.member(said.author, place.guild, self.clock)
             return told
 
         self.publish(event, body, **self.scope(place))

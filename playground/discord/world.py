@@ -50,6 +50,8 @@ class Guild:
     member: bool = True
     """The bot is in it; otherwise only its commands, installed by a person, can be used there."""
     roles: dict[str, str] = field(default_factory=dict)
+    held: dict[str, list[str]] = field(default_factory=dict)
+    """The ids of the roles that a person has here, by the person's id; everybody has the server's own besides."""
 
 
 @dataclass(slots=True)

@@ -148,6 +148,47 @@ async def test_a_chat_a_workspace_and_a_server_that_are_listed_let_their_people_
     assert "telegram:8" in "".join(private.texts)
 
 
+async def test_who_has_a_listed_role_is_let_in_where_discord_tells_of_roles(world: Any, start: Any) -> None:
+    """On the server, by mention, in threads and by slash command; not by a role of the same name, nor in private."""
+    discord, cid = world.discord, 9
+    world.model.script = lambda body: Reply("Welcome here.")
+    discord.guild(1, "Guild")
+    discord.guild(2, "Elsewhere")
+    discord.role(500, 1, "Staff")
+    discord.role(600, 2, "Staff")
+    async with start("discord", ALLOW_ALL="false", ALLOWED_ROLES="discord:500,discord:501") as bot:
+        ours, theirs = discord.channel(11, 1, "general"), discord.channel(21, 2, "general")
+        for id, name in ((ADA, "Ada"), (BOB, "Bob"), (cid, "Cid")):
+            discord.person(id, name)
+        discord.grant(500, 1, ADA)
+        discord.grant(600, 2, BOB)
+        mention = discord.mention()
+        discord.say(ours, f"{mention} with the role", person=ADA)
+        discord.say(ours, f"{mention} without a role", person=BOB)
+        discord.say(theirs, f"{mention} with a role of that name", person=BOB)
+        discord.say(theirs, f"{mention} with the role elsewhere", person=ADA)
+        await decided(world, bot, done=1, refused=3)
+        discord.say(discord.thread(ours, "Aside"), f"{mention} in a thread", person=ADA)
+        discord.slash("ask", {"question": "with the role?"}, ours, ADA)
+        discord.slash("ask", {"question": "without a role?"}, ours, BOB)
+        discord.say(discord.direct(ADA), "in private", person=ADA)
+        await decided(world, bot, done=3, refused=5)
+        # Made and given while the bot runs; and taken away, which Discord tells with the next message.
+        discord.role(501, 1, "Guests")
+        discord.grant(501, 1, cid)
+        discord.grant(500, 1, ADA, take=True)
+        discord.say(ours, f"{mention} with the new role", person=cid)
+        discord.say(ours, f"{mention} without the role", person=ADA)
+        await decided(world, bot, done=4, refused=6)
+
+    asked = [str(request.messages[-1]["content"]) for request in world.model.requests]
+    for words in ("with the role", "in a thread", "with the role?", "with the new role"):
+        assert any(words in one for one in asked), words
+    assert len(asked) == 4
+    [told] = [message.text for message in discord.screen.of(discord.direct(ADA).id) if message.author == "bot"]
+    assert "discord:7" in told
+
+
 async def test_an_owner_pairs_lets_a_group_in_and_keeps_a_person_out(world: Any, start: Any, caplog: Any) -> None:
     world.model.script = lambda body: Reply("Here you are.")
     async with start("telegram", ALLOW_ALL="false") as bot:

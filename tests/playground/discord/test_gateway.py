@@ -262,3 +262,32 @@ async def test_the_library_comes_back_after_a_lost_connection(server: DiscordSer
 
     assert (await bot.next("message")).content == "while away"
     assert server.gateway.resumed == 1
+
+
+async def test_roles_are_told_with_what_a_member_does_and_at_once_only_with_the_intent(
+    server: DiscordServer, gate: Any, place: Any, raw: Any
+) -> None:
+    server.privileged_intents = 1 << 1
+    one, informed = await gate(), await gate()
+    await one.identify(MESSAGES | GUILDS)
+    await informed.identify(1 << 1)
+    await one.until("READY")
+    await informed.until("READY")
+
+    server.role(30, 10, "Readers")
+    server.grant(30, 10, 1)
+    server.say(place, server.mention(), person=1)
+    made = await one.until("GUILD_ROLE_CREATE")
+    said = await one.until("MESSAGE_CREATE")
+    changed = await informed.until("GUILD_MEMBER_UPDATE")
+    looked_up = await raw("GET", "/guilds/10/members/1")
+    server.grant(30, 10, 1, take=True)
+    server.say(place, server.mention(), person=1)
+
+    assert made["guild_id"] == "10" and made["role"]["name"] == "Readers"
+    assert said["member"]["roles"] == changed["roles"] == looked_up.body["roles"] == ["30"]
+    assert changed["user"]["id"] == "1"
+    assert "GUILD_MEMBER_UPDATE" not in [frame["t"] for frame in one.seen]
+    assert (await one.until("MESSAGE_CREATE"))["member"]["roles"] == []
+    with pytest.raises(LookupError, match="no role 31"):
+        server.grant(31, 10, 1)

@@ -92,17 +92,17 @@ class _Discord(Dialect):
     def styled(self, style: Style, children: Sequence[Inline]) -> str:
         children = _without(style, children)
         inner = self.inline(children)
-        core = inner.strip()
-        if not core:
+        if not inner.strip():
             return inner
         mark = _MARKS[style]
         verbatim = _verbatim(children)
-        if mark == "*" and (core.startswith("*") or core.endswith("*") or mark in verbatim):
+        ends = "".join(part[:1] + part[-1:] for part in map(str.strip, inner.split("\n")))
+        if mark == "*" and mark in ends + verbatim:
             mark = "_"
         if mark in verbatim:
             return inner  # Discord ends a style at its mark, in code and in addresses too
-        at = inner.index(core)
-        return f"{inner[:at]}{mark}{core}{mark}{inner[at + len(core) :]}"
+        # In a list, a style of Discord's ends with its line.
+        return "\n".join(_marked(line, mark) for line in inner.split("\n"))
 
     def link(self, link: Link) -> str:
         label = text_of(link.children).strip()
@@ -172,6 +172,11 @@ def _verbatim(children: Sequence[Inline]) -> str:
             case Styled(_, inner):
                 parts.append(_verbatim(inner))
     return "\n".join(parts)
+
+
+def _marked(line: str, mark: str) -> str:
+    core = line.strip()
+    return line.replace(core, f"{mark}{core}{mark}", 1) if core else line
 
 
 def _literal(found: re.Match[str]) -> str:

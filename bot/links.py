@@ -39,7 +39,9 @@ _PIECE = 1_000
 
 _MARKER_PART = re.compile(r"[-*+]|\d{1,9}[.)]?")
 _LEAD = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*")
-_SPECIAL = re.compile(r"[`\[!<\\\n@]|\](?:\(|\Z)|https?://|www\.[A-Za-z0-9]|mailto:", re.IGNORECASE)
+_SPECIAL = re.compile(
+    r"[`\[!<\\\n]|(?:(?<=[A-Za-z0-9.+%_\-])|\A)@|\](?:\(|\Z)|https?://|www\.[A-Za-z0-9]|mailto:", re.IGNORECASE
+)
 _NEW_BLOCK = re.compile(r"\n(?=[ \t]*(?:[#>\-+*=|]|```|~~~|\d|\n|\Z))")
 """Where a paragraph may end, and inline code with it."""
 _OPENS, _CLOSES = "\ue010", "\ue011"
@@ -113,12 +115,13 @@ class LinkFilter:
         """Keep code of ours apart from backticks and backslashes beside it."""
         if not text:
             return ""
-        before = self._last
+        before = self._last[-1:]
         text = before + (_CLOSES if self._closed else "") + text
         self._closed = text.endswith(_CLOSES)
         text = _BORDERS.sub("", _TOO_NEAR.sub(" ", text))
-        self._last = text[-MAIL_REACH:]
-        return text[len(before) :]
+        text = text[len(before) :]
+        self._last = (self._last + text)[-MAIL_REACH:]
+        return text
 
     def _run(self, text: str, *, final: bool) -> str:
         shown = self._shown = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -250,30 +251,34 @@ class Redactor:
 
     def _mark(self, start: int, end: int) -> None:
         """Note a secret; secrets that overlap become one, so that no part of either shows."""
-        apart = []
-        for span in self._spans:
-            if span[1] > start and end > span[0]:
-                start, end = min(start, span[0]), max(end, span[1])
-            else:
-                apart.append(span)
-        self._spans = sorted([*apart, (start, end)])
+        spans = self._spans
+        first = bisect_left(spans, (start, 0))
+        if first and spans[first - 1][1] > start:
+            first -= 1
+        last = first
+        while last < len(spans) and spans[last][0] < end:
+            start, end = min(start, spans[last][0]), max(end, spans[last][1])
+            last += 1
+        spans[first:last] = [(start, end)]
 
     def _release(self, until: int) -> str:
         """Give out the text before `until`, but for a secret that may still grow."""
         shown: list[str] = []
-        for start, end in list(self._spans):
+        base = at = self._given
+        given = 0
+        for start, end in self._spans:
             if end > until:
                 until = min(until, start)
                 break
-            shown.append(self._held[: start - self._given])
-            shown.append(REMOVED)
-            self._held = self._held[end - self._given :]
-            self._given = end
-            self._spans.pop(0)
-        if until > self._given:
-            shown.append(self._held[: until - self._given])
-            self._held = self._held[until - self._given :]
-            self._given = until
+            shown += (self._held[at - base : start - base], REMOVED)
+            at = end
+            given += 1
+        if until > at:
+            shown.append(self._held[at - base : until - base])
+            at = until
+        del self._spans[:given]
+        self._held = self._held[at - base :]
+        self._given = at
         return "".join(shown)
 
 

@@ -31,6 +31,8 @@ from bot.markdown import (
     text_of,
 )
 
+TICK_ALIKE = "\u2035"
+
 _MARKS: dict[Style, str] = {"strong": "**", "emphasis": "*", "strike": "~~", "spoiler": "||"}
 _LANGUAGE = re.compile(r"[\w+#.\-]{1,40}")
 _MARK = re.compile(
@@ -47,7 +49,14 @@ _BEGIN = re.compile(r"^([ \t]*)(#{1,3}(?= )|-#(?= )|>(?:>>)?(?= )|[-+*](?= )|\d+
 
 def render(body: str, *, final: bool = True) -> Rendered:
     """Draw one page. With `final=False` the text may break off anywhere."""
-    text = _Discord().document(parse(body, final=final)).strip("\n")
+    page = _Discord()
+    text = page.document(parse(body, final=final))
+    if page.addressed and page.ticked:
+        # Whoever fetches previews may not know escapes: to them, a backtick that is text would open code, and what
+        # closes it would let out the address that is code.
+        page = _Discord(tick=TICK_ALIKE)
+        text = page.document(parse(body, final=final))
+    text = text.strip("\n")
     return Rendered(text, len(text))
 
 
@@ -59,7 +68,17 @@ def written(text: str) -> str:
 class _Discord(Dialect):
     bullet = "-"
 
+    def __init__(self, tick: str = "`") -> None:
+        self._tick = tick
+        self.ticked = False
+        """Somewhere a backtick is only text."""
+        self.addressed = False
+        """Somewhere an address is code."""
+
     def text(self, text: str) -> str:
+        if "`" in text:
+            self.ticked = True
+            text = text.replace("`", self._tick)
         return _MARK.sub(r"\\\g<0>", text)
 
     def inline(self, children: Sequence[Inline]) -> str:
@@ -83,6 +102,7 @@ class _Discord(Dialect):
     def code(self, text: str) -> str:
         if not text.strip():
             return text
+        self.addressed |= "://" in text
         if "`" not in text:
             return f"`{text}`"
         # Two backticks around hold one inside; a longer run is taken apart.
@@ -117,6 +137,7 @@ class _Discord(Dialect):
         return f"[{self.inline(link.children)}](<{link.url}>)"
 
     def code_block(self, text: str, language: str) -> str:
+        self.addressed |= "://" in text
         name = language if _LANGUAGE.fullmatch(language) else ""
         # Discord ends a block at the first three backticks, wherever they stand.
         # A block of nothing is none to Discord: it would go on to the next three backticks.

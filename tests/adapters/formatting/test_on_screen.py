@@ -49,7 +49,7 @@ def on_telegram(markdown: str) -> tuple[str, list[str], list[str]]:
     """What is read, who is pinged, and what is fetched or linked without our doing."""
     done = telegram_html.render(markdown)
     shown = formatted(Arguments({"text": done.text, "parse_mode": "HTML"}))
-    live = [str(one.type) for one in shown.entities if one.type in ("mention", "url", "text_mention")]
+    live = [str(one.type) for one in shown.entities if one.type in ("mention", "url", "email", "text_mention")]
     return shown.text, live, []
 
 
@@ -105,7 +105,19 @@ PIECES = st.sampled_from(
     [
         *("*", "_", "~", "`", "**", "~~", "||", "\\*", "\\_", "\\~", "\\`", "\\", "|"),
         *("a", "b1", "中", "：", " ", " ", "\n", ".", "(", ")", "[", "]", "<", ">", "&", "&lt;", "&amp;", "@", "#"),
-        *("@here", "@durov", "<!channel>", "<@U1>", "<@7>", "https\\://x.example", "evil.com", "e\u0301", "👩\u200d👧"),
+        *(
+            "@here",
+            "@durov",
+            "<!channel>",
+            "<@U1>",
+            "<@7>",
+            "https\\://x.example",
+            "evil.com",
+            "http://e.example",
+            "me@e.example",
+            "e\u0301",
+            "👩\u200d👧",
+        ),
     ]
 )
 LETTERS = re.compile(r"[^\W_]+")

@@ -106,7 +106,7 @@ BLOCKS = st.one_of(
 DOCUMENTS = st.lists(BLOCKS, max_size=6).map("\n\n".join)
 
 
-MASKED = re.compile(r"(?<!\\)\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\(<[^>]*>\)", re.DOTALL)
+MASKED = re.compile(r"(?<!\\)((?:\\\\)*)\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\(<[^>]*>\)", re.DOTALL)
 
 
 class TelegramScreen(HTMLParser):
@@ -156,7 +156,7 @@ def on_slack(done: Rendered) -> str:
 
 def on_discord(done: Rendered) -> str:
     text = re.sub(r"^(> )?```[\w+#.-]*$", "", done.text, flags=re.MULTILINE)
-    return MASKED.sub(r"\1", text)
+    return MASKED.sub(r"\1\2", text)
 
 
 def letters(text: str) -> str:
@@ -300,6 +300,8 @@ def test_slack_mrkdwn(markdown: str, expected: str) -> None:
         ("```\n```", "```\n \n```"),
         ("**a `**b` c** ~~`~~x`~~ *`*`*", "a `**b` c `~~x` _`*`_"),
         ("- **a\n  b** `**`", "- **a**\n  **b** `**`"),
+        ("a\\`b `https://evil.example` `c", "a\u2035b `https://evil.example` \u2035c"),
+        ("\\\\[l](https://a.b)", "\\\\[l](<https://a.b>)"),
         ("a ~~~~x~~~~ ~~`y`~~", "a ~~x~~ ~~`y`~~"),
         ("a\\\\`b`", "a\\\\`b`"),
         ("https:[//a.b]()", "https\\://a.b"),

@@ -53,6 +53,7 @@ WISHED_SCOPES: Final = {
     "files:write": "post files",
     "users:read": "know people by name",
     "channels:history": "look up in channels whether a post of unknown outcome arrived",
+    "groups:history": "the same in private channels",
 }
 
 
@@ -106,7 +107,7 @@ class SlackAdapter:
         return session is not None and not session.closed
 
     def surface(self, target: ReplyTarget) -> Surface:
-        return SlackSurface(self._web, self._http, target, joined=self._joined)
+        return SlackSurface(self._web, self._http, target, joined=self._joined, scopes=self.scopes)
 
     async def listen(self, deliver: Deliver) -> None:
         """Take events from a socket until cancelled; the library replaces the connection whenever Slack asks."""

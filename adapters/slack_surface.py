@@ -64,9 +64,11 @@ class SlackSurface:
         http: aiohttp.ClientSession,
         target: ReplyTarget,
         joined: Callable[[str], None] = lambda channel: None,
+        scopes: frozenset[str] | None = None,
     ) -> None:
         """
         Args:
+            scopes: what the token may do; None: not known.
             joined: told a channel's id when a post there proved that the bot is inside.
         """
         self._web = web
@@ -91,7 +93,9 @@ class SlackSurface:
         posts = Budget(f"slack:{team}/chat.postMessage", windows=(POST_WINDOW,), shared=True)
         update = Budget(self._update_scope, windows=(UPDATE_WINDOW,), shared=True)
         status = Budget(f"slack:{team}/assistant.threads.setStatus", windows=(STATUS_WINDOW,), shared=True)
-        self._post_cost = Cost((post, posts), repeats_safely=False)
+        needed = {"im:history"} if self._channel.startswith("D") else {"channels:history", "groups:history"}
+        finds = scopes is not None and needed <= scopes
+        self._post_cost = Cost((post, posts), repeats_safely=False, found_again=finds)
         self._update_cost = Cost((update,))
         self._status_cost = Cost((status,)) if self._thread else Cost()
 
@@ -164,7 +168,11 @@ class SlackSurface:
             log.debug("slack: no status was shown (%s)", error_code(error) or type(error).__name__)
 
     async def find(self, nonce: str) -> MessageRef | None:
-        """Look for our own message by its metadata: needs `im:history`, in channels `channels:history`."""
+        """Look for our own message by its metadata: needs `im:history`, in channels `channels:history`.
+
+        Raises:
+            DeliveryError: Slack did not say.
+        """
         for pause in (*_LOOK_AGAIN, None):
             try:
                 return await self._look_up(nonce)
@@ -173,8 +181,9 @@ class SlackSurface:
                 if code and code not in ("ratelimited", "internal_error"):
                     log.info("slack: a post of unknown outcome cannot be looked up (%s)", code)
                     return None
-            if pause is not None:
-                await asyncio.sleep(pause)
+                if pause is None:
+                    raise translated(error) from error
+            await asyncio.sleep(pause)
         return None
 
     async def _look_up(self, nonce: str) -> MessageRef | None:

@@ -25,12 +25,15 @@ class Limits:
     seconds: float
     posts_count: bool = True
     """A first message draws on the shared window too."""
+    posts: int = 0
+    """Where first messages do not count there: as many of all replies in any `seconds`; such a reply may appear once,
+    whole, if no call is left for its end."""
     edits: tuple[int, float] | None = None
     """Per reply at most so many edits in so many seconds, beside its first message."""
 
 
 TELEGRAM = Limits(rate=1.0, burst=3, calls=30, seconds=1.0)
-SLACK = Limits(rate=1000.0, burst=1000, calls=50, seconds=60.0, posts_count=False)
+SLACK = Limits(rate=1000.0, burst=1000, calls=50, seconds=60.0, posts_count=False, posts=300)
 DISCORD = Limits(rate=1000.0, burst=1000, calls=50, seconds=1.0, edits=(5, 5.0))
 
 
@@ -96,12 +99,15 @@ def best(limits: Limits, begins: Sequence[float], writing: float, *, once: bool 
     """
     replies = [_Reply(begin, begin + writing, float(limits.burst)) for begin in begins]
     calls: deque[float] = deque()
+    posts: deque[float] = deque()
     progress = 0
     now = min(begins)
     horizon = max(begins) + writing + len(replies) / limits.calls * limits.seconds + 60.0
     while now < horizon and any(reply.whole < 0 for reply in replies):
         while calls and calls[0] <= now - limits.seconds + 1e-9:
             calls.popleft()
+        while posts and posts[0] <= now - limits.seconds + 1e-9:
+            posts.popleft()
         for reply in replies:
             reply.tokens = min(limits.burst, reply.tokens + STEP * limits.rate)
         live = [reply for reply in replies if reply.begin <= now and reply.whole < 0]
@@ -122,6 +128,11 @@ def best(limits: Limits, begins: Sequence[float], writing: float, *, once: bool 
                 continue
             if reply.held(now, limits, final):
                 continue
+            if first and limits.posts:
+                begun = sum(1 for one in live if one.first >= 0)
+                if len(posts) >= limits.posts or (not final and begun + len(calls) >= limits.calls):
+                    continue
+                posts.append(now)
             # Progress is spread evenly over the window, as nobody gains from a burst of it.
             if not final and not first and calls and now - calls[-1] < 0.98 * limits.seconds / limits.calls:
                 continue

@@ -23,6 +23,8 @@ ENDS_AFTER = 2.5
 """Seconds after its first words from which a reply is expected to end any moment: its last call is kept free."""
 COMING = 1.0
 """Seconds after its start within which a reply's first words are expected: their call is kept free."""
+ENDS_WITHIN = 5.0
+"""Seconds that the end of a reply may have to wait as things stand: about what most take to be written."""
 _LONG = 5.0
 """Seconds of a window from which progress is spread over it: a reply may begin and end within one."""
 _SHORT = 10.0
@@ -46,6 +48,7 @@ class _Scope:
     __slots__ = (
         "_answered",
         "_full_at",
+        "admitted",
         "begun",
         "budget",
         "closed_until",
@@ -59,6 +62,8 @@ class _Scope:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.in_flight = 0
+        self.admitted = 0
+        """Replies that have begun on screen, or may begin: each wants one more call at its end."""
         self.coming: list[float] = []
         """When those began that nothing is seen of, in order."""
         self.begun: list[float] = []
@@ -107,6 +112,21 @@ class _Scope:
             share = 0.5 + 0.4 * used if window.seconds < _SHORT else min(1.3, 0.35 + 1.3 * used)
             gap = window.seconds / max(1, window.calls - keep) * share
             at = max(at, self.last_grant + gap)
+        return at
+
+    def end_at(self, now: float) -> float:
+        """When the last call could go of one reply more than were admitted, in a window of many seconds."""
+        at = now
+        for window, answered in zip(self.budget.windows, self._answered, strict=True):
+            if window.seconds < _SHORT:
+                continue
+            counted = [one for one in answered if one + window.seconds > now]
+            room = max(1, int(window.calls * self.factor)) - 1 - self.in_flight - len(counted)
+            excess = self.admitted + 1 - room
+            if excess > len(counted):
+                at = max(at, now + window.seconds)
+            elif excess > 0:
+                at = max(at, counted[excess - 1] + window.seconds)
         return at
 
     def expected(self, now: float) -> tuple[int, int]:
@@ -217,6 +237,8 @@ class Presence:
     since: float
     seen: float | None = None
     """When its first words stood."""
+    admitted: bool = False
+    """It may begin on screen."""
 
 
 class Pacer:
@@ -291,10 +313,32 @@ class Pacer:
             insort(self._scope_of(budget).coming, presence.since)
         return presence
 
+    def admits(self, presence: Presence) -> bool:
+        """Whether a reply may begin on screen while it is written: its end will not have to wait for long.
+
+        Where a minute's calls are shared by many, one that begins without a call left for its end stands there
+        unfinished for up to a minute; posted once, when it is written, it is whole at once.
+        """
+        if presence.admitted:
+            return True
+        now = self._clock.monotonic()
+        scopes = [self._scope_of(budget) for budget in presence.budgets]
+        if any(scope.budget.shared and scope.end_at(now) > now + ENDS_WITHIN for scope in scopes):
+            return False
+        self._admit(presence)
+        return True
+
+    def _admit(self, presence: Presence) -> None:
+        if not presence.admitted:
+            presence.admitted = True
+            for budget in presence.budgets:
+                self._scope_of(budget).admitted += 1
+
     def seen(self, presence: Presence) -> None:
         """Its first words stand."""
         if presence.seen is not None:
             return
+        self._admit(presence)
         presence.seen = self._clock.monotonic()
         for budget in presence.budgets:
             scope = self._scope_of(budget)
@@ -306,6 +350,7 @@ class Pacer:
         self.live -= 1
         for budget in presence.budgets:
             scope = self._scope_of(budget)
+            scope.admitted -= presence.admitted
             if presence.seen is None:
                 scope.coming.remove(presence.since)
             else:
@@ -377,18 +422,18 @@ class Pacer:
         """Calls that progress leaves free.
 
         In a reply's own budget: what finishing it now would need, at most a third, or progress would starve. In a
-        shared one: one per reply that may end, at most half, because progress comes evenly, and where more
-        replies end at once the next call is never far; in a window of a moment only those may that have been read
-        for a while, and what has just begun will soon have first words. Typing, which is no text, leaves what first
-        words need.
+        shared one of many seconds: one for each reply that was admitted. In a shared one of a moment: one per reply
+        that may end, at most half, because the next call is never far; only those may that have been read for a
+        while, and what has just begun will soon have first words. Typing, which is no text, leaves what first words
+        need.
         """
         capacity = min((window.calls for window in scope.budget.windows), default=scope.budget.burst)
         if not scope.budget.shared:
             return min(grant.keep, max(1, capacity // 3))
         if grant.priority is Priority.TYPING:
             return min(capacity - 1, max(scope.live, capacity // 2))
-        if any(window.seconds >= _LONG for window in scope.budget.windows):
-            return min(scope.live, capacity // 4)
+        if any(window.seconds >= _SHORT for window in scope.budget.windows):
+            return scope.admitted
         beginning, ending = scope.expected(now)
         return min(beginning, capacity // 2) + min(ending, capacity // 2)
 

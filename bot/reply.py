@@ -27,7 +27,7 @@ from bot.errors import (
 from bot.messages import File, MessageRef, Page, Status
 from bot.pacing import Grant, Pacer, Priority
 from bot.paging import PageText, Paginator, beginning, worth_showing
-from bot.surface import Surface
+from bot.surface import Cost, Surface
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,8 @@ GIVE_UP_AFTER = 300.0
 _BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 _CAREFUL_BACKOFF = (0.5, 1.0, 3.0, 10.0, 20.0, 30.0, 60.0, 120.0)
 """Seconds before a post whose outcome is unknown is made again: each may leave one more beginning on screen."""
+_LOOKS = 12
+"""How often a post of unknown outcome is looked for, where that is possible, before it is made again all the same."""
 
 
 _NOTHING = PageText("", 0, 0)
@@ -253,10 +255,13 @@ class ReplyStream:
             page = self._page(number)
             if shown is not None and shown.page == page:
                 continue
-            if not self._finished and shown is None and not worth_showing(page):
+            if not self._finished and shown is None and not (worth_showing(page) and self._may_begin()):
                 return None
             return number
         return None
+
+    def _may_begin(self) -> bool:
+        return self.visible or self._pacer.admits(self._presence)
 
     async def _write(self) -> None:
         """The one writer of this reply."""
@@ -282,13 +287,15 @@ class ReplyStream:
         at = shown.ref if shown else None
         cost = self._surface.cost(self._page(number), at)
         if at is None and shown is not None and shown.held:
-            await self._look_up(number, shown, cost.repeats_safely)
+            again = await self._look_up(number, shown, cost)
+            if again:
+                await self._clock.sleep(again)
             return
         waiting = max(1, self._pages.estimate) - sum(1 for one in self._shown.values() if one.ref is not None)
         first = not self.visible
         # What completes a reply goes before what begins another one, though all of that is written too: where each
         # needs two calls and many wait, half of them are whole long before the last has begun.
-        self._only_begins = first and self._careful and not cost.repeats_safely
+        self._only_begins = first and self._begins_only(cost)
         urgent = self._finished and not self._only_begins
         self._grant = self._pacer.ask(
             cost,
@@ -306,7 +313,7 @@ class ReplyStream:
             if not cost.budgets and self._surface.cost(self._page(number), at).budgets:
                 return  # text came in since: what was to cost nothing would be a call now
             try:
-                await self._show(number, at, cost.repeats_safely)
+                await self._show(number, at, cost)
             except RateLimited as error:
                 log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
                 self._pacer.refused(cost, error.scope, error.retry_after)
@@ -325,12 +332,16 @@ class ReplyStream:
         if again:
             await self._clock.sleep(again)
 
-    async def _show(self, number: int, at: MessageRef | None, repeats_safely: bool) -> None:
+    def _begins_only(self, cost: Cost) -> bool:
+        """A post that nobody could tell from a second answer is never the whole text."""
+        return self._careful and not cost.repeats_safely and not cost.found_again
+
+    async def _show(self, number: int, at: MessageRef | None, cost: Cost) -> None:
         page = self._page(number)
         shown = self._shown.setdefault(number, PageNow())
         if shown.since is None and page.final:
             shown.since = self._clock.monotonic()
-        if at is None and self._careful and not repeats_safely and not shown.gone and not shown.renewed:
+        if at is None and self._begins_only(cost) and not shown.gone and not shown.renewed:
             page = beginning(page)
         nonce = f"{self._turn}-{number}"
         if at is None:
@@ -349,10 +360,11 @@ class ReplyStream:
             state = "final" if shown.state == "done" else "shown"
             await self._delivery.save_page(number, body=page.body, ref=ref, state=state, nonce=nonce)
 
-    async def _look_up(self, number: int, shown: PageNow, repeats_safely: bool) -> None:
+    async def _look_up(self, number: int, shown: PageNow, cost: Cost) -> float:
         """A post whose outcome is unknown: take the message if the platform can find it, else post at the end.
 
-        Where the platform recognises a repeated post, it is simply made again.
+        Where the platform recognises a repeated post, it is simply made again. Where a look says for certain whether
+        it is there, nothing is posted before one succeeded: the seconds until the next are returned.
         """
         shown.looked = True
         try:
@@ -361,12 +373,16 @@ class ReplyStream:
             raise
         except DeliveryError as error:
             log.info("turn %s: page %d could not be looked for: %s", self._turn, number, error)
+            shown.tries += 1
+            if cost.found_again and shown.tries <= _LOOKS:
+                return _BACKOFF[min(shown.tries, len(_BACKOFF)) - 1]
             ref = None
         if ref is not None:
             shown.held, shown.ref, shown.state = False, ref, "shown"
             await self._delivery.save_page(number, body="", ref=ref, state="shown", nonce=f"{self._turn}-{number}")
-        elif self._finished or repeats_safely:
+        elif self._finished or cost.repeats_safely:
             shown.held = False
+        return 0.0
 
     async def _hold(self, number: int, error: Unclear) -> float:
         """A post may have arrived and must not be repeated blindly: the seconds before anything else is tried."""

@@ -50,6 +50,8 @@ class Cost:
     budgets: tuple[Budget, ...] = ()
     repeats_safely: bool = True
     """The call may be made again after an unclear outcome (an edit, or a send the platform deduplicates)."""
+    found_again: bool = False
+    """After an unclear outcome `find` says for certain whether the message is there, to a later process too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,11 @@ class Surface(Protocol):
         ...
 
     async def find(self, nonce: str) -> MessageRef | None:
-        """Look up the message that an unclear `show` may have made; None where none is found or none can be known."""
+        """Look up the message that an unclear `show` may have made; None where none is found or none can be known.
+
+        Raises:
+            DeliveryError: it cannot be looked up now.
+        """
         ...
 
 

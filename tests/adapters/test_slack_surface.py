@@ -296,10 +296,31 @@ async def test_a_long_thread_is_looked_through_to_its_end(slack: SlackServer, ad
 
 
 async def test_without_the_scope_to_read_nothing_can_be_known(slack: SlackServer, surface: Surface) -> None:
-    slack.scopes.difference_update({"channels:history", "im:history"})
+    slack.scopes.difference_update({"channels:history", "groups:history", "im:history"})
 
     assert await surface.find("n") is None
     assert [call.method for call in slack.calls].count("conversations.replies") == 1
+
+
+async def test_a_whole_answer_is_posted_at_once_only_where_its_post_can_be_looked_up(slack: SlackServer) -> None:
+    page = Page("An answer", final=True)
+    async with open_adapter(settings_of(slack)) as adapter:
+        assert adapter.surface(thread_target(slack)).cost(page, None).found_again
+    slack.scopes.discard("channels:history")
+
+    async with open_adapter(settings_of(slack)) as adapter:
+        assert not adapter.surface(thread_target(slack)).cost(page, None).found_again
+        assert adapter.surface(direct_target(slack)).cost(page, None).found_again
+
+
+async def test_a_look_that_slack_does_not_answer_is_not_taken_for_a_no(
+    slack: SlackServer, surface: Surface, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.slack_surface._LOOK_AGAIN", (0.0,))
+    slack.faults.add("conversations.replies", Fault(status=500), times=2)
+
+    with pytest.raises(DeliveryError):
+        await surface.find("n")
 
 
 async def test_another_process_goes_on_with_the_same_message(slack: SlackServer, adapter: SlackAdapter) -> None:

@@ -297,3 +297,42 @@ async def test_edits_under_a_short_window_of_their_own_come_early_and_never_stan
     assert calls.times[3] < 3.0
     for begin in calls.times:
         assert sum(begin <= at < begin + 5.0 for at in calls.times) <= 5
+
+
+async def test_a_reply_begins_on_screen_only_if_its_end_will_have_a_call(
+    pacer: Pacer, calls: Calls, clock: Any
+) -> None:
+    edits = Budget("edits", windows=(Window(3, 60.0),), shared=True)
+    replies = [pacer.enter((edits,)) for _ in range(4)]
+
+    assert [pacer.admits(reply) for reply in replies] == [True, True, False, False]
+    calls.ask("end", Cost((edits,)), Priority.FINAL)
+    await clock.settle()
+    pacer.leave(replies[0])
+    assert not pacer.admits(replies[2]), "the call that the first one used is not free again"
+
+    await clock.advance(56)
+    assert pacer.admits(replies[2]), "it will be when this one has been written"
+    assert not pacer.admits(replies[3])
+    pacer.leave(replies[1])
+    assert pacer.admits(replies[3])
+
+
+async def test_progress_leaves_every_admitted_reply_the_call_for_its_end(
+    pacer: Pacer, calls: Calls, clock: Any
+) -> None:
+    edits = Budget("edits", windows=(Window(10, 60.0),), shared=True)
+    replies = [pacer.enter((edits,)) for _ in range(6)]
+    for reply in replies:
+        pacer.admits(reply)
+    for _ in range(10):
+        calls.ask("progress", Cost((edits,)), Priority.PROGRESS)
+    await clock.advance(50)
+    made = len(calls.granted)
+    assert 0 < made <= 4
+
+    for _ in replies:
+        calls.ask("end", Cost((edits,)), Priority.FINAL)
+    await clock.settle()
+
+    assert [name for _, name in calls.granted[made:]] == ["end"] * 6

@@ -14,7 +14,7 @@ from bot.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear
 from bot.messages import File, MessageRef, Page
 from bot.pacing import Pacer
 from bot.reply import ReplyStream
-from bot.surface import Budget, Cost, SurfaceLimits
+from bot.surface import Budget, Cost, SurfaceLimits, Window
 
 
 @dataclass
@@ -23,6 +23,11 @@ class Screen:
 
     length: int = 200
     repeats: bool = True
+    finds: bool = False
+    lost_looks: int = 0
+    """So many looks for a post fail."""
+    budgets: tuple[Budget, ...] = (Budget("chat", rate=1.0, burst=3),)
+    edit_budgets: tuple[Budget, ...] | None = None
     typing_seconds: float = 0.0
     shown: dict[str, list[Page]] = field(default_factory=dict)
     calls: list[tuple[str, Page]] = field(default_factory=list)
@@ -37,7 +42,9 @@ class Screen:
         return SurfaceLimits(self.length, self.length * 2, len, typing_seconds=self.typing_seconds)
 
     def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
-        return Cost((Budget("chat", rate=1.0, burst=3),), self.repeats or at is not None)
+        edited = at is not None and self.edit_budgets is not None
+        budgets = (self.edit_budgets or ()) if edited else self.budgets
+        return Cost(budgets, self.repeats or at is not None, found_again=self.finds)
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
         self.calls.append(("post" if at is None else "edit", page))
@@ -60,6 +67,9 @@ class Screen:
         self.typed += 1
 
     async def find(self, nonce: str) -> MessageRef | None:
+        if self.lost_looks:
+            self.lost_looks -= 1
+            raise DeliveryError("nobody says")
         return MessageRef(self.found[nonce]) if nonce in self.found else None
 
     def now(self, id: str = "m0") -> str:
@@ -327,6 +337,54 @@ async def test_a_whole_text_is_never_posted_in_a_call_that_cannot_be_repeated(
     await finish(reply, clock)
 
     assert screen.calls == [("post", Page("All of it at")), ("edit", Page("All of it at once.", final=True))]
+
+
+async def test_a_whole_text_is_posted_at_once_where_its_post_can_be_found_again(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.repeats, screen.finds = False, True
+    reply = await start()
+    reply.append("All of it, in one go.")
+
+    await finish(reply, clock)
+
+    assert screen.calls[0] == ("post", Page("All of it, in one go."))
+
+
+async def test_a_post_that_can_be_found_again_is_not_repeated_before_a_look_succeeded(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.repeats, screen.finds, screen.lost_looks = False, True, 3
+    screen.faults = [Unclear("it timed out")]
+    screen.found["t1-0"] = "m7"
+    reply = await start()
+    reply.append("All of it, in one go.")
+
+    await finish(reply, clock, 60)
+
+    assert [kind for kind, _ in screen.calls] == ["post", "edit"]
+    assert screen.now("m7") == "All of it, in one go."
+
+
+async def test_a_reply_whose_end_would_have_to_wait_is_shown_once_and_whole(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    """Six edits a minute for everybody: five replies grow on screen, the others appear when they are written."""
+    screen.repeats, screen.finds, screen.budgets = False, True, ()
+    screen.edit_budgets = (Budget("edits", windows=(Window(6, 60.0),), shared=True),)
+    replies = [await start() for _ in range(8)]
+
+    for reply in replies:
+        reply.append("The beginning")
+        await clock.settle()
+    assert [kind for kind, _ in screen.calls] == ["post"] * 5
+    for reply in replies:
+        reply.append(" and the end.")
+    ends = [asyncio.create_task(reply.finish()) for reply in replies]
+    await clock.advance(1)
+
+    assert all(task.done() for task in ends)
+    assert [pages[-1].body for pages in screen.shown.values()] == ["The beginning and the end."] * 8
 
 
 async def test_a_reply_that_has_begun_is_completed_before_another_begins(

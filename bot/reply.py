@@ -255,7 +255,9 @@ class ReplyStream:
             page = self._page(number)
             if shown is not None and shown.page == page:
                 continue
-            if not self._finished and shown is None and not (worth_showing(page) and self._may_begin()):
+            # A message of an earlier process stays as it is until there is something to read in its place.
+            unseen = shown is None or shown.page is None
+            if not self._finished and unseen and not (worth_showing(page) and self._may_begin()):
                 return None
             return number
         return None

@@ -448,6 +448,21 @@ async def test_a_resumed_reply_completes_the_same_message(start: Any, screen: Sc
     assert screen.now("m7") == "half of it, and the rest"
 
 
+async def test_a_resumed_message_stays_until_there_is_something_to_read_in_its_place(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    """A mark alone shows nothing, and a platform that refuses it must not cost the answer its markup."""
+    reply = await start(shown={0: ShownBefore(MessageRef("m0"), "shown")})
+
+    reply.append("#")
+    await clock.settle()
+    assert screen.calls == []
+    reply.append(" Tea")
+    await clock.settle()
+
+    assert screen.calls == [("edit", Page("# Tea"))]
+
+
 async def test_messages_left_over_from_an_earlier_longer_try_are_taken_away(
     start: Any, screen: Screen, clock: Any
 ) -> None:

@@ -85,8 +85,10 @@ def _command(options: argparse.Namespace) -> int:
 
 def _run() -> int:
     from bot import app
+    from bot.heap import keep_compact
     from bot.logs import set_up
 
+    keep_compact()
     configuration = app.configure()
     set_up(configuration.core.log_level, configuration.core.log_format, configuration.secrets)
     names = configuration.configured

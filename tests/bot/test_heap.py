@@ -1,0 +1,62 @@
+"""Large buffers come from the system and go back to it, however many came before."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import ctypes, sys
+from bot.heap import keep_compact
+
+class Counts(ctypes.Structure):
+    names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    _fields_ = [(name, ctypes.c_size_t) for name in names.split()]
+
+library = ctypes.CDLL(None)
+library.mallinfo2.restype = Counts
+if sys.argv[1] == "kept":
+    print(keep_compact())
+first = bytes(256 * 1024)
+del first
+apart = library.mallinfo2().hblks
+second = bytes(256 * 1024)
+print(library.mallinfo2().hblks - apart)
+"""
+
+pytestmark = pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc" or tuple(map(int, platform.libc_ver()[1].split("."))) < (2, 33),
+    reason="mallinfo2, which counts, is part of glibc 2.33",
+)
+
+
+def told(how: str, **environment: str) -> list[str]:
+    """What the program says, in the plain environment and these variables."""
+    plain = {name: value for name, value in os.environ.items() if name not in ("GLIBC_TUNABLES", "PYTHONMALLOC")}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, how],
+        env={**plain, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+def test_a_buffer_for_what_arrives_is_given_back_whole_also_after_the_first() -> None:
+    assert told("kept") == ["True", "1"]
+
+
+def test_without_that_the_second_buffer_is_cut_from_the_heap() -> None:
+    """What is to be prevented still happens by itself; when it does not, `bot/heap.py` can go."""
+    assert told("left") == ["0"]
+
+
+def test_what_the_operator_has_set_is_left_alone() -> None:
+    assert told("kept", MALLOC_MMAP_THRESHOLD_="1048576") == ["False", "0"]

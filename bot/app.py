@@ -151,6 +151,7 @@ class App:
     async def __aenter__(self) -> App:
         from bot.access import Access
         from bot.agent import Agent, AgentLimits
+        from bot.answers import CommandAnswers
         from bot.briefing import Briefings
         from bot.choosing import Chooser, small_model
         from bot.condensing import Condenser
@@ -286,18 +287,25 @@ class App:
                 zone=core.time_zone,
                 secrets=secrets,
             )
+            answers = CommandAnswers(
+                store=self.store,
+                access=self.access,
+                models=self.models,
+                registry=self.registry,
+                budgets=self.budgets,
+                briefings=briefings,
+                surface=surface,
+            )
             self.dispatcher = Dispatcher(
                 store=self.store,
                 access=self.access,
                 conversation=conversation,
                 reminders=self.reminders,
-                models=self.models,
-                registry=self.registry,
                 clock=clock,
                 surface=surface,
                 budgets=self.budgets,
                 summaries=self.summaries,
-                briefings=briefings,
+                answers=answers,
                 redact=redact,
                 admission=Admission(
                     message_chars=core.max_message_chars,

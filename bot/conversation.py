@@ -47,7 +47,7 @@ from bot.recording import Recorded, Unrecorded, files_before
 from bot.reply import ReplyStream
 from bot.safety import AnswerFilter, Redactor, clean_answer
 from bot.sentences import how_long, language_of, say
-from bot.spending import Budgets, Payer, paid_by
+from bot.spending import Budgets, paid_by, payer_of
 from bot.store import FILE_BYTES, Store
 from bot.summary import Summaries
 from bot.surface import Surface
@@ -184,7 +184,7 @@ class Conversation:
                 await self.tell(question, named.problem, turn=f"t{turn}")
                 await self._store.intake.end(turn, "done")
                 return
-            with paid_by(Payer(question.sender.id, question.chat)):
+            with paid_by(payer_of(question)):
                 await self._answer(turn, question, language, ending, named, shown)
         except asyncio.CancelledError:
             if ending() is not Ending.STOPPED:

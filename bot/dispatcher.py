@@ -16,23 +16,19 @@ from functools import partial
 
 from bot import redaction
 from bot.access import Access
-from bot.briefing import Briefings
+from bot.answers import CommandAnswers
 from bot.clock import Clock
-from bot.commands import BY_WORD, help_text
+from bot.commands import BY_WORD
 from bot.conversation import STARTS_AT_ONCE, Conversation, Ending
 from bot.errors import DeliveryError, SettingsError, StoreError
-from bot.memory import ChatFacts
 from bot.messages import ChatId, Incoming, MessageSent, RegeneratePressed, StopPressed, TimerDue
-from bot.model import Models
-from bot.receipt import receipt
 from bot.reminders import Reminders
 from bot.sentences import how_long, language_of, say
-from bot.spending import MINUTE, Budgets, Payer, usage_text
+from bot.spending import MINUTE, Budgets, payer_of
 from bot.store import InboxRow, Store
 from bot.summary import Summaries
 from bot.surface import Surface
 from bot.turns import Running, TurnQueue
-from tools.registry import ToolRegistry
 
 log = logging.getLogger(__name__)
 
@@ -79,14 +75,12 @@ class Dispatcher:
         access: Access,
         conversation: Conversation,
         reminders: Reminders,
-        models: Models,
-        registry: ToolRegistry,
         clock: Clock,
         surface: Callable[[MessageSent], Surface],
         budgets: Budgets,
         admission: Admission | None = None,
         summaries: Summaries,
-        briefings: Briefings,
+        answers: CommandAnswers,
         redact: redaction.Redact = redaction.nothing,
     ) -> None:
         """
@@ -96,13 +90,11 @@ class Dispatcher:
         self._redact = redact
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
         self._summaries = summaries
-        self._briefings = briefings
+        self._answers = answers
         self._store = store
         self._access = access
         self._conversation = conversation
         self._reminders = reminders
-        self._models = models
-        self._registry = registry
         self._clock = clock
         self._surface = surface
         self._budgets = budgets
@@ -282,7 +274,7 @@ class Dispatcher:
             if message.awaited or (not message.group and await self._access.first_refusal(message.sender)):
                 self._tell(message, say("stranger", language, id=message.sender.id))
             return
-        if not again and message.command != "stop" and not await self._budgets.message(_payer(message)):
+        if not again and message.command != "stop" and not await self._budgets.message(payer_of(message)):
             await self._store.intake.end(id, "refused")
             if await self._says("too many", message, MINUTE):
                 self._tell(message, say("too_many", language))
@@ -312,7 +304,7 @@ class Dispatcher:
             return say("queue_full_chat", language)
         if 0 < most.waiting <= self._queue.waiting(message.chat, person) or 0 < most.turns <= elsewhere:
             return say("queue_full", language)
-        payer = _payer(message)
+        payer = payer_of(message)
         spent = await self._budgets.exhausted(payer) if message.command in _ASKS_A_MODEL else None
         if spent is None:
             return None
@@ -378,79 +370,16 @@ class Dispatcher:
 
     async def _command(self, message: MessageSent, language: str) -> None:
         """Answer a command at once, beside whatever the chat is busy with."""
-        form = self._surface(message).limits.command_form
-        match message.command:
-            case "start":
-                text = say("started", language, help=form.format(word="help"))
-            case "help":
-                text = help_text(language, form, admin=await self._access.admin(message.sender))
-            case "stop":
-                said = await self._stop(message)
-                if said == "stopped" and not message.awaited:
-                    # The reply itself says so, in its place.
-                    return
-                text = say(said, language)
-            case "tools":
-                specs = self._registry.specs()
-                text = "\n".join(f"- {spec.icon} **{spec.name}** — {spec.purpose}" for spec in specs)
-                text = text or say("no_tools", language)
-            case "model":
-                text = await self._model(message, language)
-            case "memory":
-                text = await ChatFacts(self._store.facts, message).command(message.text, language, form)
-            case "context":
-                model = await self._store.settings.get(message.chat, "model") or self._models.name
-                text = await self._briefings.report(message, model, language)
-            case "why":
-                text = await receipt(self._store, self._budgets.prices, message.chat, language)
-            case "whoami":
-                text = f"`{message.sender.id}`\n`{message.chat}`"
-            case "usage":
-                text = await self._usage(message, language)
-            case "pair" if not message.text.strip() and await self._access.admin(message.sender):
-                said, values = await self._access.change(message, "here")
-                text = say(said, language, **values)
-            case "pair":
-                paired = await self._access.pair(message.sender, message.text)
-                text = say("paired" if paired else "pair_wrong", language)
-            case "allow" | "forbid":
-                said, values = await self._access.change(message, message.text, forbid=message.command == "forbid")
-                text = say(said, language, whoami=form.format(word="whoami"), **values)
-            case "people":
-                text = await self._people(message, language)
-            case word:
-                text = say("unknown_command", language, word=word, help=form.format(word="help"))
+        if message.command == "stop":
+            said = await self._stop(message)
+            # Where the reply itself says so in its place, nothing else does.
+            text = "" if said == "stopped" and not message.awaited else say(said, language)
+        else:
+            text = await self._answers.to(message, language)
         if text == say("not_yours", language):
             text = text if await self._says(f"not yours {message.chat}", message, REFUSED_AGAIN_AFTER) else ""
         if text:
             self._tell(message, text)
-
-    async def _usage(self, message: MessageSent, language: str) -> str:
-        """What this person and this chat used today; in private, an admin is told of everybody."""
-        admin = not message.group and await self._access.admin(message.sender)
-        report = await self._budgets.report(_payer(message), everybody=admin)
-        model = await self._store.settings.get(message.chat, "model") or self._models.name
-        return usage_text(report, language, priced=self._budgets.prices.of(model) is not None, everybody=admin)
-
-    async def _people(self, message: MessageSent, language: str) -> str:
-        if not await self._access.admin(message.sender):
-            return say("not_yours", language)
-        if message.group:
-            return say("in_private", language)
-        people = await self._access.people()
-        return "\n".join(f"- `{id}`: {role}" for id, role in people) or say("people_nobody", language)
-
-    async def _model(self, message: MessageSent, language: str) -> str:
-        name = message.text.strip()
-        chosen = await self._store.settings.get(message.chat, "model") or self._models.name
-        if not name:
-            return say("model_now", language, model=chosen)
-        if not await self._access.admin(message.sender) and message.group:
-            return say("not_yours", language)
-        if name not in self._models.names:
-            return say("model_unknown", language, model=name, choices=", ".join(self._models.names))
-        await self._store.settings.set(message.chat, "model", name)
-        return say("model_set", language, model=name)
 
     async def _stop(self, incoming: Incoming) -> str:
         """End the chat's running turn, if the sender may; what came of it, as a key of `bot.sentences`."""
@@ -493,7 +422,3 @@ class Dispatcher:
         task = asyncio.create_task(tell(), name=f"tell {message.chat}")
         self._loose.add(task)
         task.add_done_callback(self._loose.discard)
-
-
-def _payer(message: MessageSent) -> Payer:
-    return Payer(message.sender.id, message.chat)

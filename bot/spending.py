@@ -89,6 +89,11 @@ class Report:
 _PAYER: ContextVar[Payer | None] = ContextVar("payer", default=None)
 
 
+def payer_of(message: MessageSent) -> Payer:
+    """Who pays for what a message asks for."""
+    return Payer(message.sender.id, message.chat)
+
+
 @contextmanager
 def paid_by(payer: Payer) -> Iterator[None]:
     """Within it, and in the tasks begun within it, every metered model call is on `payer`'s budgets."""
@@ -158,7 +163,7 @@ class Budgets:
         """
         if not failed.until:
             return True
-        payer = Payer(question.sender.id, question.chat)
+        payer = payer_of(question)
         first = await self.first_refusal(failed.sentence.removeprefix("spent_"), failed.until, payer)
         return first or question.awaited or question.quote_question
 

@@ -1,0 +1,108 @@
+"""What commands are answered with, of those that no model and no turn is needed for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.access import Access
+from bot.briefing import Briefings
+from bot.commands import help_text
+from bot.memory import ChatFacts
+from bot.messages import MessageSent
+from bot.model import Models
+from bot.receipt import receipt
+from bot.sentences import say
+from bot.spending import Budgets, payer_of, usage_text
+from bot.store import Store
+from bot.surface import Surface
+from tools.registry import ToolRegistry
+
+
+class CommandAnswers:
+    """Looks up and changes what a command names; one for the process."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        access: Access,
+        models: Models,
+        registry: ToolRegistry,
+        budgets: Budgets,
+        briefings: Briefings,
+        surface: Callable[[MessageSent], Surface],
+    ) -> None:
+        self._store = store
+        self._access = access
+        self._models = models
+        self._registry = registry
+        self._budgets = budgets
+        self._briefings = briefings
+        self._surface = surface
+
+    async def to(self, message: MessageSent, language: str) -> str:
+        """What a command is answered with, as Markdown; commands that run or end a turn are not for here."""
+        form = self._surface(message).limits.command_form
+        match message.command:
+            case "start":
+                text = say("started", language, help=form.format(word="help"))
+            case "help":
+                text = help_text(language, form, admin=await self._access.admin(message.sender))
+            case "tools":
+                specs = self._registry.specs()
+                text = "\n".join(f"- {spec.icon} **{spec.name}** — {spec.purpose}" for spec in specs)
+                text = text or say("no_tools", language)
+            case "model":
+                text = await self._model(message, language)
+            case "memory":
+                text = await ChatFacts(self._store.facts, message).command(message.text, language, form)
+            case "context":
+                model = await self._store.settings.get(message.chat, "model") or self._models.name
+                text = await self._briefings.report(message, model, language)
+            case "why":
+                text = await receipt(self._store, self._budgets.prices, message.chat, language)
+            case "whoami":
+                text = f"`{message.sender.id}`\n`{message.chat}`"
+            case "usage":
+                text = await self._usage(message, language)
+            case "pair" if not message.text.strip() and await self._access.admin(message.sender):
+                said, values = await self._access.change(message, "here")
+                text = say(said, language, **values)
+            case "pair":
+                paired = await self._access.pair(message.sender, message.text)
+                text = say("paired" if paired else "pair_wrong", language)
+            case "allow" | "forbid":
+                said, values = await self._access.change(message, message.text, forbid=message.command == "forbid")
+                text = say(said, language, whoami=form.format(word="whoami"), **values)
+            case "people":
+                text = await self._people(message, language)
+            case word:
+                text = say("unknown_command", language, word=word, help=form.format(word="help"))
+        return text
+
+    async def _usage(self, message: MessageSent, language: str) -> str:
+        """What this person and this chat used today; in private, an admin is told of everybody."""
+        admin = not message.group and await self._access.admin(message.sender)
+        report = await self._budgets.report(payer_of(message), everybody=admin)
+        model = await self._store.settings.get(message.chat, "model") or self._models.name
+        return usage_text(report, language, priced=self._budgets.prices.of(model) is not None, everybody=admin)
+
+    async def _people(self, message: MessageSent, language: str) -> str:
+        if not await self._access.admin(message.sender):
+            return say("not_yours", language)
+        if message.group:
+            return say("in_private", language)
+        people = await self._access.people()
+        return "\n".join(f"- `{id}`: {role}" for id, role in people) or say("people_nobody", language)
+
+    async def _model(self, message: MessageSent, language: str) -> str:
+        name = message.text.strip()
+        chosen = await self._store.settings.get(message.chat, "model") or self._models.name
+        if not name:
+            return say("model_now", language, model=chosen)
+        if not await self._access.admin(message.sender) and message.group:
+            return say("not_yours", language)
+        if name not in self._models.names:
+            return say("model_unknown", language, model=name, choices=", ".join(self._models.names))
+        await self._store.settings.set(message.chat, "model", name)
+        return say("model_set", language, model=name)

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("quick", max_examples=40)
+# How fast texts are drawn says something of the machine and of what runs beside, and nothing of what is tested.
+settings.register_profile("quick", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")
 
 

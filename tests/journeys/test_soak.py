@@ -35,8 +35,19 @@ CALLS = {
 }
 
 
+SUMMARY_AT = 1_500
+"""Tokens from which a chat is folded, a tenth of the usual: in the first minutes each of fifty chats becomes as long as
+it may, and is then folded again and again. Else it would be their length that memory follows for the whole half hour:
+what a turn holds grows with its chat."""
+
+
 def asked(body: Any) -> str:
     return str([message["content"] for message in body["messages"] if message["role"] == "user"][-1])
+
+
+def told(body: Any) -> str:
+    """Everything a request says, in one text."""
+    return "\n".join(str(message["content"]) for message in body["messages"])
 
 
 @dataclass
@@ -105,6 +116,8 @@ class Soak:
     people: list[Person] = field(default_factory=list)
     ended: dict[int, int] = field(default_factory=dict)
     """Person → how many of their messages came to an end."""
+    mixed: list[set[str]] = field(default_factory=list)
+    """Whose words stood together in one request to the model."""
     waiting: int = 0
     samples: list[dict[str, float]] = field(default_factory=list)
 
@@ -118,6 +131,7 @@ class Soak:
             "IDLE_SECONDS": "2",
             "TOKENS_PER_DAY": "0",
             "TOKENS_PER_DAY_PERSON": "0",
+            "SUMMARY_AT": str(SUMMARY_AT),
             "LOG_LEVEL": "DEBUG",
         }
         number = 100
@@ -150,6 +164,14 @@ class Soak:
         return sum(person.said for person in self.people)
 
     def _script(self, body: Any) -> Reply:
+        whole = told(body)
+        people = {
+            "".join(found) for found in re.findall(r"(?:please tell (\d+)x|Something was told to (\d+)\.)", whole)
+        }
+        if len(people) != 1:
+            self.mixed.append(people)
+        if "You keep the memory of a conversation" in whole:
+            return self.mixer.answer(Reply(f"Something was told to {people.pop()}."))
         name = asked(body).rsplit(" ", 1)[1]
         if body["messages"][-1]["role"] != "tool" and int(name.split("x")[1]) % 5 == 0 and body.get("tools"):
             return self.mixer.answer(Reply("I look.", calls=(("search_web", {"query": f"tea {name}"}),)))
@@ -199,9 +221,11 @@ class Soak:
         with sqlite3.connect(f"file:{self.world.data}/parley.db?mode=ro", uri=True) as db:
             inbox = dict(db.execute("SELECT incoming ->> 'text', state FROM inbox"))
             rows = db.execute("SELECT count(*) FROM inbox").fetchone()[0]
+            folded = db.execute("SELECT count(*) FROM chats WHERE summary IS NOT NULL").fetchone()[0]
             turns = db.execute(
                 "SELECT i.incoming ->> 'text', t.state, t.visible, t.error FROM turns t JOIN inbox i ON i.id = t.id"
             ).fetchall()
+        assert not self.mixed, "a model is told the words of one chat only"
         assert rows == len(inbox) == self.said, "each message has exactly one row"
         assert not [state for state in inbox.values() if state in ("new", "running")]
         visible = {text.rsplit(" ", 1)[1]: (shown, error) for text, _, shown, error in turns}
@@ -222,7 +246,7 @@ class Soak:
                 else:
                     cut += 1
         self._secrets()
-        return {"messages": self.said, "whole": whole, "cut short": cut, **self.mixer.drawn}
+        return {"messages": self.said, "whole": whole, "cut short": cut, "folded": folded, **self.mixer.drawn}
 
     def _secrets(self) -> None:
         world = self.world
@@ -277,15 +301,16 @@ async def test_half_an_hour_of_bad_luck_with_fifty_chats(soak: Soak) -> None:
     print(f"SOAK_SEED={soak.mixer.seed}")
     await soak.run(minutes * 60, {"telegram": 36, "slack": 4, "discord": 10}, pause=10.0, sample=10.0)
 
-    told = soak.check()
-    # The first fifth of the time everything is loaded and every chat is new.
+    counts = soak.check()
+    print(counts)
+    assert counts["folded"] == len(soak.people) or minutes < 20, "every chat became as long as it may"
+    # The first fifth of the time everything is loaded, every chat is new, and grows until it is folded.
     steady = soak.samples[len(soak.samples) // 5 :]
     for what in ("mib", "descriptors", "tasks"):
         rise = slope([sample["at"] for sample in steady], [sample[what] for sample in steady])
         level = sum(sample[what] for sample in steady) / len(steady)
         print(f"{what}: {level:.1f}, {rise * 600 / level * 100:+.2f} % in ten minutes")
         assert rise * 600 / level < 0.01, what
-    print(told)
     await soak.leave()
 
 

@@ -18,7 +18,7 @@ from playground.model import ModelServer, Reply
 ADA = 7
 HALF = "Half of the answer is here"
 WHOLE = f"{HALF} and the rest never comes"
-SHORT = {"FIRST_TOKEN_SECONDS": "0.6", "IDLE_SECONDS": "0.6", "TURN_SECONDS": "6", "TOOL_MODE": "prompt"}
+SHORT = {"FIRST_TOKEN_SECONDS": "2", "IDLE_SECONDS": "1", "TURN_SECONDS": "6", "TOOL_MODE": "prompt"}
 BROKE_OFF = "The model's answer broke off here. Write /retry to ask again."
 SLOW = "The model did not answer in time. Write /retry to ask again."
 EMPTY = "The model gave no answer. Write /retry to ask again."

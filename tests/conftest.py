@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -162,9 +162,34 @@ class Recorded:
 class Nursery:
     """Starts `python -m MODULE …` without the second of loading: see `tests/nursery.py`."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = "") -> None:
+        """
+        Args:
+            address: where one listens already; empty: it is started when it is needed.
+        """
+        self._address = address
         self._orders: socket.socket | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it listens; it loads nothing before somebody comes."""
+        if not self._address:
+            self._folder = tempfile.TemporaryDirectory(prefix="nursery")
+            self._address = f"{self._folder.name}/orders"
+            root = Path(__file__).parent.parent
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(self._address)
+                listening.listen()
+                self._process = subprocess.Popen(
+                    [sys.executable, Path(__file__).with_name("nursery.py"), str(listening.fileno())],
+                    stdin=subprocess.PIPE,
+                    cwd=root,
+                    env={"PATH": os.environ["PATH"], "PYTHONPATH": str(root), "PYTHONUTF8": "1"},
+                    pass_fds=[listening.fileno()],
+                )
+        return self._address
 
     def start(
         self,
@@ -175,7 +200,10 @@ class Nursery:
         streams: tuple[int, int, int],
     ) -> Started:
         """`streams` are its standard input, output and error; they stay the caller's."""
-        orders = self._orders or self._open()
+        if self._orders is None:
+            self._orders = socket.socket(socket.AF_UNIX)
+            self._orders.connect(self.address)
+        orders = self._orders
         body = json.dumps(
             {"module": module, "arguments": arguments, "folder": str(folder), "environment": dict(environment)}
         ).encode()
@@ -216,27 +244,33 @@ class Nursery:
                 started.kill()
 
     def close(self) -> None:
-        """End it and everything it has started."""
-        if self._orders is not None and self._process is not None:
+        """End it, if it was started here, and everything it has started."""
+        if self._orders is not None:
             self._orders.close()
+        if self._process is not None and self._process.stdin is not None and self._folder is not None:
+            self._process.stdin.close()
             self._process.wait()
+            self._folder.cleanup()
 
-    def _open(self) -> socket.socket:
-        self._orders, theirs = socket.socketpair()
-        root = Path(__file__).parent.parent
-        self._process = subprocess.Popen(
-            [sys.executable, Path(__file__).with_name("nursery.py"), str(theirs.fileno())],
-            cwd=root,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(root), "PYTHONUTF8": "1"},
-            pass_fds=[theirs.fileno()],
-        )
-        theirs.close()
-        return self._orders
+
+_NURSERY = pytest.StashKey[Nursery]()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """One nursery for all workers: it loads everything once."""
+    shared = node.config.stash.setdefault(_NURSERY, Nursery())
+    node.workerinput["nursery"] = shared.address
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _NURSERY in config.stash:
+        config.stash[_NURSERY].close()
 
 
 @pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
+def nursery(request: pytest.FixtureRequest) -> Iterator[Nursery]:
     """Starts programs."""
-    nursery = Nursery()
+    nursery = Nursery(getattr(request.config, "workerinput", {}).get("nursery", ""))
     yield nursery
     nursery.close()

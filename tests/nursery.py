@@ -1,8 +1,9 @@
 """A program that has loaded everything once and forks a `python -m MODULE …` whenever it is asked to.
 
 Loading the libraries costs a second of processor time and is the same each time; what the tests are after is what the
-process does then, and how it dies. Only `tests/conftest.py` talks to this: orders come on the socket whose number is
-the argument, as a length and JSON, with four descriptors: the three of every program, and one for the exit code.
+process does then, and how it dies. Only `tests/conftest.py` talks to this: whoever comes to the listening socket whose
+number is the argument sends orders as a length and JSON, with four descriptors: the three of every program, and one for
+the exit code.
 """
 
 from __future__ import annotations
@@ -30,43 +31,57 @@ LOADED = (
 
 
 def main() -> None:
-    """Fork until nobody can ask any more, then end whatever is left."""
-    orders = socket.socket(fileno=int(sys.argv[1]))
-    for name in LOADED:
-        importlib.import_module(name)
-    # What is loaded is left out of every collection of the forked, which would only copy its pages.
-    gc.collect()
-    gc.freeze()
+    """Fork until the standard input ends, then end whatever is left."""
+    listening = socket.socket(fileno=int(sys.argv[1]))
     ended, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    workers: list[socket.socket] = []
     told: dict[int, int] = {}
     while True:
-        ready = select.select([orders, ended], [], [])[0]
+        heard: list[Any] = [0, ended, listening, *workers]
+        ready = select.select(heard, [], [])[0]
+        if 0 in ready:
+            break
         if ended in ready:
             os.read(ended, 4096)
             _tell(told)
-        if orders not in ready:
-            continue
-        header, descriptors, _, _ = socket.recv_fds(orders, 4, 4)
-        if not header:
-            break
-        order = json.loads(_read(orders, struct.unpack("!I", header)[0]))
-        pid = os.fork()
-        if not pid:
-            signal.set_wakeup_fd(-1)
-            for number in (orders.detach(), ended, woken, *told.values(), descriptors[3]):
-                os.close(number)
-            _become(order, descriptors[:3])
-            return
-        told[pid] = descriptors[3]
-        for descriptor in descriptors[:3]:
-            os.close(descriptor)
-        orders.sendall(struct.pack("!I", pid))
+        if listening in ready:
+            if not workers:
+                _load()
+            workers.append(listening.accept()[0])
+        for worker in [one for one in workers if one in ready]:
+            header, descriptors, _, _ = socket.recv_fds(worker, 4, 4)
+            if not header:
+                worker.close()
+                workers.remove(worker)
+                continue
+            order = json.loads(_read(worker, struct.unpack("!I", header)[0]))
+            pid = os.fork()
+            if not pid:
+                signal.set_wakeup_fd(-1)
+                for ours in (listening, *workers):
+                    ours.close()
+                for number in (ended, woken, *told.values(), descriptors[3]):
+                    os.close(number)
+                _become(order, descriptors[:3])
+                return
+            told[pid] = descriptors[3]
+            for descriptor in descriptors[:3]:
+                os.close(descriptor)
+            worker.sendall(struct.pack("!I", pid))
     for pid in told:
         os.kill(pid, signal.SIGKILL)
+
+
+def _load() -> None:
+    for name in LOADED:
+        importlib.import_module(name)
+    # What is loaded is left out of every collection of the forked, which would only copy its pages.
+    gc.collect()
+    gc.freeze()
 
 
 def _tell(told: dict[int, int]) -> None:

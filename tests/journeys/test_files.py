@@ -251,7 +251,7 @@ async def test_a_file_survives_a_kill_between_the_text_and_the_file_and_is_poste
         getattr(world, platform).faults.add(method, Fault(hold_after=let_go), times=4)
     for place in everywhere:
         place.say("please save a dot as a picture")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not all("Here it is." in place.text for place in everywhere):
             await asyncio.sleep(0.01)
     await process.kill()

@@ -95,7 +95,7 @@ class Chat:
     def messages(self) -> list[Any]:
         return list(self.world.telegram.screen.of(str(self.number)))
 
-    async def until(self, text: str, seconds: float = 10.0) -> float:
+    async def until(self, text: str, seconds: float = 60.0) -> float:
         """Wait until a message ends with or holds `text`; the event loop's time then."""
         await self.world.telegram.screen.until(lambda _: any(text in one.text for one in self.messages), seconds)
         return asyncio.get_running_loop().time()
@@ -112,7 +112,7 @@ async def meet(case: Case, world: Any, number: int) -> None:
     requests = [one for one in world.model.requests if str(one.messages[-1]["content"]).endswith(f"answer {number}")]
     assert len(requests) == case.asked, case.name
     ended = requests[-1].last_at or requests[-1].at
-    waited = 0.6 if case.sentence == SLOW else 0.0
+    waited = 2.0 if case.sentence == SLOW else 0.0
     assert shown_at - max(ended, since) <= 5 + waited, case.name
     assert message.text.startswith(case.shown), f"{case.name}: {message.text!r}"
     assert case.sentence in message.text[len(case.shown) :], f"{case.name}: {message.text!r}"

@@ -104,7 +104,7 @@ class Screen:
             and (thread is None or message.thread == thread)
         ]
 
-    async def until(self, seen: Callable[[Screen], object], seconds: float = 20.0) -> None:
+    async def until(self, seen: Callable[[Screen], object], seconds: float = 60.0) -> None:
         """Wait until `seen(self)` is true; look again at every change.
 
         Raises:

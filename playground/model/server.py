@@ -115,7 +115,7 @@ class ModelServer:
         """Let the next requests be answered with `replies`, one each, first in, first out."""
         self._waiting.extend(replies)
 
-    async def asked(self, count: int = 1, seconds: float = 20.0) -> ModelRequest:
+    async def asked(self, count: int = 1, seconds: float = 60.0) -> ModelRequest:
         """Wait until `count` requests have arrived since the start; the last of these.
 
         Raises:

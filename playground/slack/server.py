@@ -159,7 +159,7 @@ class SlackServer(PeopleSide):
         self._agents.tick()
         return self.workspace.statuses.get((channel, thread_ts), ("", 0.0))[0]
 
-    async def until_delivery(self, seen: Callable[[list[Delivery]], object], seconds: float = 20.0) -> None:
+    async def until_delivery(self, seen: Callable[[list[Delivery]], object], seconds: float = 60.0) -> None:
         """Wait until `seen(deliveries)` is true; look again after every attempt, failure and acknowledgement.
 
         Raises:

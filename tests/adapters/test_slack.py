@@ -39,7 +39,7 @@ class Inbox:
         self._changed.set()
 
     async def until(self, count: int) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(self.taken) < count:
                 self._changed.clear()
                 await self._changed.wait()

@@ -114,7 +114,7 @@ class Rig:
         return self.shown(chat)[before:]
 
     async def idle(self) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await self.bot.dispatcher.idle()
 
     def shown(self, chat: str = "7") -> list[str]:
@@ -122,7 +122,7 @@ class Rig:
 
     async def until(self, seen: Callable[[], bool]) -> None:
         """Wait until something can be seen."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not seen():
                 self.memory.changed.clear()
                 await self.memory.changed.wait()
@@ -152,7 +152,7 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
             stop = asyncio.Event()
             serving = asyncio.create_task(bot.serve(stop))
             try:
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(60):
                     while bot.platforms.state["telegram"] != "listening" and not serving.done():
                         await asyncio.sleep(0.001)
                 yield Rig(bot, memory, model)

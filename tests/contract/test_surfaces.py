@@ -155,7 +155,7 @@ async def _acknowledged(
         await asyncio.gather(listening, return_exceptions=True)
 
     stack.push_async_callback(end)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await server.gateway.until_ready()
         while not server.commands.registered.get(""):
             await asyncio.sleep(0.001)

@@ -138,7 +138,7 @@ def start(world: World, monkeypatch: pytest.MonkeyPatch) -> Start:
         async with app.App(configuration, app.open_adapters(configuration, platforms)) as bot:
             serving = asyncio.create_task(bot.serve(stop))
             try:
-                async with asyncio.timeout(15):
+                async with asyncio.timeout(60):
                     while not serving.done() and any(
                         bot.platforms.state[name] != "listening" for name in wait_for or platforms
                     ):

@@ -78,7 +78,7 @@ async def decided(world: Any, bot: Any, **states: int) -> None:
         with closing(sqlite3.connect(f"file:{world.data}/parley.db?mode=ro", uri=True)) as db:
             return Counter(dict(db.execute("SELECT state, count(*) FROM inbox GROUP BY state")))
 
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while any(count()[state] < most for state, most in states.items()):
             await asyncio.sleep(0.01)
     await bot.dispatcher.idle()

@@ -78,10 +78,10 @@ class Place:
     def texts(self) -> list[str]:
         return [message.text for message in self.messages]
 
-    async def until(self, seen: Callable[[list[str]], object], seconds: float = 20.0) -> None:
+    async def until(self, seen: Callable[[list[str]], object], seconds: float = 60.0) -> None:
         await self.server.screen.until(lambda _: seen(self.texts), seconds)
 
-    async def whole(self, text: str = "end-of-answer", seconds: float = 20.0) -> None:
+    async def whole(self, text: str = "end-of-answer", seconds: float = 60.0) -> None:
         await self.until(lambda texts: any(text in one for one in texts), seconds)
 
     def calls(self, *kinds: dict[str, str]) -> list[Any]:
@@ -353,7 +353,7 @@ async def through_an_outage(places: Sequence[Place], start: Any, seconds: float)
             place.server.faults.add(kind[place.platform], Fault(status=500))
             place.server.faults.add(kind[place.platform], Fault(status=502), 10_000)
         place.say("please tell me")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not place.calls():
                 await asyncio.sleep(0.01)
         await asyncio.sleep(seconds)

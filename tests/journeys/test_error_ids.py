@@ -74,7 +74,7 @@ async def test_every_failure_of_a_model_is_told_with_an_id_and_nothing_else(
         for number in range(100, 100 + len(CASES)):
             world.telegram.person(number, "Ada")
             world.telegram.say(number, f"please fail as number {number}", person=number)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not all(world.telegram.screen.of(str(number)) for number in range(100, 100 + len(CASES))):
                 await asyncio.sleep(0.01)
         await bot.dispatcher.idle()

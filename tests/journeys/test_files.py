@@ -94,7 +94,7 @@ PRIVATE = ("telegram private", "slack direct", "discord direct")
 
 
 async def answered(bot: Any, *everywhere: Place) -> None:
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(60):
         while not all(place.messages for place in everywhere):
             await asyncio.sleep(0.01)
     await bot.dispatcher.idle()
@@ -222,7 +222,7 @@ POSTS = {
 
 
 async def ready(world: Any, starts: int = 1) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while (
             len(world.discord.gateway.identified) < starts
             or sum(call.method == "getMe" for call in world.telegram.calls) < starts
@@ -296,7 +296,7 @@ async def test_a_file_killed_on_its_way_is_never_posted_twice_and_never_lost_in_
         held.append(getattr(world, platform).faults.add(POSTS[platform], fault))
     for place in everywhere:
         place.say("please save a dot as a picture")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not all(fault.reached.is_set() for fault in held) or not everywhere[2].files:
             await asyncio.sleep(0.01)
     await process.kill()

@@ -61,7 +61,7 @@ class Chats:
         """How many messages show the end of the answer."""
         return sum(f"end-of-{platform}" in text for text in self.texts(platform))
 
-    async def until(self, seen: Callable[[], bool], seconds: float = 30.0) -> None:
+    async def until(self, seen: Callable[[], bool], seconds: float = 60.0) -> None:
         async with asyncio.timeout(seconds):
             while not seen():
                 await asyncio.sleep(0.01)

@@ -33,7 +33,7 @@ def resident(pid: int) -> float:
     return int(found[1]) / 1024
 
 
-async def until(seen: Callable[[], object], seconds: float = 30.0, every: float = 0.02) -> None:
+async def until(seen: Callable[[], object], seconds: float = 60.0, every: float = 0.02) -> None:
     async with asyncio.timeout(seconds):
         while not seen():
             await asyncio.sleep(every)

@@ -233,7 +233,7 @@ class Soak:
             "tasks": state["tasks"],
         }
 
-    async def _until(self, seen: Callable[[], object], seconds: float = 30.0) -> None:
+    async def _until(self, seen: Callable[[], object], seconds: float = 60.0) -> None:
         async with asyncio.timeout(seconds):
             while not seen():
                 await asyncio.sleep(0.05)

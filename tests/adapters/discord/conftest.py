@@ -44,7 +44,7 @@ class Mailbox:
 
     async def next(self) -> Any:
         """The next delivery nobody has looked at."""
-        async with asyncio.timeout(10), self._news:
+        async with asyncio.timeout(60), self._news:
             await self._news.wait_for(lambda: len(self.stored) > self._read)
         self._read += 1
         return self.stored[self._read - 1]
@@ -56,7 +56,7 @@ class Mailbox:
 
 async def until(seen: Callable[[], object]) -> None:
     """Wait until something of which nobody tells has happened."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not seen():
             await asyncio.sleep(0.001)
 

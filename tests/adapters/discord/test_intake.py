@@ -371,7 +371,7 @@ async def test_a_persons_roles_are_told_by_id_and_everyone_is_none(stage: Any) -
     server = stage.server
     server.role(30, 10, "Readers")
     adapter = await stage.listen()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (guild := adapter._client.get_guild(10)) is None:  # told of after READY
             await asyncio.sleep(0.01)
     user = {"id": "1", "username": "Ada", "discriminator": "0", "avatar": None}

@@ -135,7 +135,8 @@ async def test_an_image_and_a_reminder_reach_every_platform(world: Any, start: A
             say("please draw a fox and remind me of my tea in a second")
         for platform, (_, seen) in people.items():
             screen = getattr(world, platform).screen
-            await screen.until(lambda _, seen=seen: any("⏰" in message.text for message in seen()))
+            # The first message is the answer; while the tool runs, its status shows a clock too.
+            await screen.until(lambda _, seen=seen: any("⏰ Tea" in message.text for message in seen()[1:]))
         await bot.dispatcher.idle()
 
     for platform, (_, seen) in people.items():

@@ -16,7 +16,7 @@ from bot.model.assembly import Assembly, CallSlots, Delta, SplitCharacters, Stre
 from bot.model.base import Request
 from bot.model.providers import ModelName
 from bot.model.rendering import ChatRendering, call_id, results_of, tool_name, tool_schema
-from bot.model.wire import Body, Opening, as_it_is
+from bot.model.wire import Body, Opening
 from bot.transcript import AssistantEntry, SystemEntry, UserEntry
 from bot.transcript import Usage as Used
 from tools.base import Json, ToolCall
@@ -63,7 +63,8 @@ class ResponsesWire:
         return body
 
     def open(self, body: Body) -> Opening:
-        return self._client.responses.with_streaming_response.create(stream=True, extra_body=as_it_is(body))
+        # As in `ChatWire.open`: without a walk through all of it.
+        return self._client.responses.with_streaming_response.create(stream=True, extra_body=body)
 
     def assembly(self) -> Assembly:
         return ResponsesAssembly()

@@ -40,16 +40,6 @@ class Wire(Protocol):
         ...
 
 
-def as_it_is(body: Body) -> Body:
-    """What the SDK shall send without a look at it: the walk of its types through every message and every tool's
-    schema takes longer than all else a request needs, and changes nothing in one that is made of plain values.
-
-    https://github.com/openai/openai-python#undocumented-request-params
-    """
-    own = {name: value for name, value in body.items() if name != "extra_body"}
-    return {**own, **body.get("extra_body", {})}
-
-
 class ChatWire:
     """Chat Completions, in the dialect of one provider."""
 
@@ -100,16 +90,17 @@ class ChatWire:
             body[provider.max_tokens_name] = self._tokens
         if self._effort and not self._refuses("effort"):
             body["reasoning_effort"] = self._effort
-        if provider.extra_body:
-            body["extra_body"] = dict(provider.extra_body)
-        return body
+        return {**body, **provider.extra_body}
 
     def _refuses(self, part: Any) -> bool:
         return self._learned.refuses(self._base_url, self._model, part)
 
     def open(self, body: Body) -> Opening:
+        # The walk of the SDK's types through every message and every tool's schema takes longer than all else a
+        # request needs, and changes nothing in plain values; what it does not know, it sends as it is.
+        # https://github.com/openai/openai-python#undocumented-request-params
         create = self._client.chat.completions.with_streaming_response.create
-        return create(model=self._model, messages=(), stream=True, extra_body=as_it_is(body))
+        return create(model=self._model, messages=(), stream=True, extra_body=body)
 
     def assembly(self) -> Assembly:
         return ChatAssembly()

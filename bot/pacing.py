@@ -13,11 +13,12 @@ import asyncio
 import enum
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.clock import Clock, SystemClock
 from bot.metrics import Metrics
-from bot.surface import Budget, Cost
+from bot.surface import Budget, Cost, Window
 
 ENDS_AFTER = 2.5
 """Seconds after its first words from which a reply is expected to end any moment: its last call is kept free."""
@@ -86,9 +87,7 @@ class _Scope:
         """The earliest time at which one more call fits while `keep` calls stay free; infinite: after an answer."""
         at = max(now, self.closed_until)
         budget = self.budget
-        for window, answered in zip(budget.windows, self._answered, strict=True):
-            while answered and answered[0] + window.seconds + _EDGE <= now:
-                answered.popleft()
+        for window, answered in self._counted(now):
             room = max(1, int(window.calls * self.factor)) - min(keep, window.calls - 1) - self.in_flight
             if room <= 0:
                 return float("inf")
@@ -114,19 +113,25 @@ class _Scope:
             at = max(at, self.last_grant + gap)
         return at
 
+    def _counted(self, now: float) -> Iterator[tuple[Window, deque[float]]]:
+        """Each window with the answers that count in it still."""
+        for window, answered in zip(self.budget.windows, self._answered, strict=True):
+            while answered and answered[0] + window.seconds + _EDGE <= now:
+                answered.popleft()
+            yield window, answered
+
     def end_at(self, now: float) -> float:
         """When the last call could go of one reply more than were admitted, in a window of many seconds."""
         at = now
-        for window, answered in zip(self.budget.windows, self._answered, strict=True):
+        for window, answered in self._counted(now):
             if window.seconds < _SHORT:
                 continue
-            counted = [one for one in answered if one + window.seconds > now]
-            room = max(1, int(window.calls * self.factor)) - 1 - self.in_flight - len(counted)
+            room = max(1, int(window.calls * self.factor)) - 1 - self.in_flight - len(answered)
             excess = self.admitted + 1 - room
-            if excess > len(counted):
+            if excess > len(answered):
                 at = max(at, now + window.seconds)
             elif excess > 0:
-                at = max(at, counted[excess - 1] + window.seconds)
+                at = max(at, answered[excess - 1] + window.seconds + _EDGE)
         return at
 
     def expected(self, now: float) -> tuple[int, int]:

@@ -78,7 +78,7 @@ class StoredFiles:
         before = self._clock.wall() - KEEP_SECONDS
 
         def work(db: Connection) -> int:
-            old = list(db.execute("SELECT id FROM files WHERE at < ? LIMIT 8", (before,)).fetchall())
+            old = db.execute("SELECT id FROM files WHERE at < ? LIMIT 8", (before,)).fetchall()
             remove_files(db, [int(row[0]) for row in old])
             return len(old)
 

@@ -221,4 +221,4 @@ def _step(db: Connection, steps: tuple[tuple[str, ...], ...]) -> bool:
 
 
 def _value(db: Connection, sql: str) -> int:
-    return int(next(iter(db.execute(sql).fetchall()))[0])
+    return int(db.execute(sql).fetchone()[0])

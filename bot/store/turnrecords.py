@@ -86,11 +86,11 @@ async def close_turn(
 def _chat_of_running(db: Connection, turn: int, now: float) -> int | None:
     """The chat's key of a turn that has not ended; one that was never opened (its row was given up) is opened now."""
     query = "SELECT chat, ended_at FROM turns WHERE id = ?"
-    rows = list(db.execute(query, (turn,)).fetchall())
+    rows = db.execute(query, (turn,)).fetchall()
     if not rows:
         for chat, incoming in db.execute("SELECT chat, incoming FROM inbox WHERE id = ?", (turn,)).fetchall():
             open_turn(db, turn, ChatId.parse(chat), json.loads(incoming)["sender"]["id"], now)
-        rows = list(db.execute(query, (turn,)).fetchall())
+        rows = db.execute(query, (turn,)).fetchall()
     return None if not rows or rows[0][1] is not None else int(rows[0][0])
 
 

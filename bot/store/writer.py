@@ -141,7 +141,6 @@ class Writer:
 
     async def execute(self, sql: str, parameters: Iterable[Any] = ()) -> int:
         """Run one statement and return how many rows it changed. Raises as `run`."""
-
         values = tuple(parameters)
         return await self.run(lambda db: db.execute(sql, values).rowcount)
 

@@ -173,7 +173,8 @@ class SlackSurface:
         Raises:
             DeliveryError: Slack did not say.
         """
-        for pause in (*_LOOK_AGAIN, None):
+        pauses = iter(_LOOK_AGAIN)
+        while True:
             try:
                 return await self._look_up(nonce)
             except FAILURES as error:
@@ -181,10 +182,9 @@ class SlackSurface:
                 if code and code not in ("ratelimited", "internal_error"):
                     log.info("slack: a post of unknown outcome cannot be looked up (%s)", code)
                     return None
-                if pause is None:
+                if (pause := next(pauses, None)) is None:
                     raise translated(error) from error
             await asyncio.sleep(pause)
-        return None
 
     async def _look_up(self, nonce: str) -> MessageRef | None:
         cursor = ""

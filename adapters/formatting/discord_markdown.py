@@ -49,13 +49,13 @@ _BEGIN = re.compile(r"^([ \t]*)(#{1,3}(?= )|-#(?= )|>(?:>>)?(?= )|[-+*](?= )|\d+
 
 def render(body: str, *, final: bool = True) -> Rendered:
     """Draw one page. With `final=False` the text may break off anywhere."""
-    page = _Discord()
-    text = page.document(parse(body, final=final))
+    page, blocks = _Discord(), parse(body, final=final)
+    text = page.document(blocks)
     if page.addressed and page.ticked:
         # Whoever fetches previews may not know escapes: to them, a backtick that is text would open code, and what
         # closes it would let out the address that is code.
         page = _Discord(tick=TICK_ALIKE)
-        text = page.document(parse(body, final=final))
+        text = page.document(blocks)
     text = text.strip("\n")
     return Rendered(text, len(text))
 

@@ -18,8 +18,7 @@ from bot.errors import BotError, SettingsError
 from bot.prices import Prices, read_prices
 from bot.settings import CoreSettings
 from bot.store import database_path
-from bot.store.inspection import inspect
-from bot.store.unfinished import unfinished
+from bot.store.inspection import Inspection, inspect
 
 LEAST_FREE = 200 * 2**20
 """Bytes of free disk below which an operator should know."""
@@ -44,9 +43,7 @@ async def examine_machine(
         models: the `provider:name` of every model that may answer.
         platforms: those that are configured.
     """
-    results = await _database(core, clock)
-    if all(result.ok for result in results):
-        results += await _unfinished(core, platforms)
+    results = await _database(core, clock, platforms)
     results.append(_zone(core.time_zone))
     results += _prices(core, models)
     if core.http_port:
@@ -54,7 +51,7 @@ async def examine_machine(
     return results
 
 
-async def _database(core: CoreSettings, clock: Clock) -> list[Result]:
+async def _database(core: CoreSettings, clock: Clock, platforms: Collection[str]) -> list[Result]:
     try:
         path = database_path(core.database_url).absolute()
         found = await inspect(path, clock)
@@ -76,17 +73,15 @@ async def _database(core: CoreSettings, clock: Clock) -> list[Result]:
     free = shutil.disk_usage(home).free
     few = "" if free >= LEAST_FREE else "; a full disk stops every answer: make room"
     results.append(Result(free >= LEAST_FREE, "disk", f"{_size(free)} free at {home}{few}"))
+    if found is not None and all(result.ok for result in results):
+        results += _unfinished(found, platforms)
     return results
 
 
-async def _unfinished(core: CoreSettings, platforms: Collection[str]) -> list[Result]:
+def _unfinished(found: Inspection, platforms: Collection[str]) -> list[Result]:
     """What goes on at the next start, and what waits for a platform that is not configured any more."""
-    try:
-        found = await unfinished(database_path(core.database_url).absolute())
-    except BotError as error:
-        return [Result(False, "unfinished", str(error))]
     results = []
-    for platform, count in found.items():
+    for platform, count in found.unfinished.items():
         when = "" if platform in platforms else f", for which {platform} has to be configured again"
         results.append(Result(True, "unfinished", f"{count} on {platform}: answered at the next start{when}"))
     return results

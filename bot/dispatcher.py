@@ -158,10 +158,10 @@ class Dispatcher:
 
     async def name_resting(self, rests: Callable[[str], bool]) -> None:
         """Tell the operator once what waits for each platform of which `rests` says that it is not in use."""
-        waiting = Counter(row.chat.platform for row in await self._store.intake.waiting() if rests(row.chat.platform))
-        for platform, count in waiting.items():
-            self.resting[platform] = count
-            log.warning("unfinished on %s: %d, which go on at a start that can use %s", platform, count, platform)
+        for platform, count in (await self._store.intake.unfinished()).items():
+            if rests(platform):
+                self.resting[platform] = count
+                log.warning("unfinished on %s: %d, which go on at a start that can use %s", platform, count, platform)
 
     async def close(self, grace: float = 8.0) -> None:
         """Take in nothing more, and end what runs; unfinished turns go on at the next start."""

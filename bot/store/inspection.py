@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bot.clock import Clock
 from bot.store.database import database
+from bot.store.faults import store_error
+from bot.store.intake import count_unfinished
 from bot.store.opening import beside, damage_of, size_of
+from bot.store.schema import known_version
 
 _PATIENCE = 2.0
 """Seconds that another program's lock is waited for."""
@@ -25,6 +30,8 @@ class Inspection:
     writable: bool
     damage: str
     """What is wrong with it; empty when nothing was found."""
+    unfinished: Mapping[str, int]
+    """Platform → how many deliveries wait or are being answered there."""
 
 
 async def inspect(path: Path, clock: Clock) -> Inspection | None:
@@ -39,16 +46,26 @@ async def inspect(path: Path, clock: Clock) -> Inspection | None:
         return None
     damage = await damage_of(path, clock, _PATIENCE)
     journal = ""
+    unfinished: Mapping[str, int] = {}
     if not damage:
-        async with database(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE) as opened:
-            [[journal]] = await opened.execute_fetchall("PRAGMA journal_mode")
+        try:
+            async with database(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE) as opened:
+                journal, unfinished = await opened.together(_look)
+        except sqlite3.Error as error:
+            raise store_error(error) from error
     return Inspection(
         bytes=sizes[0],
         wal_bytes=sizes[1],
         journal=journal,
         writable=os.access(path, os.W_OK) and os.access(path.parent, os.W_OK),
         damage=damage,
+        unfinished=unfinished,
     )
+
+
+def _look(db: sqlite3.Connection) -> tuple[str, Mapping[str, int]]:
+    [journal] = db.execute("PRAGMA journal_mode").fetchone()
+    return journal, count_unfinished(db) if known_version(db) else {}
 
 
 def _sizes(path: Path) -> tuple[int, int] | None:

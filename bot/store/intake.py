@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from sqlite3 import Connection
 
@@ -83,6 +85,10 @@ class Intake:
                 await self.end(id, "failed")
         return rows
 
+    async def unfinished(self) -> Mapping[str, int]:
+        """Platform → how many rows are new or running."""
+        return await self._readers.read(count_unfinished)
+
     async def begin(self, id: int) -> int:
         """Count an attempt before its work starts and return the count; 0 if the row has ended or was forgotten."""
 
@@ -126,3 +132,12 @@ class Intake:
         ):
             while await self._writer.execute(statement, (before, _STEP)) == _STEP:
                 pass
+
+
+def count_unfinished(db: Connection) -> Mapping[str, int]:
+    """Platform → how many rows are new or running, of any database of ours."""
+    rows = db.execute("SELECT chat, count(*) FROM inbox WHERE state IN ('new', 'running') GROUP BY chat")
+    found: Counter[str] = Counter()
+    for chat, count in rows:
+        found[ChatId.parse(chat).platform] += count
+    return dict(sorted(found.items()))

@@ -172,9 +172,8 @@ class Nursery:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def address(self) -> str:
-        """Where it listens; it loads nothing before somebody comes."""
+    def listen(self) -> str:
+        """Start it where it is not started; where it listens. It loads nothing before somebody comes."""
         if not self._address:
             self._folder = tempfile.TemporaryDirectory(prefix="nursery")
             self._address = f"{self._folder.name}/orders"
@@ -202,7 +201,7 @@ class Nursery:
         """`streams` are its standard input, output and error; they stay the caller's."""
         if self._orders is None:
             self._orders = socket.socket(socket.AF_UNIX)
-            self._orders.connect(self.address)
+            self._orders.connect(self.listen())
         orders = self._orders
         body = json.dumps(
             {"module": module, "arguments": arguments, "folder": str(folder), "environment": dict(environment)}
@@ -260,7 +259,7 @@ _NURSERY = pytest.StashKey[Nursery]()
 def pytest_configure_node(node: Any) -> None:
     """One nursery for all workers: it loads everything once."""
     shared = node.config.stash.setdefault(_NURSERY, Nursery())
-    node.workerinput["nursery"] = shared.address
+    node.workerinput["nursery"] = shared.listen()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

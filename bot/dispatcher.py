@@ -138,6 +138,7 @@ class Dispatcher:
         if platform in self._resumed:
             return
         self._resumed.add(platform)
+        self._queue.enter(platform)
         now = self._clock.wall()
         for row in await self._store.intake.waiting():
             if row.chat.platform != platform:

@@ -55,9 +55,12 @@ class TurnQueue:
     def __init__(self) -> None:
         self._boxes: dict[ChatId, _Mailbox] = {}
         self._closed = False
+        self._left: set[str] = set()
 
     def put(self, chat: ChatId, id: int, person: str, work: Work) -> None:
-        """Do `work` after everything that waits in this chat already."""
+        """Do `work` after everything that waits in this chat already; on a platform that was left, at a later start."""
+        if chat.platform in self._left:
+            return
         box = self._boxes.setdefault(chat, _Mailbox())
         box.waiting.append((id, person, work))
         if box.worker is None and not self._closed:
@@ -104,13 +107,19 @@ class TurnQueue:
         await _end([box for box in self._boxes.values() if box.worker in late])
 
     async def leave(self, platform: str) -> list[int]:
-        """End what runs on a platform and forget what waits there; return what ran: all of it goes on at a start."""
+        """End what runs on a platform and forget what waits there, also what is put from now on until `enter`; return
+        what ran: all of it goes on at a start."""
+        self._left.add(platform)
         boxes = [box for chat, box in self._boxes.items() if chat.platform == platform]
         ran = [box.running.id for box in boxes if box.running is not None]
         for box in boxes:
             box.waiting.clear()
         await _end(boxes)
         return ran
+
+    def enter(self, platform: str) -> None:
+        """Take in what is put there again."""
+        self._left.discard(platform)
 
     async def _work(self, chat: ChatId, box: _Mailbox) -> None:
         try:

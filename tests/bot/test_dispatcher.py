@@ -355,6 +355,20 @@ async def test_what_is_unfinished_on_a_platform_that_is_off_rests_until_it_is_ba
         assert it.shown()[-1] == "Two." and await resting(it) == []
 
 
+async def test_what_is_still_decided_about_when_a_platform_goes_off_rests_too(rig: Any) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("One."))
+        await it.deliver(it.message("one"))
+
+        await it.bot.dispatcher.rest("telegram")
+        await it.idle()
+
+        assert await resting(it) == [("new", 0)]
+        await it.bot.dispatcher.resume("telegram")
+        await it.idle()
+        assert it.shown()[-1] == "One." and await resting(it) == []
+
+
 async def test_a_start_names_what_waits_for_a_platform_that_it_does_not_have(
     rig: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

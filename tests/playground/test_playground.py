@@ -467,6 +467,9 @@ time.sleep(600)
     child = Child(tmp_path, dict, lambda: None, lambda text: None, (sys.executable, "-c", stubborn))
     running = asyncio.create_task(child.run())
     await asyncio.wait_for(asyncio.to_thread(up.read_text), 20)
+    async with asyncio.timeout(60):
+        while not child.state.pid:
+            await asyncio.sleep(0)
 
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import heapq
+import importlib
 import json
 import os
+import pkgutil
 import select
 import signal
 import socket
@@ -13,7 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,18 +30,84 @@ settings.register_profile("quick", max_examples=40, deadline=None, suppress_heal
 settings.load_profile("quick")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest starts first: at the end everybody else would wait for it.
+COUNTED = ("bot", "adapters", "tools")
+ALONE = ("__main__", "kernel", "worker")
+"""Modules that are programs of their own."""
+LIBRARIES = (
+    "aiohttp.web",
+    "discord",
+    "markdown_it",
+    "mcp",
+    "openai.types",
+    "pydantic_settings",
+    "slack_bolt.async_app",
+    "telegram",
+)
+"""What ours load, and is not counted."""
+UNCOUNTED = [
+    Path(__file__).parent / name for name in ("playground", "journeys/test_hostile.py", "journeys/test_soak.py")
+]
+"""Where no lines are counted: the emulators are not measured, and hundreds of chats walk the lines of one."""
 
-    Coverage is not counted where it proves little and costs half as much time again: random texts walk the same lines
-    over and over, the whole bot passes nearly every line on its way, and the emulators are not measured.
-    """
+
+def _counting(config: pytest.Config) -> Any:
+    """What counts lines in this process; None where nothing does."""
+    return getattr(config.pluginmanager.getplugin("_cov"), "cov_controller", None)
+
+
+@contextmanager
+def _uncounted(config: pytest.Config) -> Iterator[None]:
+    """Follow no line meanwhile, where a run counts them: it costs half as much time again."""
+    counting = _counting(config)
+    if counting is None or not counting.started:
+        yield
+        return
+    counting.pause()
+    try:
+        yield
+    finally:
+        counting.resume()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Stop what pytest-cov started in a worker before it knew that it is one: it would go on under every pause."""
+    if hasattr(session.config, "workerinput") and (counting := _counting(session.config)):
+        counting.pause()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
+    """Load what is counted while it is counted, and not while the tests are read and rewritten."""
+    if _counting(session.config) and not session.config.pluginmanager.hasplugin("dsession"):
+        with _uncounted(session.config):
+            for library in LIBRARIES:
+                importlib.import_module(library)
+        for package in map(importlib.import_module, COUNTED):
+            for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+                if module.name.rpartition(".")[2] not in ALONE:
+                    importlib.import_module(module.name)
+    with _uncounted(session.config):
+        collected = yield
+    # What is here now stays: left out of every collection that looks for garbage.
+    gc.collect()
+    gc.freeze()
+    return collected
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Random texts walk the same lines over and over: they and the journeys prove little about lines."""
+    drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    if drawn or any(item.path.is_relative_to(place) for place in UNCOUNTED):
+        with _uncounted(item.config):
+            return (yield)
+    return (yield)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest starts first: at the end everybody else would wait for it."""
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
-    uncounted = [Path(__file__).with_name(name) for name in ("journeys", "playground")]
-    for item in items:
-        drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        if drawn or any(item.path.is_relative_to(folder) for folder in uncounted):
-            item.add_marker(pytest.mark.no_cover)
 
 
 class FakeClock:
@@ -257,9 +326,35 @@ _NURSERY = pytest.StashKey[Nursery]()
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """One nursery for all workers: it loads everything once."""
-    shared = node.config.stash.setdefault(_NURSERY, Nursery())
-    node.workerinput["nursery"] = shared.listen()
+    """What is done once for all workers, before the first of them starts."""
+    if _NURSERY not in node.config.stash:
+        node.config.stash[_NURSERY] = Nursery()
+        _rewrite()
+        # Who only hands out work counts no lines.
+        if counting := _counting(node.config):
+            counting.pause()
+    node.workerinput["nursery"] = node.config.stash[_NURSERY].listen()
+
+
+def _rewrite() -> None:
+    """Have the assertions of tests that changed rewritten, and keep the result where each worker looks for it.
+
+    Else each rewrites all of them, which in a fresh clone is more than half of what it does before its first test.
+    """
+    changed = []
+    for file in sorted(Path(__file__).parent.rglob("test_*.py"), key=lambda file: file.stat().st_size):
+        kept = (file.parent / "__pycache__").glob(f"{file.stem}.{sys.implementation.cache_tag}-pytest-*.pyc")
+        if file.stat().st_mtime > max((one.stat().st_mtime for one in kept), default=0.0):
+            changed.append(file)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    reading = [
+        subprocess.Popen([*command, *half], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for half in (changed[::2], changed[1::2])
+        if half
+    ]
+    for process in reading:
+        process.wait()  # what it could not read is told by the workers
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -83,6 +83,8 @@ def main(worker: str, connection: str, answers: int, limits: dict[str, Any]) -> 
 class App(IPKernelApp):
     """The kernel's program, without what serves people and other machines."""
 
+    iopub_port: int
+
     def init_iopub(self, context: Any) -> None:
         """Nothing is dropped, and no port is opened for children: they print to descriptor 1."""
         socket = context.socket(zmq.XPUB)

@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from playground.faults import Fault
 from playground.model import Reply
 from playground.telegram.limits import Limits
@@ -220,9 +218,8 @@ async def test_what_waited_longer_than_a_quarter_of_an_hour_is_asked_for_again_a
     assert await process.stop() == 0
 
 
-@pytest.mark.parametrize("pressed", ["while it waits for its last edit"])
-async def test_stop_pressed_when_the_answer_is_complete_loses_nothing_of_it(
-    pressed: str, world: Any, start: Any
+async def test_stop_pressed_while_the_answer_waits_for_its_last_edit_loses_nothing_of_it(
+    world: Any, start: Any
 ) -> None:
     chats = Chats(world)
     world.model.reply(Reply("One two three four five."))
@@ -232,7 +229,8 @@ async def test_stop_pressed_when_the_answer_is_complete_loses_nothing_of_it(
         chats.ask(only=("telegram",))
         await asyncio.wait_for(edit.reached.wait(), 10)
         world.telegram.say(7, "/stop", person=7)
-        await chats.until(lambda: bot.dispatcher.queue.busy and len(bot.dispatcher._routes) == 0)
+        [chat] = bot.dispatcher.queue._boxes
+        await chats.until(lambda: bot.dispatcher.queue.running(chat).ending is not None)
         let_go.set()
         await bot.dispatcher.idle()
 

@@ -30,20 +30,8 @@ settings.register_profile("quick", max_examples=40, deadline=None, suppress_heal
 settings.load_profile("quick")
 
 
-COUNTED = ("bot", "adapters", "tools")
 ALONE = ("__main__", "kernel", "worker")
 """Modules that are programs of their own."""
-LIBRARIES = (
-    "aiohttp.web",
-    "discord",
-    "markdown_it",
-    "mcp",
-    "openai.types",
-    "pydantic_settings",
-    "slack_bolt.async_app",
-    "telegram",
-)
-"""What ours load, and is not counted."""
 UNCOUNTED = [Path(__file__).with_name(name) for name in ("journeys", "playground")]
 """Where no lines are counted: the whole bot passes nearly all on its way, and the emulators are not measured."""
 COUNTED_JOURNEY = Path(__file__).parent / "journeys" / "test_platforms.py"
@@ -53,20 +41,6 @@ COUNTED_JOURNEY = Path(__file__).parent / "journeys" / "test_platforms.py"
 def _counting(config: pytest.Config) -> Any:
     """What counts lines in this process; None where nothing does."""
     return getattr(config.pluginmanager.getplugin("_cov"), "cov_controller", None)
-
-
-@contextmanager
-def _uncounted(config: pytest.Config) -> Iterator[None]:
-    """Follow no line meanwhile, where a run counts them: it costs half as much time again."""
-    counting = _counting(config)
-    if counting is None or not counting.started:
-        yield
-        return
-    counting.pause()
-    try:
-        yield
-    finally:
-        counting.resume()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -79,36 +53,35 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
     """Load what is counted while it is counted, and not while the tests are read and rewritten."""
-    if _counting(session.config) and not session.config.pluginmanager.hasplugin("dsession"):
-        with _uncounted(session.config):
-            for library in LIBRARIES:
-                importlib.import_module(library)
-        for package in map(importlib.import_module, COUNTED):
+    counting = _counting(session.config)
+    if counting is None or not counting.started:
+        collected = yield
+    else:
+        for package in map(importlib.import_module, counting.cov.config.source):
             for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
                 if module.name.rpartition(".")[2] not in ALONE:
                     importlib.import_module(module.name)
-    with _uncounted(session.config):
+        counting.pause()
         collected = yield
+        counting.resume()
     # What is here now stays: left out of every collection that looks for garbage.
     gc.collect()
     gc.freeze()
     return collected
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Random texts walk the same lines over and over: they and the journeys prove little about lines."""
-    drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    passed = any(item.path.is_relative_to(place) for place in UNCOUNTED) and item.path != COUNTED_JOURNEY
-    if drawn or passed:
-        with _uncounted(item.config):
-            return (yield)
-    return (yield)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest starts first: at the end everybody else would wait for it."""
+    """What takes longest starts first: at the end everybody else would wait for it.
+
+    Lines are not counted where that proves little and costs half as much time again: random texts walk the same lines
+    over and over, and so do the journeys.
+    """
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
+    for item in items:
+        drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        walked = any(item.path.is_relative_to(place) for place in UNCOUNTED) and item.path != COUNTED_JOURNEY
+        if drawn or walked:
+            item.add_marker(pytest.mark.no_cover)
 
 
 class FakeClock:

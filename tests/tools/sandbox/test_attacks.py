@@ -200,16 +200,17 @@ async def test_whoever_goes_too_far_is_stopped_in_time(
 ) -> None:
     """Stopped by the limit or killed, at most a second after the deadline; the chat goes on with the next cell."""
     code, said = STOPPED[attack]
-    if said not in ("", "ran longer", "Stopped", "not let itself be interrupted"):
-        # Another limit stops it, however long it takes to get there.
-        backend.limits = replace(backend.limits, wall=20.0)
+    latest = backend.limits.wall + 1.0
+    if attack == "memory in many processes":
+        # On a busy machine the deadline would come first.
+        backend.limits = replace(backend.limits, wall=latest)
     await backend.run("chat", "1", 1.0)
     namespaces = inside(backend, "chat")
     began = time.monotonic()
 
     cell = await backend.run("chat", code, 1.0)
 
-    assert time.monotonic() - began < backend.limits.wall + 1.0
+    assert time.monotonic() - began < latest
     assert cell.error
     assert said in cell.error
     assert len(cell.output) <= backend.limits.output

@@ -1,7 +1,8 @@
 """The best that any scheduler could do under a platform's limits: the yardstick of `bench.delivery`.
 
 A simulation without a network: calls take no time, every reply's beginning and end are known in advance, and the
-limits are used to the last call. What a real program measures can come near these figures, not below them by skill.
+limits are used to the last call. It is given the times at which a run's models wrote, so that it answers the very
+questions the program answered: what a program does before its models write is measured on its own.
 """
 
 from __future__ import annotations
@@ -37,8 +38,18 @@ SLACK = Limits(rate=1000.0, burst=1000, calls=50, seconds=60.0, posts_count=Fals
 DISCORD = Limits(rate=1000.0, burst=1000, calls=50, seconds=1.0, edits=(5, 5.0))
 
 
+@dataclass(frozen=True)
+class Writing:
+    """When one reply was asked for, and when its model began and ended; seconds of any clock."""
+
+    asked: float
+    begin: float
+    end: float
+
+
 @dataclass
 class _Reply:
+    asked: float
     begin: float
     end: float
     tokens: float
@@ -91,18 +102,24 @@ def allowed(limits: Limits, replies: int, seconds: float) -> float:
     return min(replies * own, limits.calls * max(1.0, seconds / limits.seconds))
 
 
-def best(limits: Limits, begins: Sequence[float], writing: float, *, once: bool = False) -> Bound:
-    """Replies whose first token comes at `begins` and which are written for `writing` seconds.
+def together(replies: int, seconds: float) -> list[Writing]:
+    """So many replies asked for and written at the same moment, for so many seconds."""
+    return [Writing(0.0, 0.0, seconds)] * replies
+
+
+def best(limits: Limits, writings: Sequence[Writing], *, once: bool = False) -> Bound:
+    """What could be seen of replies written so; first words count from the question.
 
     With `once`, no first post is the whole text: where a post cannot be repeated safely, that is what keeps a crash
     from making a second answer, and every reply takes two calls.
     """
-    replies = [_Reply(begin, begin + writing, float(limits.burst)) for begin in begins]
+    replies = [_Reply(one.asked, one.begin, one.end, float(limits.burst)) for one in writings]
+    start, stop = min(reply.begin for reply in replies), max(reply.end for reply in replies)
     calls: deque[float] = deque()
     posts: deque[float] = deque()
     progress = 0
-    now = min(begins)
-    horizon = max(begins) + writing + len(replies) / limits.calls * limits.seconds + 60.0
+    now = start
+    horizon = stop + len(replies) / limits.calls * limits.seconds + 60.0
     while now < horizon and any(reply.whole < 0 for reply in replies):
         while calls and calls[0] <= now - limits.seconds + 1e-9:
             calls.popleft()
@@ -155,10 +172,10 @@ def best(limits: Limits, begins: Sequence[float], writing: float, *, once: bool 
                 reply.ages.append(reply.age(now))
         now += STEP
     return Bound(
-        first=_pair([reply.first - reply.begin for reply in replies]),
+        first=_pair([reply.first - reply.asked for reply in replies]),
         lag=_pair([max(0.0, reply.whole - reply.end) for reply in replies]),
         stale=statistics.median(statistics.median(reply.ages) for reply in replies if reply.ages),
-        share=progress / allowed(limits, len(replies), max(begins) - min(begins) + writing),
+        share=progress / allowed(limits, len(replies), stop - start),
     )
 
 
@@ -170,4 +187,4 @@ def _pair(values: Sequence[float]) -> tuple[float, float]:
 if __name__ == "__main__":
     for name, limits in (("telegram", TELEGRAM), ("slack", SLACK), ("discord", DISCORD)):
         for count in (1, 20, 100, 500):
-            print(name, count, best(limits, [0.0] * count, 4.0))
+            print(name, count, best(limits, together(count, 4.0)))

@@ -5,8 +5,9 @@
 The bot runs as `python -m bot run` against the emulators, with each platform's limits; the model writes 200 words
 at 50 words a second. Lag: from the model's last token to the whole answer on screen. Staleness: how old what is
 visible is against what the model has written, the median over the time it writes. Figures are seconds. Under each row
-stands the bound: what the best scheduler could reach under these limits without a network (`bench.bound`). Telegram has
-a second one, for a scheduler that posts no whole text at once, as we do: its posts cannot be repeated safely.
+stands the bound: what the best scheduler could reach under these limits without a network (`bench.bound`), had its
+models written when those of the row did; then what it could reach had they all written at the moment of the question.
+On Telegram both are those of a scheduler that posts no whole text at once, as we do: its posts cannot be repeated safely.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Figures:
     cpu: float
     memory: float
     seconds: float
+    writings: list[bound.Writing]
 
     def row(self) -> str:
         def p(values: list[float], share: float) -> str:
@@ -247,13 +249,14 @@ async def measure(
                 done = await _whole(drive, {number: text_of(number) for number in range(chats)}, wait)
                 seconds = time.monotonic() - start
                 await asyncio.sleep(0.3)
-                result = Figures(chats, len(done), [], [], [], [], [], 0.0, 0, len(model.requests), 0, 0, seconds)
+                result = Figures(chats, len(done), [], [], [], [], [], 0.0, 0, len(model.requests), 0, 0, seconds, [])
                 for request in model.requests:
                     number = int(str(request.messages[-1]["content"]).rsplit(" ", 1)[1])
                     messages = drive.shown(number)
                     if not messages:
                         continue
                     result.ask.append(request.at - asked[number])
+                    result.writings.append(bound.Writing(asked[number], request.first_at, request.last_at))
                     versions = [(v.at, len(v.text.split())) for v in messages[0].versions]
                     result.first.append(versions[0][0] - asked[number])
                     result.token_to_screen.append(versions[0][0] - request.first_at)
@@ -311,11 +314,10 @@ def main() -> None:
         for chats in options.chats:
             figures = asyncio.run(measure(platform, chats, wait=options.wait))
             print(figures.row(), flush=True)
-            limits = Drive(platform).limits
-            print(_row("the bound", bound.best(limits, [0.0] * chats, WORDS / PACE)), flush=True)
-            if platform == "telegram":
-                twice = bound.best(limits, [0.0] * chats, WORDS / PACE, once=True)
-                print(_row("the bound where no first post is the whole", twice), flush=True)
+            limits, once = Drive(platform).limits, platform == "telegram"
+            print(_row("the bound", bound.best(limits, figures.writings, once=once)))
+            together = bound.together(chats, WORDS / PACE)
+            print(_row("the bound, all written at once", bound.best(limits, together, once=once)), flush=True)
 
 
 def _row(name: str, limit: bound.Bound) -> str:

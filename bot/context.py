@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
+from tools.base import ToolSpec
 
 OLD_RESULT_CHARS = 1_500
 """Characters kept of a tool's result once its turn is over: the answer already says what mattered."""
@@ -43,6 +44,11 @@ def turns_of(history: Sequence[Entry]) -> list[list[Entry]]:
 def cost(entries: Sequence[Entry], tokens: Callable[[str], int]) -> int:
     """The tokens that `entries` cost."""
     return sum(tokens(text_of(entry)) + PER_ENTRY for entry in entries)
+
+
+def tool_cost(specs: Sequence[ToolSpec], tokens: Callable[[str], int]) -> int:
+    """The tokens that declaring these tools costs."""
+    return sum(tokens(spec.schema_text) + TOOL_TOKENS for spec in specs)
 
 
 def fit(history: Sequence[Entry], budget: int, tokens: Callable[[str], int]) -> list[Entry]:

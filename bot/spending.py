@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from bot.agent import stream_of
 from bot.clock import Clock
-from bot.context import PER_ENTRY, text_of
+from bot.context import cost, tool_cost
 from bot.errors import ContextTooLong, ModelBusy, ModelRefused, StoreError, Unaffordable
 from bot.events import Failed
 from bot.messages import ChatId, MessageSent
@@ -32,8 +32,6 @@ log = logging.getLogger(__name__)
 MINUTE, DAY = 60, 86_400
 ANSWER_TOKENS = 1_000
 """Set aside for an answer, whose length nobody knows before."""
-TOOL_TOKENS = 80
-"""Tokens that a tool costs beside its parameters."""
 EVERYBODY = "*"
 MOST_TOLD = 5
 """People that the whole day's report names."""
@@ -288,9 +286,8 @@ class MeteredModel:
             await self._budgets.settle(reserved, model, used)
 
     def _prompt(self, request: Request) -> int:
-        told = sum(self._tokens(text_of(entry)) + PER_ENTRY for entry in request.entries)
-        tools = sum(self._tokens(str(spec.parameters)) + TOOL_TOKENS for spec in request.tools)
-        return told + tools + self._tokens(request.reminder)
+        told = cost(request.entries, self._tokens) + tool_cost(request.tools, self._tokens)
+        return told + self._tokens(request.reminder)
 
 
 def _unaffordable(limit: Limit, until: float) -> Unaffordable:

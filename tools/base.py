@@ -123,6 +123,11 @@ class ToolSpec:
     """Seconds; None: the registry's."""
     per_minute: int = 10
     """Calls of one chat in a minute."""
+    schema_text: str = field(init=False, repr=False, compare=False)
+    """The parameters as text, to reckon with."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema_text", str(self.parameters))
 
     @property
     def description(self) -> str:

@@ -191,8 +191,9 @@ class ModelClient:
         if finish not in ("length", "content_filter", "cut"):
             finish = "tool_calls" if calls else "stop" if finish == "tool_calls" else finish
         usage = assembly.usage
-        asked = json.dumps([body.get("messages"), body.get("input"), body.get("tools")], ensure_ascii=False)
-        prompt = self.estimator.tokens(asked)
+        # Part by part: most of them stood in the request before, and their weights are remembered.
+        parts = (part for name in ("messages", "input", "tools") for part in body.get(name) or ())
+        prompt = sum(self.estimator.tokens(json.dumps(part, ensure_ascii=False)) for part in parts)
         if usage is not None:
             self.estimator.learn(prompt, usage.prompt)
         else:

@@ -28,6 +28,8 @@ _LEAST, _MOST = 0.4, 2.5
 _STEP = 0.3
 _ENOUGH = 50
 """Fewer tokens than this say nothing about a model's tokenizer."""
+REMEMBERED = 4_096
+"""Texts whose weight is remembered: what a model is told is the same from turn to turn, but for its end."""
 
 
 def _raw(text: str) -> float:
@@ -56,15 +58,31 @@ class Estimator:
 
     def __init__(self) -> None:
         self._factor = 1.0
+        self._weights: dict[tuple[int, int], float] = {}
+        """Weights by a text's hash and length: the texts themselves are not kept."""
 
     @property
     def factor(self) -> float:
         """Reported tokens for each one estimated, as learned so far."""
         return self._factor
 
+    @property
+    def remembered(self) -> int:
+        """How many texts' weights are remembered now."""
+        return len(self._weights)
+
     def tokens(self, text: str) -> int:
         """About how many tokens `text` is; never 0 for a text that is not empty."""
-        return max(1, round(_raw(text) * self._factor)) if text else 0
+        return max(1, round(self._weight(text) * self._factor)) if text else 0
+
+    def _weight(self, text: str) -> float:
+        key = (hash(text), len(text))
+        weight = self._weights.get(key)
+        if weight is None:
+            if len(self._weights) >= REMEMBERED:
+                self._weights.clear()
+            weight = self._weights[key] = _raw(text)
+        return weight
 
     def learn(self, estimate: int, reported: int) -> None:
         """Take in that what was estimated as `estimate` was reported as `reported` tokens.

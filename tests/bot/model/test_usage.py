@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.model.usage import Estimator
+from bot.model.usage import REMEMBERED, Estimator
 
 PROSE = "The committee decided on Thursday to postpone the vote until every member had read the report. " * 20
 CHINESE = "委员会周四决定推迟投票，直到每位成员都读完报告为止。" * 20
@@ -60,3 +60,25 @@ def test_a_whole_window_is_estimated_quickly() -> None:
     Estimator().tokens((PROSE + CHINESE) * 100)
 
     assert time.process_time() - begun < 0.5
+
+
+def test_what_was_estimated_before_costs_next_to_nothing_and_follows_what_was_learned() -> None:
+    estimator = Estimator()
+    text = (PROSE + CHINESE) * 200
+    first, again = time.process_time(), estimator.tokens(text)
+    first, begun = time.process_time() - first, time.process_time()
+
+    assert [estimator.tokens(text) for _ in range(10)] == [again] * 10
+
+    assert time.process_time() - begun < first
+    estimator.learn(again, again * 2)
+    assert estimator.tokens(text) > again
+
+
+def test_the_weights_that_are_remembered_are_limited() -> None:
+    estimator = Estimator()
+
+    for number in range(3 * REMEMBERED):
+        estimator.tokens(f"{number}")
+
+    assert 0 < estimator.remembered <= REMEMBERED

@@ -12,7 +12,6 @@ import os
 from types import TracebackType
 from typing import Final
 
-import httpx
 from telegram import Bot, LinkPreviewOptions, ReplyParameters, Update
 from telegram.constants import ChatAction
 from telegram.error import (
@@ -26,11 +25,11 @@ from telegram.error import (
     TelegramError,
     TimedOut,
 )
-from telegram.request import HTTPXRequest
 
 from adapters import Finding
 from adapters.settings import TelegramSettings
 from adapters.telegram_pages import Drawn, drawn
+from adapters.telegram_request import NOT_SENT, AiohttpRequest
 from adapters.telegram_updates import meant_for
 from bot import commands
 from bot.errors import (
@@ -52,7 +51,6 @@ from bot.messages import (
 )
 from bot.paging import utf16_length
 from bot.surface import Budget, Cost, Deliver, Surface, SurfaceLimits, Window
-from bot.tls import trusted
 
 log = logging.getLogger(__name__)
 
@@ -100,22 +98,13 @@ class TelegramAdapter:
         # The library's waits as timedelta, as they will be in its next major version; else each one warns.
         os.environ.setdefault("PTB_TIMEDELTA", "1")
         root = settings.telegram_api_base_url.rstrip("/")
-        certificates = {"verify": trusted(httpx.create_ssl_context)}
         # Long polls have a connection pool of their own, so that they never hold up a reply.
         self._bot = Bot(
             settings.telegram_bot_token.get_secret_value(),
             base_url=f"{root}/bot",
             base_file_url=f"{root}/file/bot",
-            request=HTTPXRequest(
-                connection_pool_size=64,
-                read_timeout=20.0,
-                connect_timeout=5.0,
-                pool_timeout=30.0,
-                httpx_kwargs=certificates,
-            ),
-            get_updates_request=HTTPXRequest(
-                connection_pool_size=1, read_timeout=POLL_SECONDS + 10.0, httpx_kwargs=certificates
-            ),
+            request=AiohttpRequest(connections=64, read_timeout=20.0),
+            get_updates_request=AiohttpRequest(connections=1, read_timeout=POLL_SECONDS + 10.0),
         )
         self._root = root
         self._greeting: asyncio.Task[None] | None = None
@@ -354,7 +343,6 @@ def _seconds(error: RetryAfter) -> float:
 
 
 _GONE: Final = ("message to edit not found", "message can't be edited", "message_id_invalid", "message to delete")
-_NOT_MADE: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 
 
 def _translated(error: TelegramError) -> DeliveryError:
@@ -378,7 +366,7 @@ def _translated(error: TelegramError) -> DeliveryError:
         case Forbidden():
             return Unreachable(f"Telegram: {error.message[:200]}")
         case TimedOut() | NetworkError():
-            if isinstance(error.__cause__, _NOT_MADE):
+            if isinstance(error.__cause__, NOT_SENT):
                 return DeliveryError(f"no connection to Telegram ({type(error.__cause__).__name__})")
             if isinstance(error, NetworkError) and not isinstance(error, TimedOut) and error.__cause__ is None:
                 # An answer came, with a status of 500 or more: the service itself says that it did not do it.

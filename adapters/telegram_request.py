@@ -1,0 +1,133 @@
+"""The Bot API's HTTP requests, over the same client library that Slack, Discord and the models use.
+
+The library's own client (httpx) takes about three times the processor time for a request, and with many chats at once
+that is what the next reply waits for. `BaseRequest` is made to be implemented:
+https://docs.python-telegram-bot.org/en/stable/telegram.request.baserequest.html
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import aiohttp
+import httpx
+from telegram.error import NetworkError, TimedOut
+from telegram.request import BaseRequest, RequestData
+from yarl import URL
+
+from bot.tls import trusted
+
+NOT_SENT: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+"""Causes of a failure after which Telegram has certainly read nothing of the request."""
+
+_CONNECT_SECONDS: Final = 5.0
+_CONNECTION_SECONDS: Final = 30.0
+"""How long a call waits for one of the connections, all of which are busy."""
+_WRITE_SECONDS: Final = 300.0
+"""What sending a large file may take."""
+
+
+class AiohttpRequest(BaseRequest):
+    """One pool of connections to the Bot API."""
+
+    def __init__(self, *, connections: int, read_timeout: float) -> None:
+        """
+        Args:
+            connections: open at the same time at most.
+            read_timeout: seconds of silence after which an answer is not waited for any longer.
+        """
+        self._connections = connections
+        self._read_timeout = read_timeout
+        self._session: aiohttp.ClientSession | None = None
+        self._proxies: dict[str, str] = {}
+
+    @property
+    def read_timeout(self) -> float:
+        return self._read_timeout
+
+    async def initialize(self) -> None:
+        if self._session is None:
+            self._proxies = urllib.request.getproxies()
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self._connections, ssl=trusted(httpx.create_ssl_context)),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": self.USER_AGENT},
+            )
+
+    async def shutdown(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def do_request(
+        self,
+        url: str,
+        method: str,
+        request_data: RequestData | None = None,
+        read_timeout: Any = BaseRequest.DEFAULT_NONE,
+        write_timeout: Any = BaseRequest.DEFAULT_NONE,
+        connect_timeout: Any = BaseRequest.DEFAULT_NONE,
+        pool_timeout: Any = BaseRequest.DEFAULT_NONE,
+    ) -> tuple[int, bytes]:
+        """See `BaseRequest.do_request`; waits that are not given are this object's own.
+
+        Raises:
+            TimedOut: no answer in time; the cause says whether a connection was made.
+            NetworkError: no answer.
+        """
+        if self._session is None:
+            raise RuntimeError("the requests were shut down")
+        read, write, connect, pool = (
+            default if given is BaseRequest.DEFAULT_NONE else given
+            for given, default in (
+                (read_timeout, self._read_timeout),
+                (write_timeout, _WRITE_SECONDS),
+                (connect_timeout, _CONNECT_SECONDS),
+                (pool_timeout, _CONNECTION_SECONDS),
+            )
+        )
+        waits = (pool, connect, write, read)
+        timeout = aiohttp.ClientTimeout(
+            total=None if None in waits else sum(waits),
+            connect=None if None in (pool, connect) else pool + connect,
+            sock_connect=connect,
+            sock_read=read,
+        )
+        data, headers = _body(request_data)
+        try:
+            async with self._session.request(
+                method, URL(url, encoded=True), data=data, headers=headers, timeout=timeout, proxy=self._proxy(url)
+            ) as response:
+                return response.status, await response.read()
+        except TimeoutError as error:
+            raise TimedOut(type(error).__name__) from error
+        except (aiohttp.ClientError, OSError) as error:
+            # Their texts can hold the address, which holds the token.
+            raise NetworkError(type(error).__name__) from error
+
+    def _proxy(self, url: str) -> str | None:
+        """The proxy that the environment names for this address, as `HTTPS_PROXY`."""
+        if not self._proxies:
+            return None
+        parts = urlsplit(url)
+        if urllib.request.proxy_bypass(parts.hostname or ""):
+            return None
+        return self._proxies.get(parts.scheme) or self._proxies.get("all")
+
+
+def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, dict[str, str]]:
+    """What is sent, and the headers that say what it is. https://core.telegram.org/bots/api#making-requests"""
+    if data is None:
+        return None, {}
+    if not data.contains_files:
+        return json.dumps(data.parameters).encode(), {"Content-Type": "application/json"}
+    # Names as they are, in UTF-8: percent-encoded, they would be shown so.
+    form = aiohttp.FormData(quote_fields=False)
+    for name, value in data.json_parameters.items():
+        form.add_field(name, value)
+    for name, (filename, content, media_type) in data.multipart_data.items():
+        form.add_field(name, content, filename=filename, content_type=media_type)
+    return form, {}

@@ -80,9 +80,7 @@ class Briefings:
 
     async def past(self, question: MessageSent) -> Past:
         """What was said in this chat since the last `/new`."""
-        # The summary first: one that is made meanwhile stands for turns that are read as well, which loses nothing.
-        summary = await self._store.history.summary(question.chat)
-        rows = await self._store.history.entries(question.chat, after=summary.upto if summary else 0)
+        summary, rows = await self._store.history.told(question.chat)
         return Past(summary, tuple(_without_reasoning(row.entry) for row in rows))
 
     def of(
@@ -109,11 +107,7 @@ class Briefings:
             )
         )
         estimate = self._models.estimator(model).tokens
-        fixed = (
-            estimate(system.text)
-            + estimate(asked.text)
-            + sum(estimate(str(spec.parameters)) + context.TOOL_TOKENS for spec in tools)
-        )
+        fixed = estimate(system.text) + estimate(asked.text) + context.tool_cost(tools, estimate)
         history = past.entries
         room = max(0, self.window(model) * 3 // 4 - fixed)
         kept = context.fit(history, room, estimate)

@@ -13,11 +13,11 @@ import logging
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot import context
 from bot.agent import Agent, CallKey, Task
-from bot.briefing import Briefings
+from bot.briefing import Briefings, Past
 from bot.choosing import Chooser, NamedCall, named_call, pre_search
 from bot.clock import Clock
 from bot.delivery import ShownBefore
@@ -48,7 +48,7 @@ from bot.reply import ReplyStream
 from bot.safety import AnswerFilter, Redactor, clean_answer
 from bot.sentences import how_long, language_of, say
 from bot.spending import Budgets, paid_by, payer_of
-from bot.store import FILE_BYTES, Store
+from bot.store import FILE_BYTES, Store, TurnState
 from bot.summary import Summaries
 from bot.surface import Surface
 from bot.transcript import AssistantEntry, Entry, UserEntry
@@ -83,6 +83,31 @@ class TurnOptions:
     secrets: tuple[str, ...] = ()
     pre_search: bool = False
     """Search before the first pass where a question plainly needs it."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """One turn in this process, over all its attempts."""
+
+    turn: int
+    question: MessageSent
+    language: str
+    ending: Callable[[], Ending | None]
+    attempts: int = 0
+    """As the store counts them, former processes' included; 0 until this one's is counted."""
+    shown: dict[int, ShownBefore] = field(default_factory=dict)
+    """The pages that an attempt in this process showed: maybe more than could be stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What an attempt goes on from."""
+
+    before: TurnState
+    model: str
+    """Chosen in this chat; empty: the configured one."""
+    past: Past
+    facts: tuple[str, ...]
 
 
 class Conversation:
@@ -127,67 +152,59 @@ class Conversation:
             turn: the inbox row's id.
             ending: why the task is being cancelled, asked when it is.
         """
-        language = language_of(question.text, question.sender.language)
-        attempts = tries = 0
-        shown: dict[int, ShownBefore] = {}
+        run = _Run(turn, question, language_of(question.text, question.sender.language), ending)
+        tries = 0
         while True:
             try:
-                attempts = attempts or await self._store.intake.begin(turn)
-                if attempts:
-                    self._metrics.turns_begun.add()
-                    await self._attempt(turn, question, language, ending, attempts, shown)
+                await self._attempt(run)
                 return
             except StoreError as error:
                 reference = secrets.token_hex(3)
                 log.error("turn %s [%s] waits: %s", turn, reference, error, extra={"reference": reference})
                 if not tries:
-                    await self._apologise(question, say("store", language, id=reference))
+                    await self._apologise(question, say("store", run.language, id=reference))
             except Unreachable as error:
                 log.warning("turn %s waits: %s", turn, error)
             await self._clock.sleep(_NOT_NOW[min(tries, len(_NOT_NOW) - 1)])
             tries += 1
 
-    async def _attempt(
-        self,
-        turn: int,
-        question: MessageSent,
-        language: str,
-        ending: Callable[[], Ending | None],
-        attempts: int,
-        shown: dict[int, ShownBefore],
-    ) -> None:
-        """Answer `question`, going on from what is stored.
-
-        Args:
-            shown: the pages that an attempt in this process showed: maybe more than could be stored.
+    async def _attempt(self, run: _Run) -> None:
+        """Answer the question, going on from what is stored.
 
         Raises:
             StoreError: the store does not work now.
             Unreachable: the platform is not connected now.
         """
         reference = secrets.token_hex(3)
+        turn, question, language = run.turn, run.question, run.language
         try:
-            if attempts > MOST_ATTEMPTS:
+            named = named_call(written(question), self._registry.specs(), language)
+            if named is not None and named.call is None:
+                run.attempts = run.attempts or await self._store.intake.begin(turn)
+                if run.attempts:
+                    await self.tell(question, named.problem, turn=f"t{turn}")
+                    await self._store.intake.end(turn, "done")
+                return
+            known = await self._begin(run)
+            if not run.attempts:
+                return
+            self._metrics.turns_begun.add()
+            if run.attempts > MOST_ATTEMPTS:
                 await self.tell(question, say("failed", language, id=reference), turn=f"t{turn}")
                 await self._store.intake.end(turn, "failed")
                 log.error(
                     "turn %s [%s]: given up after %d attempts",
                     turn,
                     reference,
-                    attempts - 1,
+                    run.attempts - 1,
                     extra={"reference": reference},
                 )
                 self._metrics.turns_ended.add("failed")
                 return
-            named = named_call(written(question), self._registry.specs(), language)
-            if named is not None and named.call is None:
-                await self.tell(question, named.problem, turn=f"t{turn}")
-                await self._store.intake.end(turn, "done")
-                return
             with paid_by(payer_of(question)):
-                await self._answer(turn, question, language, ending, named, shown)
+                await self._answer(run, known, named)
         except asyncio.CancelledError:
-            if ending() is not Ending.STOPPED:
+            if run.attempts and run.ending() is not Ending.STOPPED:
                 await self._store.intake.pause(turn)
             raise
         except (StoreError, Unreachable):
@@ -219,26 +236,32 @@ class Conversation:
         except Exception:
             log.exception("not even an apology could be shown")
 
-    async def _answer(
-        self,
-        turn: int,
-        question: MessageSent,
-        language: str,
-        ending: Callable[[], Ending | None],
-        named: NamedCall | None,
-        shown: dict[int, ShownBefore],
-    ) -> None:
-        store, options = self._store, self._options
-        redact = Redactor(options.secrets).redact
-        facts = ChatFacts(store.facts, question)
+    async def _begin(self, run: _Run) -> _Known:
+        """Count the attempt, once, and look up what the answer goes on from."""
+        store, question = self._store, run.question
+
+        async def counted() -> None:
+            run.attempts = run.attempts or await store.turns.begin(run.turn, question.chat, question.sender.id)
+
         async with self._starts:
-            await store.turns.open(turn, question.chat, question.sender.id)
-            before = await store.turns.load(turn)
-            wanted = await store.settings.get(question.chat, "model")
-            past = await self._briefings.past(question)
-            pinned = await facts.pinned()
+            # Side by side they are one way to the store's threads and back. What is stored of a turn that is opened
+            # only now is nothing, whichever comes first.
+            _, before, model, past, facts = await asyncio.gather(
+                counted(),
+                store.turns.load(run.turn),
+                store.settings.get(question.chat, "model"),
+                self._briefings.past(question),
+                ChatFacts(store.facts, question).pinned(),
+            )
+        return _Known(before, model or "", past, facts)
+
+    async def _answer(self, run: _Run, known: _Known, named: NamedCall | None) -> None:
+        store, options = self._store, self._options
+        turn, question, language, ending = run.turn, run.question, run.language, run.ending
+        before, past = known.before, known.past
+        redact = Redactor(options.secrets).redact
         deadline = self._clock.monotonic() + options.turn_seconds
-        chosen = self._models.choose(wanted or "")
+        chosen = self._models.choose(known.model)
         model = self._budgets.metered(chosen, self._models.estimator(chosen.name).tokens)
         surface = self._surface(question)
         form = surface.limits.command_form
@@ -268,7 +291,7 @@ class Conversation:
         # What was called before a restart, or is called first, must be among the tools.
         certain = [call.name for entry in made.passes for call in entry.calls] + ([first.name] if first else [])
         tools = await self._tools_for(question, past.entries, certain)
-        briefing = self._briefings.of(question, asked, past, pinned, model.name, tools)
+        briefing = self._briefings.of(question, asked, past, known.facts, model.name, tools)
         task = Task(
             entries=briefing.entries,
             model=model,
@@ -278,7 +301,7 @@ class Conversation:
                 person=question.sender.id,
                 language=language,
                 zone=options.zone,
-                facts=facts,
+                facts=ChatFacts(store.facts, question),
                 now=lambda: datetime.datetime.fromtimestamp(self._clock.wall(), datetime.UTC),
                 timers=store.timers.bind(
                     question.chat, question.sender, question.target if question.target.lasts else None
@@ -294,12 +317,12 @@ class Conversation:
         reply = ReplyStream(
             surface,
             self._pacer,
-            Recorded(store, turn, str(question.chat), shown),
+            Recorded(store, turn, str(question.chat), run.shown),
             self._clock,
             turn=f"t{turn}",
             filters=(AnswerFilter(), Redactor(options.secrets), LinkFilter(policy)),
             preamble=redact(preamble(question)),
-            shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages} | shown,
+            shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages} | run.shown,
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
         )
         most_bytes = min(surface.limits.attachment_bytes, FILE_BYTES)

@@ -74,7 +74,7 @@ class Reminders:
     async def show(self, turn: int, due: TimerDue) -> None:
         """Write a reminder into its chat; the edge around this turn. Its row ends only after it stands there."""
         try:
-            attempts = await self._store.intake.begin(turn)
+            attempts = await self._store.turns.begin(turn, due.chat, due.sender.id)
             if not attempts:
                 return
             if attempts > MOST_ATTEMPTS:
@@ -95,7 +95,6 @@ class Reminders:
         surface = self._surface(
             MessageSent(delivery=due.delivery, chat=due.chat, sender=due.sender, target=due.target, text=due.text)
         )
-        await store.turns.open(turn, due.chat, due.sender.id)
         before = await store.turns.load(turn)
         reply = ReplyStream(
             surface,

@@ -47,18 +47,17 @@ class History:
         Args:
             after: only those behind this sequence, up to which a summary stands in their place.
         """
-        if after:
-            rows = await self._readers.rows(_NEWEST_AFTER, (str(chat), after, limit + 1))
-        else:
-            rows = await self._readers.rows(NEWEST, (str(chat), limit + 1))
-        rows.reverse()
-        if len(rows) > limit:
-            cut = rows.pop(0)[1]
-            rows = [row for row in rows if row[1] != cut] or rows
-        found = _read(rows)
-        while found and isinstance(found[0].entry, ToolEntry):
-            found.pop(0)
-        return found
+        return await self._readers.read(lambda db: _newest(db, str(chat), limit, after))
+
+    async def told(self, chat: ChatId, *, limit: int = 400) -> tuple[Summary | None, list[HistoryRow]]:
+        """What stands in place of older entries, and the newer ones as `entries` gives them."""
+
+        def read(db: Connection) -> tuple[Summary | None, list[HistoryRow]]:
+            # The summary first: one that is made meanwhile stands for turns that are read as well, which loses nothing.
+            summary = _summary(db, str(chat))
+            return summary, _newest(db, str(chat), limit, summary.upto if summary else 0)
+
+        return await self._readers.read(read)
 
     async def oldest(self, chat: ChatId, *, after: int, limit: int = 400) -> tuple[list[HistoryRow], bool]:
         """The oldest entries behind a sequence, in whole turns, and whether there are more than `limit`.
@@ -83,10 +82,7 @@ class History:
 
     async def summary(self, chat: ChatId) -> Summary | None:
         """What stands in place of older entries, where there is something."""
-        row = await self._readers.row(
-            "SELECT summary, summary_upto FROM chats WHERE chat = ? AND summary IS NOT NULL", (str(chat),)
-        )
-        return None if row is None else Summary(*row)
+        return await self._readers.read(lambda db: _summary(db, str(chat)))
 
     async def set_summary(self, chat: ChatId, text: str, upto_sequence: int) -> None:
         """Keep a summary of everything up to an entry; after a later `/new` or `/forget` it is dropped."""
@@ -129,6 +125,28 @@ class History:
     def export(self, chat: ChatId) -> AsyncIterator[dict[str, Any]]:
         """Everything kept of a chat, one JSON object a turn, oldest first, replaced answers included."""
         return export_chat(self._readers, chat)
+
+
+def _summary(db: Connection, chat: str) -> Summary | None:
+    row = db.execute(
+        "SELECT summary, summary_upto FROM chats WHERE chat = ? AND summary IS NOT NULL", (chat,)
+    ).fetchone()
+    return None if row is None else Summary(*row)
+
+
+def _newest(db: Connection, chat: str, limit: int, after: int) -> list[HistoryRow]:
+    if after:
+        rows = db.execute(_NEWEST_AFTER, (chat, after, limit + 1)).fetchall()
+    else:
+        rows = db.execute(NEWEST, (chat, limit + 1)).fetchall()
+    rows.reverse()
+    if len(rows) > limit:
+        cut = rows.pop(0)[1]
+        rows = [row for row in rows if row[1] != cut] or rows
+    found = _read(rows)
+    while found and isinstance(found[0].entry, ToolEntry):
+        found.pop(0)
+    return found
 
 
 def _read(rows: Iterable[Sequence[Any]]) -> list[HistoryRow]:

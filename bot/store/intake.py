@@ -92,15 +92,7 @@ class Intake:
     async def begin(self, id: int) -> int:
         """Count an attempt before its work starts and return the count; 0 if the row has ended or was forgotten."""
 
-        def work(db: Connection) -> int:
-            rows = db.execute(
-                "UPDATE inbox SET state = 'running', attempts = attempts + 1 "
-                "WHERE id = ? AND state IN ('new', 'running') RETURNING attempts",
-                (id,),
-            ).fetchall()
-            return next((int(row[0]) for row in rows), 0)
-
-        return await self._writer.run(work)
+        return await self._writer.run(lambda db: count_attempt(db, id))
 
     async def pause(self, id: int) -> None:
         """Take an attempt back that was interrupted in good order: only those that died count."""
@@ -141,3 +133,13 @@ def count_unfinished(db: Connection) -> Mapping[str, int]:
     for chat, count in rows:
         found[ChatId.parse(chat).platform] += count
     return dict(sorted(found.items()))
+
+
+def count_attempt(db: Connection, id: int) -> int:
+    """See `Intake.begin`."""
+    rows = db.execute(
+        "UPDATE inbox SET state = 'running', attempts = attempts + 1 "
+        "WHERE id = ? AND state IN ('new', 'running') RETURNING attempts",
+        (id,),
+    ).fetchall()
+    return next((int(row[0]) for row in rows), 0)

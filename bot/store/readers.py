@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from bot.errors import StoreError
 from bot.store.database import Database
@@ -17,33 +20,55 @@ Row: TypeAlias = tuple[Any, ...]
 
 COUNT = 2
 """A read takes well under a millisecond, and each connection is a thread."""
+_TOGETHER = 32
+"""Reads that go to a connection's thread at once: the way there and back costs more than most of them."""
+
+
+@dataclass(slots=True, eq=False)
+class _Read(Generic[T]):
+    work: Callable[[sqlite3.Connection], T]
+    done: asyncio.Future[T]
+    outcome: Any = None
+    """What it returned, or the exception it raised."""
+
+    def settle(self) -> None:
+        if self.done.done():  # whoever waited was cancelled meanwhile
+            return
+        match self.outcome:
+            case sqlite3.Error() as outcome:
+                error = store_error(outcome)
+                error.__cause__ = outcome
+                self.done.set_exception(error)
+            case Exception() as outcome:
+                self.done.set_exception(outcome)
+            case outcome:
+                self.done.set_result(outcome)
 
 
 class Readers:
-    """A small pool. A connection is lent for one piece of reading, so that no reader holds old pages for long."""
+    """A small pool. A connection is lent for what waits at one moment, so that no reader holds old pages for long."""
 
     def __init__(self, connections: Iterable[Database]) -> None:
-        self._free: asyncio.LifoQueue[Database] = asyncio.LifoQueue()
         self._all = tuple(connections)
+        self._free = list(self._all)
+        self._waiting: deque[_Read[Any]] = deque()
+        self._lent: set[asyncio.Task[None]] = set()
+        self._soon = False
         self._closed = False
-        for connection in self._all:
-            self._free.put_nowait(connection)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do what only reads, in one go, and return what it returned.
+        """Do what only reads, in one go, and return what it returned. What is asked for side by side, as with
+        `asyncio.gather`, is read one after the other by the same connection.
 
         Raises:
             StoreError: the database cannot be read.
         """
         if self._closed:
             raise StoreError("The store is closed, so nothing more can be read.")
-        connection = await self._free.get()
-        try:
-            return await connection.together(work)
-        except sqlite3.Error as error:
-            raise store_error(error) from error
-        finally:
-            self._free.put_nowait(connection)
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Read(work, done))
+        self._lend_soon()
+        return await done
 
     async def rows(self, sql: str, parameters: Iterable[Any] = ()) -> list[Row]:
         """Read all rows of a query. Raises as `read`."""
@@ -58,7 +83,49 @@ class Readers:
     async def close(self) -> None:
         """Wait for the reads under way, then close every connection."""
         self._closed = True
-        for _ in self._all:
-            connection = await self._free.get()
+        while self._waiting or self._lent:
+            await (asyncio.wait(self._lent) if self._lent else asyncio.sleep(0))
+        for connection in self._all:
             with suppress(sqlite3.Error):
                 await connection.close()
+
+    def _lend_soon(self) -> None:
+        """Lend once everybody who is about to ask has asked."""
+        if self._waiting and self._free and not self._soon:
+            self._soon = True
+            asyncio.get_running_loop().call_soon(self._lend)
+
+    def _lend(self) -> None:
+        self._soon = False
+        while self._waiting and self._free:
+            group = [self._waiting.popleft() for _ in range(min(_TOGETHER, len(self._waiting)))]
+            if group := [read for read in group if not read.done.done()]:
+                lent = asyncio.create_task(self._read(self._free.pop(), group), name="store reader")
+                self._lent.add(lent)
+                lent.add_done_callback(self._lent.discard)
+
+    async def _read(self, connection: Database, group: list[_Read[Any]]) -> None:
+        try:
+            await connection.together(partial(_all, group))
+        except BaseException as error:
+            ours = isinstance(error, Exception)
+            for read in group:
+                read.outcome = error if ours else StoreError("The store stopped before this could be read.")
+            if not ours:
+                raise
+        finally:
+            self._free.append(connection)
+            for read in group:
+                read.settle()
+            # The thread remembers its last work until it is given another: what was read of a chat is not held by it.
+            group.clear()
+            self._lend_soon()
+
+
+def _all(group: Sequence[_Read[Any]], db: sqlite3.Connection) -> None:
+    """Runs on the connection's thread."""
+    for read in group:
+        try:
+            read.outcome = read.work(db)
+        except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this read
+            read.outcome = error

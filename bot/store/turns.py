@@ -14,6 +14,7 @@ from typing import Any
 from bot.clock import Clock
 from bot.messages import ChatId, MessageRef
 from bot.store.files import FILE_BYTES, attachments_of, keep_file, produced_files
+from bot.store.intake import count_attempt
 from bot.store.readers import Readers
 from bot.store.records import CallRecord, PageRecord, PassRecord, TurnRecord, TurnState, message_ref
 from bot.store.text import entry_json, plain, to_json, usage_from_json, usage_json
@@ -32,6 +33,18 @@ class Turns:
         self._writer = writer
         self._readers = readers
         self._clock = clock
+
+    async def begin(self, turn: int, chat: ChatId, person: str) -> int:
+        """Count an attempt and open the turn's record in one transaction; see `Intake.begin` and `open`."""
+        now = self._clock.wall()
+
+        def work(db: Connection) -> int:
+            attempts = count_attempt(db, turn)
+            if attempts:
+                open_turn(db, turn, chat, person, now)
+            return attempts
+
+        return await self._writer.run(work)
 
     async def open(self, turn: int, chat: ChatId, person: str) -> None:
         """Begin the record of a turn; one that exists already is left as it is."""

@@ -68,29 +68,30 @@ async def test_messages_of_one_chat_are_answered_in_their_order_and_chats_side_b
 
 async def test_of_many_questions_at_once_the_first_are_not_held_up_by_the_last(rig: Any) -> None:
     async with rig() as it:
-        store, begun, looked_up, all_begun, gate = it.bot.store, 0, 0, asyncio.Event(), asyncio.Event()
-        begin, open_turn = store.intake.begin, store.turns.open
+        store, looked_up, gate = it.bot.store, 0, asyncio.Event()
+        queue, decided, begin = it.bot.dispatcher.queue, asyncio.Semaphore(0), store.turns.begin
+        put = queue.put
 
-        async def begin_counted(turn: int) -> int:
-            nonlocal begun
-            attempts: int = await begin(turn)
-            begun += 1
-            if begun == len(chats):
-                all_begun.set()
-            return attempts
+        def put_counted(*turn: Any) -> None:
+            put(*turn)
+            decided.release()
 
-        async def open_held(*turn: Any) -> None:
+        async def begin_held(*turn: Any) -> int:
             nonlocal looked_up
             looked_up += 1
             await gate.wait()
-            await open_turn(*turn)
+            attempts: int = await begin(*turn)
+            return attempts
 
-        store.intake.begin, store.turns.open = begin_counted, open_held
+        queue.put, store.turns.begin = put_counted, begin_held
         it.model.script = lambda body: Reply(f"You said {body['messages'][-1]['content']}.")
         chats = [str(number) for number in range(100, 120)]
 
         await it.deliver(*(it.message(f"hello {chat}", chat=chat, person=f"telegram:{chat}") for chat in chats))
-        await all_begun.wait()
+        for _ in chats:
+            await decided.acquire()
+        while queue.busy < len(chats):
+            await asyncio.sleep(0)
         assert looked_up == STARTS_AT_ONCE
         gate.set()
         await it.idle()

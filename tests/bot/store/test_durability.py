@@ -388,3 +388,74 @@ async def test_every_connection_is_as_durable_as_promised(store: Store) -> None:
 async def limit_pages(store: Store, pages: int) -> None:
     """Let the file grow no further than this; SQLite says of it what it says of a full disk."""
     await store.writer.run(lambda db: db.execute(f"PRAGMA max_page_count = {pages}").fetchall())
+
+
+async def test_what_is_read_side_by_side_is_one_way_to_the_database(
+    store: Store, chat: ChatId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways = 0
+    together = Database.together
+
+    async def counted(self: Database, work: Any) -> Any:
+        nonlocal ways
+        ways += 1
+        return await together(self, work)
+
+    monkeypatch.setattr(Database, "together", counted)
+
+    found = await asyncio.gather(
+        store.settings.get(chat, "model"),
+        store.history.told(chat),
+        store.facts.recall(("telegram:1",), "", 5),
+        store.turns.load(1),
+        store.access.roles(),
+    )
+
+    assert ways == 1
+    assert found[0] is None and found[1] == (None, []) and found[2] == [] and found[4] == {}
+
+
+async def test_a_read_that_fails_fails_alone(store: Store, chat: ChatId, message) -> None:
+    def broken(db) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    reads = store.history._readers
+    await store.intake.take_in(message("1"))
+
+    first, second, third, fourth = await asyncio.gather(
+        store.access.roles(),
+        reads.read(broken),
+        reads.rows("SELECT nothing FROM nowhere"),
+        store.intake.waiting(),
+        return_exceptions=True,
+    )
+
+    assert first == {} and len(fourth) == 1
+    assert isinstance(second, RuntimeError)
+    assert isinstance(third, StoreError) and isinstance(third.__cause__, sqlite3.Error)
+
+
+async def test_a_read_that_nobody_waits_for_any_more_is_left_out(store: Store) -> None:
+    ran: list[str] = []
+    reads = store.history._readers
+
+    async def read(name: str) -> None:
+        await reads.read(lambda db: ran.append(name))
+
+    given_up, wanted = asyncio.create_task(read("given up")), asyncio.create_task(read("wanted"))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    await asyncio.gather(given_up, wanted, return_exceptions=True)
+
+    assert ran == ["wanted"]
+
+
+async def test_reads_under_way_end_before_the_store_is_closed(url: str, clock) -> None:
+    async with Store.open(url, clock=clock) as store:
+        reads = store.history._readers
+        under_way = [asyncio.create_task(reads.rows("SELECT 1")) for _ in range(70)]
+        await asyncio.sleep(0)
+
+    assert await asyncio.gather(*under_way) == [[(1,)]] * 70
+    with pytest.raises(StoreError, match="closed"):
+        await reads.rows("SELECT 1")

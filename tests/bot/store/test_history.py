@@ -271,3 +271,17 @@ async def test_a_step_that_fails_leaves_the_file_at_the_step_before(url: str, tm
     assert version == 1
     async with Store.open(url, clock=clock) as store:
         assert await store.history.chats() == []
+
+
+async def test_what_a_model_is_told_is_the_summary_and_what_came_after_it(store: Store, chat: ChatId, message) -> None:
+    assert await store.history.told(chat) == (None, [])
+    for number in (1, 2, 3):
+        await say(store, message, number)
+
+    summary, rows = await store.history.told(chat)
+    assert summary is None and len(rows) == 6
+    await store.history.set_summary(chat, "Two questions were answered.", 4)
+    summary, rows = await store.history.told(chat)
+
+    assert summary == Summary("Two questions were answered.", 4)
+    assert texts(rows) == ["question 3", "answer 3"]

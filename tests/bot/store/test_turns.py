@@ -261,3 +261,27 @@ async def test_mistaken_states_are_refused(store: Store, turn: int) -> None:
 
 def answer(text: str) -> AssistantEntry:
     return AssistantEntry(text)
+
+
+async def test_beginning_counts_the_attempt_and_opens_the_record_at_once(store: Store, chat: ChatId, message) -> None:
+    incoming = message("q7", "And now?")
+    turn = await store.intake.take_in(incoming)
+    assert turn is not None
+    commits = store.writer.commits
+
+    assert await store.turns.begin(turn, chat, incoming.sender.id) == 1
+    assert store.writer.commits == commits + 1
+    await store.turns.stage(turn, 3)
+    assert (await store.turns.load(turn)).stage == 3
+    assert await store.turns.begin(turn, chat, incoming.sender.id) == 2
+    assert (await store.turns.load(turn)).stage == 3
+
+
+async def test_what_has_ended_is_neither_counted_nor_opened(store: Store, chat: ChatId, message) -> None:
+    incoming = message("q8", "Too late")
+    turn = await store.intake.take_in(incoming)
+    assert turn is not None
+    await store.intake.end(turn, "offline")
+
+    assert await store.turns.begin(turn, chat, incoming.sender.id) == 0
+    assert await store.history.chats() == []

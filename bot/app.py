@@ -414,6 +414,8 @@ async def run(configuration: Configuration, names: Iterable[str]) -> None:
     Raises:
         SettingsError: it cannot start as configured.
     """
+    from bot.heap import set_loaded_apart
+
     stop = asyncio.Event()
     asked = 0
 
@@ -431,6 +433,7 @@ async def run(configuration: Configuration, names: Iterable[str]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask)
     async with App(configuration, open_adapters(configuration, names)) as app:
+        set_loaded_apart()
         await app.serve(stop)
     log.info("stopped")
 

@@ -1,4 +1,4 @@
-"""Large buffers come from the system and go back to it, however many came before."""
+"""Large buffers come from the system and go back to it, and the search for garbage leaves the libraries out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ second = bytes(256 * 1024)
 print(library.mallinfo2().hblks - apart)
 """
 
-pytestmark = pytest.mark.skipif(
+counts_blocks = pytest.mark.skipif(
     platform.libc_ver()[0] != "glibc" or tuple(map(int, platform.libc_ver()[1].split("."))) < (2, 33),
     reason="mallinfo2, which counts, is part of glibc 2.33",
 )
@@ -49,10 +49,12 @@ def told(how: str, **environment: str) -> list[str]:
     return done.stdout.split()
 
 
+@counts_blocks
 def test_a_buffer_for_what_arrives_is_given_back_whole_also_after_the_first() -> None:
     assert told("kept") == ["True", "1"]
 
 
+@counts_blocks
 def test_without_that_the_second_buffer_is_cut_from_the_heap() -> None:
     """What is to be prevented still happens by itself; when it does not, `bot/heap.py` can go."""
     assert told("left") == ["0"]
@@ -60,3 +62,17 @@ def test_without_that_the_second_buffer_is_cut_from_the_heap() -> None:
 
 def test_what_the_operator_has_set_is_left_alone() -> None:
     assert told("kept", MALLOC_MMAP_THRESHOLD_="1048576") == ["False", "0"]
+
+
+def test_what_is_loaded_at_the_start_is_not_searched_for_garbage_again() -> None:
+    """Looked at after a start: a search goes through what came since, and nothing of the libraries."""
+    program = """
+import gc
+from bot.heap import set_loaded_apart
+import adapters.telegram, openai
+loaded = len(gc.get_objects())
+set_loaded_apart()
+print(gc.get_freeze_count() > loaded * 0.99, len(gc.get_objects()) < loaded * 0.01)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import subprocess
 import sys
+from asyncio import selector_events
 from pathlib import Path
 
 import pytest
+
+from bot.heap import LARGE, READ, read_in_pieces
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -76,3 +80,33 @@ print(gc.get_freeze_count() > loaded * 0.99, len(gc.get_objects()) < loaded * 0.
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True"]
+
+
+async def test_what_arrives_is_read_in_pieces_that_come_from_the_heap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selector_events._SelectorTransport, "max_size", selector_events._SelectorTransport.max_size)
+    assert read_in_pieces()
+    assert READ < LARGE
+    content = bytes(range(256)) * 8192
+    pieces: list[bytes] = []
+    loop = asyncio.get_running_loop()
+    whole = loop.create_future()
+
+    class Taking(asyncio.Protocol):
+        def data_received(self, data: bytes) -> None:
+            pieces.append(data)
+
+        def connection_lost(self, error: Exception | None) -> None:
+            whole.set_result(error)
+
+    async def send(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(content)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(send, "127.0.0.1", 0)
+    async with server:
+        await loop.create_connection(Taking, "127.0.0.1", server.sockets[0].getsockname()[1])
+        assert await whole is None
+
+    assert b"".join(pieces) == content
+    assert max(map(len, pieces)) <= READ

@@ -150,7 +150,7 @@ def best(limits: Limits, writings: Sequence[Writing], *, once: bool = False) -> 
                 if len(posts) >= limits.posts or (not final and begun + len(calls) >= limits.calls):
                     continue
                 posts.append(now)
-            # Progress is spread evenly over the window, as nobody gains from a burst of it.
+            # Progress is spread evenly over the window: spent at once, it would leave nothing to who asks next.
             if not final and not first and calls and now - calls[-1] < 0.98 * limits.seconds / limits.calls:
                 continue
             reply.tokens -= 1

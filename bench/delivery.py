@@ -7,7 +7,7 @@ at 50 words a second. Lag: from the model's last token to the whole answer on sc
 visible is against what the model has written, the median over the time it writes. Figures are seconds. Under each row
 stands the bound: what the best scheduler could reach under these limits without a network (`bench.bound`), had its
 models written when those of the row did; then what it could reach had they all written at the moment of the question.
-On Telegram both are those of a scheduler that posts no whole text at once, as we do: its posts cannot be repeated safely.
+On Telegram both are those of a scheduler that posts no whole text at once, as ours: a post cannot be repeated safely.
 """
 
 from __future__ import annotations

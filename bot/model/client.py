@@ -193,7 +193,8 @@ class ModelClient:
         usage = assembly.usage
         # Part by part: most of them stood in the request before, and their weights are remembered.
         parts = (part for name in ("messages", "input", "tools") for part in body.get(name) or ())
-        prompt = sum(self.estimator.tokens(json.dumps(part, ensure_ascii=False)) for part in parts)
+        prompt = self.estimator.tokens(body.get("instructions") or "")
+        prompt += sum(self.estimator.tokens(json.dumps(part, ensure_ascii=False)) for part in parts)
         if usage is not None:
             self.estimator.learn(prompt, usage.prompt)
         else:

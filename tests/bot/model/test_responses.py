@@ -8,7 +8,7 @@ import pytest
 
 from bot.errors import ModelBusy, ModelDropped
 from bot.model.base import Request
-from bot.transcript import AssistantEntry, ToolEntry
+from bot.transcript import AssistantEntry, SystemEntry, ToolEntry
 from playground.model import ModelServer, Reply
 
 
@@ -44,6 +44,19 @@ async def test_text_and_reasoning_stream_and_usage_is_counted(
     assert asked.reasoning == "Let me see."
     assert asked.answer.finish == "stop"
     assert asked.answer.usage.prompt > 0
+
+
+async def test_without_a_report_the_instructions_count_as_well(
+    server: ModelServer, thinking: Any, asking: Any, tool_question: Request
+) -> None:
+    server.reply(Reply("Here.", usage={}), Reply("Here.", usage={}))
+
+    short = (await asking(thinking, tool_question)).answer
+    entries = (SystemEntry("Answer in the words of a sailor. " * 200), *tool_question.entries)
+    long = (await asking(thinking, Request(entries=entries, tools=tool_question.tools))).answer
+
+    assert short.estimated and long.estimated
+    assert long.usage.prompt > short.usage.prompt + 800
 
 
 async def test_calls_and_their_reasoning_return_with_the_results(

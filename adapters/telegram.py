@@ -9,6 +9,7 @@ import asyncio
 import datetime
 import logging
 import os
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Final
 
@@ -104,22 +105,23 @@ class TelegramAdapter:
             settings.telegram_bot_token.get_secret_value(),
             base_url=f"{root}/bot",
             base_file_url=f"{root}/file/bot",
-            request=AiohttpRequest(connections=64, read_timeout=20.0),
-            get_updates_request=AiohttpRequest(connections=1, read_timeout=POLL_SECONDS + 10.0),
+            request=AiohttpRequest(root, connections=64, read_timeout=20.0),
+            get_updates_request=AiohttpRequest(root, connections=1, read_timeout=POLL_SECONDS + 10.0),
         )
         self._root = root
         self._greeting: asyncio.Task[None] | None = None
         self.listening = False
 
     async def __aenter__(self) -> TelegramAdapter:
-        try:
-            await self._bot.initialize()
-        except InvalidToken:
-            await self._bot.shutdown()
-            raise SettingsError("TELEGRAM_BOT_TOKEN is refused by Telegram: copy it again from BotFather") from None
-        except TelegramError as error:
-            await self._bot.shutdown()
-            raise Unreachable(f"Telegram at {self._root} does not answer ({type(error).__name__})") from None
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._bot.shutdown)
+            try:
+                await self._bot.initialize()
+            except InvalidToken:
+                raise SettingsError("TELEGRAM_BOT_TOKEN is refused by Telegram: copy it again from BotFather") from None
+            except TelegramError as error:
+                raise Unreachable(f"Telegram at {self._root} does not answer ({type(error).__name__})") from None
+            stack.pop_all()
         self._greeting = asyncio.create_task(self._announce(), name="telegram commands")
         return self
 

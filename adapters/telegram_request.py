@@ -7,54 +7,73 @@ https://docs.python-telegram-bot.org/en/stable/telegram.request.baserequest.html
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import urllib.request
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import aiohttp
+import aiohttp.abc
 import httpx
 from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 from yarl import URL
 
+from bot.errors import SettingsError
 from bot.tls import trusted
 
-NOT_SENT: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
-"""Causes of a failure after which Telegram has certainly read nothing of the request."""
-
 _CONNECT_SECONDS: Final = 5.0
+"""For finding the address, and for connecting to it."""
 _CONNECTION_SECONDS: Final = 30.0
 """How long a call waits for one of the connections, all of which are busy."""
-_WRITE_SECONDS: Final = 300.0
+_WRITE_SECONDS: Final = 5.0
+_UPLOAD_SECONDS: Final = 300.0
 """What sending a large file may take."""
+
+
+class _ClosedError(Exception):
+    """The connections were closed while a call waited for one."""
+
+
+NOT_SENT: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL, _ClosedError)
+"""Causes of a failure after which Telegram has certainly read nothing of the request."""
 
 
 class AiohttpRequest(BaseRequest):
     """One pool of connections to the Bot API."""
 
-    def __init__(self, *, connections: int, read_timeout: float) -> None:
+    def __init__(self, root: str, *, connections: int, read_timeout: float) -> None:
         """
         Args:
+            root: the address that all requests go to; what it says of a proxy in the environment holds for them.
             connections: open at the same time at most.
             read_timeout: seconds of silence after which an answer is not waited for any longer.
         """
+        self._root = root
         self._connections = connections
         self._read_timeout = read_timeout
         self._session: aiohttp.ClientSession | None = None
-        self._proxies: dict[str, str] = {}
 
     @property
     def read_timeout(self) -> float:
         return self._read_timeout
 
     async def initialize(self) -> None:
+        """Open the pool.
+
+        Raises:
+            SettingsError: the environment names a proxy of a kind that is not spoken here.
+        """
         if self._session is None:
-            self._proxies = urllib.request.getproxies()
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self._connections, ssl=trusted(httpx.create_ssl_context)),
+                connector=aiohttp.TCPConnector(
+                    limit=self._connections, ssl=trusted(httpx.create_ssl_context), resolver=_Resolver()
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": self.USER_AGENT},
+                proxy=_proxy(self._root),
             )
 
     async def shutdown(self) -> None:
@@ -80,11 +99,12 @@ class AiohttpRequest(BaseRequest):
         """
         if self._session is None:
             raise RuntimeError("the requests were shut down")
+        uploads = request_data is not None and request_data.contains_files
         read, write, connect, pool = (
             default if given is BaseRequest.DEFAULT_NONE else given
             for given, default in (
                 (read_timeout, self._read_timeout),
-                (write_timeout, _WRITE_SECONDS),
+                (write_timeout, _UPLOAD_SECONDS if uploads else _WRITE_SECONDS),
                 (connect_timeout, _CONNECT_SECONDS),
                 (pool_timeout, _CONNECTION_SECONDS),
             )
@@ -98,24 +118,47 @@ class AiohttpRequest(BaseRequest):
         )
         data, headers = _body(request_data)
         try:
+            # The Bot API redirects nobody: what does is not Telegram, and gets no message.
             async with self._session.request(
-                method, URL(url, encoded=True), data=data, headers=headers, timeout=timeout, proxy=self._proxy(url)
+                method, URL(url, encoded=True), data=data, headers=headers, timeout=timeout, allow_redirects=False
             ) as response:
                 return response.status, await response.read()
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled this call: its pool was closed while it waited there.
+            raise NetworkError("the requests were shut down") from _ClosedError()
         except TimeoutError as error:
             raise TimedOut(type(error).__name__) from error
         except (aiohttp.ClientError, OSError) as error:
             # Their texts can hold the address, which holds the token.
             raise NetworkError(type(error).__name__) from error
 
-    def _proxy(self, url: str) -> str | None:
-        """The proxy that the environment names for this address, as `HTTPS_PROXY`."""
-        if not self._proxies:
-            return None
-        parts = urlsplit(url)
-        if urllib.request.proxy_bypass(parts.hostname or ""):
-            return None
-        return self._proxies.get(parts.scheme) or self._proxies.get("all")
+
+class _Resolver(aiohttp.ThreadedResolver):
+    """A name server that does not answer is nobody to connect to, after as long as any other."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[aiohttp.abc.ResolveResult]:
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            return await super().resolve(host, port, family)
+
+
+def _proxy(root: str) -> str | None:
+    """The proxy that the environment names for an address, as `HTTPS_PROXY`."""
+    parts = urlsplit(root)
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or urllib.request.proxy_bypass(parts.hostname or ""):
+        return None
+    if "://" not in proxy:
+        return f"http://{proxy}"
+    kind = proxy.partition(":")[0]
+    if kind.lower() not in ("http", "https"):
+        raise SettingsError(f"a {kind} proxy in the environment cannot be used for Telegram: name an HTTP proxy")
+    return proxy
 
 
 def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, dict[str, str]]:

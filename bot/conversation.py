@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import enum
 import logging
 import secrets
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
 
 from bot import context
 from bot.agent import Agent, CallKey, Task
+from bot.attempts import MOST_ATTEMPTS, Ending, Run
 from bot.briefing import Briefings, Past
 from bot.choosing import Chooser, NamedCall, named_call, pre_search
 from bot.clock import Clock
@@ -58,20 +58,11 @@ from tools.registry import ToolRegistry
 
 log = logging.getLogger(__name__)
 
-MOST_ATTEMPTS = 2
-"""How often a turn is begun; one that fails so often is not begun again."""
 STARTS_AT_ONCE = 8
 """Turns that are looked up in the store at the same time. When a hundred begin at once, all side by side, the first
 request to a model leaves as late as the last; a few at a time, those that came first are answered first."""
 _NOT_NOW = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before a turn goes on that was held up by the store, or by a platform that is not connected."""
-
-
-class Ending(enum.Enum):
-    """Why a running turn is ended from outside."""
-
-    STOPPED = "stopped"
-    SHUTDOWN = "shutdown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,20 +74,6 @@ class TurnOptions:
     secrets: tuple[str, ...] = ()
     pre_search: bool = False
     """Search before the first pass where a question plainly needs it."""
-
-
-@dataclass(slots=True)
-class _Run:
-    """One turn in this process, over all its attempts."""
-
-    turn: int
-    question: MessageSent
-    language: str
-    ending: Callable[[], Ending | None]
-    attempts: int = 0
-    """As the store counts them, former processes' included; 0 until this one's is counted."""
-    shown: dict[int, ShownBefore] = field(default_factory=dict)
-    """The pages that an attempt in this process showed: maybe more than could be stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +129,18 @@ class Conversation:
             turn: the inbox row's id.
             ending: why the task is being cancelled, asked when it is.
         """
-        run = _Run(turn, question, language_of(question.text, question.sender.language), ending)
+        run = Run(turn, question, language_of(question.text, question.sender.language), ending)
+        try:
+            await self._tried(run)
+        except asyncio.CancelledError:
+            if ending() is not Ending.STOPPED and await run.counted():
+                with suppress(StoreError):
+                    await self._store.intake.pause(turn)
+            raise
+
+    async def _tried(self, run: Run) -> None:
+        """Attempt it until neither the store nor the platform stands in the way."""
+        turn, question = run.turn, run.question
         tries = 0
         while True:
             try:
@@ -168,7 +156,7 @@ class Conversation:
             await self._clock.sleep(_NOT_NOW[min(tries, len(_NOT_NOW) - 1)])
             tries += 1
 
-    async def _attempt(self, run: _Run) -> None:
+    async def _attempt(self, run: Run) -> None:
         """Answer the question, going on from what is stored.
 
         Raises:
@@ -180,7 +168,7 @@ class Conversation:
         try:
             named = named_call(written(question), self._registry.specs(), language)
             if named is not None and named.call is None:
-                run.attempts = run.attempts or await self._store.intake.begin(turn)
+                await run.count(lambda: self._store.intake.begin(turn))
                 if run.attempts:
                     await self.tell(question, named.problem, turn=f"t{turn}")
                     await self._store.intake.end(turn, "done")
@@ -203,10 +191,6 @@ class Conversation:
                 return
             with paid_by(payer_of(question)):
                 await self._answer(run, known, named)
-        except asyncio.CancelledError:
-            if run.attempts and run.ending() is not Ending.STOPPED:
-                await self._store.intake.pause(turn)
-            raise
         except (StoreError, Unreachable):
             raise
         except Exception:
@@ -236,18 +220,15 @@ class Conversation:
         except Exception:
             log.exception("not even an apology could be shown")
 
-    async def _begin(self, run: _Run) -> _Known:
+    async def _begin(self, run: Run) -> _Known:
         """Count the attempt, once, and look up what the answer goes on from."""
         store, question = self._store, run.question
-
-        async def counted() -> None:
-            run.attempts = run.attempts or await store.turns.begin(run.turn, question.chat, question.sender.id)
 
         async with self._starts:
             # Side by side they are one way to the store's threads and back. What is stored of a turn that is opened
             # only now is nothing, whichever comes first.
             _, before, model, past, facts = await asyncio.gather(
-                counted(),
+                run.count(lambda: store.turns.begin(run.turn, question.chat, question.sender.id)),
                 store.turns.load(run.turn),
                 store.settings.get(question.chat, "model"),
                 self._briefings.past(question),
@@ -255,7 +236,7 @@ class Conversation:
             )
         return _Known(before, model or "", past, facts)
 
-    async def _answer(self, run: _Run, known: _Known, named: NamedCall | None) -> None:
+    async def _answer(self, run: Run, known: _Known, named: NamedCall | None) -> None:
         store, options = self._store, self._options
         turn, question, language, ending = run.turn, run.question, run.language, run.ending
         before, past = known.before, known.past

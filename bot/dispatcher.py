@@ -17,9 +17,10 @@ from functools import partial
 from bot import redaction
 from bot.access import Access
 from bot.answers import CommandAnswers
+from bot.attempts import Ending
 from bot.clock import Clock
 from bot.commands import BY_WORD
-from bot.conversation import STARTS_AT_ONCE, Conversation, Ending
+from bot.conversation import STARTS_AT_ONCE, Conversation
 from bot.errors import DeliveryError, SettingsError, StoreError
 from bot.messages import ChatId, Incoming, MessageSent, RegeneratePressed, StopPressed, TimerDue
 from bot.reminders import Reminders

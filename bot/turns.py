@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from bot.conversation import Ending
+from bot.attempts import Ending
 from bot.logs import about
 from bot.messages import ChatId
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.conversation import Ending
+from bot.attempts import Ending
 from bot.messages import ChatId
 from bot.turns import Running, TurnQueue, Work
 

@@ -20,8 +20,9 @@ Row: TypeAlias = tuple[Any, ...]
 
 COUNT = 2
 """A read takes well under a millisecond, and each connection is a thread."""
-_TOGETHER = 32
-"""Reads that go to a connection's thread at once: the way there and back costs more than most of them."""
+_TOGETHER = 8
+"""Reads that go to a connection's thread at once: the way there and back costs more than most of them, and one that
+takes long holds up no more than these."""
 
 
 @dataclass(slots=True, eq=False)
@@ -127,5 +128,8 @@ def _all(group: Sequence[_Read[Any]], db: sqlite3.Connection) -> None:
     for read in group:
         try:
             read.outcome = read.work(db)
+        except StopIteration as error:  # no future can hold that
+            read.outcome = RuntimeError("a read ended an iteration that it did not begin")
+            read.outcome.__cause__ = error
         except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this read
             read.outcome = error

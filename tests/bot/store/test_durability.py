@@ -459,3 +459,13 @@ async def test_reads_under_way_end_before_the_store_is_closed(url: str, clock) -
     assert await asyncio.gather(*under_way) == [[(1,)]] * 70
     with pytest.raises(StoreError, match="closed"):
         await reads.rows("SELECT 1")
+
+
+async def test_a_read_that_ends_an_iteration_fails_and_those_beside_it_do_not(store: Store) -> None:
+    reads = store.history._readers
+
+    first, second = await asyncio.gather(
+        reads.read(lambda db: next(iter(()))), reads.rows("SELECT 1"), return_exceptions=True
+    )
+
+    assert isinstance(first, RuntimeError) and second == [(1,)]

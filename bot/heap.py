@@ -18,7 +18,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-from asyncio import selector_events
+from asyncio import selector_events, sslproto
 
 READ = 64 * 1024
 """Bytes that are read from a socket at once: as many as aiohttp holds back before it lets the sender wait."""
@@ -43,11 +43,12 @@ def keep_compact() -> bool:
 
 
 def read_in_pieces() -> bool:
-    """Let asyncio's own loops read at most `READ` bytes at once, in this process; whether they can be told so."""
-    transport = getattr(selector_events, "_SelectorTransport", None)
-    if not isinstance(getattr(transport, "max_size", None), int):
+    """Let asyncio's own loops read at most `READ` bytes at once, encrypted or not; whether they can be told so."""
+    readers = [getattr(selector_events, "_SelectorTransport", None), getattr(sslproto, "SSLProtocol", None)]
+    if not all(isinstance(getattr(reader, "max_size", None), int) for reader in readers):
         return False
-    transport.max_size = READ  # type: ignore[union-attr]
+    for reader in readers:
+        reader.max_size = READ  # type: ignore[union-attr]
     return True
 
 

@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 import sys
-from asyncio import selector_events
+from asyncio import selector_events, sslproto
 from pathlib import Path
 
 import pytest
@@ -83,9 +83,11 @@ print(gc.get_freeze_count() > loaded * 0.99, len(gc.get_objects()) < loaded * 0.
 
 
 async def test_what_arrives_is_read_in_pieces_that_come_from_the_heap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selector_events._SelectorTransport, "max_size", selector_events._SelectorTransport.max_size)
+    for reader in (selector_events._SelectorTransport, sslproto.SSLProtocol):
+        monkeypatch.setattr(reader, "max_size", reader.max_size)
     assert read_in_pieces()
     assert READ < LARGE
+    assert sslproto.SSLProtocol.max_size == READ, "what is encrypted is read by another way"
     content = bytes(range(256)) * 8192
     pieces: list[bytes] = []
     loop = asyncio.get_running_loop()

@@ -21,8 +21,9 @@ from bot.spellings import (
 
 REMOVED = "[secret removed]"
 
-_MARKS = re.compile(r"[\\*_~|`\u200b-\u200d\u2060-\u2064\ufeff]+")
-"""Signs that a reader does not see, or that Markdown takes away: a secret stays one with them inside."""
+_MARKS = re.compile(r"[\\*_~|`\r\n\u200b-\u200d\u2060-\u2064\ufeff]+")
+"""Signs that a reader does not see, or that Markdown takes away, and the ends of lines, at which Base64 is wrapped: a
+secret stays one with them inside."""
 
 
 _LET_GO = 2

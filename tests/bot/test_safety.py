@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import textwrap
 from collections.abc import Callable
 
 import pytest
@@ -77,6 +78,8 @@ SPELLINGS = {
     "names": SECRET.replace("-", "&#8203;&hyphen;&zwj;").replace("&hyphen;", "&#45;"),
     "percent": spelled(SECRET, lambda sign: f"%{ord(sign):02x}"),
     "some percent": spelled(SECRET, lambda sign: f"%{ord(sign):02X}", 4),
+    "Base64 over lines": "\n".join(textwrap.wrap(base64.b64encode(b"key: " + BYTES).decode(), 7)),
+    "Base64 over lines of a mail": "\r\n".join(textwrap.wrap(base64.b64encode(BYTES).decode(), 10)),
     "percent in Base64": base64.b64encode(BYTES).decode().replace("=", "%3D").replace("a", "%61"),
 }
 
@@ -112,6 +115,8 @@ def test_text_that_spells_no_secret_passes_at_once() -> None:
     assert redactor.feed("a &amp; b, 5% of &copy; %20 ") == "a &amp; b, 5% of &copy; %20 "
     assert redactor.feed("R&") == "R"
     assert redactor.feed("1") == "&1"
+    assert redactor.feed("tools\n") == "tool"
+    assert redactor.feed("and") == "s\nand"
     assert redactor.feed("sk&#") == ""
     assert redactor.feed("46;") == "sk&#46;"
 
@@ -167,7 +172,8 @@ def test_a_name_is_one_visible_line() -> None:
 
 def test_a_secret_in_disguise_is_a_secret() -> None:
     """Markdown takes these marks away, and nobody sees signs without width."""
-    for disguise in ("sk-**abc**def`gh`ijkl", "sk\\-abc\\_defghijkl".replace("\\_", ""), "sk-\u200babcdef\u2060ghijkl"):
+    disguises = ("sk-**abc**def`gh`ijkl", "sk\\-abcdefghijkl", "sk-\u200babcdef\u2060ghijkl", "sk-abc\ndefg\r\nhijkl")
+    for disguise in disguises:
         for size in (1, 3, 100):
             assert REMOVED in streamed(Redactor([SECRET]), f"key {disguise}.", size), disguise
 

@@ -42,6 +42,7 @@ class Run:
     shown: dict[int, ShownBefore] = field(default_factory=dict)
     """The pages that an attempt in this process showed: maybe more than could be stored."""
     _counting: asyncio.Task[int] | None = None
+    _taken_back: bool = False
 
     async def count(self, count: Callable[[], Coroutine[Any, Any, int]]) -> None:
         """Count this process's attempt, unless it is counted or on its way there; given up midway, it arrives.
@@ -60,11 +61,18 @@ class Run:
             self._counting = None
             raise
 
-    async def counted(self) -> bool:
-        """Whether the store has counted it; waits for a count that is on its way."""
-        if self._counting is None:
-            return False
+    async def take_back(self, pause: Callable[[int], Coroutine[Any, Any, None]]) -> None:
+        """Take this process's attempt back, once, where it was counted; waits for a count that is on its way.
+
+        Raises:
+            StoreError: it could not be taken back.
+        """
+        if self._counting is None or self._taken_back:
+            return
         try:
-            return await asyncio.shield(self._counting) > 0
+            counted = await asyncio.shield(self._counting)
         except StoreError:
-            return False
+            return
+        if counted:
+            self._taken_back = True
+            await pause(self.turn)

@@ -133,9 +133,9 @@ class Conversation:
         try:
             await self._tried(run)
         except asyncio.CancelledError:
-            if ending() is not Ending.STOPPED and await run.counted():
+            if ending() is not Ending.STOPPED:
                 with suppress(StoreError):
-                    await self._store.intake.pause(turn)
+                    await run.take_back(self._store.intake.pause)
             raise
 
     async def _tried(self, run: Run) -> None:
@@ -334,7 +334,7 @@ class Conversation:
                 if current is not None:
                     current.uncancel()
                 if why is Ending.SHUTDOWN:
-                    await store.intake.pause(turn)
+                    await run.take_back(store.intake.pause)
                     reply.append(paragraph(made.visible, say("shutdown", language)))
                     await reply.finish()
                     return

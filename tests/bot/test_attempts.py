@@ -41,6 +41,17 @@ def counting(*outcomes: int | StoreError) -> tuple[Callable[[], Coroutine[Any, A
     return count, asked, gate
 
 
+async def taken_back(run: Run) -> list[int]:
+    """The turns whose attempt the store is told to take back."""
+    turns: list[int] = []
+
+    async def pause(turn: int) -> None:
+        turns.append(turn)
+
+    await run.take_back(pause)
+    return turns
+
+
 async def test_who_tries_again_while_a_count_is_on_its_way_waits_for_the_same(run: Run) -> None:
     count, asked, gate = counting(1)
     first = asyncio.create_task(run.count(count))
@@ -52,7 +63,7 @@ async def test_who_tries_again_while_a_count_is_on_its_way_waits_for_the_same(ru
 
     assert asked == [0]
     assert run.attempts == 1
-    assert await run.counted()
+    assert await taken_back(run) == [1]
 
 
 async def test_what_could_not_be_counted_is_counted_later(run: Run) -> None:
@@ -61,7 +72,7 @@ async def test_what_could_not_be_counted_is_counted_later(run: Run) -> None:
 
     with pytest.raises(StoreError):
         await run.count(count)
-    assert run.attempts == 0 and not await run.counted()
+    assert run.attempts == 0 and await taken_back(run) == []
     await run.count(count)
 
     assert asked == [0, 1]
@@ -76,19 +87,29 @@ async def test_a_count_that_nobody_waits_for_any_more_arrives_and_is_known(run: 
     await asyncio.gather(waiting, return_exceptions=True)
     gate.set()
 
-    assert await run.counted()
+    assert await taken_back(run) == [1]
     assert asked == [0]
 
 
 async def test_a_turn_that_has_ended_has_no_attempt(run: Run) -> None:
     count, _, gate = counting(0)
     gate.set()
-    assert not await run.counted()
+    assert await taken_back(run) == []
 
     await run.count(count)
 
     assert run.attempts == 0
-    assert not await run.counted()
+    assert await taken_back(run) == []
+
+
+async def test_an_attempt_is_taken_back_once(run: Run) -> None:
+    """A shutdown that has to insist cancels a second time."""
+    count, _, gate = counting(2)
+    gate.set()
+    await run.count(count)
+
+    assert await taken_back(run) == [1]
+    assert await taken_back(run) == []
 
 
 @pytest.mark.parametrize("held", ["while it is counted", "while the store is waited for"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import sqlite3
+from typing import Any
 
 from bot.errors import StoreError
 
@@ -44,3 +46,22 @@ def store_error(error: sqlite3.Error) -> StoreError:
     fault = fault_of(error)
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     return StoreError(f"{fault.value[0].upper()}{fault.value[1:]} ({name}: {error}).")
+
+
+def settle(done: asyncio.Future[Any], outcome: Any) -> None:
+    """Give whoever waits what their work returned, or raise there what it raised, as the core understands it."""
+    if done.done():  # whoever waited was cancelled meanwhile
+        return
+    match outcome:
+        case sqlite3.Error():
+            error = store_error(outcome)
+            error.__cause__ = outcome
+            done.set_exception(error)
+        case StopIteration():  # a future cannot hold it
+            broken = RuntimeError("an operation ended an iteration that it did not begin")
+            broken.__cause__ = outcome
+            done.set_exception(broken)
+        case Exception():
+            done.set_exception(outcome)
+        case _:
+            done.set_result(outcome)

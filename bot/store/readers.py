@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from bot.errors import StoreError
 from bot.store.database import Database
-from bot.store.faults import store_error
+from bot.store.faults import settle
 
 T = TypeVar("T")
 Row: TypeAlias = tuple[Any, ...]
@@ -31,19 +31,6 @@ class _Read(Generic[T]):
     done: asyncio.Future[T]
     outcome: Any = None
     """What it returned, or the exception it raised."""
-
-    def settle(self) -> None:
-        if self.done.done():  # whoever waited was cancelled meanwhile
-            return
-        match self.outcome:
-            case sqlite3.Error() as outcome:
-                error = store_error(outcome)
-                error.__cause__ = outcome
-                self.done.set_exception(error)
-            case Exception() as outcome:
-                self.done.set_exception(outcome)
-            case outcome:
-                self.done.set_result(outcome)
 
 
 class Readers:
@@ -117,7 +104,7 @@ class Readers:
         finally:
             self._free.append(connection)
             for read in group:
-                read.settle()
+                settle(read.done, read.outcome)
             # The thread remembers its last work until it is given another: what was read of a chat is not held by it.
             group.clear()
             self._lend_soon()
@@ -128,8 +115,5 @@ def _all(group: Sequence[_Read[Any]], db: sqlite3.Connection) -> None:
     for read in group:
         try:
             read.outcome = read.work(db)
-        except StopIteration as error:  # no future can hold that
-            read.outcome = RuntimeError("a read ended an iteration that it did not begin")
-            read.outcome.__cause__ = error
         except Exception as error:  # noqa: BLE001 - it goes to whoever waits for this read
             read.outcome = error

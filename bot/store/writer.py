@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from bot.clock import Clock
 from bot.errors import StoreError
 from bot.store.database import Database
-from bot.store.faults import Fault, fault_of, store_error
+from bot.store.faults import Fault, fault_of, settle, store_error
 
 T = TypeVar("T")
 Operation: TypeAlias = Callable[[sqlite3.Connection], T]
@@ -51,19 +51,6 @@ class _Job(Generic[T]):
     done: asyncio.Future[T]
     queued_at: float
     apart: bool
-
-    def settle(self, outcome: T | Exception) -> None:
-        if self.done.done():  # whoever waited was cancelled meanwhile
-            return
-        match outcome:
-            case sqlite3.Error():
-                error = store_error(outcome)
-                error.__cause__ = outcome
-                self.done.set_exception(error)
-            case Exception():
-                self.done.set_exception(outcome)
-            case _:
-                self.done.set_result(outcome)
 
 
 _Outcomes: TypeAlias = list[tuple[_Job[Any], Any]]
@@ -164,7 +151,7 @@ class Writer:
         finally:
             self._closing = True
             for job in self._waiting:
-                job.settle(StoreError("The store stopped before this could be written."))
+                settle(job.done, StoreError("The store stopped before this could be written."))
 
     def _next_group(self) -> list[_Job[Any]]:
         group: list[_Job[Any]] = []
@@ -194,7 +181,7 @@ class Writer:
             outcomes = [(group[0], error)]
         except BaseException:
             for job in group:
-                job.settle(StoreError("The store stopped before this could be written."))
+                settle(job.done, StoreError("The store stopped before this could be written."))
             raise
         else:
             failed = [outcome for _, outcome in outcomes if isinstance(outcome, sqlite3.Error)]
@@ -204,7 +191,7 @@ class Writer:
             if outcomes and not failed:
                 self._recovered()
         for job, outcome in outcomes:
-            job.settle(outcome)
+            settle(job.done, outcome)
 
     async def _done(self, group: list[_Job[Any]]) -> _Outcomes:
         """Write a group, waiting while another program holds the lock; empty when everybody has given up."""
@@ -219,7 +206,7 @@ class Writer:
                 now = self._clock.monotonic()
                 for job in (*group, *self._waiting):
                     if now - job.queued_at >= (_PATIENCE_CLOSING if self._closing else _PATIENCE):
-                        job.settle(locked.error)
+                        settle(job.done, locked.error)
                 await self._clock.sleep(_RETRY)
             else:
                 self.commits += 1

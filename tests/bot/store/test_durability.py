@@ -98,26 +98,29 @@ async def test_what_waits_is_committed_together(store: Store, message) -> None:
     assert len(await store.intake.waiting()) == 100
 
 
-async def test_what_belongs_together_goes_to_the_database_at_once(
-    store: Store, chat: ChatId, message, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A way to a connection's thread and back costs more than most statements."""
-    ways = 0
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """One entry for each way to a connection's thread and back: it costs more than most statements."""
+    gone: list[None] = []
     together = Database.together
 
     async def counted(self: Database, work: Any) -> Any:
-        nonlocal ways
-        ways += 1
+        gone.append(None)
         return await together(self, work)
 
     monkeypatch.setattr(Database, "together", counted)
+    return gone
 
+
+async def test_what_belongs_together_goes_to_the_database_at_once(
+    store: Store, chat: ChatId, message, ways: list[None]
+) -> None:
     turns = await asyncio.gather(*(store.intake.take_in(message(str(number))) for number in range(100)))
-    assert ways <= 2
+    assert len(ways) <= 2
     await store.turns.open(turns[0], chat, "telegram:7")
-    ways = 0
+    ways.clear()
     await store.turns.load(turns[0])
-    assert ways == 1
+    assert len(ways) == 1
 
 
 async def test_an_operation_that_fails_takes_back_only_its_own_work(store: Store, message) -> None:
@@ -391,18 +394,8 @@ async def limit_pages(store: Store, pages: int) -> None:
 
 
 async def test_what_is_read_side_by_side_is_one_way_to_the_database(
-    store: Store, chat: ChatId, monkeypatch: pytest.MonkeyPatch
+    store: Store, chat: ChatId, ways: list[None]
 ) -> None:
-    ways = 0
-    together = Database.together
-
-    async def counted(self: Database, work: Any) -> Any:
-        nonlocal ways
-        ways += 1
-        return await together(self, work)
-
-    monkeypatch.setattr(Database, "together", counted)
-
     found = await asyncio.gather(
         store.settings.get(chat, "model"),
         store.history.told(chat),
@@ -411,7 +404,7 @@ async def test_what_is_read_side_by_side_is_one_way_to_the_database(
         store.access.roles(),
     )
 
-    assert ways == 1
+    assert len(ways) == 1
     assert found[0] is None and found[1] == (None, []) and found[2] == [] and found[4] == {}
 
 
@@ -461,11 +454,18 @@ async def test_reads_under_way_end_before_the_store_is_closed(url: str, clock) -
         await reads.rows("SELECT 1")
 
 
-async def test_a_read_that_ends_an_iteration_fails_and_those_beside_it_do_not(store: Store) -> None:
-    reads = store.history._readers
+async def test_work_that_ends_an_iteration_fails_and_what_is_beside_it_does_not(store: Store, message) -> None:
+    def ended(_: Any) -> None:
+        next(iter(()))
 
-    first, second = await asyncio.gather(
-        reads.read(lambda db: next(iter(()))), reads.rows("SELECT 1"), return_exceptions=True
+    reads = store.history._readers
+    read, also_read, written, also_written = await asyncio.gather(
+        reads.read(ended),
+        reads.rows("SELECT 1"),
+        store.writer.run(ended),
+        store.intake.take_in(message("1")),
+        return_exceptions=True,
     )
 
-    assert isinstance(first, RuntimeError) and second == [(1,)]
+    assert isinstance(read, RuntimeError) and also_read == [(1,)]
+    assert isinstance(written, RuntimeError) and also_written == 1

@@ -167,13 +167,11 @@ class Conversation:
         turn, question, language = run.turn, run.question, run.language
         try:
             named = named_call(written(question), self._registry.specs(), language)
-            if named is not None and named.call is None:
+            problem = named.problem if named is not None and named.call is None else ""
+            known = None if problem else await self._begin(run)
+            if problem:
+                # No record is opened: nothing of it is told to a model later.
                 await run.count(lambda: self._store.intake.begin(turn))
-                if run.attempts:
-                    await self.tell(question, named.problem, turn=f"t{turn}")
-                    await self._store.intake.end(turn, "done")
-                return
-            known = await self._begin(run)
             if not run.attempts:
                 return
             self._metrics.turns_begun.add()
@@ -188,6 +186,10 @@ class Conversation:
                     extra={"reference": reference},
                 )
                 self._metrics.turns_ended.add("failed")
+                return
+            if known is None:
+                await self.tell(question, problem, turn=f"t{turn}")
+                await self._store.intake.end(turn, "done")
                 return
             with paid_by(payer_of(question)):
                 await self._answer(run, known, named)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.attempts import Ending, Run
+from bot.attempts import MOST_ATTEMPTS, Ending, Run
 from bot.errors import StoreError
 from bot.messages import ChatId, MessageSent, ReplyTarget, Sender
 
@@ -147,3 +147,23 @@ async def test_what_is_ended_in_good_order_before_it_began_costs_no_attempt(
 
         [row] = await it.bot.store.intake.waiting()
         assert (row.state, row.attempts) == ("running", 0)
+
+
+@pytest.mark.parametrize("text", ["hello", "/tool no_such_tool 1"])
+async def test_what_failed_too_often_is_given_up_whatever_was_asked(
+    rig: Any, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with rig() as it:
+        store = it.bot.store
+
+        async def died_before(*turn: Any) -> int:
+            return MOST_ATTEMPTS + 1
+
+        monkeypatch.setattr(store.intake, "begin", died_before)
+        monkeypatch.setattr(store.turns, "begin", died_before)
+
+        [said] = await it.say(text)
+
+        assert "went wrong" in said and "no_such_tool" not in said
+        assert await store.intake.waiting() == []
+        assert it.bot.metrics.turns_begun.value() == 1

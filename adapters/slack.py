@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import urllib.request
 from collections import OrderedDict
 from types import TracebackType
 from typing import Any, Final
@@ -21,6 +20,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters import Finding
+from adapters.proxy import is_direct
 from adapters.settings import SlackSettings
 from adapters.slack_errors import FAILURES, REFUSED_TOKEN, error_code
 from adapters.slack_events import Me, incoming, people_in
@@ -220,8 +220,7 @@ class SlackAdapter:
             logger=self._wire,
             retry_handlers=[],
         )
-        host = urlsplit(base).hostname or ""
-        if host in ("localhost", "127.0.0.1", "::1") or urllib.request.proxy_bypass(host):
+        if is_direct(urlsplit(base).hostname or ""):
             # The library takes a proxy from the environment and does not look at NO_PROXY.
             client.proxy = None
         return client

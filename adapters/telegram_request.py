@@ -19,8 +19,8 @@ import aiohttp.abc
 import httpx
 from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
-from yarl import URL
 
+from adapters.proxy import is_direct
 from bot.errors import SettingsError
 from bot.tls import trusted
 
@@ -120,7 +120,7 @@ class AiohttpRequest(BaseRequest):
         try:
             # The Bot API redirects nobody: what does is not Telegram, and gets no message.
             async with self._session.request(
-                method, URL(url, encoded=True), data=data, headers=headers, timeout=timeout, allow_redirects=False
+                method, url, data=data, headers=headers, timeout=timeout, allow_redirects=False
             ) as response:
                 return response.status, await response.read()
         except asyncio.CancelledError:
@@ -151,7 +151,7 @@ def _proxy(root: str) -> str | None:
     parts = urlsplit(root)
     proxies = urllib.request.getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or urllib.request.proxy_bypass(parts.hostname or ""):
+    if not proxy or is_direct(parts.hostname or ""):
         return None
     if "://" not in proxy:
         return f"http://{proxy}"

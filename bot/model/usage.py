@@ -66,11 +66,6 @@ class Estimator:
         """Reported tokens for each one estimated, as learned so far."""
         return self._factor
 
-    @property
-    def remembered(self) -> int:
-        """How many texts' weights are remembered now."""
-        return len(self._weights)
-
     def tokens(self, text: str) -> int:
         """About how many tokens `text` is; never 0 for a text that is not empty."""
         return max(1, round(self._weight(text) * self._factor)) if text else 0

@@ -162,14 +162,15 @@ async def test_the_proxy_that_the_environment_names_is_used_but_for_its_exceptio
 ) -> None:
     async with answering(fine) as (port, asked):
         monkeypatch.setenv("http_proxy", written.format(port))
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        monkeypatch.setenv("no_proxy", "telegram.test")
         async with opened("http://telegram.invalid") as requests:
             assert await requests.post("http://telegram.invalid/bot1:A/getMe") is True
         assert asked == ["POST http://telegram.invalid/bot1:A/getMe"]
-        async with opened(NOBODY) as requests:
-            with pytest.raises(NetworkError):
-                await requests.post(f"{NOBODY}/bot1:A/getMe")
-        assert len(asked) == 1
+        for root in (NOBODY, "http://telegram.test:1"):
+            async with opened(root) as requests:
+                with pytest.raises(NetworkError):
+                    await requests.post(f"{root}/bot1:A/getMe")
+        assert len(asked) == 1, "this machine and the exceptions are reached without it"
 
 
 async def test_a_proxy_that_is_not_spoken_to_is_named_and_its_secret_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,4 +81,4 @@ def test_the_weights_that_are_remembered_are_limited() -> None:
     for number in range(3 * REMEMBERED):
         estimator.tokens(f"{number}")
 
-    assert 0 < estimator.remembered <= REMEMBERED
+    assert 0 < len(estimator._weights) <= REMEMBERED

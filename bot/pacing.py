@@ -1,8 +1,7 @@
 """When the next call to a platform may go out: budgets, priorities, and what a refusal teaches.
 
 One `Pacer` serves the whole process. A reply asks it for a grant before every call and gives the grant back
-when the answer came. A call occupies a budget from the moment it is granted until its window has passed *after
-its answer*, because calls bunch up on the way; counted from the send, a limit is broken under load.
+when the answer came. What is known of each budget stands in `bot.scopes`.
 
 Nobody waits for anybody except through a budget they truly share.
 """
@@ -11,27 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from bisect import bisect_left, bisect_right, insort
-from collections import deque
-from collections.abc import Iterator
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 from bot.clock import Clock, SystemClock
 from bot.metrics import Metrics
-from bot.surface import Budget, Cost, Window
+from bot.scopes import SHORT, Scope
+from bot.surface import Budget, Cost
 
-ENDS_AFTER = 2.5
-"""Seconds after its first words from which a reply is expected to end any moment: its last call is kept free."""
-COMING = 1.0
-"""Seconds after its start within which a reply's first words are expected: their call is kept free."""
 ENDS_WITHIN = 5.0
 """Seconds that the end of a reply may have to wait as things stand: about what most take to be written."""
-_LONG = 5.0
-"""Seconds of a window from which progress is spread over it: a reply may begin and end within one."""
-_SHORT = 10.0
-"""Seconds of a window below which its calls come back before a person who reads has lost patience."""
-_EDGE = 0.005
-"""Seconds added at the end of a window: a call that arrives exactly on the border is still counted by some."""
 
 
 class Priority(enum.IntEnum):
@@ -41,139 +31,6 @@ class Priority(enum.IntEnum):
     FIRST = 1
     PROGRESS = 2
     TYPING = 3
-
-
-class _Scope:
-    """What is known of one budget: the calls under way, those still counted, and what refusals taught."""
-
-    __slots__ = (
-        "_answered",
-        "_full_at",
-        "admitted",
-        "begun",
-        "budget",
-        "closed_until",
-        "coming",
-        "factor",
-        "in_flight",
-        "last_grant",
-        "refused_at",
-    )
-
-    def __init__(self, budget: Budget) -> None:
-        self.budget = budget
-        self.in_flight = 0
-        self.admitted = 0
-        """Replies that have begun on screen, or may begin: each wants one more call at its end."""
-        self.coming: list[float] = []
-        """When those began that nothing is seen of, in order."""
-        self.begun: list[float] = []
-        """When the first words of the others stood, in order."""
-        self.closed_until = float("-inf")
-        self.factor = 1.0
-        """Share of the budget that is used: lowered by a refusal, raised by calm."""
-        self.refused_at = float("-inf")
-        self.last_grant = float("-inf")
-        self._answered: list[deque[float]] = [deque() for _ in budget.windows]
-        self._full_at = float("-inf")
-        """When the bucket will be full again."""
-
-    @property
-    def live(self) -> int:
-        """Replies under way that draw on this scope."""
-        return len(self.coming) + len(self.begun)
-
-    def ready_at(self, now: float, keep: int) -> float:
-        """The earliest time at which one more call fits while `keep` calls stay free; infinite: after an answer."""
-        at = max(now, self.closed_until)
-        budget = self.budget
-        for window, answered in self._counted(now):
-            room = max(1, int(window.calls * self.factor)) - min(keep, window.calls - 1) - self.in_flight
-            if room <= 0:
-                return float("inf")
-            excess = len(answered) + 1 - room
-            if excess > 0:
-                at = max(at, answered[excess - 1] + window.seconds + _EDGE)
-        if budget.burst:
-            room = budget.burst - min(keep, budget.burst - 1) - self.in_flight - 1
-            if room < 0:
-                return float("inf")
-            at = max(at, self._full_at - room / (budget.rate * self.factor))
-        return at
-
-    def spread(self, now: float, keep: int) -> float:
-        """The time before which a progress call would eat the window too early for what comes after it."""
-        at = now
-        for window, answered in zip(self.budget.windows, self._answered, strict=True):
-            if window.seconds < _LONG or self.live == 0:
-                continue
-            used = (len(answered) + self.in_flight + keep) / window.calls
-            share = 0.5 + 0.4 * used if window.seconds < _SHORT else min(1.3, 0.35 + 1.3 * used)
-            gap = window.seconds / max(1, window.calls - keep) * share
-            at = max(at, self.last_grant + gap)
-        return at
-
-    def _counted(self, now: float) -> Iterator[tuple[Window, deque[float]]]:
-        """Each window with the answers that count in it still."""
-        for window, answered in zip(self.budget.windows, self._answered, strict=True):
-            while answered and answered[0] + window.seconds + _EDGE <= now:
-                answered.popleft()
-            yield window, answered
-
-    def end_at(self, now: float) -> float:
-        """When the last call could go of one reply more than were admitted, in a window of many seconds."""
-        at = now
-        for window, answered in self._counted(now):
-            if window.seconds < _SHORT:
-                continue
-            room = max(1, int(window.calls * self.factor)) - 1 - self.in_flight - len(answered)
-            excess = self.admitted + 1 - room
-            if excess > len(answered):
-                at = max(at, now + window.seconds)
-            elif excess > 0:
-                at = max(at, answered[excess - 1] + window.seconds + _EDGE)
-        return at
-
-    def expected(self, now: float) -> tuple[int, int]:
-        """How many replies may want their first words shown within a moment, and how many their last."""
-        return (
-            len(self.coming) - bisect_left(self.coming, now - COMING),
-            bisect_right(self.begun, now - ENDS_AFTER),
-        )
-
-    def grant(self, now: float) -> None:
-        self.in_flight += 1
-        self.last_grant = now
-        if self.factor < 1.0 and now - self.refused_at > 30.0:
-            self.factor = min(1.0, self.factor * 1.05)
-
-    def answer(self, now: float) -> None:
-        self.in_flight -= 1
-        for answered in self._answered:
-            answered.append(now)
-        if self.budget.burst:
-            self._full_at = max(self._full_at, now) + 1.0 / (self.budget.rate * self.factor)
-
-    def refuse(self, now: float, seconds: float) -> None:
-        """A refusal closes the scope for exactly `seconds` and lowers its rate."""
-        self.closed_until = max(self.closed_until, now + seconds)
-        if now - self.refused_at > 1.0:
-            self.factor = max(0.25, self.factor * 0.8)
-        self.refused_at = now
-
-    def idle(self, now: float) -> bool:
-        """Nothing of it is remembered that a new scope would not know."""
-        return (
-            not self.in_flight
-            and not self.live
-            and self.closed_until <= now
-            and self._full_at <= now
-            and all(
-                not answered or answered[-1] + window.seconds + _EDGE <= now
-                for window, answered in zip(self.budget.windows, self._answered, strict=True)
-            )
-            and (self.factor == 1.0 or now - self.refused_at > 600.0)
-        )
 
 
 class Grant:
@@ -219,9 +76,15 @@ class Grant:
 
     def hurry(self) -> None:
         """It became the end of a reply: go before everything else."""
-        self.priority, self.not_before = Priority.FINAL, 0.0
-        if self._granted is not None and not self._granted.done():
-            self._pacer.pump()
+        if self.gone:
+            self.priority, self.not_before = Priority.FINAL, 0.0
+        else:
+            self._pacer.hurry(self)
+
+    @property
+    def order(self) -> tuple[Priority, float, int]:
+        """What it goes by among those that wait."""
+        return self.priority, self.since, self.number
 
     @property
     def gone(self) -> bool:
@@ -246,6 +109,42 @@ class Presence:
     """It may begin on screen."""
 
 
+class _Queues:
+    """Who waits, in order of urgency; one queue for all that draw on the same shared budget.
+
+    When that is full, nobody else in its queue need be looked at: with hundreds who wait, most of what waiting costs.
+    """
+
+    def __init__(self) -> None:
+        self._queues: dict[str, list[Grant]] = {}
+
+    def add(self, grant: Grant) -> None:
+        insort(self._queues.setdefault(_shared(grant.cost), []), grant, key=_ORDER)
+
+    def remove(self, grant: Grant) -> None:
+        """Take it out, if it is there."""
+        name = _shared(grant.cost)
+        queue = self._queues.get(name, [])
+        at = bisect_left(queue, grant.order, key=_ORDER)
+        if at < len(queue) and queue[at] is grant:
+            del queue[at]
+            if not queue:
+                del self._queues[name]
+
+    def in_order(self, full: Collection[str]) -> Iterator[Grant]:
+        """All of them, the most urgent first, but for queues whose budget is in `full` by then."""
+        queues = {name: iter(list(queue)) for name, queue in self._queues.items()}
+        heads = {name: head for name, queue in queues.items() if (head := next(queue, None)) is not None}
+        while heads:
+            name = min(heads, key=lambda one: heads[one].order)
+            yield heads[name]
+            following = None if name in full else next(queues[name], None)
+            if following is None:
+                del heads[name]
+            else:
+                heads[name] = following
+
+
 class Pacer:
     """Grants calls under every platform's budgets, the most urgent first."""
 
@@ -254,8 +153,8 @@ class Pacer:
         self._metrics = metrics or Metrics()
         self.live = 0
         """Replies under way."""
-        self._scopes: dict[str, _Scope] = {}
-        self._waiting: list[Grant] = []
+        self._scopes: dict[str, Scope] = {}
+        self._waiting = _Queues()
         self._number = 0
         self._timer: asyncio.Task[None] | None = None
         self._timer_at = float("inf")
@@ -364,14 +263,19 @@ class Pacer:
 
     def wait(self, grant: Grant) -> None:
         """Put `grant` among those that wait."""
-        self._waiting.append(grant)
+        self._waiting.add(grant)
         self.pump()
 
     def forget(self, grant: Grant) -> None:
         """`grant` is not wanted any more."""
-        if grant in self._waiting:
-            self._waiting.remove(grant)
+        self._waiting.remove(grant)
         self.pump()
+
+    def hurry(self, grant: Grant) -> None:
+        """`grant`, which waits, became the end of a reply: it goes before everything else."""
+        self._waiting.remove(grant)
+        grant.priority, grant.not_before = Priority.FINAL, 0.0
+        self.wait(grant)
 
     async def close(self) -> None:
         """End the timer; nothing is granted any more."""
@@ -385,11 +289,11 @@ class Pacer:
         """How many budgets are remembered now."""
         return len(self._scopes)
 
-    def _scope_of(self, budget: Budget) -> _Scope:
+    def _scope_of(self, budget: Budget) -> Scope:
         scope = self._scopes.get(budget.scope)
         if scope is None:
             self._sweep()
-            scope = self._scopes[budget.scope] = _Scope(budget)
+            scope = self._scopes[budget.scope] = Scope(budget)
         return scope
 
     def _sweep(self) -> None:
@@ -413,7 +317,7 @@ class Pacer:
                 keep
                 and ready > grant.insist_at
                 and not budget.shared
-                and all(window.seconds < _SHORT for window in budget.windows)
+                and all(window.seconds < SHORT for window in budget.windows)
             ):
                 ready = min(ready, max(grant.insist_at, scope.ready_at(now, 0)))
             if progress and ready <= now:
@@ -423,7 +327,7 @@ class Pacer:
         return at, holder
 
     @staticmethod
-    def _keep(scope: _Scope, grant: Grant, now: float) -> int:
+    def _keep(scope: Scope, grant: Grant, now: float) -> int:
         """Calls that progress leaves free.
 
         In a reply's own budget: what finishing it now would need, at most a third, or progress would starve. In a
@@ -437,7 +341,7 @@ class Pacer:
             return min(grant.keep, max(1, capacity // 3))
         if grant.priority is Priority.TYPING:
             return min(capacity - 1, max(scope.live, capacity // 2))
-        if any(window.seconds >= _SHORT for window in scope.budget.windows):
+        if any(window.seconds >= SHORT for window in scope.budget.windows):
             return scope.admitted
         beginning, ending = scope.expected(now)
         return min(beginning, capacity // 2) + min(ending, capacity // 2)
@@ -452,25 +356,20 @@ class Pacer:
         """Grant everything that may go now, in order of urgency; wake again when the next one may."""
         now = self._clock.monotonic()
         wake = float("inf")
-        kept: list[Grant] = []
         full: set[str] = set()
-        self._waiting.sort(key=lambda grant: (grant.priority, grant.since, grant.number))
-        for grant in self._waiting:
-            if grant.gone:
-                continue
+        for grant in self._waiting.in_order(full):
             if full and any(budget.scope in full for budget in grant.cost.budgets):
-                kept.append(grant)
                 continue
-            at, holder = self._ready_at(grant, now)
+            at, holder = (now, "") if grant.gone else self._ready_at(grant, now)
             if at <= now:
-                self._occupy(grant.cost, now, grant.priority)
-                grant.grant()
+                self._waiting.remove(grant)
+                if not grant.gone:
+                    self._occupy(grant.cost, now, grant.priority)
+                    grant.grant()
                 continue
-            kept.append(grant)
             wake = min(wake, at)
             if holder:
                 full.add(holder)
-        self._waiting = kept
         if wake < self._timer_at or self._timer is None:
             self._wake_at(wake)
 
@@ -486,6 +385,14 @@ class Pacer:
         await self._clock.sleep(max(0.0, at - self._clock.monotonic()))
         self._timer, self._timer_at = None, float("inf")
         self.pump()
+
+
+_ORDER = attrgetter("order")
+
+
+def _shared(cost: Cost) -> str:
+    """The budget it shares with others; empty: none."""
+    return next((budget.scope for budget in cost.budgets if budget.shared), "")
 
 
 def _platform(cost: Cost) -> str:

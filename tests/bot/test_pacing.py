@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bot.pacing import Pacer, Priority
+from bot.scopes import Scope
 from bot.surface import Budget, Cost, Window
 
 CHAT = Budget("telegram:1/chat/7", rate=1.0, burst=3)
@@ -203,6 +204,32 @@ async def test_a_cancelled_wait_gives_its_place_back(calls: Calls, pacer: Pacer,
     await clock.advance(3.0)
 
     assert calls.names == ["now", "next"]
+
+
+async def test_hundreds_who_wait_for_the_same_budget_are_not_looked_at_one_by_one(
+    calls: Calls, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = 0
+    ready_at = Scope.ready_at
+
+    def counted(scope: Scope, now: float, keep: int) -> float:
+        nonlocal looked
+        looked += 1
+        return ready_at(scope, now, keep)
+
+    monkeypatch.setattr(Scope, "ready_at", counted)
+    for number in range(500):
+        calls.ask(f"{number}", Cost((Budget(f"chat {number}", rate=1.0, burst=3), BOT)), Priority.FIRST)
+    await clock.settle()
+    assert len(calls.granted) == 28
+
+    looked = 0
+    calls.ask("one more", Cost((Budget("chat 500", rate=1.0, burst=3), BOT)), Priority.FIRST)
+    calls.ask("elsewhere", Cost((CHAT,)), Priority.PROGRESS)
+    await clock.settle()
+
+    assert calls.names[-1] == "elsewhere"
+    assert looked < 10
 
 
 async def test_memory_follows_live_replies_not_known_chats(pacer: Pacer, clock: Any) -> None:

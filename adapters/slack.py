@@ -20,7 +20,6 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters import Finding
-from adapters.proxy import is_direct
 from adapters.settings import SlackSettings
 from adapters.slack_errors import FAILURES, REFUSED_TOKEN, error_code
 from adapters.slack_events import Me, incoming, people_in
@@ -28,6 +27,7 @@ from adapters.slack_people import People
 from adapters.slack_surface import SlackSurface
 from bot.errors import SettingsError, StoreError, Unreachable
 from bot.messages import Incoming, ReplyTarget
+from bot.proxies import is_direct
 from bot.surface import Deliver, Surface
 
 log = logging.getLogger(__name__)

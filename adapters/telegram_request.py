@@ -10,9 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import urllib.request
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import aiohttp
 import aiohttp.abc
@@ -20,8 +18,7 @@ import httpx
 from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
-from adapters.proxy import is_direct
-from bot.errors import SettingsError
+from bot.proxies import proxy_before
 from bot.tls import trusted
 
 _CONNECT_SECONDS: Final = 5.0
@@ -73,7 +70,7 @@ class AiohttpRequest(BaseRequest):
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": self.USER_AGENT},
-                proxy=_proxy(self._root),
+                proxy=proxy_before(self._root, "Telegram"),
             )
 
     async def shutdown(self) -> None:
@@ -144,21 +141,6 @@ class _Resolver(aiohttp.ThreadedResolver):
     ) -> list[aiohttp.abc.ResolveResult]:
         async with asyncio.timeout(_CONNECT_SECONDS):
             return await super().resolve(host, port, family)
-
-
-def _proxy(root: str) -> str | None:
-    """The proxy that the environment names for an address, as `HTTPS_PROXY`."""
-    parts = urlsplit(root)
-    proxies = urllib.request.getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or is_direct(parts.hostname or ""):
-        return None
-    if "://" not in proxy:
-        return f"http://{proxy}"
-    kind = proxy.partition(":")[0]
-    if kind.lower() not in ("http", "https"):
-        raise SettingsError(f"a {kind} proxy in the environment cannot be used for Telegram: name an HTTP proxy")
-    return proxy
 
 
 def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, dict[str, str]]:

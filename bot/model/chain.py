@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
 import httpx2
 import openai
@@ -21,9 +22,10 @@ from bot.model.learned import Learned
 from bot.model.options import TOOL_MODES, ModelOptions
 from bot.model.providers import ModelName, base_url_of, key_of
 from bot.model.responses import ResponsesWire
+from bot.model.transport import StreamTransport
 from bot.model.usage import Estimator
 from bot.model.wire import ChatWire
-from bot.tls import trusted
+from bot.proxies import proxy_before
 
 _CONNECT_SECONDS = 10.0
 _KEEP_SECONDS = 30.0
@@ -86,16 +88,14 @@ class Models:
         self._clock = clock
         self._jitter = jitter or random.Random()
         self._learned = Learned()
-        self._crowd = Crowd(clock)
         self._known: dict[str, ModelClient] = {}
         names = [ModelName.parse(options.name)]
         names += [ModelName.parse(name, "FALLBACK_MODELS") for name in options.fallbacks]
         for number, name in enumerate(names):
             self._check(name, "FALLBACK_MODELS" if number else "MODEL")
-        self._http = openai.DefaultAioHttpClient(
-            verify=trusted(httpx2.create_ssl_context),
+        self._http = openai.DefaultAsyncHttpxClient(
+            transport=StreamTransport(Crowd(clock), connections=1000, keep_seconds=_KEEP_SECONDS),
             timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
-            limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100, keepalive_expiry=_KEEP_SECONDS),
         )
         self._clients = [self._client(name) for name in dict.fromkeys(map(str, names))]
         self._chain = Chain(self._clients)
@@ -161,6 +161,7 @@ class Models:
         """The base URL and the key of `name`."""
         options = self._options
         base_url = base_url_of(name.provider, options.base_urls)
+        proxy_before(base_url, f"the model at {urlsplit(base_url).hostname}")
         return base_url, key_of(name.provider, options.keys, options.base_urls, setting)
 
     def _client(self, text: str) -> ModelClient:
@@ -195,6 +196,5 @@ class Models:
                 learned=self._learned,
                 estimator=Estimator(),
                 jitter=self._jitter,
-                crowd=self._crowd,
             )
         return self._known[text]

@@ -15,7 +15,6 @@ from bot.clock import Clock
 from bot.errors import ModelBusy, ModelDropped, ModelError, ModelSlow, ToolsRefused
 from bot.model.assembly import MOST_ARGUMENT_CHARS, Assembly, Delta, StreamFault
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
-from bot.model.crowd import Crowd
 from bot.model.failures import NETWORK_ERRORS, NotUnderstood, dropped, failure, stream_fault
 from bot.model.learned import Learned
 from bot.model.options import FIRST_TOKEN_SECONDS, ModelOptions
@@ -52,9 +51,7 @@ class ModelClient:
         learned: Learned,
         estimator: Estimator,
         jitter: random.Random,
-        crowd: Crowd,
     ) -> None:
-        self._crowd = crowd
         self._name = name
         self._base_url = base_url
         self._chat, self._responses = wires
@@ -153,11 +150,10 @@ class ModelClient:
             except NETWORK_ERRORS as error:
                 raise self._failure(error, body) from None
             try:
-                reading = _Reading(wire.assembly(), request.max_output_chars, self._crowd)
-                with self._crowd.joined():
-                    async with aclosing(reading.pieces(response.iter_bytes(), patience, self.name)) as pieces:
-                        async for piece in pieces:
-                            yield piece
+                reading = _Reading(wire.assembly(), request.max_output_chars)
+                async with aclosing(reading.pieces(response.iter_bytes(), patience, self.name)) as pieces:
+                    async for piece in pieces:
+                        yield piece
                 if reading.fault is not None:
                     raise self._fault(reading.fault, body, bool(reading.text))
                 yield self._answer(reading, wire, body, native, response.headers.get("x-request-id", ""))
@@ -218,8 +214,7 @@ class ModelClient:
 class _Reading:
     """What one stream brought, and how it ended."""
 
-    def __init__(self, assembly: Assembly, most_chars: int, crowd: Crowd) -> None:
-        self._crowd = crowd
+    def __init__(self, assembly: Assembly, most_chars: int) -> None:
         self.assembly = assembly
         self.text: list[str] = []
         self.reasoning: list[str] = []
@@ -268,8 +263,6 @@ class _Reading:
                     return
                 if self.assembly.finish and not self._done:
                     patience.progressed(_GRACE_SECONDS)
-                elif not over and not self.assembly.finish:
-                    await self._crowd.gather()
             if self._done:
                 await _drain(following)
             self._end(broken, name)

@@ -1,9 +1,8 @@
-"""Many streams at once are read in fewer, larger pieces; one alone is read as it comes."""
+"""Many streams at once are read in fewer, larger pieces; one alone is read as it comes, and no end waits."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -14,6 +13,11 @@ from bot.model.crowd import Crowd
 from playground.model import ModelServer, Reply
 
 TEXT = "The news is good. " * 10
+
+
+def joined(clock: Any, streams: int) -> tuple[Crowd, list[Any]]:
+    crowd = Crowd(clock)
+    return crowd, [crowd.join() for _ in range(streams)]
 
 
 async def test_a_stream_alone_is_read_as_it_comes_and_many_gather(
@@ -29,18 +33,61 @@ async def test_a_stream_alone_is_read_as_it_comes_and_many_gather(
     together = await asyncio.gather(*(asking(models, question) for _ in range(40)))
     assert [asked.text for asked in together] == [TEXT] * 40
     assert clock.slept, "no stream gathered"
-    assert all(0.0 < seconds <= 0.25 for seconds in clock.slept)
 
 
-@pytest.mark.parametrize(("streams", "seconds"), [(1, None), (25, None), (100, 0.05), (5_000, 0.25)])
-async def test_the_more_streams_the_longer_each_gathers_up_to_a_quarter_of_a_second(
-    clock: Any, streams: int, seconds: float | None
+async def test_an_answer_that_is_there_is_read_at_once_however_long_others_would_gather(
+    server: ModelServer, models: Models, question: Request, asking: Any, clock: Any
 ) -> None:
-    clock.instant = True
-    crowd = Crowd(clock)
-    with ExitStack() as opened:
-        for _ in range(streams):
-            opened.enter_context(crowd.joined())
-        await crowd.gather()
+    """The clock stands still: nobody who gathers is woken by it."""
+    server.script = lambda _: Reply(TEXT, words_per_second=500)
 
-    assert clock.slept == ([] if seconds is None else [pytest.approx(seconds)])
+    together = await asyncio.gather(*(asking(models, question) for _ in range(40)))
+
+    assert [asked.text for asked in together] == [TEXT] * 40
+    assert clock.slept, "no stream gathered"
+
+
+@pytest.mark.parametrize(("streams", "seconds"), [(1, 0.0), (25, 0.0), (100, 0.075), (5_000, 0.5)])
+def test_the_more_streams_the_longer_each_gathers_up_to_half_a_second(clock: Any, streams: int, seconds: float) -> None:
+    crowd, _ = joined(clock, streams)
+
+    assert crowd.seconds() == pytest.approx(seconds)
+
+
+async def test_who_gathers_is_woken_when_it_is_time_or_when_nothing_more_will_come(clock: Any) -> None:
+    crowd, streams = joined(clock, 125)
+    waiting = [asyncio.create_task(stream.gather()) for stream in streams[:3]]
+    await clock.advance(0.09)
+    assert not any(task.done() for task in waiting)
+
+    streams[0].hurry()
+    await clock.advance(0.0)
+    assert [task.done() for task in waiting] == [True, False, False]
+
+    await clock.advance(0.04)
+    assert all(task.done() for task in waiting)
+    await crowd.close()
+
+
+async def test_streams_that_were_closed_let_the_others_read_as_before(clock: Any) -> None:
+    crowd, streams = joined(clock, 100)
+    for stream in streams[:80]:
+        stream.leave()
+        stream.leave()
+
+    await streams[0].gather()
+    await streams[-1].gather()
+
+    assert crowd.seconds() == 0 and clock.slept == []
+
+
+async def test_one_timer_serves_all_streams_and_ends_with_them(clock: Any) -> None:
+    _, streams = joined(clock, 1_000)
+    waiting = [asyncio.create_task(stream.gather()) for stream in streams]
+    await clock.advance(2.0)
+
+    assert all(task.done() for task in waiting)
+    assert len(clock.slept) < 30
+    tasks = len(asyncio.all_tasks())
+    await clock.advance(10.0)
+    assert len(asyncio.all_tasks()) == tasks == 1

@@ -1,0 +1,139 @@
+"""HTTP to the models' servers: aiohttp under the SDK's client, read as `bot.model.crowd` says.
+
+The SDK takes a client with a transport of one's own: https://www.python-httpx.org/advanced/transports/
+"""
+
+from __future__ import annotations
+
+import aiohttp
+import httpx2
+
+from bot.model.crowd import Crowd
+from bot.proxies import proxy_before
+from bot.tls import trusted
+
+_FAILURES: tuple[tuple[type[Exception], type[httpx2.TransportError]], ...] = (
+    (aiohttp.ClientProxyConnectionError, httpx2.ProxyError),
+    (aiohttp.ClientHttpProxyError, httpx2.ProxyError),
+    (aiohttp.ConnectionTimeoutError, httpx2.ConnectTimeout),
+    (aiohttp.ClientConnectorError, httpx2.ConnectError),
+    (aiohttp.InvalidURL, httpx2.UnsupportedProtocol),
+    (TimeoutError, httpx2.ReadTimeout),
+    (aiohttp.ClientResponseError, httpx2.RemoteProtocolError),
+)
+"""What aiohttp calls a failure, and what `httpx2` does; every other one is a failure to read."""
+
+
+class StreamTransport(httpx2.AsyncBaseTransport):
+    """One pool of connections to the servers of all models; proxies are those that the environment names."""
+
+    def __init__(self, crowd: Crowd, *, connections: int, keep_seconds: float) -> None:
+        """
+        Args:
+            crowd: whose streams they are.
+            connections: open at the same time at most.
+            keep_seconds: how long an idle connection is kept.
+        """
+        self._crowd = crowd
+        self._connections = connections
+        self._keep_seconds = keep_seconds
+        self._session: aiohttp.ClientSession | None = None
+        self._proxies: dict[str, str | None] = {}
+        """By server: few are ever asked, those that the settings name."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send it, and return when the headers are there.
+
+        Raises:
+            SettingsError: the environment names a proxy of a kind that is not spoken here.
+            httpx2.TransportError: no answer.
+        """
+        url, waits = str(request.url), request.extensions.get("timeout", {})
+        try:
+            response = await self._opened().request(
+                request.method,
+                url,
+                data=await request.aread() or None,
+                headers=[(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw],
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(
+                    connect=waits.get("pool"), sock_connect=waits.get("connect"), sock_read=waits.get("read")
+                ),
+                proxy=self._proxy(request.url),
+            )
+        except (aiohttp.ClientError, OSError) as error:
+            raise _failure(error, request) from error
+        extensions = {
+            "http_version": b"HTTP/1.1",
+            "reason_phrase": (response.reason or "").encode("latin-1", "replace"),
+        }
+        return httpx2.Response(
+            response.status,
+            headers=response.raw_headers,
+            stream=_Stream(response, request, self._crowd),
+            request=request,
+            extensions=extensions,
+        )
+
+    async def aclose(self) -> None:
+        await self._crowd.close()
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _proxy(self, url: httpx2.URL) -> str | None:
+        server = f"{url.scheme}://{url.host}"
+        if server not in self._proxies:
+            self._proxies[server] = proxy_before(server, f"the model at {url.host}")
+        return self._proxies[server]
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=self._connections,
+                    keepalive_timeout=self._keep_seconds,
+                    ssl=trusted(httpx2.create_ssl_context),
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                timeout=aiohttp.ClientTimeout(),
+            )
+        return self._session
+
+
+class _Stream(httpx2.AsyncByteStream):
+    """An answer's body, read as it arrives; one among many, in larger pieces."""
+
+    def __init__(self, response: aiohttp.ClientResponse, request: httpx2.Request, crowd: Crowd) -> None:
+        self._response = response
+        self._request = request
+        self._gathering = crowd.join()
+        self._begun = False
+        response.content.on_eof(self._gathering.hurry)
+
+    def __aiter__(self) -> _Stream:
+        return self
+
+    async def __anext__(self) -> bytes:
+        content = self._response.content
+        if self._begun and not content.is_eof():
+            await self._gathering.gather()
+        self._begun = True
+        try:
+            chunk = await content.readany()
+        except (aiohttp.ClientError, OSError) as error:
+            raise _failure(error, self._request) from error
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+    async def aclose(self) -> None:
+        self._gathering.leave()
+        self._response.release()
+        await self._response.wait_for_close()
+
+
+def _failure(error: Exception, request: httpx2.Request) -> httpx2.TransportError:
+    kind = next((ours for theirs, ours in _FAILURES if isinstance(error, theirs)), httpx2.ReadError)
+    return kind(type(error).__name__, request=request)

@@ -1,0 +1,180 @@
+"""HTTP to the models' servers: what is sent and read, proxies, and failures by the name the SDK knows."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
+
+from bot.errors import SettingsError
+from bot.model import ModelOptions, open_models
+from bot.model.crowd import Crowd
+from bot.model.transport import StreamTransport
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@pytest.fixture(autouse=True)
+def no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@asynccontextmanager
+async def serving(handler: Handler) -> AsyncIterator[tuple[str, list[web.BaseRequest]]]:
+    """A server, its address, and what it was asked."""
+    asked: list[web.BaseRequest] = []
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        asked.append(request)
+        return await handler(request)  # type: ignore[arg-type]
+
+    server = RawTestServer(handle)
+    await server.start_server()
+    try:
+        yield f"http://127.0.0.1:{server.port}", asked
+    finally:
+        await server.close()
+
+
+@pytest.fixture
+async def http(clock: Any) -> AsyncIterator[httpx2.AsyncClient]:
+    transport = StreamTransport(Crowd(clock), connections=4, keep_seconds=30.0)
+    async with httpx2.AsyncClient(transport=transport, timeout=httpx2.Timeout(None, connect=5.0)) as client:
+        yield client
+
+
+async def echo(request: web.Request) -> web.StreamResponse:
+    return web.json_response(
+        {"path": request.raw_path, "method": request.method, "body": await request.text(),
+         "headers": [[name, value] for name, value in request.headers.items()]},
+        status=418,
+        headers={"X-Request-Id": "r1"},
+    )  # fmt: skip
+
+
+async def test_a_request_arrives_as_it_is_and_so_does_its_answer(http: httpx2.AsyncClient) -> None:
+    async with serving(echo) as (url, _):
+        headers = [("X-Two", "a"), ("X-Two", "b"), ("Authorization", "Bearer k")]
+        answer = await http.post(f"{url}/v1/a%2Fb?x=1%20+", content="日本 {}".encode(), headers=headers)
+
+    told = answer.json()
+    assert (answer.status_code, answer.headers["x-request-id"]) == (418, "r1")
+    assert (told["method"], told["path"], told["body"]) == ("POST", "/v1/a%2Fb?x=1%20+", "日本 {}")
+    assert [value for name, value in told["headers"] if name == "X-Two"] == ["a", "b"]
+    assert [value for name, value in told["headers"] if name == "Authorization"] == ["Bearer k"]
+
+
+async def test_a_body_is_read_as_it_arrives_and_unpacked(http: httpx2.AsyncClient) -> None:
+    go_on = asyncio.Event()
+
+    async def stream(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Encoding": "gzip"})
+        await response.prepare(request)
+        await response.write(gzip.compress(b"one"))
+        await go_on.wait()
+        await response.write_eof()
+        return response
+
+    async with serving(stream) as (url, _), http.stream("GET", url) as answer:
+        chunks = answer.aiter_bytes()
+        assert await anext(chunks) == b"one"
+        go_on.set()
+        assert [chunk async for chunk in chunks] == []
+
+
+async def test_a_connection_serves_again_once_its_answer_was_read_and_no_other_one(http: httpx2.AsyncClient) -> None:
+    async def stream(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"one")
+        if request.path == "/forever":
+            await asyncio.Event().wait()
+        await response.write_eof()
+        return response
+
+    def ports(asked: list[web.BaseRequest]) -> list[int]:
+        return [request.transport.get_extra_info("peername")[1] for request in asked if request.transport]
+
+    async with serving(stream) as (url, asked):
+        await http.get(url)
+        await http.get(url)
+        first, second = ports(asked)
+        assert first == second
+        async with http.stream("GET", f"{url}/forever"):
+            pass
+        await http.get(url)
+        assert ports(asked)[-1] != first
+
+
+async def cut_off(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Length": "100"})
+    await response.prepare(request)
+    await response.write(b"one")
+    assert request.transport is not None
+    request.transport.close()
+    return response
+
+
+async def hang_up(request: web.Request) -> web.StreamResponse:
+    assert request.transport is not None
+    request.transport.close()
+    return web.Response()
+
+
+async def say_nothing(_: web.Request) -> web.StreamResponse:
+    await asyncio.sleep(3600)
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("handler", "failure"),
+    [(cut_off, httpx2.ReadError), (hang_up, httpx2.ReadError), (say_nothing, httpx2.ReadTimeout)],
+)
+async def test_an_answer_that_does_not_come_whole_is_a_failure_to_read(
+    http: httpx2.AsyncClient, handler: Handler, failure: type[Exception]
+) -> None:
+    async with serving(handler) as (url, _):
+        with pytest.raises(failure):
+            await http.get(url, timeout=httpx2.Timeout(None, read=0.05 if handler is say_nothing else None))
+
+
+async def test_nobody_there_is_a_failure_to_connect_and_names_no_address(http: httpx2.AsyncClient) -> None:
+    with pytest.raises(httpx2.ConnectError) as caught:
+        await http.get("http://127.0.0.1:1/key-in-path")
+
+    assert "key" not in str(caught.value)
+
+
+async def test_the_proxy_that_the_environment_names_is_used_but_for_its_exceptions(
+    http: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(echo) as (url, asked), serving(echo) as (model, asked_there):
+        monkeypatch.setenv("http_proxy", url)
+        monkeypatch.setenv("no_proxy", "model.test")
+        await http.post("http://model.invalid/v1", content="hello")
+        await http.get(model)
+        with pytest.raises(httpx2.ConnectError):
+            await http.get("http://model.test:1")
+
+    assert [request.raw_path for request in asked] == ["http://model.invalid/v1"]
+    assert len(asked_there) == 1
+
+
+async def test_a_proxy_that_cannot_be_used_is_named_before_anybody_asks(
+    clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("all_proxy", "socks5://me:secret@127.0.0.1:1080")
+
+    with pytest.raises(SettingsError, match=r"socks5 proxy .* model at api\.openai\.com") as caught:
+        open_models(ModelOptions(name="openai:scripted", keys={"openai": "k"}), clock)
+
+    assert "secret" not in str(caught.value)

@@ -11,7 +11,6 @@ import logging
 from collections import OrderedDict
 from types import TracebackType
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import aiohttp
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
@@ -220,7 +219,7 @@ class SlackAdapter:
             logger=self._wire,
             retry_handlers=[],
         )
-        if is_direct(urlsplit(base).hostname or ""):
+        if is_direct(base):
             # The library takes a proxy from the environment and does not look at NO_PROXY.
             client.proxy = None
         return client

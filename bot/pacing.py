@@ -76,9 +76,9 @@ class Grant:
 
     def hurry(self) -> None:
         """It became the end of a reply: go before everything else."""
-        if self.gone:
+        if self._granted is None:
             self.priority, self.not_before = Priority.FINAL, 0.0
-        else:
+        elif not self._granted.done():
             self._pacer.hurry(self)
 
     @property

@@ -161,13 +161,13 @@ class Models:
         """The base URL and the key of `name`."""
         options = self._options
         base_url = base_url_of(name.provider, options.base_urls)
-        proxy_before(base_url, f"the model at {urlsplit(base_url).hostname}")
         return base_url, key_of(name.provider, options.keys, options.base_urls, setting)
 
     def _client(self, text: str) -> ModelClient:
         if text not in self._known:
             name = ModelName.parse(text)
             base_url, key = self._check(name, "MODEL")
+            proxy_before(base_url, f"the model at {urlsplit(base_url).hostname}")
             options = self._options
             client = openai.AsyncOpenAI(
                 api_key=key,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from bot.model.options import FIRST_TOKEN_SECONDS, ModelOptions
 from bot.model.patience import Patience
 from bot.model.providers import ModelName
 from bot.model.sse import EventDecoder
+from bot.model.transport import ENDING
 from bot.model.usage import Estimator
 from bot.model.wire import Body, Wire
 from bot.transcript import Usage
@@ -150,7 +151,8 @@ class ModelClient:
             except NETWORK_ERRORS as error:
                 raise self._failure(error, body) from None
             try:
-                reading = _Reading(wire.assembly(), request.max_output_chars)
+                ending = response.http_response.extensions[ENDING]
+                reading = _Reading(wire.assembly(), request.max_output_chars, ending)
                 async with aclosing(reading.pieces(response.iter_bytes(), patience, self.name)) as pieces:
                     async for piece in pieces:
                         yield piece
@@ -214,8 +216,13 @@ class ModelClient:
 class _Reading:
     """What one stream brought, and how it ended."""
 
-    def __init__(self, assembly: Assembly, most_chars: int) -> None:
+    def __init__(self, assembly: Assembly, most_chars: int, ending: Callable[[], None]) -> None:
+        """
+        Args:
+            ending: is called when the end is near.
+        """
         self.assembly = assembly
+        self._ending = ending
         self.text: list[str] = []
         self.reasoning: list[str] = []
         self.finish = ""
@@ -262,6 +269,7 @@ class _Reading:
                 if self.finish == "cut":
                     return
                 if self.assembly.finish and not self._done:
+                    self._ending()
                     patience.progressed(_GRACE_SECONDS)
             if self._done:
                 await _drain(following)

@@ -40,10 +40,13 @@ class Crowd:
         return Gathering(self)
 
     async def close(self) -> None:
-        """End the timer; who gathers then is not woken by it any more."""
+        """End the timer; who gathers then looks at what there is."""
         if self._ticker is not None:
             self._ticker.cancel()
             await asyncio.gather(self._ticker, return_exceptions=True)
+        for _, _, gathering in self._due:
+            gathering.hurry()
+        self._due.clear()
 
     def leave(self) -> None:
         """A stream that joined was closed."""
@@ -91,7 +94,7 @@ class Gathering:
             self._woken.set_result(None)
 
     def leave(self) -> None:
-        """The stream was closed."""
+        """The stream was closed, or is about to end: what still comes is read as it comes."""
         if self._crowd is not None:
             self._crowd.leave()
             self._crowd = None

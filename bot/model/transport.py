@@ -5,12 +5,20 @@ The SDK takes a client with a transport of one's own: https://www.python-httpx.o
 
 from __future__ import annotations
 
+import asyncio
+from typing import Final
+
 import aiohttp
 import httpx2
 
-from bot.model.crowd import Crowd
+from bot.errors import SettingsError
+from bot.model.crowd import Crowd, Gathering
 from bot.proxies import proxy_before
 from bot.tls import trusted
+
+ENDING: Final = "parley.ending"
+"""The extension of a response whose value, a function, is called when its end is near: what still comes is then read as
+it comes. https://www.python-httpx.org/advanced/extensions/"""
 
 _FAILURES: tuple[tuple[type[Exception], type[httpx2.TransportError]], ...] = (
     (aiohttp.ClientProxyConnectionError, httpx2.ProxyError),
@@ -18,6 +26,7 @@ _FAILURES: tuple[tuple[type[Exception], type[httpx2.TransportError]], ...] = (
     (aiohttp.ConnectionTimeoutError, httpx2.ConnectTimeout),
     (aiohttp.ClientConnectorError, httpx2.ConnectError),
     (aiohttp.InvalidURL, httpx2.UnsupportedProtocol),
+    (aiohttp.NonHttpUrlClientError, httpx2.UnsupportedProtocol),
     (TimeoutError, httpx2.ReadTimeout),
     (aiohttp.ClientResponseError, httpx2.RemoteProtocolError),
 )
@@ -38,6 +47,7 @@ class StreamTransport(httpx2.AsyncBaseTransport):
         self._connections = connections
         self._keep_seconds = keep_seconds
         self._session: aiohttp.ClientSession | None = None
+        self._closed = False
         self._proxies: dict[str, str | None] = {}
         """By server: few are ever asked, those that the settings name."""
 
@@ -45,7 +55,6 @@ class StreamTransport(httpx2.AsyncBaseTransport):
         """Send it, and return when the headers are there.
 
         Raises:
-            SettingsError: the environment names a proxy of a kind that is not spoken here.
             httpx2.TransportError: no answer.
         """
         url, waits = str(request.url), request.extensions.get("timeout", {})
@@ -54,40 +63,53 @@ class StreamTransport(httpx2.AsyncBaseTransport):
                 request.method,
                 url,
                 data=await request.aread() or None,
-                headers=[(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw],
+                headers=[
+                    (name.decode("latin-1"), value.decode("latin-1"))
+                    for name, value in request.headers.raw
+                    # The body is sent in one piece, whatever it was made from.
+                    if name.lower() != b"transfer-encoding"
+                ],
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(
                     connect=waits.get("pool"), sock_connect=waits.get("connect"), sock_read=waits.get("read")
                 ),
                 proxy=self._proxy(request.url),
             )
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled this call: the pool was closed while it waited for a connection.
+            raise httpx2.PoolTimeout("the connections were closed", request=request) from None
+        except SettingsError as error:
+            raise httpx2.ProxyError(str(error), request=request) from error
         except (aiohttp.ClientError, OSError) as error:
             raise _failure(error, request) from error
-        extensions = {
-            "http_version": b"HTTP/1.1",
-            "reason_phrase": (response.reason or "").encode("latin-1", "replace"),
-        }
+        gathering = self._crowd.join()
         return httpx2.Response(
             response.status,
             headers=response.raw_headers,
-            stream=_Stream(response, request, self._crowd),
+            stream=_Stream(response, request, gathering),
             request=request,
-            extensions=extensions,
+            extensions={"http_version": b"HTTP/1.1", ENDING: gathering.leave},
         )
 
     async def aclose(self) -> None:
+        self._closed = True
         await self._crowd.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
 
     def _proxy(self, url: httpx2.URL) -> str | None:
-        server = f"{url.scheme}://{url.host}"
+        server = f"{url.scheme}://{url.netloc.decode()}"
         if server not in self._proxies:
             self._proxies[server] = proxy_before(server, f"the model at {url.host}")
         return self._proxies[server]
 
     def _opened(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise aiohttp.ClientConnectionError("the connections were closed")
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
@@ -105,24 +127,25 @@ class StreamTransport(httpx2.AsyncBaseTransport):
 class _Stream(httpx2.AsyncByteStream):
     """An answer's body, read as it arrives; one among many, in larger pieces."""
 
-    def __init__(self, response: aiohttp.ClientResponse, request: httpx2.Request, crowd: Crowd) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, request: httpx2.Request, gathering: Gathering) -> None:
         self._response = response
         self._request = request
-        self._gathering = crowd.join()
+        self._gathering = gathering
         self._begun = False
-        response.content.on_eof(self._gathering.hurry)
+        response.content.on_eof(gathering.hurry)
 
     def __aiter__(self) -> _Stream:
         return self
 
     async def __anext__(self) -> bytes:
         content = self._response.content
-        if self._begun and not content.is_eof():
+        if self._begun and not content.is_eof() and content.exception() is None:
             await self._gathering.gather()
         self._begun = True
         try:
-            chunk = await content.readany()
-        except (aiohttp.ClientError, OSError) as error:
+            chunk = _left(content) or await content.readany()
+        except (aiohttp.ClientError, OSError, RuntimeError) as error:
+            # A RuntimeError: what closed the connection (a broken chunk) was not told to who reads the body.
             raise _failure(error, self._request) from error
         if not chunk:
             raise StopAsyncIteration
@@ -132,6 +155,18 @@ class _Stream(httpx2.AsyncByteStream):
         self._gathering.leave()
         self._response.release()
         await self._response.wait_for_close()
+
+
+def _left(content: aiohttp.StreamReader) -> bytes:
+    """What arrived before the connection broke: aiohttp would raise first, and lose it."""
+    broken = content.exception()
+    if broken is None:
+        return b""
+    content.set_exception(None)  # type: ignore[arg-type]
+    try:
+        return content.read_nowait()
+    finally:
+        content.set_exception(broken)
 
 
 def _failure(error: Exception, request: httpx2.Request) -> httpx2.TransportError:

@@ -232,6 +232,26 @@ async def test_hundreds_who_wait_for_the_same_budget_are_not_looked_at_one_by_on
     assert looked < 10
 
 
+async def test_who_is_cancelled_and_hurried_at_once_leaves_the_queue_as_it_was(pacer: Pacer, clock: Any) -> None:
+    narrow = Budget("narrow", windows=(Window(1, 1.0),))
+    grants = [pacer.ask(Cost((narrow,)), Priority.PROGRESS, since=1000.0 + number) for number in range(6)]
+    order: list[int] = []
+
+    async def call(number: int) -> None:
+        async with grants[number]:
+            order.append(number)
+
+    tasks = [asyncio.create_task(call(number)) for number in range(6)]
+    await clock.settle()
+    tasks[5].cancel()
+    grants[5].hurry()
+    grants[4].hurry()
+    await clock.advance(10.0)
+
+    assert order == [0, 4, 1, 2, 3]
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def test_memory_follows_live_replies_not_known_chats(pacer: Pacer, clock: Any) -> None:
     for number in range(2_000):
         async with pacer.ask(Cost((Budget(f"chat {number}", rate=1.0, burst=3),)), Priority.FINAL):

@@ -32,6 +32,7 @@ class RecordingClock:
     def __init__(self, clock: Any) -> None:
         self._clock = clock
         self.advance = clock.advance
+        self.settle = clock.settle
         self.monotonic = clock.monotonic
         self.wall = clock.wall
         self.slept: list[float] = []

@@ -91,3 +91,13 @@ async def test_one_timer_serves_all_streams_and_ends_with_them(clock: Any) -> No
     tasks = len(asyncio.all_tasks())
     await clock.advance(10.0)
     assert len(asyncio.all_tasks()) == tasks == 1
+
+
+async def test_who_gathers_while_everything_is_closed_looks_at_what_there_is(clock: Any) -> None:
+    crowd, streams = joined(clock, 1_000)
+    waiting = [asyncio.create_task(stream.gather()) for stream in streams[:3]]
+    await clock.advance(0.0)
+
+    await crowd.close()
+
+    await asyncio.wait_for(asyncio.gather(*waiting), 5)

@@ -16,7 +16,7 @@ from aiohttp.test_utils import RawTestServer
 from bot.errors import SettingsError
 from bot.model import ModelOptions, open_models
 from bot.model.crowd import Crowd
-from bot.model.transport import StreamTransport
+from bot.model.transport import ENDING, StreamTransport
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -46,8 +46,13 @@ async def serving(handler: Handler) -> AsyncIterator[tuple[str, list[web.BaseReq
 
 
 @pytest.fixture
-async def http(clock: Any) -> AsyncIterator[httpx2.AsyncClient]:
-    transport = StreamTransport(Crowd(clock), connections=4, keep_seconds=30.0)
+def crowd(clock: Any) -> Crowd:
+    return Crowd(clock)
+
+
+@pytest.fixture
+async def http(crowd: Crowd) -> AsyncIterator[httpx2.AsyncClient]:
+    transport = StreamTransport(crowd, connections=4, keep_seconds=30.0)
     async with httpx2.AsyncClient(transport=transport, timeout=httpx2.Timeout(None, connect=5.0)) as client:
         yield client
 
@@ -145,6 +150,100 @@ async def test_an_answer_that_does_not_come_whole_is_a_failure_to_read(
     async with serving(handler) as (url, _):
         with pytest.raises(failure):
             await http.get(url, timeout=httpx2.Timeout(None, read=0.05 if handler is say_nothing else None))
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "left"), [(b"3\r\ntwo\r\n", [b"two"]), (b"", []), (b"3\r\ntwo\r\nno number\r\n", [b"two"])]
+)
+async def test_what_arrived_before_the_connection_broke_is_read_also_by_who_gathers(
+    http: httpx2.AsyncClient, crowd: Crowd, clock: Any, rest: bytes, left: list[bytes]
+) -> None:
+    go_on, gone = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(HEAD)
+        await go_on.wait()
+        writer.write(rest)
+        writer.close()
+        await writer.wait_closed()
+        gone.set()
+
+    for _ in range(1_000):
+        crowd.join()
+    read: list[bytes] = []
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with http.stream("GET", url) as answer:
+            chunks = answer.aiter_bytes()
+            read.append(await anext(chunks))
+            following = asyncio.ensure_future(anext(chunks))
+            await clock.settle()
+            go_on.set()
+            await gone.wait()
+            await clock.settle()
+            assert not following.done(), "it gathers: the clock stands still"
+            await clock.advance(1.0)
+            with pytest.raises(httpx2.ReadError):
+                read.append(await following)
+                following = asyncio.ensure_future(anext(chunks))
+                await clock.advance(1.0)
+                await following
+
+    assert read == [b"one", *left]
+
+
+async def test_who_ends_soon_reads_as_it_comes_again(http: httpx2.AsyncClient, crowd: Crowd, clock: Any) -> None:
+    """The clock stands still: nobody who gathers is woken by it."""
+    more = asyncio.Event()
+    for _ in range(1_000):
+        crowd.join()
+
+    async def stream(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"one")
+        await more.wait()
+        await response.write(b"two")
+        await asyncio.sleep(3600)
+        return response
+
+    async with serving(stream) as (url, _), http.stream("GET", url) as answer:
+        chunks = answer.aiter_bytes()
+        assert await anext(chunks) == b"one"
+        answer.extensions[ENDING]()
+        more.set()
+        assert await asyncio.wait_for(anext(chunks), 5) == b"two"
+
+
+async def test_a_body_that_was_made_in_pieces_is_sent_in_one(http: httpx2.AsyncClient) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"a"
+        yield b"b"
+
+    async with serving(echo) as (url, _):
+        told = (await http.post(url, content=pieces())).json()
+
+    sent = {name.lower(): value for name, value in told["headers"]}
+    assert told["body"] == "ab" and sent["content-length"] == "2" and "transfer-encoding" not in sent
+
+
+async def test_calls_end_with_an_error_when_the_connections_are_closed(crowd: Crowd) -> None:
+    transport = StreamTransport(crowd, connections=1, keep_seconds=30.0)
+    async with serving(say_nothing) as (url, asked):
+        calls = [asyncio.create_task(transport.handle_async_request(httpx2.Request("GET", url))) for _ in range(2)]
+        async with asyncio.timeout(5):
+            while not asked:
+                await asyncio.sleep(0.01)
+        await transport.aclose()
+        for call in calls:
+            with pytest.raises(httpx2.TransportError):
+                await call
+        with pytest.raises(httpx2.TransportError):
+            await transport.handle_async_request(httpx2.Request("GET", url))
 
 
 async def test_nobody_there_is_a_failure_to_connect_and_names_no_address(http: httpx2.AsyncClient) -> None:

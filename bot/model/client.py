@@ -20,6 +20,7 @@ from bot.model.learned import Learned
 from bot.model.options import FIRST_TOKEN_SECONDS, ModelOptions
 from bot.model.patience import Patience
 from bot.model.providers import ModelName
+from bot.model.rendering import Declared
 from bot.model.sse import EventDecoder
 from bot.model.transport import ENDING
 from bot.model.usage import Estimator
@@ -192,7 +193,8 @@ class ModelClient:
         # Part by part: most of them stood in the request before, and their weights are remembered.
         parts = (part for name in ("messages", "input", "tools") for part in body.get(name) or ())
         prompt = self.estimator.tokens(body.get("instructions") or "")
-        prompt += sum(self.estimator.tokens(json.dumps(part, ensure_ascii=False)) for part in parts)
+        texts = (part.text if isinstance(part, Declared) else json.dumps(part, ensure_ascii=False) for part in parts)
+        prompt += sum(self.estimator.tokens(text) for text in texts)
         if usage is not None:
             self.estimator.learn(prompt, usage.prompt)
         else:

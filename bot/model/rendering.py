@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from bot import prompts
@@ -17,9 +17,43 @@ from tools.base import ToolCall, ToolSpec
 Message: TypeAlias = dict[str, Any]
 
 _LONGEST_DESCRIPTION = 1_024
+_MOST_DECLARED = 1_000
+"""Tools that are remembered as requests declare them; servers of tools may come and go."""
 _UNFIT_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _COMMON_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 NO_RESULT = "Error: there is no result, the call was cancelled."
+
+
+class Declared(dict[str, Any]):
+    """A tool as native requests declare it, and the same as text, to reckon with."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.text = json.dumps(values, ensure_ascii=False)
+
+
+class Declarations:
+    """Tools in the form of one wire, each written once: they are the same from request to request."""
+
+    def __init__(self, form: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """
+        Args:
+            form: puts a tool's schema into what the wire calls a tool.
+        """
+        self._form = form
+        self._known: dict[str, tuple[ToolSpec, Declared]] = {}
+
+    def of(self, specs: Iterable[ToolSpec]) -> list[Declared]:
+        """They are shared with other requests: nobody may change them."""
+        return [self._declared(spec) for spec in specs]
+
+    def _declared(self, spec: ToolSpec) -> Declared:
+        known = self._known.get(spec.name)
+        if known is None or known[0] is not spec:
+            if len(self._known) >= _MOST_DECLARED:
+                self._known.clear()
+            known = self._known[spec.name] = (spec, Declared(self._form(tool_schema(spec))))
+        return known[1]
 
 
 def tool_schema(spec: ToolSpec) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from bot.model.arguments import read_arguments
 from bot.model.assembly import Assembly, CallSlots, Delta, SplitCharacters, StreamFault, count_of
 from bot.model.base import Request
 from bot.model.providers import ModelName
-from bot.model.rendering import ChatRendering, call_id, results_of, tool_name, tool_schema
+from bot.model.rendering import ChatRendering, Declarations, call_id, results_of, tool_name
 from bot.model.wire import Body, Opening
 from bot.transcript import AssistantEntry, SystemEntry, UserEntry
 from bot.transcript import Usage as Used
@@ -34,6 +34,7 @@ class ResponsesWire:
         self._tokens = tokens
         self.identity = f"{name.provider.name} {base_url} responses"
         self._rendering = ChatRendering(name.provider, self.identity)
+        self._declarations = Declarations(lambda schema: {"type": "function", **schema, "strict": False})
 
     def body(self, request: Request, *, native: bool) -> Body:
         declared = native and bool(request.tools)
@@ -45,7 +46,7 @@ class ResponsesWire:
         }
         if declared:
             instructions, body["input"] = self._items(request)
-            body["tools"] = [{"type": "function", **tool_schema(spec), "strict": False} for spec in request.tools]
+            body["tools"] = self._declarations.of(request.tools)
             if request.tool_choice in ("none", "required"):
                 body["tool_choice"] = request.tool_choice
             elif request.tool_choice != "auto":

@@ -13,7 +13,7 @@ from bot.model.assembly import Assembly, ChatAssembly
 from bot.model.base import Request
 from bot.model.learned import Learned
 from bot.model.providers import ModelName
-from bot.model.rendering import ChatRendering, tool_schema
+from bot.model.rendering import ChatRendering, Declarations
 
 Body: TypeAlias = dict[str, Any]
 Opening: TypeAlias = AbstractAsyncContextManager[openai.AsyncAPIResponse[Any]]
@@ -54,6 +54,7 @@ class ChatWire:
         self._effort = effort
         self._tokens = tokens
         self._rendering = ChatRendering(name.provider, self.identity)
+        self._declarations = Declarations(lambda schema: {"type": "function", "function": schema})
 
     @property
     def identity(self) -> str:
@@ -75,7 +76,7 @@ class ChatWire:
         if provider.stream_usage and not self._refuses("usage"):
             body["stream_options"] = {"include_usage": True}
         if declared:
-            body["tools"] = [{"type": "function", "function": tool_schema(spec)} for spec in request.tools]
+            body["tools"] = self._declarations.of(request.tools)
             if request.tool_choice != "auto" and chooses:
                 body["tool_choice"] = (
                     request.tool_choice

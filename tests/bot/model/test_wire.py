@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from bot import prompts
 from bot.errors import ModelRefused, ToolsRefused
 from bot.model.base import Request
+from bot.model.rendering import Declarations
 from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry, entry_from_json, entry_to_json
 from playground.model import ModelServer, Reply
 from tools.base import ToolCall, ToolSpec
@@ -48,6 +50,35 @@ async def test_native_calls_and_results_keep_ids_and_order(
     assert [message["tool_call_id"] for message in messages[3:]] == ["call_1", "call_2"]
     assert server.requests[0]["tools"][0]["function"]["name"] == "roll_dice"
     assert server.requests[0].status == 200
+
+
+async def test_a_tool_that_changed_is_declared_as_it_is_now(
+    server: ModelServer, models: Any, asking: Any, dice: ToolSpec
+) -> None:
+    """A server of tools may say something else of the same name; what does not change is written once."""
+    changed = dataclasses.replace(dice, purpose="Roll other dice.")
+    for tool in (dice, changed, dice):
+        await asking(models, Request(entries=ASKED, tools=(tool,)))
+
+    told = [request["tools"][0]["function"]["description"] for request in server.requests]
+    assert [("other" in text) for text in told] == [False, True, False]
+
+
+def test_tools_that_are_remembered_as_they_are_declared_are_limited(dice: ToolSpec) -> None:
+    written = 0
+
+    def form(schema: dict[str, Any]) -> dict[str, Any]:
+        nonlocal written
+        written += 1
+        return {"function": schema}
+
+    declarations = Declarations(form)
+    many = [dataclasses.replace(dice, name=f"dice_{number}") for number in range(2_500)]
+    declarations.of(many[:900])
+    declarations.of(many[:900])
+    assert written == 900
+    declarations.of(many)
+    assert len(declarations._known) <= 1_000
 
 
 async def test_a_call_without_a_result_is_given_one_and_a_result_without_a_call_is_left_out(

@@ -192,6 +192,9 @@ class Agent:
             if not entry.calls and made.unread and not reminded and not last and made.answer.finish != "cut":
                 reminder, reminded = prompts.CALL_CUT_OFF if cut else prompts.CALL_UNREADABLE, True
                 continue
+            if not (entry.calls or reminded or last or cut) and prompts.announces_search(made.visible):
+                reminder, reminded = prompts.announced_search(native=made.answer.native), True
+                continue
             if not entry.calls:
                 # Words of an earlier pass are an answer where the model was free to add to them, not where it had to.
                 yield _end(made.answer, bool(made.visible) if last else shown_before, runner.used)

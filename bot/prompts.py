@@ -271,6 +271,27 @@ def announced_search(*, native: bool) -> str:
     return f"You said that you would look something up, but made no call. If you need a tool, {how}; else answer now."
 
 
+_MOST_ANNOUNCED = 300
+"""Characters of a reply that may be nothing but an announcement."""
+_ANNOUNCED: Final = re.compile(
+    r"(?:(?:sure|ok|okay|of course|certainly|great|good question|one moment|just a moment)\b[,.!…:—– ]*)*"
+    r"(?:let me|let's|i'll|i will|i'm going to|i am going to|allow me to|i need to|i'm now going to)\b(?! know)"
+    r"[^.!?\n]{0,40}?\b(?:search|look|check|browse|google|find out|fetch|query|research)\b[^?:\n]*:?"
+    r"|(?:好的|好|当然|可以)?[，,。！!\s]*(?:请稍[等候]|稍等)?[，,。！!\s]*(?:让我|我(?:来|这就|先|现在|马上|将|会)|正在)"
+    r"[^。！？?!\n]{0,12}?(?:搜|查|检索)[^？?:：\n]*[:：]?",
+)
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s*(?=[^\s.!?。！？])|\n+")
+_IF_WANTED: Final = re.compile(r"\b(?:if|once|when|unless|after) you\b|\byou can\b|如果|要是|需要的话")
+
+
+def announces_search(text: str) -> bool:
+    """Tell whether a reply says that something will be looked up now, and nothing after that."""
+    if len(text) > _MOST_ANNOUNCED:
+        return False
+    said = _SENTENCE_END.split(text.strip().rstrip(".… ").lower().replace("’", "'"))
+    return _ANNOUNCED.fullmatch(said[-1]) is not None and not _IF_WANTED.search(said[-1])
+
+
 _GREETINGS: Final = (
     *("hi", "hello", "hey", "hiya", "howdy", "yo", "greetings", "good morning", "good afternoon", "good evening"),
     *("good night", "morning", "bye", "goodbye", "see you", "how are you doing", "how are you today", "how are you"),

@@ -609,6 +609,37 @@ async def test_a_written_call_cut_off_twice_is_not_asked_for_again() -> None:
     assert events[-1] == Finished("length")
 
 
+async def test_a_model_that_announces_a_search_and_makes_no_call_is_reminded_once() -> None:
+    model = Scripted(says("Let me search for that."), says("", ("look", "tea")), says("A leaf."))
+    look = Small("look")
+
+    events = await answer(model, look)
+
+    assert look.ran == ["tea"]
+    assert "made no call" in model.requests[1].reminder
+    assert shown(events) == "Let me search for that.\n\nA leaf."
+    assert events[-1] == Finished()
+
+
+@pytest.mark.parametrize("tools", [("look",), ()])
+async def test_a_model_that_only_ever_announces_is_let_alone(tools: tuple[str, ...]) -> None:
+    model = Scripted(says("Let me search."), says("I'll search now."), says("never asked"))
+
+    events = await answer(model, *(Small(name) for name in tools))
+
+    assert len(model.requests) == len(tools) + 1
+    assert events[-1] == Finished()
+
+
+async def test_who_announced_and_then_says_nothing_has_answered() -> None:
+    model = Scripted(says("Let me search for that."), says(""))
+
+    events = await answer(model, Small("look"))
+
+    assert shown(events) == "Let me search for that."
+    assert events[-1] == Finished()
+
+
 # Text calls
 
 

@@ -142,6 +142,47 @@ def test_a_model_that_announced_a_search_is_shown_the_format_it_can_use() -> Non
     assert prompts.CALL_FORMAT not in prompts.announced_search(native=True)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me search for that.",
+        "Sure, I'll look that up for you!",
+        "Good question. I’ll check the latest news…",
+        "One moment. I am going to search the web for the current price of tea:",
+        "Tea is a drink.\n\nLet me look up who grows it.",
+        "好的，我来搜索一下最新的消息。",
+        "Let me search for that...",
+        "让我查一下。",
+        "请稍等，我这就查查天气",
+    ],
+)
+def test_a_look_up_that_is_announced_is_recognised(text: str) -> None:
+    assert prompts.announces_search(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Tea is a leaf.",
+        "Let me know if I should search for more.",
+        "I'll look that up if you want.",
+        "Shall I search for it?",
+        "Let me check whether you meant green tea?",
+        "I will search for it. It is a leaf that is dried.",
+        "I looked it up: it is a leaf.",
+        "Let me check: 2 + 2 = 4.",
+        "Let me search for that. " + "It grows in many places, and here is what is known of each of them. " * 5,
+        "You can search for it yourself.",
+        "如果需要的话，我可以搜索一下。",
+        "茶是一种叶子。",
+        "需要我查一下吗？",
+    ],
+)
+def test_an_answer_an_offer_and_a_question_announce_nothing(text: str) -> None:
+    assert not prompts.announces_search(text)
+
+
 def test_today_is_the_date_where_the_people_are() -> None:
     assert prompts.system_prompt(name="P", today=TODAY, zone="Asia/Shanghai").endswith("Sunday, 2026-11-22.")
     assert prompts.system_prompt(name="P", today=TODAY, zone="nowhere").endswith("Saturday, 2026-11-21.")

@@ -20,6 +20,7 @@ from tools.base import Json
 if TYPE_CHECKING:
     from bot.messages import MessageSent
     from bot.model import ModelOptions
+    from bot.model.base import Model
     from bot.surface import Adapter, Surface
 
 log = logging.getLogger(__name__)
@@ -179,12 +180,29 @@ class App:
             self.watch = await stack.enter_async_context(LoopWatch())
             self.store = await stack.enter_async_context(Store.open(core.database_url, clock=clock))
             self.models = await stack.enter_async_context(open_models(options, clock))
+            self.budgets = Budgets(
+                self.store.spending,
+                self.store.access.once,
+                clock,
+                BudgetLimits(
+                    messages_per_minute=core.messages_per_minute,
+                    tokens_person=core.tokens_per_day_person,
+                    tokens_chat=core.tokens_per_day_chat,
+                    tokens_all=core.tokens_per_day,
+                    money_person=core.money_per_day_person,
+                    money_all=core.money_per_day,
+                ),
+                Prices(read_prices(core.prices)),
+            )
+            stack.push_async_callback(self.budgets.close)
             room = core.tool_result_chars - wrapper_length("x" * 40)
             self.registry = registry_of(
                 self._configuration.tools,
                 timeout=core.tool_seconds,
                 result_chars=room,
-                condense=Condenser(self.models, clock, result_chars=room) if core.condense_results else None,
+                condense=Condenser(self._paid(self.models.choose("")), clock, result_chars=room)
+                if core.condense_results
+                else None,
             )
             stack.push_async_callback(self.registry.close)
             self.pacer = Pacer(clock, self.metrics)
@@ -211,21 +229,6 @@ class App:
                 admins=core.admins,
                 groups=(*core.allowed_workspaces, *core.allowed_roles),
             )
-            self.budgets = Budgets(
-                self.store.spending,
-                self.store.access.once,
-                clock,
-                BudgetLimits(
-                    messages_per_minute=core.messages_per_minute,
-                    tokens_person=core.tokens_per_day_person,
-                    tokens_chat=core.tokens_per_day_chat,
-                    tokens_all=core.tokens_per_day,
-                    money_person=core.money_per_day_person,
-                    money_all=core.money_per_day,
-                ),
-                Prices(read_prices(core.prices)),
-            )
-            stack.push_async_callback(self.budgets.close)
 
             def surface(message: MessageSent) -> Surface:
                 return self.platforms.surface(message.target)
@@ -241,8 +244,7 @@ class App:
             )
             writer = None
             if core.summary_model:
-                small = self.models.only(core.summary_model, "SUMMARY_MODEL")
-                writer = self.budgets.metered(small, self.models.estimator(small.name).tokens)
+                writer = self._paid(self.models.only(core.summary_model, "SUMMARY_MODEL"))
             self.summaries = Summaries(
                 self.store.history,
                 clock,
@@ -256,9 +258,8 @@ class App:
             stack.push_async_callback(self.summaries.close)
             chooser = Chooser()
             if core.tool_choice_model:
-                small = self.models.only(core.tool_choice_model, "TOOL_CHOICE_MODEL")
-                metered = self.budgets.metered(small, self.models.estimator(small.name).tokens)
-                chooser = Chooser(decide=small_model(metered, clock))
+                small = self._paid(self.models.only(core.tool_choice_model, "TOOL_CHOICE_MODEL"))
+                chooser = Chooser(decide=small_model(small, clock))
             conversation = Conversation(
                 store=self.store,
                 models=self.models,
@@ -325,6 +326,10 @@ class App:
 
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
+
+    def _paid(self, model: Model) -> Model:
+        """The same model, on the budgets of who asks."""
+        return self.budgets.metered(model, self.models.estimator(model.name).tokens)
 
     def _gauges(self) -> None:
         """What is not counted but looked at when somebody asks."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from contextlib import aclosing
-from typing import Protocol
 
 from bot.agent import stream_of
 from bot.clock import Clock
@@ -27,17 +26,11 @@ _ORDER = (
 )
 
 
-class Chooses(Protocol):
-    """Where the model comes from (`bot.model.Models`)."""
-
-    def choose(self, name: str) -> Model: ...
-
-
 class Condenser:
     """Condenses results for the registry; None where it cannot, and the result is cut instead."""
 
-    def __init__(self, models: Chooses, clock: Clock, *, result_chars: int) -> None:
-        self._models = models
+    def __init__(self, model: Model, clock: Clock, *, result_chars: int) -> None:
+        self._model = model
         self._clock = clock
         self._result_chars = result_chars
 
@@ -49,7 +42,7 @@ class Condenser:
             max_output_chars=self._result_chars * 2,
         )
         try:
-            async with aclosing(stream_of(self._models.choose(""), request)) as pieces:
+            async with aclosing(stream_of(self._model, request)) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, Answer):
                         return piece.text.strip() or None

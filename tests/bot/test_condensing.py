@@ -8,6 +8,8 @@ from typing import Any
 from bot.condensing import Condenser
 from bot.errors import ModelBusy
 from bot.model.base import Answer, Piece, Request
+from bot.spending import paid_by, payer_of
+from playground.model import Reply
 from tools.base import ToolCall, ToolContext
 from tools.function import tool
 from tools.registry import ToolRegistry
@@ -29,14 +31,6 @@ class FakeModel:
         yield Answer(text=self.answer, finish="stop", model=self.name, native=True)
 
 
-class Models:
-    def __init__(self, model: FakeModel) -> None:
-        self.model = model
-
-    def choose(self, name: str) -> FakeModel:
-        return self.model
-
-
 @tool(category="test")
 async def long_one() -> str:
     """Give a long result."""
@@ -44,7 +38,7 @@ async def long_one() -> str:
 
 
 def registry(model: FakeModel, clock: Any) -> ToolRegistry:
-    return ToolRegistry([long_one], condense=Condenser(Models(model), clock, result_chars=8000))
+    return ToolRegistry([long_one], condense=Condenser(model, clock, result_chars=8000))
 
 
 async def test_a_result_over_the_cap_is_condensed_by_a_call_without_tools(clock: Any) -> None:
@@ -63,3 +57,21 @@ async def test_where_the_model_fails_the_result_is_cut(clock: Any) -> None:
     assert result.ok
     assert len(result.text) <= 8000
     assert "characters left out" in result.text
+
+
+async def test_what_condensing_uses_is_on_the_budgets_of_who_asked(rig: Any) -> None:
+    async with rig(CONDENSE_RESULTS="true", TOKENS_PER_DAY_PERSON="16000") as it:
+        registry, asks = it.bot.registry, payer_of(it.message("hello"))
+        it.model.script = lambda body: Reply("Two thousand equal entries.")
+        context = ToolContext()
+        registry._tools["long_one"] = long_one
+        with paid_by(asks):
+            result = await registry.run(ToolCall("1", "long_one", {}), context)
+            assert result.text.endswith("Two thousand equal entries.")
+            report = await it.bot.budgets.report(asks)
+            assert report.person.spent.tokens > 1_000
+
+            again = await registry.run(ToolCall("2", "long_one", {}), context)
+
+        assert "[condensed" not in again.text and len(again.text) < len(LONG), "nothing is left: it is cut"
+        assert len(it.model.requests) == 1

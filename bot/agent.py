@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -325,21 +325,22 @@ class Agent:
                         pass
             return deltas
 
-        async with aclosing(stream_of(task.model, request)) as pieces:
-            async for piece in pieces:
-                match piece:
-                    case TextPiece(text):
-                        for delta in sort(detector.feed(text)):
-                            yield delta
-                    case ReasoningPiece(text):
-                        made.reasoning.append(text)
-                        yield ReasoningDelta(text)
-                    case Answer():
-                        made.answer = piece
-        if made.answer is None:
-            raise ModelDropped("the model's stream ended without an answer")
-        for delta in sort(detector.finish(cut=made.answer.finish in ("length", "cut", "content_filter"))):
-            yield delta
+        with closing(detector):
+            async with aclosing(stream_of(task.model, request)) as pieces:
+                async for piece in pieces:
+                    match piece:
+                        case TextPiece(text):
+                            for delta in sort(detector.feed(text)):
+                                yield delta
+                        case ReasoningPiece(text):
+                            made.reasoning.append(text)
+                            yield ReasoningDelta(text)
+                        case Answer():
+                            made.answer = piece
+            if made.answer is None:
+                raise ModelDropped("the model's stream ended without an answer")
+            for delta in sort(detector.finish(cut=made.answer.finish in ("length", "cut", "content_filter"))):
+                yield delta
         made.unread = bool(detector.dropped)
 
     @staticmethod

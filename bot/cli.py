@@ -85,12 +85,11 @@ def _command(options: argparse.Namespace) -> int:
 
 def _run() -> int:
     from bot import app
-    from bot.heap import keep_compact, read_in_pieces, search_seldom
+    from bot.heap import keep_compact, read_in_pieces
     from bot.logs import set_up
 
     keep_compact()
     read_in_pieces()
-    search_seldom()
     configuration = app.configure()
     set_up(configuration.core.log_level, configuration.core.log_format, configuration.secrets)
     names = configuration.configured

@@ -25,8 +25,6 @@ READ = 4 * 1024
 """Bytes that are read from a socket at once: more than a stream brings at a time, and few enough for any hole."""
 LARGE = 128 * 1024
 """Bytes from which memory is taken from the system and given back to it: glibc's own figure at the start."""
-YOUNG = 5_000
-"""Objects, those that can hold others, by which there may be more than after the last search for garbage."""
 _M_MMAP_THRESHOLD = -3
 
 
@@ -53,17 +51,6 @@ def read_in_pieces() -> bool:
     for reader in readers:
         reader.max_size = READ  # type: ignore[union-attr]
     return True
-
-
-def search_seldom() -> None:
-    """Look for garbage after `YOUNG` objects more than there were, not after Python's own 700.
-
-    What begins and ends with a turn is freed without a search; only errors leave circles behind. With 500 questions at
-    once three searches went through everything alive and held up every chat for up to 0.14 s, and all of them took
-    6 % of the processor time; now none goes through everything, the longest takes 0.02 s, and all take half as long.
-    https://docs.python.org/3/library/gc.html#gc.set_threshold
-    """
-    gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
 
 
 def set_loaded_apart() -> None:

@@ -140,6 +140,8 @@ class ReplyStream:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            # Cancelled tasks keep their frames, which keep this object: without the circle all are freed at once.
+            self._writer = self._typing = None
             self._pacer.leave(self._presence)
 
     @property

@@ -72,7 +72,11 @@ class Chain:
                     raise
                 first_error = first_error or error
                 if last:
-                    raise first_error from None
+                    try:
+                        raise first_error from None
+                    finally:
+                        # Held by the frame that it went through, it would be a circle.
+                        first_error = None
 
 
 class Models:

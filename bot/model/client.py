@@ -158,7 +158,7 @@ class ModelClient:
                     async for piece in pieces:
                         yield piece
                 if reading.fault is not None:
-                    raise self._fault(reading.fault, body, bool(reading.text))
+                    raise self._fault(reading.take_fault(), body, bool(reading.text))
                 yield self._answer(reading, wire, body, native, response.headers.get("x-request-id", ""))
             finally:
                 await opening.__aexit__(None, None, None)
@@ -276,6 +276,15 @@ class _Reading:
             if self._done:
                 await _drain(following)
             self._end(broken, name)
+
+    def take_fault(self) -> StreamFault | ModelError:
+        """Why it ended early, for who raises it: held here too, the error and this object would be a circle."""
+        assert self.fault is not None
+        fault, self.fault = self.fault, None
+        try:
+            return fault
+        finally:
+            del fault
 
     def _take(self, events: list[bytes], delta: Delta, name: str) -> bool:
         """Take events in; whether the stream is over."""

@@ -49,6 +49,8 @@ class Patience:
         if self._watcher is not None:
             self._watcher.cancel()
             await asyncio.gather(self._watcher, return_exceptions=True)
+            # A cancelled task keeps its frames, which keep this object: without the circle all are freed at once.
+            self._watcher = None
 
     def progressed(self, seconds: float | None = None) -> None:
         """Something came: allow the idle time, or `seconds`, from now."""

@@ -146,7 +146,8 @@ class _Stream(httpx2.AsyncByteStream):
             chunk = _left(content) or await content.readany()
         except (aiohttp.ClientError, OSError, RuntimeError) as error:
             # A RuntimeError: what closed the connection (a broken chunk) was not told to who reads the body.
-            raise _failure(error, self._request) from error
+            # The body keeps its error: with the frames that it went through, that would be a circle.
+            raise _failure(error, self._request) from error.with_traceback(None)
         if not chunk:
             raise StopAsyncIteration
         return chunk

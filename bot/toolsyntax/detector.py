@@ -103,6 +103,10 @@ class Detector:
         self._bodies.begun = False
         return self._visible.take()
 
+    def close(self) -> None:
+        """The reply broke off and nothing more is wanted: what reads it waits in the middle, and would hold this."""
+        self._steps.close()
+
     def _whole_characters(self, text: str) -> str:
         """Join the halves of a character that two pieces share."""
         text = self._half + text

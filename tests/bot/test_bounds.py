@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
 
 from bot import dispatcher
+from bot.model.client import _Reading
+from bot.model.patience import Patience
+from bot.paging import Paginator
+from bot.reply import ReplyStream
+from bot.spending import MeteredModel
+from bot.toolsyntax.detector import Detector
 from playground.faults import Fault
 from playground.model import Reply
 from tools.base import ProducedFile, ToolCall, ToolContext, ToolResult, ToolSpec
@@ -49,6 +57,42 @@ async def test_after_many_chats_were_answered_nothing_of_them_is_kept(rig: Any) 
         assert not found._queue._boxes and not found._routes and not found._telling and not found._loose
         assert it.bot.pacer.live == 0 and it.bot.pacer.known_scopes == 0
         assert not it.bot.summaries._running
+
+
+@pytest.mark.parametrize("how", ["whole", "broken off", "refused"])
+async def test_what_a_turn_held_is_freed_when_it_ends_without_a_search_for_garbage(
+    rig: Any, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    held: list[weakref.ref[Any]] = []
+
+    def watch(of: type) -> None:
+        made = of.__init__  # type: ignore[misc]
+
+        def noted(self: Any, *args: Any, **more: Any) -> None:
+            held.append(weakref.ref(self))
+            made(self, *args, **more)
+
+        monkeypatch.setattr(of, "__init__", noted)
+
+    for one in (ReplyStream, Patience, Paginator, Detector, MeteredModel, _Reading):
+        watch(one)
+    replies = {
+        "whole": lambda: Reply("Tea is a leaf."),
+        "broken off": lambda: Reply("Tea is a leaf. " * 20, finish_reason=None),
+        "refused": lambda: Reply.refusal(400, "content policy"),
+    }
+    async with rig() as it:
+        it.model.script = lambda body: replies[how]()
+        gc.disable()
+        try:
+            for number in range(5):
+                await it.deliver(it.message("What is tea?", chat=str(number), person=f"telegram:{number}"))
+            await it.idle()
+            await asyncio.sleep(0)
+            left = [one() for one in held]
+            assert len(left) >= 20 and not any(left), {type(one).__name__ for one in left if one is not None}
+        finally:
+            gc.enable()
 
 
 async def test_refusals_in_ever_more_chats_are_not_remembered_without_end(

@@ -82,25 +82,6 @@ print(gc.get_freeze_count() > loaded * 0.99, len(gc.get_objects()) < loaded * 0.
     assert done.stdout.split() == ["True", "True"]
 
 
-def test_garbage_is_searched_for_seldom_and_found_all_the_same() -> None:
-    program = """
-import gc
-from bot.heap import YOUNG, search_seldom
-search_seldom()
-searches = []
-gc.callbacks.append(lambda phase, info: phase == "start" or searches.append(info["collected"]))
-alive = [[] for _ in range(YOUNG // 2)]
-print(len(searches))
-for _ in range(2 * YOUNG):
-    circle = []
-    circle.append(circle)
-print(len(searches), sum(searches) > YOUNG)
-"""
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    none, some, found = done.stdout.split()
-    assert none == "0" and 1 <= int(some) <= 3 and found == "True"
-
-
 async def test_what_arrives_is_read_in_pieces_that_come_from_the_heap(monkeypatch: pytest.MonkeyPatch) -> None:
     for reader in (selector_events._SelectorTransport, sslproto.SSLProtocol):
         monkeypatch.setattr(reader, "max_size", reader.max_size)

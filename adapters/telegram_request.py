@@ -20,6 +20,7 @@ from telegram.request import BaseRequest, RequestData
 
 from bot.proxies import proxy_before
 from bot.tls import trusted
+from tools.cancelling import is_cancelled
 
 _CONNECT_SECONDS: Final = 5.0
 """For finding the address, and for connecting to it."""
@@ -121,8 +122,7 @@ class AiohttpRequest(BaseRequest):
             ) as response:
                 return response.status, await response.read()
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
+            if is_cancelled():
                 raise
             # Nobody cancelled this call: its pool was closed while it waited there.
             raise NetworkError("the requests were shut down") from _ClosedError()

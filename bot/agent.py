@@ -188,19 +188,16 @@ class Agent:
             entry = redaction.of_entry(self._entry(made, last=last), self._redact)
             entries.append(entry)
             yield PassEnded(entry, made.answer.model, made.answer.usage)
-            cut = made.answer.finish in ("length", "content_filter")
-            if not entry.calls and made.unread and not reminded and not last and made.answer.finish != "cut":
-                reminder, reminded = prompts.CALL_CUT_OFF if cut else prompts.CALL_UNREADABLE, True
-                continue
-            if not (entry.calls or reminded or last or cut) and prompts.announces_search(made.visible):
-                reminder, reminded = prompts.announced_search(native=made.answer.native), True
-                continue
             if not entry.calls:
+                reminder = "" if reminded or last else _reminder(made, made.answer)
+                if reminder:
+                    reminded = True
+                    continue
                 # Words of an earlier pass are an answer where the model was free to add to them, not where it had to.
                 yield _end(made.answer, bool(made.visible) if last else shown_before, runner.used)
                 return
             results: dict[str, ToolEntry] = {}
-            async with aclosing(runner.run(entry.calls, cut=cut)) as calls:
+            async with aclosing(runner.run(entry.calls, cut=_is_cut(made.answer))) as calls:
                 async for happening in calls:
                     if isinstance(happening, ToolFinished):
                         results[happening.call.id] = runner.entry(happening.call, happening.result)
@@ -407,6 +404,20 @@ def _failure(error: ModelError) -> Failed:
         case _:
             key = "dropped"
     return Failed(key, f"{type(error).__name__}: {error}", retry=not isinstance(error, ModelRefused))
+
+
+def _is_cut(answer: Answer) -> bool:
+    """Its server ended it in the middle."""
+    return answer.finish in ("length", "content_filter")
+
+
+def _reminder(made: _Pass, answer: Answer) -> str:
+    """What a model is told whose reply, without a call, is no answer yet; empty where it is one."""
+    if made.unread and answer.finish != "cut":
+        return prompts.CALL_CUT_OFF if _is_cut(answer) else prompts.CALL_UNREADABLE
+    if not _is_cut(answer) and prompts.announces_search(made.visible):
+        return prompts.announced_search(native=answer.native)
+    return ""
 
 
 def _end(answer: Answer, shown: bool, used: Sequence[str]) -> Finished | Failed:

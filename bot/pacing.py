@@ -360,12 +360,14 @@ class Pacer:
         for grant in self._waiting.in_order(full):
             if full and any(budget.scope in full for budget in grant.cost.budgets):
                 continue
-            at, holder = (now, "") if grant.gone else self._ready_at(grant, now)
+            if grant.gone:
+                self._waiting.remove(grant)
+                continue
+            at, holder = self._ready_at(grant, now)
             if at <= now:
                 self._waiting.remove(grant)
-                if not grant.gone:
-                    self._occupy(grant.cost, now, grant.priority)
-                    grant.grant()
+                self._occupy(grant.cost, now, grant.priority)
+                grant.grant()
                 continue
             wake = min(wake, at)
             if holder:

@@ -271,7 +271,7 @@ def announced_search(*, native: bool) -> str:
     return f"You said that you would look something up, but made no call. If you need a tool, {how}; else answer now."
 
 
-_MOST_ANNOUNCED = 300
+_MOST_ANNOUNCED: Final = 300
 """Characters of a reply that may be nothing but an announcement."""
 _ANNOUNCED: Final = re.compile(
     r"(?:(?:sure|ok|okay|of course|certainly|great|good question|one moment|just a moment)\b[,.!…:—– ]*)*"

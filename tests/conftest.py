@@ -132,6 +132,14 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+@pytest.fixture
+def no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the proxies that the environment of the tests names."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
 @dataclass
 class Told:
     """How a program ended, and what it wrote."""

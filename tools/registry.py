@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from tools.base import Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
+from tools.cancelling import is_cancelled
 from tools.descriptions import told_apart
 from tools.schema import check, without_unknown
 
@@ -217,10 +218,8 @@ class ToolRegistry:
         try:
             result = await (task if own else asyncio.shield(task))
         except asyncio.CancelledError:
-            if not own and task.cancelled():
-                current = asyncio.current_task()
-                if current is not None and not current.cancelling():
-                    return await self._guarded(tool, arguments, context, seconds)
+            if not own and task.cancelled() and not is_cancelled():
+                return await self._guarded(tool, arguments, context, seconds)
             raise
         if own and result.ok and not result.files and len(result.text) <= CACHE_CHARS:
             self._cache[key] = _Kept(result, self._now() + spec.cache_seconds)

@@ -171,6 +171,7 @@ class Models:
         if text not in self._known:
             name = ModelName.parse(text)
             base_url, key = self._check(name, "MODEL")
+            # Only looked at: what cannot be used is named now, and not when somebody asks.
             proxy_before(base_url, f"the model at {urlsplit(base_url).hostname}")
             options = self._options
             client = openai.AsyncOpenAI(

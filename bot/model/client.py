@@ -281,10 +281,7 @@ class _Reading:
         """Why it ended early, for who raises it: held here too, the error and this object would be a circle."""
         assert self.fault is not None
         fault, self.fault = self.fault, None
-        try:
-            return fault
-        finally:
-            del fault
+        return fault
 
     def _take(self, events: list[bytes], delta: Delta, name: str) -> bool:
         """Take events in; whether the stream is over."""

@@ -15,6 +15,7 @@ from bot.errors import SettingsError
 from bot.model.crowd import Crowd, Gathering
 from bot.proxies import proxy_before
 from bot.tls import trusted
+from tools.cancelling import is_cancelled
 
 ENDING: Final = "parley.ending"
 """The extension of a response whose value, a function, is called when its end is near: what still comes is then read as
@@ -76,8 +77,7 @@ class StreamTransport(httpx2.AsyncBaseTransport):
                 proxy=self._proxy(request.url),
             )
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
+            if is_cancelled():
                 raise
             # Nobody cancelled this call: the pool was closed while it waited for a connection.
             raise httpx2.PoolTimeout("the connections were closed", request=request) from None

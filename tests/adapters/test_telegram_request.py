@@ -18,14 +18,9 @@ from bot.errors import SettingsError
 from playground.faults import Fault
 from playground.telegram import TelegramServer
 
+pytestmark = pytest.mark.usefixtures("no_proxy_of_this_machine")
+
 NOBODY = "http://127.0.0.1:1"
-
-
-@pytest.fixture(autouse=True)
-def no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
 
 
 @pytest.fixture

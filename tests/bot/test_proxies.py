@@ -7,14 +7,9 @@ import pytest
 from bot.errors import SettingsError
 from bot.proxies import is_direct, proxy_before
 
+pytestmark = pytest.mark.usefixtures("no_proxy_of_this_machine")
+
 PROXY = "http://proxy.test:3128"
-
-
-@pytest.fixture(autouse=True)
-def no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
 
 
 @pytest.mark.parametrize("address", ["http://localhost:81", "http://127.0.0.1/v1", "https://[::1]:8443/v1"])

@@ -18,14 +18,9 @@ from bot.model import ModelOptions, open_models
 from bot.model.crowd import Crowd
 from bot.model.transport import ENDING, StreamTransport
 
+pytestmark = pytest.mark.usefixtures("no_proxy_of_this_machine")
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-@pytest.fixture(autouse=True)
-def no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
 
 
 @asynccontextmanager

@@ -213,6 +213,8 @@ class ChatAssembly:
         self.finish = ""
         self.usage: Usage | None = None
         self._slots = CallSlots()
+        self._older = CallSlots()
+        """What came as `function_call`, the form before `tool_calls`. Some servers send every piece in both forms."""
         self._text = SplitCharacters()
         self._reasoning = SplitCharacters()
         self._fields: dict[str, str] = {}
@@ -221,7 +223,7 @@ class ChatAssembly:
 
     @property
     def size(self) -> int:
-        return self._slots.size
+        return max(self._slots.size, self._older.size)
 
     def add(self, event: Mapping[str, Any], delta: Delta) -> None:
         error = event.get("error")
@@ -290,7 +292,7 @@ class ChatAssembly:
                 if isinstance(piece, Mapping) and self._slots.add(piece):
                     delta.progress = True
         old = said.get("function_call")
-        if isinstance(old, Mapping) and self._slots.add({"index": 0, "function": old}):
+        if isinstance(old, Mapping) and self._older.add({"index": 0, "function": old}):
             delta.progress = True
 
     def _parts(self, content: list[Any], delta: Delta) -> None:
@@ -321,15 +323,18 @@ class ChatAssembly:
             elif value is not None:
                 last[key] = value
 
+    def _read(self) -> list[tuple[ToolCall, _Slot]]:
+        return (self._slots or self._older).read(self.finish)
+
     def calls(self) -> tuple[ToolCall, ...]:
-        return tuple(call for call, _ in self._slots.read(self.finish))
+        return tuple(call for call, _ in self._read())
 
     def message(self) -> dict[str, Json]:
         message: dict[str, Json] = {**self._fields, **self._extras}
         if self._details:
             message["reasoning_details"] = list(self._details)
         calls: list[Json] = []
-        for call, slot in self._slots.read(self.finish):
+        for call, slot in self._read():
             function: dict[str, Json] = {
                 "name": call.name,
                 "arguments": json.dumps(call.arguments, ensure_ascii=False),

@@ -138,6 +138,25 @@ def test_the_old_function_call_field_is_a_call() -> None:
     assert [(call.name, call.arguments) for call in assembly.calls()] == [("roll", {"n": 1})]
 
 
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("older_first", [False, True])
+def test_a_call_sent_in_both_forms_is_one_call(apart: bool, older_first: bool) -> None:
+    """llama-cpp-python's server sends each piece in both forms, in one delta."""
+    deltas: list[dict[str, Any]] = []
+    for place, arguments in enumerate(('{"city": "', "Oslo", '"}')):
+        new = {"tool_calls": [piece(0, "call__0_get_weather_cmpl-1", "get_weather", arguments)]}
+        old = {"function_call": {"name": "get_weather", "arguments": arguments}}
+        pair = (old, new) if older_first else (new, old)
+        deltas += pair if apart and place else [{**pair[0], **pair[1]}]
+
+    assembly, _ = read(*deltas)
+
+    assert [(call.id, call.name, call.arguments) for call in assembly.calls()] == [
+        ("call__0_get_weather_cmpl-1", "get_weather", {"city": "Oslo"})
+    ]
+    assert [call["function"]["arguments"] for call in assembly.message()["tool_calls"]] == ['{"city": "Oslo"}']
+
+
 @pytest.mark.parametrize(
     ("text", "means"),
     [

@@ -27,6 +27,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="parley", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    top.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("run", help="answer on every platform whose token is set")
     playground = commands.add_parser("playground", help="try it in the browser: no account, no key, nothing leaves")
@@ -45,10 +46,25 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _version() -> str:
+    """The installed version; "from a clone" where nothing is installed."""
+    import importlib.metadata
+
+    from bot.installation import DISTRIBUTION
+
+    try:
+        return importlib.metadata.version(DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        return "from a clone"
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run one command; the exit code."""
+    from bot.installation import check_installation
+
     options = parser().parse_args(list(arguments))
     try:
+        check_installation()
         return _command(options)
     except SettingsError as error:
         print(f"parley: {error}", file=sys.stderr)  # noqa: T201
@@ -106,14 +122,17 @@ def _playground(options: argparse.Namespace) -> int:
     """Replace this process by the playground's: it imports nothing of ours and starts the bot as its child."""
     import os
 
-    command = [sys.executable, "-m", "playground"]
+    from bot.installation import package_path
+
+    # -P: a folder `playground` in the working directory is somebody else's.
+    command = [sys.executable, "-P", "-m", "playground"]
     if options.port is not None:
         command += ["--port", str(options.port)]
     if options.no_browser:
         command += ["--no-browser"]
     if options.data:
         command += ["--data", options.data]
-    os.execv(sys.executable, command)
+    os.execve(sys.executable, command, {**os.environ, **package_path()})
 
 
 def _chat(name: str) -> int:

@@ -55,7 +55,8 @@ def incoming(payload: Json, me: Me, names: Names, inside: Collection[str] = ()) 
     event = payload.get("event")
     if payload.get("type") != "event_callback" or not isinstance(event, Mapping):
         return None
-    delivery = str(payload.get("event_id", ""))
+    # A delivery without an id is known by its place and time; with an empty id, all of them would be the same one.
+    delivery = str(payload.get("event_id") or f"{event.get('channel')}:{event.get('ts')}")
     match event.get("type"), event.get("subtype"):
         case "message", "message_changed":
             return _changed(event, delivery, me, names)
@@ -147,7 +148,7 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str]) -> Me
     team = str(payload.get("team_id") or me.team)
     known = names(user)
     return MessageSent(
-        delivery=str(payload.get("trigger_id", "")),
+        delivery=str(payload.get("trigger_id") or payload.get("response_url") or f"{channel}:{user}:{now}"),
         chat=ChatId("slack", me.team, channel),
         sender=Sender(
             id=f"slack:{team}/{user}",

@@ -56,6 +56,25 @@ def test_a_mention_is_read_as_a_person_reads_it() -> None:
     assert message.target.lasts
 
 
+def test_what_carries_no_id_of_its_delivery_is_known_by_its_place_and_time() -> None:
+    """Else all of them were one delivery, and only the first was ever answered."""
+    questions = [read(event(channel="D1", channel_type="im", text="why?", ts=ts) | {"event_id": None}) for ts in "12"]
+    changes = [
+        read(
+            event(channel="D1", channel_type="im", ts=ts, subtype=kind, **{part: {"user": "U1", "ts": "1", "text": ts}})
+            | {"event_id": ""}
+        )
+        for ts in "34"
+        for kind, part in (("message_changed", "message"), ("message_deleted", "previous_message"))
+    ]
+    typed = [read(sample("command") | {"trigger_id": "", "response_url": url}) for url in ("https://a", "https://b")]
+
+    assert [question.delivery for question in questions] == ["D1:1", "D1:2"]
+    assert [question.also for question in questions] == [("D1:1",), ("D1:2",)]
+    assert [change.delivery for change in changes] == ["D1:3", "D1:3", "D1:4", "D1:4"]
+    assert [command.delivery for command in typed] == ["https://a", "https://b"]
+
+
 def test_a_guest_from_another_organisation_is_known_by_its_own_team() -> None:
     message = read(sample("shared_channel_mention"))
 

@@ -60,6 +60,13 @@ def _refused(error: discord.HTTPException) -> DeliveryError:
     return DeliveryError(said)
 
 
+def file_refused(error: DeliveryError) -> DeliveryError:
+    """The same for a file: what Discord refuses for any other reason it refuses again."""
+    if type(error) is DeliveryError and isinstance(error.__cause__, discord.HTTPException):
+        return Unrenderable(str(error))
+    return error
+
+
 def _seconds(header: str | None) -> float:
     try:
         return float(header or 1.0)

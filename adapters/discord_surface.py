@@ -19,10 +19,10 @@ from typing import Final, cast
 
 import discord
 
-from adapters.discord_errors import FAILURES, FORBIDDEN, GONE, HOOK_CLOSED, translated
+from adapters.discord_errors import FAILURES, FORBIDDEN, GONE, HOOK_CLOSED, file_refused, translated
 from adapters.formatting.discord_markdown import render, written
 from bot.clock import Clock
-from bot.errors import MessageGone, TooLong, Unreachable, Unrenderable
+from bot.errors import DeliveryError, MessageGone, TooLong, Unreachable, Unrenderable
 from bot.messages import File, MessageRef, Page, ReplyTarget
 from bot.surface import Budget, Cost, SurfaceLimits, Window
 
@@ -149,7 +149,10 @@ class DiscordSurface:
             raise TooLong(f"{file.name!r} is too large", by=len(file.content) - LIMITS.attachment_bytes)
         if after is not None:
             self._slot.free = False
-        return await self._by_some_way(None, lambda way: self._put_file(way, file, nonce))
+        try:
+            return await self._by_some_way(None, lambda way: self._put_file(way, file, nonce))
+        except DeliveryError as error:
+            raise file_refused(error) from error.__cause__
 
     async def remove(self, at: MessageRef) -> None:
         if at.form == _ORIGINAL:

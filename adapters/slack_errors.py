@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import aiohttp
-from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.errors import SlackApiError, SlackClientError, SlackRequestError
 
 from bot.errors import (
     DeliveryError,
@@ -57,6 +58,7 @@ _UNREACHABLE: Final = (
     }
 )
 _GONE: Final = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "cant_delete_message"})
+_LARGE: Final = frozenset({"file_upload_size_restricted", "snippet_too_large"})
 _LONG: Final = frozenset({"msg_too_long", "msg_blocks_too_long"})
 _UNREADABLE: Final = frozenset({"no_text", "invalid_blocks", "invalid_blocks_format", "invalid_metadata_schema"})
 # Of these the service itself says that part of the work may have been done.
@@ -100,3 +102,24 @@ def refused(status: int, code: str, retry_after: str = "", scope: str = "") -> D
     if code in _UNREACHABLE:
         return Unreachable(f"Slack: {code}")
     return DeliveryError(f"Slack refuses the call ({code or status})")
+
+
+def file_refused(error: BaseException) -> DeliveryError:
+    """A failed upload as the core knows it.
+
+    Slack has dozens of words for a file that it does not take (its type, the workspace's storage, a shared channel's
+    rules) and makes new ones; none of them changes by asking again, but for a wait and its own trouble.
+    """
+    if isinstance(error, SlackRequestError):
+        # The bytes did not arrive, so nothing was posted. The library tells the status in its text alone.
+        status = int(found[1]) if (found := re.search(r"status: (\d{3})\b", str(error))) else 0
+        if status == 413:
+            return TooLong("Slack finds the file too large", by=1)
+        said = f"Slack does not take the file ({status or 'no status'})"
+        return Unrenderable(said) if 400 <= status < 500 and status != 429 else DeliveryError(said)
+    problem, code = translated(error), error_code(error)
+    if code in _LARGE:
+        return TooLong("Slack finds the file too large", by=1)
+    if code and not isinstance(problem, RateLimited | Unclear):
+        return Unrenderable(f"Slack does not take the file ({code})")
+    return problem

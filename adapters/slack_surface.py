@@ -16,7 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.formatting.slack_marks import look_alike
 from adapters.formatting.slack_mrkdwn import escaped, render
-from adapters.slack_errors import FAILURES, NOT_INSIDE, error_code, refused, translated
+from adapters.slack_errors import FAILURES, NOT_INSIDE, error_code, file_refused, refused, translated
 from bot.errors import DeliveryError, MessageGone, TooLong, Unclear, Unreachable, Unrenderable
 from bot.messages import File, MessageRef, Page, ReplyTarget
 from bot.surface import Budget, Cost, SurfaceLimits, Window
@@ -134,7 +134,7 @@ class SlackSurface:
                 title=file.name,
             )
         except FAILURES as error:
-            raise translated(error) from error
+            raise file_refused(error) from error
         files = sent.get("files") or [{}]
         return MessageRef(str(files[0].get("id", "")), FILE)
 

@@ -300,13 +300,13 @@ class TelegramSurface:
                 # Too long and narrow, too many pixels, or not whole: as a document everything goes.
                 log.info("telegram: %r goes as a document: %s", file.name, error.message[:200])
             except TelegramError as error:
-                raise _translated(error) from error
+                raise _file_refused(error) from error
         try:
             sent = await self._bot.send_document(
                 self._chat, file.content, filename=file.name, message_thread_id=self._thread
             )
         except TelegramError as error:
-            raise _translated(error) from error
+            raise _file_refused(error) from error
         return MessageRef(str(sent.message_id))
 
     async def remove(self, at: MessageRef) -> None:
@@ -377,6 +377,17 @@ def _translated(error: TelegramError) -> DeliveryError:
             return Unclear(f"Telegram did not answer ({type(error.__cause__ or error).__name__})")
         case _:
             return DeliveryError(f"Telegram: {type(error).__name__}")
+
+
+def _file_refused(error: TelegramError) -> DeliveryError:
+    """The same for a file, which Telegram refuses for good in many words: none of them changes by asking again."""
+    words = error.message.lower()
+    if "too large" in words or "too big" in words:
+        return TooLong("Telegram finds the file too large", by=1)
+    problem = _translated(error)
+    if isinstance(error, BadRequest) and type(problem) is DeliveryError:
+        return Unrenderable(f"Telegram does not take the file: {error.message[:200]}")
+    return problem
 
 
 async def check(settings: TelegramSettings) -> list[Finding]:

@@ -80,13 +80,11 @@ class Attachments:
                     return
                 except RateLimited as error:
                     self._pacer.refused(cost, error.scope, error.retry_after)
-                except (Unreachable, MessageGone) as error:
-                    log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
-                    return
                 except TooLong as error:
                     self._give_up(file, "file_too_large", error)
                     return
-                except Unrenderable as error:
+                except (Unrenderable, Unreachable, MessageGone) as error:
+                    # Also where files alone are forbidden; where nothing can be written, nothing is told either.
                     self._give_up(file, "file_failed", error)
                     return
                 except DeliveryError as error:

@@ -481,6 +481,8 @@ async def test_messages_left_over_from_an_earlier_longer_try_are_taken_away(
     [
         (TooLong("too long", by=5), "file_too_large"),
         (Unrenderable("no such format"), "file_failed"),
+        (Unreachable("files may not be posted here"), "file_failed"),
+        (MessageGone("no thread"), "file_failed"),
         (Unclear("?"), "file_unsure"),
     ],
 )

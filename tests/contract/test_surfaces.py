@@ -6,6 +6,7 @@ A platform joins with a function that opens a `Scene` on its emulator, and its l
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -18,10 +19,11 @@ from adapters.discord import DiscordAdapter
 from adapters.settings import DiscordSettings, SlackSettings, TelegramSettings
 from adapters.slack import SlackAdapter
 from adapters.telegram import TelegramAdapter
-from bot.errors import MessageGone, TooLong
+from bot.errors import MessageGone, TooLong, Unreachable, Unrenderable
 from bot.messages import File, Incoming, MessageRef, Page, ReplyTarget, Status
 from bot.surface import Adapter, Surface
 from playground.discord import DiscordServer
+from playground.faults import Fault, Faults
 from playground.screen import Screen, Shown
 from playground.slack import SlackServer
 from playground.telegram import TelegramServer
@@ -43,6 +45,8 @@ class Scene:
     """Whom the bot's messages would have woken."""
     enter: Callable[[], Awaitable[Adapter]]
     """Another process of the same bot."""
+    faults: Faults
+    """What goes wrong on this platform."""
 
     @property
     def shown(self) -> list[Shown]:
@@ -78,6 +82,7 @@ async def telegram() -> AsyncIterator[Scene]:
             previews=lambda: server.screen.previews,
             pings=list,
             enter=enter,
+            faults=server.faults,
         )
 
 
@@ -109,6 +114,7 @@ async def discord(answer: bool = False) -> AsyncIterator[Scene]:
             previews=lambda: server.previews,
             pings=lambda: server.pings,
             enter=enter,
+            faults=server.faults,
         )
 
 
@@ -140,6 +146,7 @@ async def slack(direct: bool = False) -> AsyncIterator[Scene]:
             previews=lambda: server.previews,
             pings=lambda: server.pings,
             enter=enter,
+            faults=server.faults,
         )
 
 
@@ -328,6 +335,66 @@ async def test_a_file_that_is_too_large_is_not_sent(scene: Scene) -> None:
 
     assert told.value.by == 1
     assert not any(one.files for one in scene.shown)
+
+
+def _telegram_says(status: int, words: str) -> tuple[str, int, object]:
+    return "sendDocument", status, {"ok": False, "error_code": status, "description": words}
+
+
+def _slack_says(code: str, method: str = "files.getUploadURLExternal") -> tuple[str, int, object]:
+    return method, 200, {"ok": False, "error": code}
+
+
+def _discord_says(status: int, code: int, words: str) -> tuple[str, int, object]:
+    return "POST /channels/{channel}/messages", status, {"message": words, "code": code}
+
+
+REFUSED_FILES: dict[str, Sequence[tuple[str, int, object]]] = {
+    "telegram": (
+        _telegram_says(413, "Request Entity Too Large"),
+        _telegram_says(400, "Bad Request: file is too big"),
+        _telegram_says(400, "Bad Request: not enough rights to send documents to the chat"),
+        _telegram_says(400, "Bad Request: CHAT_SEND_DOCS_FORBIDDEN"),
+        _telegram_says(400, "Bad Request: wrong type of the web page content"),
+        _telegram_says(403, "Forbidden: bot was blocked by the user"),
+    ),
+    "slack": (
+        _slack_says("file_upload_size_restricted"),
+        _slack_says("file_type_not_allowed"),
+        _slack_says("file_uploads_disabled"),
+        _slack_says("file_uploads_except_images_disabled"),
+        _slack_says("storage_limit_reached"),
+        _slack_says("missing_scope"),
+        _slack_says("a_word_of_next_year"),
+        ("upload", 413, "too large"),
+        ("upload", 403, "forbidden"),
+        _slack_says("not_in_channel", "files.completeUploadExternal"),
+        _slack_says("slack_connect_blocked_file_type", "files.completeUploadExternal"),
+        _slack_says("posting_to_channel_denied", "files.completeUploadExternal"),
+    ),
+    "discord": (
+        _discord_says(413, 40005, "Request entity too large"),
+        _discord_says(400, 50035, "Invalid Form Body"),
+        _discord_says(403, 50013, "Missing Permissions"),
+        _discord_says(404, 0, "Not Found"),
+        _discord_says(400, 20009, "Explicit content cannot be sent to the desired recipient(s)"),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("platform", "refusal"), [(name, one) for name, refusals in REFUSED_FILES.items() for one in refusals]
+)
+async def test_a_file_that_is_refused_for_good_is_not_to_be_tried_again(
+    platform: str, refusal: tuple[str, int, object]
+) -> None:
+    """Whatever the platform's reason: only a wait it asks for, its own trouble and a broken connection pass."""
+    method, status, body = refusal
+    async with SCENES[platform]() as scene:
+        scene.faults.add(method, Fault(status=status, body=body if isinstance(body, str) else json.dumps(body)))
+
+        with pytest.raises((TooLong, Unrenderable, Unreachable)):
+            await scene.surface.attach(File("table.csv", "text/csv", b"a,b\n"), None, "t1-f0")
 
 
 async def test_a_message_can_be_taken_back_and_taken_back_again(scene: Scene) -> None:

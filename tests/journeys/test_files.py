@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -313,6 +314,39 @@ async def test_a_file_killed_on_its_way_is_never_posted_twice_and_never_lost_in_
         assert len(place.files) == arrived, place.platform
     assert len(everywhere[2].files) == 1 and "cannot tell" not in everywhere[2].text
     let_go.set()
+
+
+async def test_a_file_that_may_not_be_posted_is_told_of_once_and_the_chat_goes_on(world: Any, start: Any) -> None:
+    """Slack was not given the scope, Discord's channel takes no files, Telegram's group allows no documents."""
+
+    def script(body: Any) -> Reply:
+        last = body["messages"][-1]
+        if last["role"] == "tool":
+            return Reply("Here it is.")
+        if "go on" in str(last["content"]):
+            return Reply("And on.")
+        return Reply(calls=(("run_python", {"code": "open('a.csv', 'w').write('x,y')"}),))
+
+    world.model.script = script
+    everywhere = [places(world)[name] for name in ("telegram private", "slack direct", "discord mention")]
+    world.slack.scopes.discard("files:write")
+    world.discord.state.channels["11"].denied.add("ATTACH_FILES")
+    forbidden = {"ok": False, "error_code": 400, "description": "Bad Request: CHAT_SEND_DOCS_FORBIDDEN"}
+    world.telegram.faults.add("sendDocument", Fault(status=400, body=json.dumps(forbidden)), 100)
+    async with start(*PLATFORMS, TOOL_MODE="native") as bot:
+        for place in everywhere:
+            place.say("please save a table")
+            place.say("please go on")
+        await answered(bot, *everywhere)
+
+    sentence = r"The file a\.csv could not be posted here\. \(Reference t\d+\)"
+    for place in everywhere:
+        assert not place.files
+        assert re.search(rf"Here it is\.\s+{sentence}\s+And on\.", place.text), (place.platform, place.text)
+        assert len(re.findall(sentence, place.text)) == 1, place.platform
+    tries = [call.method for call in world.telegram.calls] + [call.method for call in world.slack.calls]
+    assert tries.count("sendDocument") == tries.count("files.getUploadURLExternal") == 1
+    assert sum(call.status == 403 for call in world.discord.calls) == 1
 
 
 async def test_an_image_that_telegram_cannot_read_goes_as_a_document(world: Any, start: Any) -> None:

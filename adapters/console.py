@@ -26,6 +26,7 @@ from bot import commands
 from bot.app import App, Configuration
 from bot.errors import StoreError
 from bot.messages import ChatId, File, MessageRef, MessageSent, Page, ReplyTarget, Sender
+from bot.store import locked
 from bot.surface import Cost, Deliver, Surface, SurfaceLimits
 
 # Every platform says how long a page may be and how it counts; a terminal has no limit, so the answer is one page.
@@ -159,7 +160,9 @@ async def check(settings: ConsoleSettings) -> list[Finding]:
 
 def chat(configuration: Configuration, name: str) -> int:
     """`parley chat`: talk until the input ends; the exit code."""
-    asyncio.run(_chat(configuration, name))
+    # A second one would go on with what the first has under way.
+    with locked(configuration.core.database_url, "chat"):
+        asyncio.run(_chat(configuration, name))
     return 0
 
 

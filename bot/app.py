@@ -395,7 +395,9 @@ class App:
             self.platforms.run(dispatcher.deliver, dispatcher.resume, leave, dispatcher.rest), name="platforms"
         )
         stopping = asyncio.create_task(stop.wait(), name="stop")
-        reminding = asyncio.create_task(self.reminders.watch(self.dispatcher.deliver), name="reminders")
+        reminding = asyncio.create_task(
+            self.reminders.watch(self.dispatcher.deliver, tuple(self._adapters)), name="reminders"
+        )
         pruning = asyncio.create_task(prune_hourly(self.store, self._clock), name="upkeep")
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -420,6 +422,7 @@ async def run(configuration: Configuration, names: Iterable[str]) -> None:
         SettingsError: it cannot start as configured.
     """
     from bot.heap import set_loaded_apart
+    from bot.store import locked
 
     stop = asyncio.Event()
     asked = 0
@@ -437,9 +440,11 @@ async def run(configuration: Configuration, names: Iterable[str]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask)
-    async with App(configuration, open_adapters(configuration, names)) as app:
-        set_loaded_apart()
-        await app.serve(stop)
+    adapters = open_adapters(configuration, names)
+    with locked(configuration.core.database_url, "run"):
+        async with App(configuration, adapters) as app:
+            set_loaded_apart()
+            await app.serve(stop)
     log.info("stopped")
 
 

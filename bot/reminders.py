@@ -10,7 +10,7 @@ import asyncio
 import datetime
 import logging
 import zoneinfo
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from bot.clock import Clock
 from bot.delivery import ShownBefore
@@ -55,16 +55,19 @@ class Reminders:
         self._zone = zone
         self._secrets = secrets
 
-    async def watch(self, deliver: Deliver) -> None:
-        """Deliver every timer when it is due, until cancelled."""
+    async def watch(self, deliver: Deliver, platforms: Collection[str]) -> None:
+        """Deliver every timer of these platforms when it is due, until cancelled.
+
+        Another process may serve other platforms from the same database: it watches their timers.
+        """
         timers = self._store.timers
         while True:
             timers.changed.clear()
             try:
-                for timer in await timers.due(self._clock.wall()):
+                for timer in await timers.due(self._clock.wall(), platforms):
                     await deliver(timer.delivery())
                     await timers.fired(timer.id)
-                due = await timers.next_due()
+                due = await timers.next_due(platforms)
                 left = LONGEST_SLEEP if due is None else due - self._clock.wall()
             except StoreError as error:
                 log.error("reminders wait: %s", error)

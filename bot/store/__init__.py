@@ -21,6 +21,7 @@ from bot.store.files import FILE_BYTES, StoredFiles
 from bot.store.history import History
 from bot.store.intake import InboxRow, Intake
 from bot.store.location import database_path
+from bot.store.lock import locked
 from bot.store.opening import BUSY_TIMEOUT, connect, make_place, move_aside_if_damaged
 from bot.store.readers import COUNT, Readers
 from bot.store.records import (
@@ -61,6 +62,7 @@ __all__ = [
     "TurnRecord",
     "TurnState",
     "database_path",
+    "locked",
 ]
 
 _PATIENCE = 60.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from sqlite3 import Connection
 
@@ -19,6 +20,7 @@ TIMERS = 50
 """Timers that one person may have waiting in one chat."""
 TIMER_CHARS = 2_000
 _AT_ONCE = 100
+_OF_PLATFORMS = "substr(chat, 1, instr(chat, ':') - 1) IN (SELECT value FROM json_each(?))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +61,21 @@ class StoredTimers:
         """`tools.base.Timers` for one turn; `target` is a lasting one, or None where the platform gave none."""
         return ChatTimers(self._writer, self._readers, self._clock, chat, person, target, self.changed)
 
-    async def due(self, now: float) -> list[Timer]:
-        """Timers whose time has come by `now` (wall clock), the longest due first, at most 100."""
+    async def due(self, now: float, platforms: Collection[str]) -> list[Timer]:
+        """Timers of these platforms whose time has come by `now` (wall clock), the longest due first, at most 100."""
         rows = await self._readers.rows(
-            "SELECT id, due, text, chat, sender, target FROM timers WHERE due <= ? ORDER BY due, id LIMIT ?",
-            (now, _AT_ONCE),
+            "SELECT id, due, text, chat, sender, target FROM timers "
+            f"WHERE due <= ? AND {_OF_PLATFORMS} ORDER BY due, id LIMIT ?",
+            (now, json.dumps([*platforms]), _AT_ONCE),
         )
         return [
             Timer(id, due, text, ChatId.parse(chat), sender_of(json.loads(sender)), ReplyTarget.from_json(target))
             for id, due, text, chat, sender, target in rows
         ]
 
-    async def next_due(self) -> float | None:
-        """When the earliest timer is due; None without any."""
-        row = await self._readers.row("SELECT min(due) FROM timers")
+    async def next_due(self, platforms: Collection[str]) -> float | None:
+        """When the earliest timer of these platforms is due; None without any."""
+        row = await self._readers.row(f"SELECT min(due) FROM timers WHERE {_OF_PLATFORMS}", (json.dumps([*platforms]),))
         return None if row is None or row[0] is None else float(row[0])
 
     async def fired(self, id: int) -> None:

@@ -105,7 +105,7 @@ def inbox(store: Store) -> Inbox:
 
 @pytest.fixture
 async def watching(reminders: Reminders, inbox: Inbox) -> AsyncIterator[asyncio.Task[None]]:
-    task = asyncio.create_task(reminders.watch(inbox.deliver))
+    task = asyncio.create_task(reminders.watch(inbox.deliver, ["telegram"]))
     yield task
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -131,28 +131,42 @@ async def test_a_reminder_comes_at_its_time_and_not_before(
     await until(lambda: inbox.rows)
     assert inbox.rows[0][1].text == "Tea!"
     await asyncio.sleep(0.05)
-    assert await store.timers.next_due() is None
+    assert await store.timers.next_due(["telegram"]) is None
+
+
+async def test_a_reminder_of_a_platform_that_another_process_serves_is_left_to_it(
+    store: Store, inbox: Inbox, watching: Any, clock: Any
+) -> None:
+    """`parley chat` beside `parley run` on one database: what it took in, nobody would show before a restart."""
+    await store.timers.bind(ChatId("console", "local", "me"), ADA, ReplyTarget("console")).set("me", "me", 0.0, "Now!")
+    await remind(store, clock.wall() - 1.0)
+    await until(lambda: inbox.rows)
+    await asleep(clock, store)
+
+    assert [due.text for _, due in inbox.rows] == ["Tea!"]
+    assert [timer.text for timer in await store.timers.due(clock.wall(), ["console"])] == ["Now!"]
+    assert await store.timers.next_due(["telegram", "slack"]) is None
 
 
 async def test_a_crash_between_taking_in_and_removing_does_not_double_it(
     store: Store, inbox: Inbox, reminders: Reminders, clock: Any
 ) -> None:
     await remind(store, clock.wall() - 1.0)
-    [timer] = await store.timers.due(clock.wall())
+    [timer] = await store.timers.due(clock.wall(), ["telegram"])
     await inbox.deliver(timer.delivery())
 
-    task = asyncio.create_task(reminders.watch(inbox.deliver))
+    task = asyncio.create_task(reminders.watch(inbox.deliver, ["telegram"]))
     await until(lambda: inbox.calls == 2 and clock._sleepers)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
     assert len(inbox.rows) == 1
-    assert await store.timers.due(clock.wall()) == []
+    assert await store.timers.due(clock.wall(), ["telegram"]) == []
 
 
 async def taken_in(store: Store, inbox: Inbox, due: float, text: str = "Tea!") -> tuple[int, TimerDue]:
     id = await remind(store, due, text)
-    [timer] = [one for one in await store.timers.due(due) if one.id == id]
+    [timer] = [one for one in await store.timers.due(due, ["telegram"]) if one.id == id]
     await inbox.deliver(timer.delivery())
     return inbox.rows[-1]
 

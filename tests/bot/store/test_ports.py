@@ -97,14 +97,14 @@ async def test_a_timer_is_due_with_everything_needed_to_write_again(url: str, cl
         assert await timers.pending("scope", "person") == [(soon, 1000.0, "Tea!"), (late, 2000.0, "later")]
 
     async with Store.open(url, clock=clock) as store:
-        assert await store.timers.next_due() == 1000.0
-        assert await store.timers.due(999.0) == []
-        [timer] = await store.timers.due(1000.0)
+        assert await store.timers.next_due(["telegram"]) == 1000.0
+        assert await store.timers.due(999.0, ["telegram"]) == []
+        [timer] = await store.timers.due(1000.0, ["telegram"])
         assert (timer.chat, timer.person, timer.target, timer.text) == (chat, ADA, target, "Tea!")
         assert await store.intake.take_in(timer.delivery())
         assert await store.intake.take_in(timer.delivery()) is None, "killed before `fired`, it is still said once"
         await store.timers.fired(timer.id)
-        assert [timer.text for timer in await store.timers.due(9999.0)] == ["later"]
+        assert [timer.text for timer in await store.timers.due(9999.0, ["telegram"])] == ["later"]
 
 
 async def test_a_timer_is_cancelled_by_whoever_set_it(store: Store, chat: ChatId) -> None:
@@ -114,7 +114,7 @@ async def test_a_timer_is_cancelled_by_whoever_set_it(store: Store, chat: ChatId
     assert not await timers.cancel("scope", "another", id)
     assert not await timers.cancel("elsewhere", "person", id)
     assert await timers.cancel("scope", "person", id)
-    assert await store.timers.next_due() is None
+    assert await store.timers.next_due(["telegram"]) is None
 
 
 async def test_the_model_is_told_why_no_timer_can_be_set(store: Store, chat: ChatId) -> None:

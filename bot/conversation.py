@@ -18,6 +18,7 @@ from bot import context
 from bot.agent import Agent, CallKey, Task
 from bot.attempts import MOST_ATTEMPTS, Ending, Run
 from bot.briefing import Briefings, Past
+from bot.brought import learn_result, policy_for
 from bot.choosing import Chooser, NamedCall, named_call, pre_search
 from bot.clock import Clock
 from bot.delivery import ShownBefore
@@ -249,10 +250,7 @@ class Conversation:
         surface = self._surface(question)
         form = surface.limits.command_form
         asked = UserEntry(question_text(question))
-        policy = LinkPolicy()
-        policy.learn(question.text)
-        if question.quoted is not None:
-            policy.learn(question.quoted.text)
+        policy = policy_for(question)
 
         made = Progress(passes=[one.entry for one in before.passes])
         for one in before.passes:
@@ -266,7 +264,7 @@ class Conversation:
                 done[key] = record.result
                 made.results[key] = tool_entry(record.call, record.result, made.marker)
                 made.citations.add(record.result.sources)
-                policy.learn(record.result.text)
+                learn_result(policy, self._registry.spec(record.call.name), record.call, record.result)
             elif record.effects:
                 unknown.add(key)
 
@@ -423,7 +421,7 @@ class Conversation:
             case ToolFinished(call, result):
                 made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker)
                 made.citations.add(result.sources)
-                policy.learn(result.text)
+                learn_result(policy, self._registry.spec(call.name), call, result)
                 await self._store.turns.call_ended(turn, call.id, result)
                 self._metrics.tool_calls.add(call.name, result.status)
             case FileProduced(file):

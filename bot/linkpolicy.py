@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
@@ -72,15 +72,17 @@ class LinkPolicy:
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._known = {_key(url) for url in known}
 
-    def learn(self, text: str) -> None:
-        """Allow every address in `text`."""
+    def learn(self, text: str, *, unless: Callable[[str], bool] = lambda address: False) -> None:
+        """Allow every address in `text` but those of which `unless` is true."""
         for found in BARE_URL.finditer(text):
             url = found.group()
+            if unless(url):
+                continue
             self._known.add(_key(url))
             self._known.add(_key(trim_url(url)))
         for at in re.finditer("@", text):
             mail = bare_mail(text[max(0, at.start() - MAIL_REACH) : at.start()], text, at.start())
-            if mail:
+            if mail and not unless(mail):
                 self._known.add(_key("mailto:" + mail))
 
     def allows(self, url: str) -> bool:

@@ -117,6 +117,10 @@ class ToolSpec:
     """It changes something outside the turn; such calls run one after another."""
     outside: bool = False
     """Its effects reach beyond this chat (paying, sending elsewhere, writing by MCP)."""
+    address: str = ""
+    """The argument that names an address on the internet, which is opened; empty: it opens none."""
+    echoes: bool = False
+    """Its results say what a model wrote, now or earlier (code, SQL, notes): their addresses are nobody else's."""
     cache_seconds: float = 0.0
     """How long a success may be reused; 0: never."""
     timeout: float | None = None

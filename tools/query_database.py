@@ -62,6 +62,7 @@ class QueryDatabase(FunctionTool):
             icon="🗄️",
             verb="querying",
             subject="sql",
+            echoes=True,
             timeout=seconds + 15.0,
         )
         names = ", ".join(databases)

@@ -65,6 +65,7 @@ class ReadPage(FunctionTool):
                 icon="📄",
                 verb="reading",
                 subject="url",
+                address="url",
                 cache_seconds=KEPT_SECONDS,
                 timeout=25.0,
             ),

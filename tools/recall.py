@@ -21,7 +21,15 @@ def open_tool(settings: object = None) -> FunctionTool:
     return recall
 
 
-@tool(category="memory", examples=_EXAMPLES, keywords=_KEYWORDS, icon="🧠", verb="recalling", subject="query")
+@tool(
+    category="memory",
+    examples=_EXAMPLES,
+    keywords=_KEYWORDS,
+    icon="🧠",
+    verb="recalling",
+    subject="query",
+    echoes=True,
+)
 async def recall(context: ToolContext, query: str = "", limit: int = 10) -> ToolResult:
     """Look up facts that were kept about the person and this chat.
 

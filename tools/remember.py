@@ -42,6 +42,7 @@ def open_tool(settings: object = None) -> FunctionTool:
     verb="remembering",
     subject="fact",
     effects=True,
+    echoes=True,
 )
 async def remember(context: ToolContext, fact: str, about: Literal["person", "chat"] = "person") -> str:
     """Keep a fact for later conversations.

@@ -40,7 +40,16 @@ def open_tool(settings: object = None) -> FunctionTool:
     return remind_me
 
 
-@tool(category="time", examples=_EXAMPLES, keywords=_KEYWORDS, icon="⏰", verb="reminder", subject="text", effects=True)
+@tool(
+    category="time",
+    examples=_EXAMPLES,
+    keywords=_KEYWORDS,
+    icon="⏰",
+    verb="reminder",
+    subject="text",
+    effects=True,
+    echoes=True,
+)
 async def remind_me(
     context: ToolContext,
     action: Literal["set", "list", "cancel"] = "set",

@@ -88,6 +88,7 @@ class CodeRunner(FunctionTool):
                 subject="code",
                 # Cells change the chat's variables, so they run in the order in which they were asked for.
                 effects=True,
+                echoes=True,
                 timeout=20.0,
                 per_minute=20,
             ),

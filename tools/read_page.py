@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
-import re
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -23,6 +22,8 @@ KEPT_SECONDS = 600.0
 KEPT_PAGES = 16
 _READERS = 2
 """Pages parsed at once; each takes a processor."""
+_ENDS = (". ", "! ", "? ", "。", "！", "？")
+"""How sentences end."""
 _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"url": "https://example.org/article"},
     {"url": "https://example.org/report.pdf", "part": 2},
@@ -156,8 +157,8 @@ def _cut(text: str, start: int, end: int) -> int:
         found = text.rfind(mark, early, end)
         if found > 0:
             return found + len(mark)
-    sentences = [match.end() for match in re.finditer(r"[.!?]\s|[。！？]", text[early:end])]
+    sentences = [found + len(mark) for mark in _ENDS if (found := text.rfind(mark, early, end)) > 0]
     if sentences:
-        return early + sentences[-1]
+        return max(sentences)
     found = text.rfind(" ", early, end)
     return found + 1 if found > 0 else end

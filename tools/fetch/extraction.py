@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,11 @@ from tools.base import ToolError
 from tools.fetch.client import Fetched
 
 READ_SECONDS = 8.0
+MOST_BYTES = 8 * 1024 * 1024 + 64 * 1024
+"""What a reader may answer: its longest text, four bytes a character, and what it says of it."""
+_CHUNK = 64 * 1024
 _READER = Path(__file__).with_name("reader.py")
+_DAMAGED = "The page is damaged or too complex to be read. Try another source."
 # What a Python needs to find its libraries; no key of the operator's.
 _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "LANG", "SYSTEMROOT", "TZ")
 
@@ -40,18 +44,18 @@ async def extract(page: Fetched, *, seconds: float = READ_SECONDS) -> Page:
     Raises:
         ToolError: there is none, or it took too long.
     """
-    kind = _kind(page)
-    about = {"kind": kind, "url": page.url, "charset": page.charset, "seconds": seconds}
-    found = await _run(json.dumps(about).encode() + b"\n" + page.body, seconds)
+    about = {"kind": _kind(page), "url": page.url, "charset": page.charset, "seconds": seconds}
+    answer = await _run(json.dumps(about).encode() + b"\n", page.body, seconds)
+    head, _, text = answer.partition(b"\n")
+    found = _fields(head)
     if "error" in found:
         raise ToolError(f"{found['error']} Try another source.")
-    text = _tidy(found.get("text", ""))
     if not text:
         raise ToolError("The page is empty. Try another source.")
     note = found.get("note", "") or ("The page is long: only its first 2 MiB were read." if page.cut else "")
     return Page(
         page.url,
-        text,
+        text.decode("utf-8", "replace"),
         title=_line(found.get("title", "")),
         date=_line(found.get("date", "")),
         author=_line(found.get("author", "")),
@@ -60,7 +64,8 @@ async def extract(page: Fetched, *, seconds: float = READ_SECONDS) -> Page:
     )
 
 
-async def _run(given: bytes, seconds: float) -> dict[str, str]:
+async def _run(about: bytes, body: bytes, seconds: float) -> bytes:
+    """What the reader answers to `about` and `body`; it has ended when this returns or raises."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-P",  # the folder of the script holds modules whose names must not shadow others
@@ -70,19 +75,50 @@ async def _run(given: bytes, seconds: float) -> dict[str, str]:
         stderr=asyncio.subprocess.DEVNULL,
         env={name: os.environ[name] for name in _KEPT if name in os.environ},
     )
+    assert process.stdin is not None and process.stdout is not None
+    feeding = asyncio.create_task(_feed(process.stdin, about, body), name="page to its reader")
     try:
         async with asyncio.timeout(seconds):
-            out, _ = await process.communicate(given)
+            answer = await _read(process.stdout)
+            if len(answer) <= MOST_BYTES:
+                await process.wait()
     except TimeoutError as error:
         raise ToolError(f"The page could not be read within {seconds:g} s. Try another source.") from error
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode:
-        raise ToolError("The page is damaged or too complex to be read. Try another source.")
-    found: dict[str, str] = json.loads(out)
-    return found
+        feeding.cancel()
+        await _end(process)
+        await asyncio.gather(feeding, return_exceptions=True)
+    if process.returncode or len(answer) > MOST_BYTES:
+        raise ToolError(_DAMAGED)
+    return answer
+
+
+async def _feed(stdin: asyncio.StreamWriter, *parts: bytes) -> None:
+    """Write `parts` as fast as they are read; a reader that ends early says why in its answer."""
+    with contextlib.suppress(OSError):
+        for part in parts:
+            for start in range(0, len(part), _CHUNK):
+                stdin.write(part[start : start + _CHUNK])
+                await stdin.drain()
+        stdin.close()
+
+
+async def _read(stdout: asyncio.StreamReader) -> bytes:
+    """All that comes, or somewhat more than `MOST_BYTES` of it."""
+    answer = bytearray()
+    while len(answer) <= MOST_BYTES and (chunk := await stdout.read(_CHUNK)):
+        answer += chunk
+    return bytes(answer)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End the reader, if it has not, and wait until it is gone."""
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    # What it still wrote has to be read: asyncio tells of the end of a process only after the end of its pipes.
+    while process.stdout is not None and await process.stdout.read(_CHUNK):
+        pass
+    await process.wait()
 
 
 def _kind(page: Fetched) -> str:
@@ -95,11 +131,20 @@ def _kind(page: Fetched) -> str:
     return "text"
 
 
-def _tidy(text: str) -> str:
-    text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", text.replace("\r\n", "\n"))
-    text = re.sub(r"[ \t]+\n", "\n", text)
-    return re.sub(r"\n{3,}", "\n\n", text).strip()
+def _fields(head: bytes) -> dict[str, str]:
+    """What the reader says of the page; a page may have taken over its reader.
+
+    Raises:
+        ToolError: it is not in the agreed form.
+    """
+    try:
+        found = json.loads(head)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise ToolError(_DAMAGED)
+    return found
 
 
 def _line(text: str) -> str:
-    return " ".join(str(text).split())[:200]
+    return " ".join(text[:2000].split())[:200]

@@ -5,11 +5,12 @@ until they take all memory. A thread cannot be stopped; this process has limits,
 It is run by its path and imports nothing of ours.
 
 In: a line of JSON (`kind`: html, pdf or text; `url`, `charset`, `seconds`), then the page's bytes.
-Out: JSON with `text` (Markdown), `title`, `date`, `author`, `site`, `note`, or with `error`, a sentence.
+Out: a line of JSON (`title`, `date`, `author`, `site`, `note`, or `error`, a sentence), then the text in Markdown.
 """
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import re
@@ -20,10 +21,15 @@ from typing import Any
 MOST_CHARS = 2_000_000
 MOST_MARKUP = 700_000
 """Characters of a web page that are read: what is beyond takes the extraction more than its time."""
+MOST_FIELD = 2000
+"""Characters of a title, an author's name, …."""
 _MEMORY = 1 << 30
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]+")
 _SCRIPTS = re.compile(r"<(script|style|svg)\b(?![^>]*ld\+json)[^>]*>.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
+_NO_CHARSETS = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
+"""What Python decodes and no page is written in; some of it takes the square of the length."""
 _WORDS = r"\[((?:[^\[\]\\\n]|\\.){0,2000})\]"
 _TARGET = r"(?!https?:)(?:[a-z][a-z0-9+.-]*:|#|/)"
 _OTHER_LINKS = (
@@ -64,6 +70,8 @@ def decoded(body: bytes, charset: str) -> str:
             name.lower(), name
         )
         try:
+            if name and codecs.lookup(name).name in _NO_CHARSETS:
+                continue
             return body.decode(name, "replace") if name else body.decode("utf-8")
         except (LookupError, UnicodeError, TypeError, AttributeError):
             continue
@@ -112,6 +120,13 @@ def without_other_links(text: str) -> str:
     for pattern in _OTHER_LINKS:
         text = pattern.sub(r"\1", text)
     return text
+
+
+def tidy(text: str) -> str:
+    """`text` without control characters, blanks at the ends of lines, and more than one empty line in a row."""
+    text = _CONTROLS.sub("", text.replace("\r\n", "\n"))
+    text = "\n".join(line.rstrip(" \t") for line in text.split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
 def pdf(body: bytes, seconds: float) -> dict[str, Any]:
@@ -169,9 +184,9 @@ def main() -> int:
         found = {"error": "The page is too complex to be read."}
     except Exception as error:  # noqa: BLE001  # the edge of this process; the libraries raise what they like
         found = {"error": "The page is damaged and cannot be read.", "reason": f"{type(error).__name__}"}
-    if len(found.get("text", "")) > MOST_CHARS:
-        found["text"] = found["text"][:MOST_CHARS]
-    sys.stdout.write(json.dumps(found))
+    text = tidy(found.pop("text", ""))[:MOST_CHARS]
+    head = {name: value[:MOST_FIELD] for name, value in found.items()}
+    sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + text.encode("utf-8", "replace"))
     return 0
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
-import json
 import os
 import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import pypdf
 import pytest
@@ -63,17 +59,16 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     To start one and load the libraries in it takes most of a second.
     """
 
-    async def run(given: bytes, seconds: float) -> dict[str, str]:
-        out = io.StringIO()
+    async def run(about: bytes, body: bytes, seconds: float) -> bytes:
+        out = io.BytesIO()
         with monkeypatch.context() as here:
-            here.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-            here.setattr(sys, "stdout", out)
+            here.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(about + body)))
+            here.setattr(sys, "stdout", io.TextIOWrapper(out))
             here.setattr(sys, "setrecursionlimit", lambda deep: None)
             here.setattr(reader, "limit", lambda seconds: None)
             assert reader.main() == 0
-        found: Any = json.loads(out.getvalue())
-        assert isinstance(found, dict)
-        return found
+            sys.stdout.detach()  # type: ignore[attr-defined]  # ours, which would close what was written
+        return out.getvalue()
 
     monkeypatch.setattr(extraction, "_run", run)
 
@@ -191,41 +186,6 @@ async def test_a_page_heavy_with_scripts_is_read_to_its_end_and_a_heavy_text_is_
     assert "only its beginning was read" in beginning.note
 
 
-@pytest.mark.parametrize(
-    "html",
-    [
-        "<div>" * 200_000 + "deep",
-        "<p>" + "<a href='x'>[" * 50_000,
-        "<table>" + "<tr><td>x" * 100_000,
-        "<html><body><p>" + "a" * 2_000_000,
-        "<!DOCTYPE html [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;'>]><p>&b;&b;</p>",
-        "<html><body>" + "](" * 500_000,
-        "<html><body><p>" + "![" * 300_000 + "</p>",
-    ],
-    ids=["deep", "links", "cells", "word", "entities", "brackets", "pictures"],
-)
-async def test_a_hostile_page_never_holds_up_the_loop(html: str) -> None:
-    """Whatever comes of it: the loop turns all the while, and it ends at the limit."""
-    longest, last, done = 0.0, time.thread_time(), False
-
-    async def watch() -> None:
-        nonlocal longest, last
-        while not done:
-            await asyncio.sleep(0.005)
-            # What this thread computed; how long it waited for a processor says nothing of the reader.
-            longest, last = max(longest, time.thread_time() - last), time.thread_time()
-
-    watching = asyncio.create_task(watch())
-    try:
-        await extract(page(html), seconds=1.0)
-    except ToolError:
-        pass
-    done = True
-    await watching
-
-    assert longest < 0.1
-
-
 async def test_a_reader_that_takes_too_long_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stuck = tmp_path / "stuck.py"
     marker = tmp_path / "pid"
@@ -242,7 +202,7 @@ async def test_a_reader_that_takes_too_long_is_killed(monkeypatch: pytest.Monkey
 
 async def test_the_reader_knows_no_secret(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     nosy = tmp_path / "nosy.py"
-    nosy.write_text("import json, os, sys\nsys.stdin.read()\nprint(json.dumps({'text': ' '.join(os.environ)}))\n")
+    nosy.write_text("import os, sys\nsys.stdin.read()\nprint('{}')\nprint(' '.join(os.environ))\n")
     monkeypatch.setattr(extraction, "_READER", nosy)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
 
@@ -252,9 +212,27 @@ async def test_the_reader_knows_no_secret(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert "PATH" in found.text
 
 
-def test_other_links_are_found_without_looking_for_ever() -> None:
-    started = time.process_time()
+@pytest.mark.parametrize("ends", [True, False], ids=["ends", "goes on"])
+async def test_a_reader_that_answers_without_end_is_ended_and_little_of_it_kept(
+    ends: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A page that has taken over its reader may write what it likes, and is not read for long."""
+    endless = tmp_path / "endless.py"
+    words = "b'x' * 65536" if not ends else f"b'x' * {extraction.MOST_BYTES + 1}"
+    endless.write_text(f"import os\nwhile True:\n    os.write(1, {words})\n    {'break' if ends else 'pass'}\n")
+    monkeypatch.setattr(extraction, "_READER", endless)
 
-    reader.without_other_links("[" * 200_000 + "](" * 100_000)
+    with pytest.raises(ToolError, match="too complex"):
+        await extract(page("x" * 1_000_000), seconds=30)
 
-    assert time.process_time() - started < 20
+
+@pytest.mark.parametrize("said", ["", "{", "[]", '{"title": 5}', '{"error": {}}', "\xff", "[" * 100_000])
+async def test_an_answer_that_is_none_is_an_error_in_a_sentence(
+    said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    liar = tmp_path / "liar.py"
+    liar.write_text(f"import os\nos.write(1, {said.encode('latin-1')!r})\n")
+    monkeypatch.setattr(extraction, "_READER", liar)
+
+    with pytest.raises(ToolError, match=r"complex|empty"):
+        await extract(page("x"))

@@ -1,0 +1,142 @@
+"""Pages made to cost more than they are worth: the loop turns all the while, and time grows with their length alone."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from bot.untrusted import as_data
+from tools.base import ToolCall, ToolContext, ToolError
+from tools.fetch import reader
+from tools.fetch.client import Fetched, Fetcher
+from tools.fetch.extraction import extract
+from tools.read_page import ReadPage, in_parts
+from tools.registry import ToolRegistry
+
+MOST = 2_000_000
+SHAPES = {
+    "spaces": " ",
+    "tabs": "\t",
+    "lines": "\n",
+    "blank lines": "\n ",
+    "returns": "\r",
+    "controls": "\x01",
+    "word": "a",
+    "ideographs": "橋",
+    "marks": "e\u0301\u0301\u0301",
+    "brackets": "[",
+    "links": "[a](<#",
+    "backticks": "`",
+    "quotes": "\"'",
+    "tags": "<",
+    "entities": "&",
+    "roles": "<|im_start|",
+    "sentences": ". ",
+}
+HTML = {
+    "deep": "<div>" * 200_000 + "deep",
+    "deep bold": "<p>" + "<b>" * 200_000 + "deep",
+    "links": "<article>" + "<p>word <a href='x/y'>link</a> word</p>" * 100_000,
+    "open links": "<p>" + "<a href='x'>[" * 50_000,
+    "links in code": "<pre><code>" + "<a href='x'>name</a>\n" * 60_000,
+    "cells": "<table>" + "<tr><td>x" * 100_000,
+    "items": "<ul>" + "<li>" * 150_000,
+    "breaks": "<p>" + "x<br>" * 150_000,
+    "word": "<html><body><p>" + "a" * MOST,
+    "spaces": "<html><body><p>x" + " " * MOST + "y",
+    "spaces in code": "<article><p>" + "word " * 100 + "</p><pre>x" + " " * 600_000 + "y</pre>",
+    "entities": "<!DOCTYPE html [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;'>]><p>&b;&b;</p>",
+    "brackets": "<html><body>" + "](" * 500_000,
+    "pictures": "<html><body><p>" + "![" * 300_000 + "</p>",
+    "scripts": "<html><body><p>x</p>" + "<script>" * 250_000,
+    "open tags": "<html><body><p>x</p>" + "<script " * 250_000,
+    "comments": "<html><body>" + "<!--" * 500_000,
+    "title": "<html><head><title>" + "t " * 1_000_000 + "</title><body><p>x</p>",
+    "metas": "<html><head>" + "<meta name=author content=x>" * 70_000 + "</head><body><p>x",
+    "data": "<html><head><script type='application/ld+json'>" + "[" * 600_000 + "</script></head><body><p>x",
+    "dates": "<html><body><p>" + "2020-01-02 3 May 2021 " * 90_000,
+}
+
+
+class Loop:
+    """How long the event loop was held up at most, in processor time of its thread."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+
+    async def watch(self) -> None:
+        last = time.thread_time()
+        while True:
+            await asyncio.sleep(0.005)
+            # What this thread computed; how long it waited for a processor says nothing of the reader.
+            now = time.thread_time()
+            self.longest, last = max(self.longest, now - last), now
+
+
+@pytest.fixture
+async def loop() -> AsyncIterator[Loop]:
+    made = Loop()
+    watching = asyncio.create_task(made.watch())
+    yield made
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+
+
+@pytest.mark.parametrize("html", HTML.values(), ids=HTML)
+async def test_a_hostile_page_never_holds_up_the_loop(html: str, loop: Loop) -> None:
+    """Whatever comes of it: the loop turns all the while, and it ends at the limit."""
+    try:
+        await extract(Fetched("https://e.example/a/", "text/html", "", html.encode()[:MOST], False), seconds=1.0)
+    except ToolError:
+        pass
+
+    assert loop.longest < 0.1
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+async def test_a_packed_text_of_one_sign_is_read_without_holding_up_the_loop(
+    shape: str, site: Any, fetcher: Fetcher, loop: Loop
+) -> None:
+    """All the way from the wire to what a model is told: two megabytes that came as two kilobytes."""
+    text = (shape * (MOST // len(shape.encode())) + "end").encode()
+    url = site.page("/", gzip.compress(text), "text/plain; charset=utf-8", Content_Encoding="gzip")
+    registry = ToolRegistry([ReadPage(fetcher=fetcher)])
+    loop.longest = 0.0
+
+    result = await registry.run(ToolCall("1", "read_page", {"url": url}), ToolContext())
+    as_data(result.text, "0" * 8, "read_page")
+    await asyncio.sleep(0.01)
+    await registry.close()
+
+    assert result.ok
+    assert loop.longest < 0.1
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize(
+    "function",
+    [
+        reader.tidy,
+        lambda text: reader.decoded(text.encode(), "punycode"),
+        lambda text: in_parts(text, 4000),
+        lambda text: as_data(text, "0" * 8, "x"),
+    ],
+    ids=["tidy", "decoded", "parts", "data"],
+)
+def test_the_time_for_a_text_grows_with_its_length_alone(function: Callable[[str], object], shape: str) -> None:
+    def seconds(length: int) -> float:
+        text = "x" + (shape * length)[: length - 2] + "x"
+        spent = []
+        for _ in range(3):
+            started = time.process_time()
+            function(text)
+            spent.append(time.process_time() - started)
+        return min(spent)
+
+    # Only slower by chance: not three times in a row.
+    assert min(seconds(100_000) / max(seconds(50_000), 0.001) for _ in range(3)) < 2.5

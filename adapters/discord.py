@@ -40,7 +40,11 @@ _PERMISSIONS: Final = discord.Permissions(
     send_messages_in_threads=True,
     read_message_history=True,
     attach_files=True,
+    add_reactions=True,
+    embed_links=True,
+    create_public_threads=True,
 )
+"""What the invitation asks for; the README shows the same number."""
 _TOKEN_REFUSED: Final = "DISCORD_BOT_TOKEN is refused by Discord: copy it again from the developer portal, page Bot"
 _GATEWAY_TOKEN_REFUSED: Final = 4004
 

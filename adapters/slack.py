@@ -52,7 +52,8 @@ WISHED_SCOPES: Final = {
     "files:write": "post files",
     "users:read": "know people by name",
     "channels:history": "look up in channels whether a post of unknown outcome arrived",
-    "groups:history": "the same in private channels",
+    "groups:history": "do the same in private channels",
+    "mpim:history": "do the same in direct messages of several people",
 }
 
 

@@ -51,6 +51,7 @@ HELD: Final = "held"
 """Form of a page that waits for its end, because a `response_url` has too few uses to show it grow."""
 FILE: Final = "file"
 
+_HISTORY: Final = frozenset({"channels:history", "groups:history", "mpim:history"})
 _LOOK_AGAIN: Final = (0.5, 1.0, 2.0)
 _MARK = re.compile(r"[*_~]")
 
@@ -93,7 +94,8 @@ class SlackSurface:
         posts = Budget(f"slack:{team}/chat.postMessage", windows=(POST_WINDOW,), shared=True)
         update = Budget(self._update_scope, windows=(UPDATE_WINDOW,), shared=True)
         status = Budget(f"slack:{team}/assistant.threads.setStatus", windows=(STATUS_WINDOW,), shared=True)
-        needed = {"im:history"} if self._channel.startswith("D") else {"channels:history", "groups:history"}
+        # An id does not tell a public channel from a private one, nor from a direct message of several people.
+        needed = {"im:history"} if self._channel.startswith("D") else _HISTORY
         finds = scopes is not None and needed <= scopes
         self._post_cost = Cost((post, posts), repeats_safely=False, found_again=finds)
         self._update_cost = Cost((update,))

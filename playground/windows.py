@@ -13,7 +13,6 @@ from playground.telegram import TelegramServer
 
 NAME = "Ada"
 """Whom the bot believes to write: the person in front of the page."""
-_MESSAGE_CONTENT = 1 << 15
 
 
 class Impossible(Exception):
@@ -191,7 +190,6 @@ class DiscordWindow:
 
     def __init__(self, server: DiscordServer) -> None:
         self._server = server
-        server.privileged_intents = _MESSAGE_CONTENT
         self._person = server.person("800000000000000003", NAME)
         server.guild(self._guild, "Reading circle")
         server.channel(self._channel, self._guild, "general")

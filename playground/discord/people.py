@@ -88,6 +88,12 @@ class People:
         place = self._channel(thread)
         place.archived, place.locked = True, locked
 
+    def permit(self, guild: str | int, *permissions: str) -> None:
+        """Give the bot more than its invitation asked for, on a whole server, by name (`MENTION_EVERYONE`)."""
+        place = self.state.guilds[_id(guild)]
+        for permission in permissions:
+            place.granted |= PERMISSIONS[permission]
+
     def deny(self, channel: Channel | str | int, *permissions: str) -> None:
         """Take permissions away from the bot in one channel, by name (`SEND_MESSAGES`)."""
         for permission in permissions:

@@ -26,8 +26,9 @@ PERMISSIONS = {
     "CREATE_PUBLIC_THREADS": 1 << 35,
     "SEND_MESSAGES_IN_THREADS": 1 << 38,
 }
-"""What a bot is usually granted, by name; a channel may deny any of it."""
-GRANTED = sum(PERMISSIONS.values()) & ~PERMISSIONS["MANAGE_MESSAGES"]
+"""What a bot may be granted, by name; a channel may deny any of it."""
+INVITED = 309237763136
+"""What the invitation grants that the README shows: everything above but to manage messages and to mention everyone."""
 
 
 @dataclass(slots=True)
@@ -49,6 +50,8 @@ class Guild:
     name: str
     member: bool = True
     """The bot is in it; otherwise only its commands, installed by a person, can be used there."""
+    granted: int = INVITED
+    """The bot's permissions: those of its invitation, and what the server's people give it besides."""
     roles: dict[str, str] = field(default_factory=dict)
     held: dict[str, list[str]] = field(default_factory=dict)
     """The ids of the roles that a person has here, by the person's id; everybody has the server's own besides."""
@@ -86,7 +89,7 @@ class Channel:
         """Whether the bot has `permission` here."""
         if self.guild is None:
             return True
-        if permission in self.denied or not GRANTED & PERMISSIONS[permission]:
+        if permission in self.denied or not self.guild.granted & PERMISSIONS[permission]:
             return False
         return self.parent is None or permission == "SEND_MESSAGES" or self.parent.may(permission)
 

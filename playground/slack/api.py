@@ -31,8 +31,8 @@ SCOPES: Mapping[str, tuple[str, ...]] = {
     "agents.sessions.setStatus": ("chat:write", "assistant:write"),
     "conversations.info": ("channels:read", "im:read"),
     "conversations.members": ("channels:read", "im:read"),
-    "conversations.history": ("channels:history", "groups:history", "im:history"),
-    "conversations.replies": ("channels:history", "groups:history", "im:history"),
+    "conversations.history": ("channels:history", "groups:history", "im:history", "mpim:history"),
+    "conversations.replies": ("channels:history", "groups:history", "im:history", "mpim:history"),
     "conversations.open": ("im:write",),
     "users.info": ("users:read",),
     "team.info": ("team:read",),
@@ -43,8 +43,24 @@ SCOPES: Mapping[str, tuple[str, ...]] = {
     "files.info": ("files:read",),
 }
 """Any one of these lets a bot call the method; unlisted methods need none."""
+HISTORY: Mapping[str, str] = {"D": "im:history", "G": "groups:history", "C": "channels:history"}
+"""By the first letter of a place's id: the scope without which nothing is read or heard there."""
 
 ALL_SCOPES = frozenset(scope for scopes in SCOPES.values() for scope in scopes) | {"app_mentions:read", "commands"}
+MANIFEST_SCOPES = frozenset(
+    {
+        "app_mentions:read",
+        "channels:history",
+        "chat:write",
+        "commands",
+        "files:write",
+        "groups:history",
+        "im:history",
+        "mpim:history",
+        "users:read",
+    }
+)
+"""What whoever sets the app up by its manifest grants, and no more."""
 
 
 @dataclass(slots=True)
@@ -71,8 +87,6 @@ class Api:
         self._budgets = Budgets(limits) if rates else None
         self._tokens = {bot_token: "bot", app_token: "app"}
         self.methods: dict[str, Method] = {}
-        self.scopes: set[str] = set(ALL_SCOPES)
-        """What the bot was granted."""
         self.calls: list[Call] = []
         self.refusals = 0
 
@@ -98,7 +112,7 @@ class Api:
                 body = {"ok": False, "error": refused.error} | refused.extra
             if call.retry_after:
                 return self._too_many(call, call.retry_after)
-            return web.json_response(body, headers={"x-oauth-scopes": ",".join(sorted(self.scopes))})
+            return web.json_response(body, headers={"x-oauth-scopes": ",".join(sorted(self._workspace.scopes))})
 
         return await self.meet(request, call, answer)
 
@@ -129,13 +143,14 @@ class Api:
         method = self.methods.get(call.method)
         if method is None:
             raise Refused("unknown_method", req_method=call.method)
-        self._authorise(call.method, request, sent)
+        self._authorise(call, request, sent)
         if self._budgets and (wait := self._budgets.admit(call.method, call.channel, self._workspace.now())):
             call.retry_after = wait
             raise Refused("ratelimited")
         return method(sent)
 
-    def _authorise(self, method: str, request: web.Request, sent: Arguments) -> None:
+    def _authorise(self, call: Call, request: web.Request, sent: Arguments) -> None:
+        method, granted = call.method, self._workspace.scopes
         header = request.headers.get("Authorization", "")
         token = header.removeprefix("Bearer ").strip() if header.startswith("Bearer ") else sent.text("token")
         if not token:
@@ -146,8 +161,10 @@ class Api:
         if kind != ("app" if method == "apps.connections.open" else "bot"):
             raise Refused("not_allowed_token_type")
         needed = SCOPES.get(method, ())
-        if needed and not self.scopes.intersection(needed):
-            raise Refused("missing_scope", needed=needed[0], provided=",".join(sorted(self.scopes)))
+        if method in ("conversations.history", "conversations.replies") and call.channel[:1] in HISTORY:
+            needed = (HISTORY[call.channel[:1]],)
+        if needed and not granted.intersection(needed):
+            raise Refused("missing_scope", needed=needed[0], provided=",".join(sorted(granted)))
 
     def _too_many(self, call: Call, wait: float, body: str = "") -> web.Response:
         self.refusals += 1

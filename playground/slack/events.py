@@ -9,13 +9,15 @@ from playground.slack.workspace import Change, Message, Workspace
 QUIET_SUBTYPES = frozenset({"channel_join", "channel_leave", "channel_topic", "channel_purpose", "channel_name"})
 """Notices of the service itself; a mention in one is no `app_mention`."""
 
+EVENT_SCOPES = {"app_mention": "app_mentions:read", "message.im": "im:history", "message.channels": "channels:history"}
+
 
 class Events:
     """Turns changes of the workspace into events for the bot's subscriptions."""
 
     def __init__(self, workspace: Workspace, deliveries: Deliveries) -> None:
         self._workspace, self._deliveries = workspace, deliveries
-        self.subscriptions: set[str] = {"app_mention", "message.im", "agent_session_stopped", "app_home_opened"}
+        self.subscriptions: set[str] = {"app_mention", "message.im"}
         """Of the app: `app_mention`, `message.im`, `message.channels`, and the names of other events."""
         self.verification_token = "legacy"
 
@@ -27,16 +29,10 @@ class Events:
         mention = f"<@{self._workspace.bot_user_id}"
         body = self._workspace.travel(message)
         place: Json = {"channel": message.channel}
-        subscribed = f"message.{'im' if channel.direct else 'channels'}" in self.subscriptions
+        subscribed = self._hears(f"message.{'im' if channel.direct else 'channels'}")
         new_mention = mention in message.text and (before is None or mention not in str(before.get("text", "")))
         foreign = message.author != self._workspace.bot_user_id and message.subtype not in QUIET_SUBTYPES
-        if (
-            change != "deleted"
-            and new_mention
-            and foreign
-            and not channel.direct
-            and "app_mention" in self.subscriptions
-        ):
+        if change != "deleted" and new_mention and foreign and not channel.direct and self._hears("app_mention"):
             self.send(body | place | {"type": "app_mention", "event_ts": message.ts})
         if not subscribed:
             return
@@ -57,6 +53,10 @@ class Events:
         else:
             event["deleted_ts"] = message.ts
         self.send(event)
+
+    def _hears(self, event: str) -> bool:
+        """The app asked for an event, and for the scope that goes with it."""
+        return event in self.subscriptions and EVENT_SCOPES[event] in self._workspace.scopes
 
     def send(self, event: Json) -> Delivery:
         """Any event, wrapped and sent."""

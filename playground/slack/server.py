@@ -13,7 +13,7 @@ from aiohttp import web
 from playground.faults import Faults
 from playground.screen import Screen
 from playground.slack.agents import AgentMethods
-from playground.slack.api import Api, Call
+from playground.slack.api import MANIFEST_SCOPES, Api, Call
 from playground.slack.arguments import Arguments
 from playground.slack.conversations import ConversationMethods
 from playground.slack.delivery import Deliveries, Delivery
@@ -55,7 +55,7 @@ class SlackServer(PeopleSide):
         self.screen, self.faults = Screen(now), Faults()
         self.bot_token, self.app_token = "xoxb-1-playground", "xapp-1-A0PARLEY-playground"
         self.signing_secret = "8f742231b10e8888abcd99yyyzzz85a5"
-        workspace = Workspace(self.screen, self.limits, wall())
+        workspace = Workspace(self.screen, self.limits, wall(), MANIFEST_SCOPES)
         self._deliveries = Deliveries(self.limits, now)
         events = Events(workspace, self._deliveries)
         self._streams, self._agents = StreamMethods(workspace), AgentMethods(workspace)
@@ -141,13 +141,14 @@ class SlackServer(PeopleSide):
 
     @property
     def subscriptions(self) -> set[str]:
-        """The events the app is told of; add `message.channels` to hear every message of its channels."""
+        """The events the app is told of, at first those of its manifest; add `message.channels` to hear every message
+        of its channels."""
         return self.events.subscriptions
 
     @property
     def scopes(self) -> set[str]:
-        """What the bot token was granted."""
-        return self.api.scopes
+        """What the bot token was granted: at first what the app's manifest asks for."""
+        return self.workspace.scopes
 
     @property
     def deliveries(self) -> list[Delivery]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -131,7 +131,7 @@ class Preview:
 class Workspace:
     """Everything a workspace knows. `changed` hears about each lasting message that is posted, edited or deleted."""
 
-    def __init__(self, screen: Screen, limits: Limits, epoch: float) -> None:
+    def __init__(self, screen: Screen, limits: Limits, epoch: float, scopes: Iterable[str]) -> None:
         self.screen, self.limits = screen, limits
         self.now = screen.now
         self._epoch = epoch - self.now()
@@ -139,6 +139,8 @@ class Workspace:
         self._ids = itertools.count(1)
         self.team_id, self.team_name, self.app_id = "T0PARLEY", "playground", "A0PARLEY"
         self.bot_user_id, self.bot_id, self.bot_name = "U0PARLEY", "B0PARLEY", "parley"
+        self.scopes = set(scopes)
+        """What the bot was granted."""
         self.base = ""
         """`http://host:port`, once the server listens."""
         self.people: dict[str, Person] = {}

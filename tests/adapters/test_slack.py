@@ -197,7 +197,7 @@ async def test_edits_and_deletions_by_people_are_heard_and_our_own_are_not(
 async def test_other_bots_and_notices_are_ignored_but_acknowledged(
     slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
 ) -> None:
-    slack.subscriptions.add("message.channels")
+    slack.subscriptions.update({"message.channels", "app_home_opened"})
     slack.say("C1", f"<@{slack.bot_user_id}> loop?", person="U2", bot_id="B7")
     slack.say("C1", "has joined", person="U2", subtype="channel_join")
     slack.say("C1", "talking among ourselves", person="U2")

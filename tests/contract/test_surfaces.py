@@ -90,6 +90,7 @@ async def telegram() -> AsyncIterator[Scene]:
 async def discord(answer: bool = False) -> AsyncIterator[Scene]:
     async with DiscordServer(limits=False) as server, AsyncExitStack() as stack:
         server.guild(10)
+        server.permit(10, "MENTION_EVERYONE")
         server.person(1, "Ada")
         place = server.channel(20, 10)
         settings = DiscordSettings(

@@ -116,6 +116,7 @@ class Journey:
         world.model.script = self.script
         world.slack.channel("C1", "general")
         world.discord.guild(1, "Guild")
+        world.discord.permit(1, "MENTION_EVERYONE")  # more than the invitation asks for: what is named would be woken
         for number, case in cases:
             if case.page:
                 page = CannedPage(f"https://known.example/{number}", self.filled(case.title), self.filled(case.page))

@@ -126,6 +126,7 @@ async def stage(clock: Any) -> AsyncIterator[Stage]:
     clock.started = time.time()
     async with DiscordServer(now=clock.monotonic, limits=False) as server, AsyncExitStack() as stack:
         server.guild(10, "Library")
+        server.permit(10, "MENTION_EVERYONE")
         server.person(1, "Ada")
         server.person(2, "Bob")
         yield Stage(server, clock, stack)

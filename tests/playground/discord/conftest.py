@@ -131,6 +131,7 @@ def time() -> Time:
 async def server(time: Time) -> AsyncIterator[DiscordServer]:
     async with DiscordServer(now=time) as server:
         server.guild(10, "Library")
+        server.permit(10, "MENTION_EVERYONE")
         server.person(1, "Ada")
         yield server
 

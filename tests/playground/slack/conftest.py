@@ -13,6 +13,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
+from playground.slack.api import ALL_SCOPES
 
 
 class Clock:
@@ -36,6 +37,9 @@ def clock() -> Clock:
 @pytest.fixture
 async def server(clock: Clock) -> AsyncIterator[SlackServer]:
     async with SlackServer(now=clock) as server:
+        # Everything it can do, not only what an app with our manifest asks for.
+        server.scopes.update(ALL_SCOPES)
+        server.subscriptions.update({"agent_session_stopped", "app_home_opened"})
         server.person("U1", "ann")
         server.person("U2", "bob")
         server.channel("C1", "general")

@@ -117,6 +117,20 @@ async def test_a_missing_scope_is_named(server: SlackServer, client: AsyncWebCli
     assert "users:read" in caught.value.response["provided"]
 
 
+async def test_each_kind_of_place_has_a_scope_of_its_own_to_read_and_hear_it(
+    server: SlackServer, client: AsyncWebClient, refusal: Refusal
+) -> None:
+    direct = server.direct("U1")
+    server.scopes.difference_update({"im:history", "app_mentions:read"})
+
+    server.say(direct, "hello?", person="U1")
+    server.say("C1", f"<@{server.bot_user_id}> hello?", person="U1")
+
+    assert server.deliveries == []
+    assert await refusal(client.conversations_history(channel=direct)) == "missing_scope"
+    assert (await client.conversations_history(channel="C1"))["messages"][0]["text"].endswith("hello?")
+
+
 async def test_unknown_methods_are_refused(client: AsyncWebClient, refusal: Refusal) -> None:
     assert await refusal(client.views_open(trigger_id="1", view={"type": "modal"})) == "unknown_method"
     assert await refusal(client.bookmarks_list(channel_id="C1")) == "unknown_method"

@@ -91,7 +91,7 @@ class _Pass:
     pieced: bool = False
     """More than one model wrote it."""
     unread: bool = False
-    """It held a written call that was cut off or beyond repair."""
+    """It held a written call that was cut off or beyond repair, or nothing but the marks around one."""
     shorter: tuple[Entry, ...] | None = None
     """What was left of the conversation for it to fit; the next pass begins from there."""
 
@@ -338,7 +338,8 @@ class Agent:
                 raise ModelDropped("the model's stream ended without an answer")
             for delta in sort(detector.finish(cut=made.answer.finish in ("length", "cut", "content_filter"))):
                 yield delta
-        made.unread = bool(detector.dropped)
+        said = bool(made.shown or made.text_calls or made.reasoning)
+        made.unread = bool(detector.dropped) or (bool(made.answer.text.strip()) and not said)
 
     @staticmethod
     def _entry(made: _Pass, *, last: bool) -> AssistantEntry:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from bot.toolsyntax.arguments import Registry
 from bot.toolsyntax.bodies import Bodies
-from bot.toolsyntax.families import ANYWHERE, Body, Marker, Role
+from bot.toolsyntax.families import ANYWHERE, INNER_ENDS, STRAYS, Body, Marker, Role
 from bot.toolsyntax.fences import Fences
 from bot.toolsyntax.outcomes import Outcome, Verdict
 from bot.toolsyntax.pieces import Call, Piece, Schema, Text
@@ -49,6 +49,10 @@ class Detector:
         self._in_word = False
         self._plain_until = 0
         """Up to here a line was found to be no call; it is not tried again."""
+        self._words_until = 0
+        """Up to here the line goes on after its markers; it is not looked at again."""
+        self._quoted: set[str] = set()
+        """Families whose opener stands in the visible text, so that their closer does too."""
         self._half = ""
         self._forms: list[tuple[str, Body | None]] = []
         self.dropped: list[str] = []
@@ -226,11 +230,17 @@ class Detector:
             case Role.THINK_END:
                 yield from self._fences.stray_end(start)
                 r.drop()
+            case role if role is Role.CLOSE or role in INNER_ENDS:
+                yield from self._stray(marker, start)
+                r.drop()
+            case _ if r.offset < self._tagged.no_call_until:
+                yield from self._empty(marker, start)
+                r.drop()
             case _:
                 tagged = yield from self._tagged.read(marker)
                 if tagged.outcome.verdict is Verdict.TEXT:
                     r.rewind(start + len(marker.written))
-                    self._show(r.taken(start))
+                    yield from self._empty(marker, start)
                     r.drop()
                 else:
                     family = tagged.family.name if tagged.family else "element"
@@ -238,6 +248,43 @@ class Detector:
                     r.drop()
                     yield from self._after(tagged)
         self._bodies.begun = self._bodies.fenced = False
+
+    def _stray(self, marker: Marker, start: int) -> Steps[None]:
+        """A closer without its opener: syntax where it begins or ends a line, a word in the middle of one."""
+        r, v = self._reader, self._visible
+        quoted = marker.family is not None and marker.family.name in self._quoted
+        if not quoted and (v.blank or marker.role is Role.CLOSE) and (yield from self._ends_line()):
+            v.fall()
+        elif quoted or not v.blank or marker.role is not Role.CLOSE:
+            self._show(r.taken(start))
+
+    def _empty(self, opener: Marker, start: int) -> Steps[None]:
+        """An opener without a call: syntax where nothing else is on its line, else the words name it."""
+        r, v = self._reader, self._visible
+        family = opener.family
+        if family is not None and family.words and v.blank and (yield from self._ends_line()):
+            v.fall()
+            self.dropped.append(r.taken(start))
+            return
+        if family is not None:
+            self._quoted.add(family.name)
+        self._show(r.taken(start))
+
+    def _ends_line(self) -> Steps[bool]:
+        """Read to the end of the line if nothing but closers and control tokens is left on it; else nothing."""
+        r = self._reader
+        here = r.offset
+        if here < self._words_until:
+            return False
+        while True:
+            c = yield from r.skip(" \t\r")
+            if c in ("", "\n"):
+                return True
+            if c not in "<[" or not isinstance((yield from r.match(STRAYS)), Marker):
+                break
+        self._words_until = r.offset
+        r.rewind(here)
+        return False
 
     def _after(self, tagged: Tagged | None) -> Steps[None]:
         """Read over what still belongs to the call, and fire what else its tag holds."""

@@ -194,6 +194,10 @@ CLOSERS: Final = trie_of(Role.CLOSE, Role.ELEMENT_END)
 CLOSERS_AND_CONTROLS: Final = trie_of(Role.CLOSE, Role.ELEMENT_END, Role.CONTROL)
 CONTROLS: Final = trie_of(Role.CONTROL)
 SEPARATORS: Final = trie_of(Role.SEPARATOR)
-ANYWHERE: Final = trie_of(Role.OPEN, Role.ELEMENT, Role.CONTROL, Role.THINK, Role.THINK_END)
+INNER_ENDS: Final = frozenset({Role.ELEMENT_END, Role.PARAMETER_END, Role.KEY_END, Role.VALUE_END})
+"""Ends that other XML may have too."""
+STRAYS: Final = trie_of(Role.CLOSE, Role.CONTROL, *INNER_ENDS)
+"""What a call leaves behind that a server has taken out of its text."""
+ANYWHERE: Final = trie_of(Role.OPEN, Role.ELEMENT, Role.CLOSE, Role.CONTROL, Role.THINK, Role.THINK_END, *INNER_ENDS)
 IN_XML: Final = trie_of(Role.OPEN, Role.ELEMENT, Role.CLOSE, Role.ELEMENT_END, Role.PARAMETER, Role.PARAMETER_END)
 IN_PAIRS: Final = trie_of(Role.OPEN, Role.ELEMENT, Role.CLOSE, Role.KEY, Role.KEY_END, Role.VALUE, Role.VALUE_END)

@@ -43,6 +43,8 @@ class TaggedCalls:
         self._registry = registry
         self._bodies = bodies
         self._words_allowed = True
+        self.no_call_until = 0
+        """Openers before this place of the reply lead to the same body, which was found to be no call."""
 
     def read(self, opener: Marker) -> Steps[Tagged]:
         """The body after an opener that was read."""
@@ -58,7 +60,10 @@ class TaggedCalls:
             if inner is PARTIAL:
                 return Tagged(UNFINISHED if c == "<" else TEXT, family, None)
             if not isinstance(inner, Marker):
+                begin = r.offset
                 outcome, body = yield from self.body(opener.family, c)
+                if outcome.verdict is Verdict.TEXT:
+                    self.no_call_until = begin
                 return Tagged(outcome, family, body)
             opener = inner
             family = family or opener.family

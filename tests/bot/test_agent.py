@@ -609,6 +609,18 @@ async def test_a_written_call_cut_off_twice_is_not_asked_for_again() -> None:
     assert events[-1] == Finished("length")
 
 
+@pytest.mark.parametrize("reply", ["</tool_call>", "<tool_call>", "</parameter>\n</function>\n</tool_call>"])
+async def test_a_reply_of_markers_alone_is_never_shown_and_the_call_is_asked_for_once(reply: str) -> None:
+    model = Scripted(says(reply), says("", ("look", "tea")), says("A leaf."))
+    look = Small("look")
+
+    events = await answer(model, look)
+
+    assert "could not be read" in model.requests[1].reminder
+    assert look.ran == ["tea"]
+    assert shown(events) == "A leaf."
+
+
 async def test_a_model_that_announces_a_search_and_makes_no_call_is_reminded_once() -> None:
     model = Scripted(says("Let me search for that."), says("", ("look", "tea")), says("A leaf."))
     look = Small("look")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+import time
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,19 @@ def test_the_line_of_a_sentence_that_was_cut_off_does_not_run() -> None:
     shown, calls, _ = read(["使用工具：roll_dice: 6"], cut=True)
 
     assert (shown, calls) == ("", [])
+
+
+@pytest.mark.parametrize("marks", ["<tool_call>", "<tool_call>\n", "[TOOL_CALLS]", "x </tool_call> ", "</parameter> "])
+def test_marks_without_a_call_cost_in_proportion_to_their_number(marks: str) -> None:
+    def seconds(count: int) -> float:
+        best = 1e9
+        for _ in range(3):
+            begun = time.process_time()
+            read([marks * count + "y"])
+            best = min(best, time.process_time() - begun)
+        return best
+
+    assert seconds(2_000) < 3 * seconds(1_000)
 
 
 def test_an_unknown_tool_says_so() -> None:

@@ -69,9 +69,20 @@ def configure() -> Configuration:
     return Configuration(
         core=read(CoreSettings, file),
         platforms={name: read(kind, file) for name, (_, kind) in platforms.items()},
-        tools={name: read(kind, file) for name, kind in tools.items()},
+        tools={name: read(kind, file) for name, kind in tools.items()} | {"mcp": _mcp(read(tools["mcp"], file), file)},
         file=file,
     )
+
+
+def _mcp(settings: Any, file: Path | None) -> Any:
+    """The settings with the `mcp.json` beside `.env`, where they name none.
+
+    One that merely lies in the working directory is not read: it starts programs, and may be somebody else's.
+    """
+    beside = file.parent / "mcp.json" if file is not None else None
+    if settings.mcp_config or beside is None or not beside.is_file():
+        return settings
+    return settings.model_copy(update={"mcp_config": str(beside)})
 
 
 def model_options(core: CoreSettings) -> ModelOptions:

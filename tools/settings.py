@@ -30,7 +30,9 @@ class SearchSettings(ToolSettings):
 class McpSettings(ToolSettings):
     """Tools of MCP servers."""
 
-    mcp_config: str = Field("", description="The mcp.json that names MCP servers; empty: ./mcp.json if there is one.")
+    mcp_config: str = Field(
+        "", description="The mcp.json that names MCP servers; empty: the one beside .env, if there is one."
+    )
 
 
 class ReadPageSettings(ToolSettings):

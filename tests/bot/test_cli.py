@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -120,3 +121,18 @@ def test_an_unknown_chat_id_is_a_sentence(parley: Parley) -> None:
 
     assert told.code == 2
     assert "which chat" in told.err
+
+
+def test_only_an_mcp_json_that_is_named_or_stands_beside_env_starts_programs(parley: Parley, tmp_path: Path) -> None:
+    """A folder may be somebody else's: what lies in it is not run, also by `tools` and `doctor`."""
+    program = "import pathlib, sys; pathlib.Path(sys.argv[1]).touch()"
+    started = tmp_path / "started"
+    server = {"command": sys.executable, "args": ["-c", program, str(started)]}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"found": server}}))
+
+    unasked = parley("tools")
+    assert unasked.code == 0 and "found" not in unasked.out and not started.exists()
+
+    (tmp_path / ".env").write_text("LOG_LEVEL=INFO\n")
+    beside = parley("tools")
+    assert beside.code == 0 and "found" in beside.out and started.exists()

@@ -25,7 +25,6 @@ from urllib.parse import urlsplit
 from tools.mcp.errors import McpConfigError
 from tools.mcp.names import unique_names
 
-DEFAULT_FILE = Path("mcp.json")
 START_SECONDS = 30.0
 LONGEST_SECONDS = 3600.0
 MOST_BYTES = 1_000_000

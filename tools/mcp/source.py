@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from tools.base import Tool, ToolSpec
-from tools.mcp.config import DEFAULT_FILE, McpConfig, read_config
+from tools.mcp.config import McpConfig, read_config
 from tools.mcp.server import McpServer, Sleep
+
+log = logging.getLogger(__name__)
 
 NOT_INSTALLED = "MCP servers need the package mcp, which is not installed: pip install 'parley-chat[mcp]'"
 STOP_SECONDS = 4.0
@@ -19,7 +22,9 @@ STOP_SECONDS = 4.0
 class McpSource:
     """The servers' tools. Nothing is started before `start`."""
 
-    def __init__(self, config: McpConfig, *, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(self, config: McpConfig, *, file: Path | None = None, sleep: Sleep = asyncio.sleep) -> None:
+        self._file = file
+        self._started = 0.0
         self._problems = dict(config.problems)
         self._servers = [McpServer(server, sleep=sleep) for server in config.servers]
         self._tasks: list[asyncio.Task[None]] = []
@@ -38,15 +43,18 @@ class McpSource:
     def start(self) -> None:
         """Start every server in the background. Calling it again does nothing."""
         if not self._tasks:
+            self._started = asyncio.get_running_loop().time()
+            if self._servers:
+                log.info("MCP servers of %s: %s", self._file, ", ".join(server.config.name for server in self._servers))
             self._tasks = [
                 asyncio.create_task(server.run(), name=f"mcp {server.config.name}") for server in self._servers
             ]
 
     async def settle(self, seconds: float) -> None:
-        """Wait until every server was tried once, at most so long."""
+        """Wait until every server was tried once, at most until so many seconds after they were started."""
         self.start()
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(self._started + seconds):
                 for server in self._servers:
                     await server.tried.wait()
         except TimeoutError:
@@ -73,11 +81,11 @@ class McpSource:
 
 
 def open_source(file: str, environment: Mapping[str, str] = os.environ) -> McpSource | None:
-    """The servers of `file`; where that is empty, of ./mcp.json if there is one. None without any configuration."""
-    path = Path(file).expanduser() if file else DEFAULT_FILE
-    if not file and not path.is_file():
+    """The servers of `file`; None where it names none."""
+    if not file:
         return None
+    path = Path(file).expanduser()
     config = read_config(path, environment)
     if config.servers and importlib.util.find_spec("mcp") is None:
         config = McpConfig((), {**config.problems, path.name: NOT_INSTALLED})
-    return McpSource(config)
+    return McpSource(config, file=path)

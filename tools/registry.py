@@ -16,6 +16,7 @@ from typing import Protocol, TypeAlias
 
 from tools.base import Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
 from tools.cancelling import is_cancelled
+from tools.conversion import converted
 from tools.descriptions import told_apart
 from tools.schema import check, without_unknown
 
@@ -112,7 +113,7 @@ class ToolRegistry:
         source.start()
 
     async def settle(self, seconds: float) -> None:
-        """Wait until every source knows its tools, at most so long: for those who list or run tools just once."""
+        """Wait until every source knows its tools, at most until so long after it was started."""
         await asyncio.gather(*(source.settle(seconds) for source in self._sources))
 
     @property
@@ -169,7 +170,8 @@ class ToolRegistry:
             names = ", ".join(spec.name for spec in self.specs()) or "none"
             return _failed(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
         spec = tool.spec
-        arguments, unknown = without_unknown(spec.parameters, call.arguments)
+        given = converted(spec.parameters, dict(call.arguments))
+        arguments, unknown = without_unknown(spec.parameters, given if isinstance(given, dict) else {})
         problems = check(spec.parameters, arguments)
         if problems:
             schema = json.dumps(spec.parameters, ensure_ascii=False)

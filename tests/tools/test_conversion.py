@@ -1,0 +1,73 @@
+"""Arguments that a model wrote as text, where the schema wants something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools.base import Json
+from tools.conversion import converted
+
+SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "count": {"type": "integer"},
+        "ratio": {"type": "number"},
+        "deep": {"type": "boolean"},
+        "tags": {"type": "array", "items": {"type": "integer"}},
+        "where": {"type": "object", "properties": {"page": {"type": "integer"}}},
+        "text": {"type": "string"},
+        "maybe": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        "either": {"type": ["integer", "string"]},
+        "anything": {},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "meant"),
+    [
+        ("count", "3", 3),
+        ("count", " -12 ", -12),
+        ("count", "3.0", 3),
+        ("ratio", "2.5", 2.5),
+        ("ratio", "1e3", 1000.0),
+        ("deep", "true", True),
+        ("deep", "False", False),
+        ("tags", "[1, 2]", [1, 2]),
+        ("tags", ["1", "2"], [1, 2]),
+        ("tags", '["1"]', [1]),
+        ("where", '{"page": "2"}', {"page": 2}),
+        ("text", 42, "42"),
+        ("maybe", "7", 7),
+    ],
+)
+def test_a_text_that_says_a_value_of_the_wanted_type_becomes_it(name: str, given: Json, meant: Json) -> None:
+    made = converted(SCHEMA, {name: given})
+
+    assert made == {name: meant}
+    assert isinstance(made, dict) and type(made[name]) is type(meant)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("count", "three"),
+        ("count", "3.5"),
+        ("count", "９"),
+        ("count", "9" * 40),
+        ("ratio", "1e999"),
+        ("ratio", "nan"),
+        ("deep", "yes"),
+        ("deep", 1),
+        ("tags", "[1, 2"),
+        ("tags", '{"a": 1}'),
+        ("tags", "[" * 50_000),
+        ("text", True),
+        ("text", "3"),
+        ("either", "3"),
+        ("anything", "3"),
+        ("maybe", None),
+    ],
+)
+def test_everything_else_stays_for_the_check_to_name(name: str, given: Json) -> None:
+    assert converted(SCHEMA, {name: given}) == {name: given}

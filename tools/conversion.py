@@ -1,0 +1,99 @@
+"""Arguments in the types that a schema declares, where a model wrote them as text: `"3"` for a number."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tools.base import Json
+
+MOST_CHARS: Final = 100_000
+"""A longer text is left as it is: it is no number, and reading it as JSON would take long."""
+_MOST_DEPTH: Final = 8
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,15}(?:\.0{1,15})?")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,2})?")
+_WORDS: Final[Mapping[str, Json]] = {"true": True, "false": False}
+
+
+def converted(schema: Mapping[str, Any], value: Json, depth: int = 0) -> Json:
+    """`value` with each text replaced that stands where `schema` wants another type and says one without loss.
+
+    Numbers, booleans, arrays and objects are read from text; a number becomes text where only text is allowed. What
+    cannot be read stays, for the check of the arguments to name.
+    """
+    kinds = _kinds(schema)
+    if kinds and not _fits(value, kinds):
+        value = _read(value, kinds) if isinstance(value, str) else _written(value, kinds)
+    if depth >= _MOST_DEPTH:
+        return value
+    if isinstance(value, dict):
+        properties = schema.get("properties")
+        known = properties if isinstance(properties, Mapping) else {}
+        return {
+            name: converted(known[name], one, depth + 1) if isinstance(known.get(name), Mapping) else one
+            for name, one in value.items()
+        }
+    items = schema.get("items")
+    if isinstance(value, list) and isinstance(items, Mapping):
+        return [converted(items, one, depth + 1) for one in value]
+    return value
+
+
+def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
+    """The types that `schema` allows; empty where it does not say, or says it in a way that is not looked at."""
+    wanted = schema.get("type")
+    if wanted is not None:
+        return frozenset(str(kind) for kind in (wanted if isinstance(wanted, list) else [wanted]))
+    found: set[str] = set()
+    for word in ("anyOf", "oneOf"):
+        options = schema.get(word)
+        for option in options if isinstance(options, list) else []:
+            inner = _kinds(option) if isinstance(option, Mapping) else frozenset()
+            if not inner:
+                return frozenset()
+            found |= inner
+    return frozenset(found)
+
+
+def _fits(value: Json, kinds: frozenset[str]) -> bool:
+    match value:
+        case None:
+            return "null" in kinds
+        case bool():
+            return "boolean" in kinds
+        case str():
+            return "string" in kinds
+        case int():
+            return bool(kinds & {"integer", "number"})
+        case float():
+            return "number" in kinds or ("integer" in kinds and value.is_integer())
+        case list():
+            return "array" in kinds
+        case _:
+            return "object" in kinds
+
+
+def _read(text: str, kinds: frozenset[str]) -> Json:
+    if len(text) > MOST_CHARS:
+        return text
+    told = text.strip()
+    if "integer" in kinds and _WHOLE.fullmatch(told):
+        return int(told.partition(".")[0])
+    if "number" in kinds and _NUMBER.fullmatch(told):
+        return int(told) if told.lstrip("+-").isdigit() else float(told)
+    if "boolean" in kinds and told.lower() in _WORDS:
+        return _WORDS[told.lower()]
+    if kinds & {"array", "object"} and told[:1] in ("[", "{"):
+        try:
+            read: Json = json.loads(told)
+        except (ValueError, RecursionError):
+            return text
+        return read if _fits(read, kinds) else text
+    return text
+
+
+def _written(value: Json, kinds: frozenset[str]) -> Json:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if number and kinds <= {"string", "null"} else value

@@ -11,7 +11,7 @@ import binascii
 import json
 import mimetypes
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -28,6 +28,14 @@ MOST_BLOCKS = 200
 MOST_FILES = 8
 MOST_FILE_BYTES = 8_000_000
 
+MOST_DEPTH = 50
+LEAST_ENCODED = 400
+"""Characters of Base64 from which it is left out: shorter is a hash, a key or an identifier."""
+
+_ENCODED = re.compile(r"(?:[A-Za-z0-9+/_-]{60,}+=*+\s{0,2}+)++[A-Za-z0-9+/_-]*+=*+")
+"""Also over the ends of lines, at 64 or 76 characters."""
+_IN_ENCODED = (str.islower, str.isupper, str.isdigit)
+_WORD = re.compile(r"\w+")
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,80}")
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 _ENDINGS = {"image/jpeg": ".jpg", "audio/mpeg": ".mp3", "audio/wav": ".wav", "text/plain": ".txt"}
@@ -56,7 +64,7 @@ def as_result(answer: CallToolResult, stem: str) -> ToolResult:
         _take(block, made, stem)
     if len(answer.content) > MOST_BLOCKS:
         made.add(f"[{len(answer.content) - MOST_BLOCKS} more parts were left out]")
-    structured = answer.structured_content
+    structured = _without_encoded(answer.structured_content)
     if structured is not None and not _told_already(structured, made.texts):
         made.add(json.dumps(structured, ensure_ascii=False, default=str))
     text = "\n\n".join(made.parts) or "The tool finished and returned nothing."
@@ -70,15 +78,16 @@ def as_result(answer: CallToolResult, stem: str) -> ToolResult:
 def _take(block: ContentBlock, made: _Made, stem: str) -> None:
     match block.type:
         case "text":
-            made.texts.append(block.text)
-            made.add(block.text)
+            text = _without_encoded(block.text)
+            made.texts.append(text)
+            made.add(text)
         case "image" | "audio":
             _take_file(block.type, stem, block.mime_type, block.data, made)
         case "resource":
             resource = block.resource
             _take_source("", resource.uri, made)
             if hasattr(resource, "text"):
-                made.add(f"[resource {plain_text(resource.uri, 300)}]\n{resource.text}")
+                made.add(f"[resource {plain_text(resource.uri, 300)}]\n{_without_encoded(resource.text)}")
             else:
                 name = unquote(urlsplit(resource.uri).path.rpartition("/")[2]) or stem
                 _take_file("resource", name, resource.mime_type, resource.blob, made)
@@ -122,24 +131,37 @@ def _file_name(stem: str, media_type: str, number: int) -> str:
     return f"{plain}-{number}{ending}"
 
 
+def _without_encoded(value: Any, depth: int = 0) -> Any:
+    """`value` with long Base64 in its texts named instead: a model cannot read it, and pays for every character."""
+    if isinstance(value, str):
+        return _ENCODED.sub(_named_only, value) if len(value) >= LEAST_ENCODED else value
+    if depth >= MOST_DEPTH:
+        return "…"
+    if isinstance(value, Mapping):
+        return {key: _without_encoded(one, depth + 1) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_without_encoded(one, depth + 1) for one in value]
+    return value
+
+
+def _named_only(match: re.Match[str]) -> str:
+    text = match[0]
+    if len(text) < LEAST_ENCODED or not all(any(kind(one) for one in text) for kind in _IN_ENCODED):
+        return text
+    return f"[… {len(text)} characters of encoded data …]"
+
+
 def _told_already(structured: object, texts: list[str]) -> bool:
-    """Whether the texts say the structured content already, as most servers write both.
-
-    A bare value is wrapped as {"result": value}, and a list has a text for each item.
-    """
-    if isinstance(structured, Mapping) and set(structured) == {"result"}:
-        inner = structured["result"]
-        if isinstance(inner, list) and len(inner) == len(texts):
-            return all(_same(item, text) for item, text in zip(inner, texts, strict=True))
-        return len(texts) == 1 and (_same(inner, texts[0]) or _same(structured, texts[0]))
-    return len(texts) == 1 and _same(structured, texts[0])
+    """Whether the texts hold every value of the structured content: most servers write both, each in its own form."""
+    said = {word for text in texts for word in _WORD.findall(text[:MOST_TEXT].lower())}
+    return bool(texts) and all(word in said for word in _words(structured))
 
 
-def _same(value: object, text: str) -> bool:
-    if isinstance(value, str) and value == text:
-        return True
-    try:
-        read: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return bool(read == value)
+def _words(value: object, depth: int = 0) -> Iterator[str]:
+    if depth >= MOST_DEPTH:
+        return
+    if isinstance(value, Mapping | list):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _words(one, depth + 1)
+    elif value is not None:
+        yield from _WORD.findall(str(value).lower())

@@ -43,6 +43,20 @@ async def test_every_type_of_content_becomes_a_result(shared: Any) -> None:
         assert words in contents.text
 
 
+async def test_what_text_and_data_both_say_is_told_once_and_encoded_data_is_named(shared: Any) -> None:
+    facts = await shared.call("e__report", {"form": "facts"})
+    encoded = await shared.call("e__report", {"form": "encoded"})
+
+    assert facts.text == "Open: 3\n- Ada (born 1815)\n- Grace (born 1906)"
+    assert len(encoded.text) < 600 and "characters of encoded data" in encoded.text and '"page": 3' in encoded.text
+
+
+async def test_a_number_that_a_model_wrote_as_text_is_taken(shared: Any) -> None:
+    added = await shared.call("e__add", {"a": "1", "b": "2.0"})
+
+    assert (added.ok, added.text) == (True, "3")
+
+
 async def test_errors_wrong_arguments_and_orders_are_results(shared: Any) -> None:
     failed = await shared.call("e__fail")
     wrong = await shared.call("e__add", {"a": "one"})

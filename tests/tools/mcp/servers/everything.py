@@ -6,6 +6,8 @@ What happens in it is written to the file JOURNAL, a line each. With --http the 
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import os
 import socket
 import subprocess
@@ -54,6 +56,25 @@ def mixed() -> types.CallToolResult:
     """A summary, with the data beside it."""
     return types.CallToolResult(
         content=[types.TextContent(text="Two people.")], structured_content={"names": ["Ada", "Grace"]}
+    )
+
+
+@server.tool(structured_output=False)
+def report(form: str) -> types.CallToolResult:
+    """The same facts as text and as data, each in a form of its own; or an image inside them."""
+    if form == "encoded":
+        encoded = base64.b64encode(hashlib.sha512(b"x").digest() * 20).decode()
+        return types.CallToolResult(
+            content=[types.TextContent(text=f'{{"screenshot": "{encoded}", "page": 3}}')],
+            structured_content={
+                "screenshot": encoded,
+                "page": 3,
+                "lines": base64.encodebytes(encoded.encode()).decode(),
+            },
+        )
+    return types.CallToolResult(
+        content=[types.TextContent(text="Open: 3\n- Ada (born 1815)\n- Grace (born 1906)")],
+        structured_content={"open": 3, "people": [{"name": "Ada", "born": 1815}, {"name": "Grace", "born": 1906}]},
     )
 
 

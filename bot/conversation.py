@@ -64,6 +64,8 @@ STARTS_AT_ONCE = 8
 request to a model leaves as late as the last; a few at a time, those that came first are answered first."""
 _NOT_NOW = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before a turn goes on that was held up by the store, or by a platform that is not connected."""
+SERVERS_SECONDS = 5.0
+"""How long after the start a turn waits for the tools of MCP servers that are being started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +169,7 @@ class Conversation:
         reference = secrets.token_hex(3)
         turn, question, language = run.turn, run.question, run.language
         try:
+            await self._registry.settle(SERVERS_SECONDS)
             named = named_call(written(question), self._registry.specs(), language)
             problem = named.problem if named is not None and named.call is None else ""
             known = None if problem else await self._begin(run)

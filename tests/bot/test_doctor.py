@@ -207,14 +207,15 @@ async def test_a_price_of_ones_own_is_known(world: World) -> None:
 
 
 async def test_a_server_of_tools_that_does_not_come_up_is_named(world: World) -> None:
-    servers = {"mcpServers": {"broken": {"command": sys.executable, "args": ["-c", "raise SystemExit(3)"]}}}
+    program = "import sys; sys.exit('FORGE_URL is not set')"
+    servers = {"mcpServers": {"broken": {"command": sys.executable, "args": ["-c", program]}}}
     (world.data / "mcp.json").write_text(json.dumps(servers))
 
-    told = await world.doctor()
+    told = await world.doctor(MCP_CONFIG=str(world.data / "mcp.json"))
 
     assert told.code == 1
     [(well, text)] = told.of("MCP broken")
-    assert not well and text.startswith("not offered")
+    assert not well and text.startswith("not offered") and "FORGE_URL is not set" in text
 
 
 async def test_a_short_secret_is_named_because_it_cannot_be_masked(world: World) -> None:

@@ -23,12 +23,15 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from tools.mcp.config import Command
+from tools.mcp.errors import LastWords
 
 log = logging.getLogger(__name__)
 
 MOST_MESSAGE_BYTES = 12_000_000
 PATIENCE_SECONDS = 1.0
 """How long the program has to end by itself, and then once more after it was asked to."""
+WORDS_SECONDS = 0.5
+"""How long the end of its standard error, and its exit code, are waited for once its output has ended."""
 IN_A_THREAD_BYTES = 200_000
 LOG_LINES = 200
 LOG_CHARS = 400
@@ -41,9 +44,11 @@ Writing = MemoryObjectSendStream[SessionMessage]
 
 @asynccontextmanager
 async def process_transport(
-    command: Command, name: str, ended: Callable[[], None]
+    command: Command, name: str, ended: Callable[[], None], words: LastWords
 ) -> AsyncGenerator[tuple[Reading, Writing], None]:
     """Start the program and speak to it; `ended` is called when it closes its output.
+
+    On leaving, `words` holds the end of its standard error, and its exit code where it ended by itself.
 
     Raises:
         OSError: it cannot be started.
@@ -60,31 +65,37 @@ async def process_transport(
     )
     received, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     writing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
-    listener = _Log(name)
+    listener = _Log(name, words)
     tasks = [
         asyncio.create_task(_read(process, received, listener, ended), name=f"mcp {name} output"),
         asyncio.create_task(_write(process, to_send), name=f"mcp {name} input"),
-        asyncio.create_task(_drain(process, listener), name=f"mcp {name} errors"),
     ]
+    errors = asyncio.create_task(_drain(process, listener), name=f"mcp {name} errors")
     try:
         yield reading, writing
     finally:
         try:
-            await _end(process)
+            await _end(process, words)
         finally:
             # Also after a second cancellation: nothing of the program's may outlive this block.
             _kill(process, signal.SIGKILL)
-            for task in tasks:
+            await asyncio.wait([errors], timeout=WORDS_SECONDS)
+            for task in (*tasks, errors):
                 task.cancel()
             for stream in (received, reading, writing, to_send):
                 stream.close()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*tasks, errors, return_exceptions=True)
             await process.wait()
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(process: asyncio.subprocess.Process, words: LastWords) -> None:
     """Close its input, which asks a server to end; then ask the whole group by signal; then it is killed."""
     assert process.stdin is not None
+    with contextlib.suppress(TimeoutError):
+        # One that closed its output is about to end by itself, with a code that tells why.
+        async with asyncio.timeout(WORDS_SECONDS if process.stdout is not None and process.stdout.at_eof() else 0):
+            words.exit_code = await process.wait()
+            return
     process.stdin.close()
     for _ in range(2):
         with contextlib.suppress(TimeoutError):
@@ -203,18 +214,18 @@ async def _message(line: bytes | TooLong, listener: _Log) -> SessionMessage | No
 class _Log:
     """What a server writes beside its messages, in our log at DEBUG: so many lines and no more."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, words: LastWords) -> None:
         self._name = name
+        self._words = words
         self._left = LOG_LINES
         self._dropped = 0
         self._open = b""
 
     def take(self, chunk: bytes) -> None:
-        if not self._left:
-            self._dropped += chunk.count(b"\n")
-            return
         *lines, self._open = (self._open + chunk).split(b"\n")
         self._open = self._open[:LOG_CHARS]
+        for line in lines[-LastWords.KEPT :]:
+            self._words.take(line[:LOG_CHARS].decode("utf-8", "replace"))
         for line in lines:
             if self._left:
                 self._left -= 1
@@ -223,5 +234,6 @@ class _Log:
                 self._dropped += 1
 
     def close(self) -> None:
+        self._words.take(self._open.decode("utf-8", "replace"))
         if self._dropped:
             log.debug("%s: %d more lines", self._name, self._dropped)

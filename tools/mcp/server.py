@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools.base import ToolError, ToolSpec
 from tools.mcp.config import Endpoint, ServerConfig
-from tools.mcp.errors import ServerGone
+from tools.mcp.errors import LastWords, ServerGone
 from tools.mcp.parameters import plain_text
 from tools.mcp.tool import ListedTool, McpTool, specs_of
 
@@ -35,6 +35,8 @@ POLL_SECONDS = 300.0
 """A service is asked for its list this often even when it says nothing."""
 LONGEST_WAIT = 10.0
 """How long a call waits for a server that is being started."""
+
+REASON_CHARS = 400
 
 _ADDRESS = re.compile(r"https?://\S+")
 
@@ -106,10 +108,11 @@ class McpServer:
         pause = FIRST_PAUSE
         while True:
             started = loop.time()
+            words = LastWords()
             try:
-                await self._connected()
+                await self._connected(words)
             except Exception as error:  # the edge around a server: whatever its connection raises ends that alone
-                self._down(_reason(error, self.config))
+                self._down(_reason(error, self.config, words))
                 log.debug("the MCP server %r", self.config.name, exc_info=True)
             except BaseException:
                 self._down("it was stopped")
@@ -122,7 +125,7 @@ class McpServer:
             await self._sleep(pause)
             pause = min(LONGEST_PAUSE, pause * 2)
 
-    async def _connected(self) -> None:
+    async def _connected(self, words: LastWords) -> None:
         """Connect, and follow the list of tools for as long as the connection lasts."""
         # Importing the SDK takes seconds of the processor: in a thread, or every chat would stand still.
         module: Any = await asyncio.to_thread(importlib.import_module, "tools.mcp.session")
@@ -131,7 +134,7 @@ class McpServer:
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(self.config.start_seconds):
                 session = await stack.enter_async_context(
-                    module.open_session(self.config, self._woken.set, self._note_end)
+                    module.open_session(self.config, self._woken.set, self._note_end, words)
                 )
                 listed = await session.list_tools()
             self._take(session.title, listed)
@@ -184,19 +187,20 @@ class McpServer:
         self.tried.set()
 
 
-def _reason(error: Exception, config: ServerConfig) -> str:
-    """One sentence for the operator, from the innermost of nested errors; keys that stand in it are left out."""
+def _reason(error: Exception, config: ServerConfig, words: LastWords) -> str:
+    """One sentence for the operator: the innermost of nested errors and the program's last words, without keys."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     match error:
         case TimeoutError():
-            return "it did not answer in time"
+            told = "it did not answer in time"
         case FileNotFoundError() | PermissionError() | NotADirectoryError():
             return f"it cannot be started: {error.strerror}: {error.filename!r}"
         case ServerGone():
-            return str(error)
+            told = str(error)
         case _:
-            text = f"{type(error).__name__}: {error}"
-            for secret in config.secrets:
-                text = text.replace(secret, "…")
-            return plain_text(_ADDRESS.sub("…", text), 200).rstrip(": ")
+            told = f"{type(error).__name__}: {error}".rstrip(": ")
+    text = f"{told}; {words.sentence()}" if words.sentence() else told
+    for secret in config.secrets:
+        text = text.replace(secret, "…")
+    return plain_text(_ADDRESS.sub("…", text), REASON_CHARS)

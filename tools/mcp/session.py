@@ -27,7 +27,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from tools.mcp.config import Command, Endpoint, ServerConfig
-from tools.mcp.errors import ServerGone, ServerRefused
+from tools.mcp.errors import LastWords, ServerGone, ServerRefused
 from tools.mcp.process import MOST_MESSAGE_BYTES, process_transport
 from tools.mcp.tool import ListedTool
 
@@ -94,9 +94,11 @@ class Session:
 
 @asynccontextmanager
 async def open_session(
-    config: ServerConfig, changed: Callable[[], None], ended: Callable[[], None]
+    config: ServerConfig, changed: Callable[[], None], ended: Callable[[], None], words: LastWords
 ) -> AsyncGenerator[Session, None]:
     """Connect. `changed` is called when the list of tools may have changed, `ended` when the connection is over.
+
+    Afterwards `words` tell how a program ended.
 
     Enter and leave it in the same task; anything may be raised on entering.
     """
@@ -105,7 +107,7 @@ async def open_session(
         if isinstance(message, types.ToolListChangedNotification):
             changed()
 
-    sieve = _Sieve(_transport(config, ended))
+    sieve = _Sieve(_transport(config, ended, words))
     client = Client(
         sieve,
         read_timeout_seconds=config.start_seconds,
@@ -166,13 +168,14 @@ def _listed(tool: types.Tool) -> ListedTool:
         description=tool.description or "",
         parameters=tool.input_schema,
         read_only=hints is not None and hints.read_only_hint is True,
+        as_task=tool.execution is not None and tool.execution.task_support == "required",
     )
 
 
-def _transport(config: ServerConfig, ended: Callable[[], None]) -> AbstractAsyncContextManager[Any]:
+def _transport(config: ServerConfig, ended: Callable[[], None], words: LastWords) -> AbstractAsyncContextManager[Any]:
     match config.reach:
         case Command() as command:
-            return process_transport(command, config.name, ended)
+            return process_transport(command, config.name, ended, words)
         case Endpoint() as endpoint:
             return _http_transport(endpoint)
 

@@ -32,6 +32,9 @@ class ListedTool:
     parameters: object = None
     read_only: bool = False
     """The server promises that it changes nothing; no promise counts as none."""
+    as_task: bool = False
+    """It runs only as a task, whose result is fetched later. See
+    https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks"""
 
 
 class Line(Protocol):
@@ -110,6 +113,8 @@ def specs_of(
 
 
 def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> ToolSpec:
+    if tool.as_task:
+        raise ValueError("it runs only as a task in the background, which is not possible here")
     parts, arguments = of_docstring(tool.description[:20_000])
     told = plain_text(tool.title, 80)
     purpose = plain_text(parts.get("purpose", ""), PURPOSE_CHARS) or told or f"The tool {tool.name!r:.80}."

@@ -42,7 +42,7 @@ async def test_a_server_that_crashes_in_a_call_is_started_again(bench: Any) -> N
     assert not crashed.ok and not crashed.retry
     assert "unknown" in crashed.text
     assert bench.names == []
-    assert bench.registry.unavailable == {"MCP e": "it ended"}
+    assert bench.registry.unavailable == {"MCP e": "it ended; exit code 3"}
     bench.pauses.held = False
     bench.pauses.go_on()
     assert (await bench.call("e__add", {"a": 1, "b": 2})).text == "3", "a call waits for a server that is on its way"
@@ -181,3 +181,32 @@ async def test_when_we_are_killed_the_servers_end(bench: Any, is_alive: Callable
 
     pid = int(bench.journalled()[0].split()[1])
     await bench.until(lambda: not is_alive(pid))
+
+
+async def test_what_a_server_wrote_before_it_died_is_told(bench: Any) -> None:
+    """Its keys are left out."""
+    await bench.open({"d": bench.plain("dies", env={"FORGE_TOKEN": "canary-of-a-token-1"})})
+
+    reason = bench.registry.unavailable["MCP d"]
+
+    assert "exit code 2" in reason and "no database at /srv/forge" in reason
+    assert "canary" not in reason
+    assert "\n" not in reason
+
+
+async def test_a_tool_that_runs_only_as_a_task_is_not_offered(bench: Any, caplog: pytest.LogCaptureFixture) -> None:
+    await bench.open({"t": bench.plain("tasks")})
+
+    assert bench.names == ["t__echo", "t__either"]
+    assert "'research' is not offered: it runs only as a task" in caplog.text
+
+
+async def test_waiting_for_servers_ends_so_long_after_their_start(bench: Any) -> None:
+    """A server that never comes up holds up the first seconds, not every turn."""
+    await bench.open({"p": bench.plain("pid")})
+    bench.source.start()
+    bench.source._started -= 10.0
+    bench.source._servers[0].tried.clear()
+
+    async with asyncio.timeout(5.0):
+        await bench.registry.settle(9.0)

@@ -3,7 +3,8 @@
 silent: never answers a list. malformed: some tools of its list are none. enormous: a result of 14 MB in one line.
 stubborn: ends neither when its input ends nor when it is asked to. babble: writes what is no message.
 legacy: tells that its tools changed. pages: its list has no end. shout: writes a lot to standard error.
-environment: its tool tells what it was given. Anything else: a tool that tells its process.
+environment: its tool tells what it was given. dies: ends at once, with a reason. tasks: some of its tools run as tasks.
+Anything else: a tool that tells its process.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any] | None:
     match request["method"]:
         case "initialize":
             return {
-                "protocolVersion": "2025-06-18",
+                "protocolVersion": "2025-11-25" if MODE == "tasks" else "2025-06-18",
                 "capabilities": {"tools": {"listChanged": True}},
                 "serverInfo": {"name": "plain", "version": "1"},
             }
@@ -46,6 +47,12 @@ def answer(request: dict[str, Any]) -> dict[str, Any] | None:
             return None
         case "tools/list" if MODE == "malformed":
             return {"tools": ODD}
+        case "tools/list" if MODE == "tasks":
+            some = {"research": "required", "either": "optional"}
+            return {
+                "tools": tools
+                + [{**tools[0], "name": name, "execution": {"taskSupport": support}} for name, support in some.items()]
+            }
         case "tools/list" if MODE == "pages":
             number = int(request.get("params", {}).get("cursor", 0))
             return {"tools": [{**tools[0], "name": f"echo{number}"}], "nextCursor": str(number + 1)}
@@ -65,6 +72,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any] | None:
     return {}
 
 
+if MODE == "dies":
+    sys.stderr.write(f"Traceback\n\n  no database at /srv/forge for {os.environ.get('FORGE_TOKEN')}")
+    sys.exit(2)
 if MODE == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 for line in sys.stdin:

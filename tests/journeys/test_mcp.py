@@ -1,0 +1,29 @@
+"""The tools of MCP servers in a chat, from the first question on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from playground.model import Reply
+
+SERVER = Path(__file__).parents[1] / "tools" / "mcp" / "servers" / "plain.py"
+ADA = 7
+
+
+async def test_the_first_question_after_a_start_has_the_tools_of_its_servers(world: Any, start: Any) -> None:
+    """Loading what speaks to them takes a second or two, in which somebody may ask."""
+    file = world.data / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"p": {"command": sys.executable, "args": [str(SERVER), "pid"]}}}))
+    world.model.reply(Reply("Here I am."))
+    world.telegram.person(ADA, "Ada")
+    world.telegram.say(ADA, "please use the echo tool of p to find out who you are", person=ADA)
+
+    async with start("telegram", TOOL_MODE="native", MCP_CONFIG=str(file)) as bot:
+        await world.telegram.screen.until(lambda screen: screen.of(str(ADA)))
+        await bot.dispatcher.idle()
+
+    offered = [tool["function"]["name"] for tool in world.model.requests[0].body["tools"]]
+    assert "p__echo" in offered

@@ -26,6 +26,7 @@ from playground.discord.world import (
     EPHEMERAL,
     LOADING,
     REPLY,
+    SEVERAL,
     SUPPRESS_EMBEDS,
     SUPPRESS_NOTIFICATIONS,
     Channel,
@@ -62,7 +63,8 @@ class Interaction:
     @property
     def in_guild(self) -> bool:
         """The bot itself is where the person is."""
-        return self.channel.guild is None or self.channel.guild.member
+        guild = self.channel.guild
+        return self.channel.kind != SEVERAL if guild is None else guild.member
 
 
 class Interactions:
@@ -114,7 +116,7 @@ class Interactions:
             "locale": "en-US",
             "entitlements": [],
             "authorizing_integration_owners": owners,
-            "context": 0 if place.guild else 1,
+            "context": 0 if place.guild else 2 if place.kind == SEVERAL else 1,
             "attachment_size_limit": state.limits.file,
         }
         who = payloads.user(made.person)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from playground.discord.clock import Clock
-from playground.discord.world import DIRECT, THREAD, Attachment, Channel, Guild, Json, Message, Person
+from playground.discord.world import DIRECT, SEVERAL, THREAD, Attachment, Channel, Guild, Json, Message, Person
 
 EVERYONE_MAY = str((1 << 6) | (1 << 10) | (1 << 11) | (1 << 14) | (1 << 15) | (1 << 16) | (1 << 31) | (1 << 38))
 
@@ -63,6 +63,8 @@ def channel(place: Channel, clock: Clock) -> Json:
     }
     if place.kind == DIRECT and place.recipient is not None:
         return body | {"recipients": [user(place.recipient)]}
+    if place.kind == SEVERAL:
+        return body | {"recipients": [], "name": place.name, "icon": None, "owner_id": "1"}
     if place.guild is not None:
         body |= {"guild_id": place.guild.id, "name": place.name, "rate_limit_per_user": 0}
     if place.kind == THREAD and place.parent is not None:
@@ -194,12 +196,30 @@ def message(said: Message, people: Mapping[str, Person], bot: Person, clock: Clo
     if said.thread is not None:
         body["thread"] = channel(said.thread, clock)
     if said.reference:
-        body["message_reference"] = {"type": 0, "message_id": said.reference, "channel_id": said.channel.id}
-        if said.channel.guild is not None:
-            body["message_reference"]["guild_id"] = said.channel.guild.id
+        body["message_reference"] = {"type": 0, **reference(said.reference, said.channel)}
+    if said.forwarded is not None:
+        body["message_reference"] = {"type": 1, **said.forwarded.reference}
+        body["message_snapshots"] = [{"message": said.forwarded.snapshot}]
     return body
+
+
+def reference(message_id: str, place: Channel) -> Json:
+    """Where a message stands."""
+    found: Json = {"message_id": message_id, "channel_id": place.id}
+    return found if place.guild is None else found | {"guild_id": place.guild.id}
+
+
+_SNAPSHOT = ("type", "content", "embeds", "attachments", "timestamp", "edited_timestamp", "flags", "mentions")
+"""The fields of a message that a forward takes along; the author is none of them."""
+
+
+def snapshot(body: Json) -> Json:
+    """A message as a forward carries it."""
+    return {key: body[key] for key in (*_SNAPSHOT, "mention_roles", "components")}
 
 
 def without_content(body: Json) -> Json:
     """The same message for a bot that may not read it."""
-    return body | {"content": "", "embeds": [], "attachments": [], "components": []}
+    hidden: Json = {"content": "", "embeds": [], "attachments": [], "components": []}
+    forwards = [{"message": one["message"] | hidden} for one in body.get("message_snapshots", ())]
+    return body | hidden | ({"message_snapshots": forwards} if forwards else {})

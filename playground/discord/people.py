@@ -11,7 +11,7 @@ from playground.discord.commands import GROUP, SUBCOMMAND, Commands, value_optio
 from playground.discord.gateway import MEMBERS, Gateway
 from playground.discord.interactions import COMPONENT, SLASH, Interaction, Interactions
 from playground.discord.state import GUILDS, State
-from playground.discord.world import PERMISSIONS, TEXT, Channel, Guild, Json, Message, Person
+from playground.discord.world import PERMISSIONS, SEVERAL, TEXT, Channel, Guild, Json, Message, Person
 
 
 class People:
@@ -78,6 +78,12 @@ class People:
         """The direct messages between a person and the bot."""
         return self.state.direct(self._person(person))
 
+    def direct_of_several(self, id: str | int, name: str = "") -> Channel:
+        """The direct messages of several people: no bot is in them, but its commands can be used there."""
+        place = Channel(_id(id), name or f"group-{id}", SEVERAL)
+        self.state.channels[place.id] = place
+        return place
+
     def thread(self, channel: Channel | str | int, name: str, *, under: str = "", id: str | int = "") -> Channel:
         """A thread somebody opens in a channel, under the message `under` or on its own."""
         said = self.state.messages[under] if under else None
@@ -142,6 +148,16 @@ class People:
             author = self._author(place, person)
         said = self.state.post(place, author, draft, webhook=hook, ping_author=ping)
         return said.id
+
+    def forward(self, channel: Channel | str | int, message: str, *, person: Person | str | int = "") -> str:
+        """Forward a message, from any channel the person sees, and return the new one's id.
+
+        A comment that somebody adds while forwarding is a message of its own, written with `say`.
+        """
+        place = self._channel(channel)
+        draft = Draft(frozenset())
+        said = self.state.messages[message]
+        return self.state.post(place, self._author(place, person), draft, forwarded=self.state.forward(said)).id
 
     def mention(self) -> str:
         """How a person's message mentions the bot."""

@@ -27,6 +27,7 @@ from playground.discord.world import (
     THREAD,
     Attachment,
     Channel,
+    Forwarded,
     Guild,
     Json,
     Message,
@@ -115,6 +116,7 @@ class State:
         webhook: str = "",
         asked_by: Json | None = None,
         ping_author: bool | None = None,
+        forwarded: Forwarded | None = None,
     ) -> Message:
         """Put a new message under the others; `flags` are the flags its sender may set.
 
@@ -142,6 +144,7 @@ class State:
             webhook=webhook,
             application=self.application if author is self.bot and webhook else "",
             asked_by=asked_by,
+            forwarded=forwarded,
         )
         self._fill(said, draft)
         if not said.loading and not (said.visible_parts() or said.attachments or said.components):
@@ -205,6 +208,11 @@ class State:
             gone = target is None or target.deleted
             body["referenced_message"] = None if gone or target is None else self._bare(target, reads_all)
         return body
+
+    def forward(self, said: Message) -> Forwarded:
+        """A message as somebody takes it to another channel."""
+        body = payloads.message(said, self.people, self.bot, self.clock, self.root)
+        return Forwarded(payloads.reference(said.id, said.channel), payloads.snapshot(body))
 
     def tell(self, event: str, said: Message) -> None:
         """Tell the gateway about a message that everyone in the channel sees."""

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
 
-TEXT, DIRECT, THREAD = 0, 1, 11
+TEXT, DIRECT, SEVERAL, THREAD = 0, 1, 3, 11
 """Channel types."""
 DEFAULT, REPLY, COMMAND = 0, 19, 20
 """Message types."""
@@ -59,7 +59,7 @@ class Guild:
 
 @dataclass(slots=True)
 class Channel:
-    """A text channel, a thread, or the direct messages with one person."""
+    """A text channel, a thread, the direct messages with one person, or those of several, which no bot is in."""
 
     id: str
     name: str
@@ -82,7 +82,7 @@ class Channel:
     def visible(self) -> bool:
         """The bot can see it and read in it."""
         if self.guild is None:
-            return True
+            return self.kind != SEVERAL
         return self.guild.member and self.member and (self.parent is None or self.parent.visible)
 
     def may(self, permission: str) -> bool:
@@ -108,6 +108,14 @@ class Attachment:
     content: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """What a forward carries: a copy of the message as it stood then, without its author."""
+
+    reference: Json
+    snapshot: Json
+
+
 @dataclass(slots=True)
 class Message:
     """One message as it stands now."""
@@ -128,6 +136,7 @@ class Message:
     mention_everyone: bool = False
     reference: str = ""
     """The message it replies to; that one may be gone."""
+    forwarded: Forwarded | None = None
     nonce: str | int | None = None
     webhook: str = ""
     application: str = ""
@@ -152,6 +161,8 @@ class Message:
     def visible_parts(self) -> list[str]:
         """The pieces of text a person reads, in order."""
         said = [self.content] if self.content else []
+        if self.forwarded is not None and self.forwarded.snapshot["content"]:
+            said.append(self.forwarded.snapshot["content"])
         said += [part["content"] for part in parts(self.components) if part.get("type") == 10]
         for embed in self.embeds:
             said += [str(embed[key]) for key in ("title", "description") if embed.get(key)]

@@ -162,7 +162,9 @@ class Api:
             raise Refused("not_allowed_token_type")
         needed = SCOPES.get(method, ())
         if method in ("conversations.history", "conversations.replies") and call.channel[:1] in HISTORY:
-            needed = (HISTORY[call.channel[:1]],)
+            place = self._workspace.channels.get(call.channel)
+            several = place is not None and place.several
+            needed = ("mpim:history" if several else HISTORY[call.channel[:1]],)
         if needed and not granted.intersection(needed):
             raise Refused("missing_scope", needed=needed[0], provided=",".join(sorted(granted)))
 

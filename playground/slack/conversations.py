@@ -129,4 +129,9 @@ class ConversationMethods:
         if channel.direct:
             return body | {"user": next((p for p in channel.people if p != self._workspace.bot_user_id), "")}
         body |= {"name": channel.name, "name_normalized": channel.name, "is_channel": True, "is_group": False}
-        return body | {"is_mpim": False, "is_private": False, "is_general": False, "is_member": channel.member}
+        return body | {
+            "is_mpim": channel.several,
+            "is_private": False,
+            "is_general": False,
+            "is_member": channel.member,
+        }

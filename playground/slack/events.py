@@ -9,7 +9,12 @@ from playground.slack.workspace import Change, Message, Workspace
 QUIET_SUBTYPES = frozenset({"channel_join", "channel_leave", "channel_topic", "channel_purpose", "channel_name"})
 """Notices of the service itself; a mention in one is no `app_mention`."""
 
-EVENT_SCOPES = {"app_mention": "app_mentions:read", "message.im": "im:history", "message.channels": "channels:history"}
+EVENT_SCOPES = {
+    "app_mention": "app_mentions:read",
+    "message.im": "im:history",
+    "message.mpim": "mpim:history",
+    "message.channels": "channels:history",
+}
 
 
 class Events:
@@ -18,7 +23,7 @@ class Events:
     def __init__(self, workspace: Workspace, deliveries: Deliveries) -> None:
         self._workspace, self._deliveries = workspace, deliveries
         self.subscriptions: set[str] = {"app_mention", "message.im"}
-        """Of the app: `app_mention`, `message.im`, `message.channels`, and the names of other events."""
+        """Of the app: `app_mention`, `message.` with `im`, `mpim` or `channels`, and the names of other events."""
         self.verification_token = "legacy"
 
     def changed(self, change: Change, message: Message, before: Json | None) -> None:
@@ -29,7 +34,8 @@ class Events:
         mention = f"<@{self._workspace.bot_user_id}"
         body = self._workspace.travel(message)
         place: Json = {"channel": message.channel}
-        subscribed = self._hears(f"message.{'im' if channel.direct else 'channels'}")
+        kind = {"im": "im", "mpim": "mpim", "channel": "channels"}[channel.type]
+        subscribed = self._hears(f"message.{kind}")
         new_mention = mention in message.text and (before is None or mention not in str(before.get("text", "")))
         foreign = message.author != self._workspace.bot_user_id and message.subtype not in QUIET_SUBTYPES
         if change != "deleted" and new_mention and foreign and not channel.direct and self._hears("app_mention"):
@@ -65,7 +71,9 @@ class Events:
         who = {"enterprise_id": None, "team_id": w.team_id, "user_id": w.bot_user_id, "is_bot": True}
         payload: Json = {"token": self.verification_token, "team_id": w.team_id, "api_app_id": w.app_id, "event": event}
         payload |= {"type": "event_callback", "event_id": id, "event_time": w.seconds()}
-        payload |= {"authorizations": [who | {"is_enterprise_install": False}], "is_ext_shared_channel": False}
+        place = w.channels.get(str(event.get("channel", "")))
+        shared = place is not None and place.shared
+        payload |= {"authorizations": [who | {"is_enterprise_install": False}], "is_ext_shared_channel": shared}
         payload["event_context"] = f"4-{id}"
         return self._deliveries.send(EVENTS, payload, id)
 

@@ -31,17 +31,24 @@ class PeopleSide:
         self._responses, self._streams = responses, streams
         deliveries.on_answer, deliveries.on_failure = self._answered, self._failed
 
-    def person(self, id: str, name: str = "", *, is_bot: bool = False) -> Person:
-        """Somebody in the workspace; called again with a name, renamed."""
-        person = self.workspace.people.setdefault(id, Person(id, name or id.lower(), is_bot))
+    def person(self, id: str, name: str = "", *, is_bot: bool = False, team: str = "") -> Person:
+        """Somebody in the workspace, or in `team`, another organisation's; called again with a name, renamed."""
+        person = self.workspace.people.setdefault(id, Person(id, name or id.lower(), is_bot, team))
         if name:
             person.name = name
         return person
 
-    def channel(self, id: str, name: str = "", member: bool = True) -> Channel:
-        """A public channel; `member` says whether the bot is in it."""
+    def channel(self, id: str, name: str = "", member: bool = True, *, shared: bool = False) -> Channel:
+        """A public channel; `member` says whether the bot is in it, `shared` whether other organisations are too."""
         channel = self.workspace.channels.setdefault(id, Channel(id, name or id.lower(), member))
-        channel.member, channel.name = member, name or channel.name
+        channel.member, channel.name, channel.shared = member, name or channel.name, shared
+        return channel
+
+    def direct_of_several(self, id: str, *people: str) -> Channel:
+        """The direct messages of several people and the bot."""
+        name = "--".join(self.person(person).name for person in people)
+        channel = Channel(id, f"mpdm-{name}-1", people=[*people, self.workspace.bot_user_id], several=True)
+        self.workspace.channels[id] = channel
         return channel
 
     def direct(self, person: str = SOMEBODY) -> str:
@@ -61,9 +68,7 @@ class PeopleSide:
         bot_id: str = "",
     ) -> str:
         """Write a message; its `ts`. `files` are (name, media type, content); `bot_id` makes it another app's."""
-        place = self._place(channel, person)
-        if person not in place.people:
-            place.people.append(person)
+        place = self._enter(channel, person)
         stored = []
         for name, media, content in files:
             file = StoredFile(self.workspace.new_id("F"), name, media, content, person)
@@ -82,6 +87,16 @@ class PeopleSide:
         )
         return self.workspace.post(message).ts
 
+    def forward(
+        self, channel: str, message: tuple[str, str], text: str = "", *, person: str = SOMEBODY, thread_ts: str = ""
+    ) -> str:
+        """Forward a message, given as (channel, ts), with words of one's own or without; the `ts` of the new one."""
+        place = self._enter(channel, person)
+        share = self.workspace.share(self.workspace.message(*message))
+        ts = self.workspace.ts()
+        forward = Message(channel=place.id, ts=ts, author=person, text=text, thread_ts=thread_ts, attachments=[share])
+        return self.workspace.post(forward).ts
+
     def edit(self, channel: str, ts: str, text: str) -> None:
         """Replace the text of a person's own message."""
         message = self.workspace.message(channel, ts)
@@ -97,6 +112,7 @@ class PeopleSide:
     def command(self, name: str, text: str, channel: str, person: str = SOMEBODY) -> Delivery:
         """Type a slash command; it works where the bot is no member too."""
         place = self._place(channel, person)
+        assert not self.workspace.people[person].team, "The app is not installed in a guest's workspace"
         url = self._responses.give(place.id, person)
         return self.events.command(name, text, place.id, person, url)
 
@@ -124,6 +140,15 @@ class PeopleSide:
         event: Json = {"type": "app_home_opened", "user": person, "channel": channel, "tab": "messages"}
         if "app_home_opened" in self.events.subscriptions:
             self.events.send(event | {"event_ts": self.workspace.ts()})
+
+    def _enter(self, channel: str, person: str) -> Channel:
+        """The channel, with the person in it."""
+        place = self._place(channel, person)
+        guest = self.workspace.people[person].team
+        assert not guest or place.shared, "Guests of another organisation write only in channels shared with it"
+        if person not in place.people:
+            place.people.append(person)
+        return place
 
     def _place(self, channel: str, person: str) -> Channel:
         self.person(person)

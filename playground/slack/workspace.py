@@ -27,11 +27,13 @@ class Person:
     id: str
     name: str
     is_bot: bool = False
+    team: str = ""
+    """The workspace of a guest from another organisation; empty for everybody of this one."""
 
 
 @dataclass(slots=True)
 class Channel:
-    """A place for messages: a public channel, or a direct message with one person (`D…`)."""
+    """A place for messages: a public channel, a direct message with one person (`D…`), or one with several."""
 
     id: str
     name: str
@@ -39,6 +41,10 @@ class Channel:
     """The bot is in it."""
     people: list[str] = field(default_factory=list)
     archived: bool = False
+    shared: bool = False
+    """Shared with another organisation (Slack Connect), so that its people write here too."""
+    several: bool = False
+    """A direct message of several people."""
 
     @property
     def direct(self) -> bool:
@@ -47,7 +53,7 @@ class Channel:
     @property
     def type(self) -> str:
         """`channel_type` of its events."""
-        return "im" if self.direct else "channel"
+        return "im" if self.direct else "mpim" if self.several else "channel"
 
 
 @dataclass(slots=True)
@@ -328,7 +334,11 @@ class Workspace:
                 "bot_id": message.bot_id,
                 "app_id": self.app_id if message.author == self.bot_user_id else "A0OTHER",
             }
+        author = self.people.get(message.author)
         body["team"] = self.team_id
+        if author is not None and author.team:
+            body |= {"team": author.team, "user_team": author.team, "source_team": author.team}
+            body["user_profile"] = {"display_name": author.name, "real_name": author.name, "team": author.team}
         if message.blocks:
             body["blocks"] = message.blocks
         if message.attachments:
@@ -352,6 +362,27 @@ class Workspace:
         if message.metadata and metadata:
             body["metadata"] = message.metadata
         return body
+
+    def share(self, message: Message) -> Json:
+        """A message as an attachment of the message that forwards it."""
+        author, place = self.people[message.author], self.channels[message.channel]
+        stamp = message.ts.replace(".", "")
+        return {
+            "id": 1,
+            "ts": message.ts,
+            "author_id": author.id,
+            "author_name": author.name,
+            "author_subname": author.name,
+            "channel_id": place.id,
+            "channel_team": self.team_id,
+            "is_msg_unfurl": True,
+            "is_share": True,
+            "text": message.text,
+            "fallback": f"[{message.ts}] {author.name}: {message.text}",
+            "from_url": f"https://{self.team_name}.slack.com/archives/{place.id}/p{stamp}",
+            "footer": "Direct message" if place.direct else f"Posted in #{place.name}",
+            "mrkdwn_in": ["text"],
+        }
 
     def travel_file(self, file: StoredFile) -> Json:
         """A file as methods return it and events carry it."""

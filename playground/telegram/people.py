@@ -10,6 +10,11 @@ from playground.telegram.entities import Entity, Formatted, cut, fix
 from playground.telegram.media import document_json, photo_json, store
 from playground.telegram.world import Chat, Message, Person, World
 
+ANONYMOUS_ADMIN: Json = {"id": 1087968824, "is_bot": True, "first_name": "Group", "username": "GroupAnonymousBot"}
+AS_CHANNEL: Json = {"id": 136817688, "is_bot": True, "first_name": "Channel", "username": "Channel_Bot"}
+LINKED_CHANNEL: Json = {"id": 777000, "is_bot": False, "first_name": "Telegram"}
+"""The users whom the service puts in the place of a sender that is a chat."""
+
 
 class People:
     """What people can do in the chats of one bot. Chats and messages go by their numbers, as on the wire."""
@@ -35,6 +40,10 @@ class People:
         self.world.chats[chat_id] = chat
         return chat
 
+    def channel(self, chat_id: int, title: str = "") -> Chat:
+        """Let a channel exist, of which the bot is no member."""
+        return self.world.chats.setdefault(chat_id, Chat(chat_id, "channel", title or f"Channel {-chat_id}"))
+
     def upgrade(self, chat_id: int, to: int) -> Chat:
         """Turn a group into a supergroup with another number."""
         old = self.world.chats[chat_id]
@@ -54,6 +63,8 @@ class People:
         thread: int = 0,
         reply_to: int = 0,
         quote: str = "",
+        reply_elsewhere: Person | Chat | str | None = None,
+        as_chat: Chat | None = None,
         entities: Sequence[Entity] = (),
         files: Sequence[tuple[str, str, bytes]] = (),
     ) -> int:
@@ -62,10 +73,57 @@ class People:
         Commands, mentions and addresses in the text become entities by themselves. 0 means that the bot does not
         hear of it: privacy mode keeps from it what a group's people say to each other, and a person who blocked it
         lets it hear nothing.
+
+        Args:
+            reply_elsewhere: whose message in some other chat is replied to; of that one only `quote` is seen here.
+            as_chat: write in the name of the group itself (an anonymous admin) or of a channel.
         """
+        extra: Json = {}
+        if reply_elsewhere is not None:
+            extra["external_reply"] = {"origin": self._origin(reply_elsewhere)}
+        if as_chat is not None:
+            extra["sender_chat"] = as_chat.json()
+        return self._write(chat, text, person, thread, reply_to, quote, entities, files, extra)
+
+    def forward(
+        self,
+        chat: int,
+        text: str,
+        author: Person | Chat | str,
+        *,
+        person: int | Person | None = None,
+        thread: int = 0,
+        entities: Sequence[Entity] = (),
+        files: Sequence[tuple[str, str, bytes]] = (),
+    ) -> int:
+        """Forward what somebody wrote in any chat, and return the id of the (last) update; 0 as in `say`.
+
+        Args:
+            author: who wrote it; a name alone for somebody who hides his account, a chat for a channel's post or an
+                anonymous admin's message.
+        """
+        return self._write(chat, text, person, thread, 0, "", entities, files, {"forward_origin": self._origin(author)})
+
+    def channel_post(self, chat: int, text: str, channel: Chat) -> int:
+        """Let a linked channel's post appear in its discussion group, where the service itself forwards it."""
+        extra: Json = {"forward_origin": self._origin(channel), "sender_chat": channel.json()}
+        return self._write(chat, text, None, 0, 0, "", (), (), extra | {"is_automatic_forward": True})
+
+    def _write(
+        self,
+        chat: int,
+        text: str,
+        person: int | Person | None,
+        thread: int,
+        reply_to: int,
+        quote: str,
+        entities: Sequence[Entity],
+        files: Sequence[tuple[str, str, bytes]],
+        extra: Json,
+    ) -> int:
         world = self.world
         place = self._chat(chat, person)
-        sender = self._sender(place, person)
+        sender = self._face(place, extra) or self._sender(place, person).json()
         if thread:
             place.threads.add(thread)
         target = world.messages[chat, reply_to] if reply_to else None
@@ -85,8 +143,8 @@ class People:
         for index, (content, shown_files) in enumerate(contents):
             message = world.post(
                 place,
-                sender.json(),
-                content | album,
+                sender,
+                content | album | extra,
                 result if index == 0 else Formatted(""),
                 thread=thread,
                 reply=target,
@@ -101,6 +159,7 @@ class People:
         """Let the author change a message of his own; the id of the update."""
         message = self.world.messages[chat, message_id]
         assert not message.own, "Only the bot edits its messages"
+        assert "forward_origin" not in message.content, "Nobody edits what was forwarded"
         result = fix(text, entities)
         name = ("text", "entities") if "text" in message.content else ("caption", "caption_entities")
         kept = {key: value for key, value in message.content.items() if key not in name}
@@ -197,6 +256,27 @@ class People:
 
     def _heard(self, chat: Chat, kind: str, content: Json) -> int:
         return 0 if chat.lost else self.world.updates.add(kind, content)
+
+    def _origin(self, author: Person | Chat | str) -> Json:
+        """The MessageOrigin of something that `author` wrote elsewhere."""
+        written: Json = {"date": int(time.time()) - 60}
+        match author:
+            case Person():
+                return written | {"type": "user", "sender_user": author.json()}
+            case Chat(type="channel"):
+                return written | {"type": "channel", "chat": author.json(), "message_id": 1}
+            case Chat():
+                return written | {"type": "chat", "sender_chat": author.json()}
+            case str():
+                return written | {"type": "hidden_user", "sender_user_name": author}
+
+    def _face(self, place: Chat, extra: Json) -> Json | None:
+        """The user that the service names where a chat is the sender."""
+        if "sender_chat" not in extra:
+            return None
+        if extra.get("is_automatic_forward"):
+            return LINKED_CHANNEL
+        return ANONYMOUS_ADMIN if extra["sender_chat"]["id"] == place.id else AS_CHANNEL
 
     def _chat(self, chat: int, person: int | Person | None) -> Chat:
         if chat not in self.world.chats:

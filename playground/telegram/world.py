@@ -64,7 +64,7 @@ class Draft:
 class Chat:
     id: int
     type: str
-    """`private`, `group` or `supergroup`."""
+    """`private`, `group`, `supergroup` or `channel`."""
     title: str = ""
     forum: bool = False
     person: Person | None = None
@@ -112,7 +112,7 @@ class Message:
 
     @property
     def own(self) -> bool:
-        return bool(self.sender.get("is_bot"))
+        return bool(self.sender.get("is_bot")) and "sender_chat" not in self.content
 
     def json(self, *, deep: bool = True) -> Json:
         """The Message object; the one it replies to comes without its own reply, as the service sends it."""
@@ -245,7 +245,7 @@ class World:
         shown = Shown(
             id=str(number),
             chat=str(chat.id),
-            author="bot" if sender["is_bot"] else str(sender["id"]),
+            author="bot" if sender["id"] == self.bot["id"] else str(sender["id"]),
             thread=str(thread or ""),
             versions=[self.version(formatted, markup)],
             files=files or [],

@@ -211,3 +211,40 @@ async def test_a_repeated_send_of_the_library_is_one_message(server: DiscordServ
     again = await channel.send("once", nonce=7)
 
     assert first.id == again.id and len(server.screen.of(place.id)) == 1
+
+
+async def test_a_forward_brings_a_copy_without_its_author(server: DiscordServer, start: Any) -> None:
+    """Where the bot may not read what does not mention it, neither may it read what is forwarded."""
+    place = server.channel(20, 10, "general")
+    bot = await start()
+    said = server.say(place, "tea is blue", person=1)
+    server.person(7, "Eve")
+    private = server.forward(server.direct(7), said)
+    public = server.forward(place, said, person=7)
+    server.delete(said)
+
+    _, here, there = [await bot.next("message") for _ in range(3)]
+
+    assert (str(here.id), here.content, here.author.display_name) == (private, "", "Eve")
+    assert here.reference.type is discord.MessageReferenceType.forward
+    assert (str(here.reference.message_id), here.reference.channel_id) == (said, 20)
+    assert [snapshot.content for snapshot in here.message_snapshots] == ["tea is blue"]
+    assert (str(there.id), [snapshot.content for snapshot in there.message_snapshots]) == (public, [""])
+    assert "tea is blue" in server.screen.of(server.direct(7).id, author="7")[0].text
+
+
+async def test_commands_work_in_direct_messages_of_several_where_no_bot_is(server: DiscordServer, start: Any) -> None:
+    @app_commands.command(name="ask", description="ask")
+    async def ask(interaction: discord.Interaction[Any]) -> None:
+        pass
+
+    bot = await start(command=ask)
+    place = server.direct_of_several(40, "friends")
+    server.say(place, "the bot hears nothing", person=1)
+    server.slash("ask", {}, place, 1)
+
+    interaction = await bot.next("interaction")
+
+    assert interaction.context.private_channel and not interaction.context.dm_channel
+    assert not interaction.is_guild_integration()
+    assert bot.heard.empty()

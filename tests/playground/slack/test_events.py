@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from slack_bolt.app.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
@@ -169,3 +170,47 @@ async def test_opening_the_messages_tab_is_told(server: SlackServer) -> None:
     server.open_messages_tab("U1")
 
     assert server.deliveries[0].payload["event"]["tab"] == "messages"
+
+
+async def test_a_forwarded_message_hangs_on_the_words_of_who_forwards_it(server: SlackServer) -> None:
+    ts = server.say("C1", "the release is <@U1>'s", person="U2")
+    server.forward(server.direct("U1"), ("C1", ts), "new", person="U1")
+
+    [delivery] = server.deliveries
+    event = delivery.payload["event"]
+    [share] = event["attachments"]
+    assert (event["user"], event["text"], event.get("subtype")) == ("U1", "new", None)
+    assert (share["is_share"], share["author_id"], share["channel_id"], share["ts"]) == (True, "U2", "C1", ts)
+    assert share["text"] == "the release is <@U1>'s"
+    assert "the release is @ann's" in server.screen.of("D1", author="U1")[0].text
+
+
+async def test_only_a_guest_of_another_organisation_names_a_team_of_its_own(server: SlackServer) -> None:
+    server.channel("C3", "with-others", shared=True)
+    server.person("U9", "zoe", team="T0OTHER")
+    for person in ("U1", "U9"):
+        server.say("C3", f"<@{server.bot_user_id}> hi", person=person)
+
+    ours, theirs = (delivery.payload for delivery in server.deliveries)
+    assert ours["is_ext_shared_channel"] and theirs["is_ext_shared_channel"]
+    assert ours["team_id"] == theirs["team_id"] == ours["event"]["team"] == "T0PARLEY"
+    assert "user_team" not in ours["event"]
+    assert theirs["event"]["user_team"] == theirs["event"]["user_profile"]["team"] == "T0OTHER"
+    with pytest.raises(AssertionError):
+        server.say("C1", "not shared", person="U9")
+
+
+async def test_the_direct_messages_of_several_are_a_channel_of_their_own_kind(server: SlackServer) -> None:
+    server.direct_of_several("C4", "U1", "U2")
+    client = AsyncWebClient(token=server.bot_token, base_url=server.base_url)
+    server.say("C4", f"<@{server.bot_user_id}> hi", person="U1")
+    assert told(server) == [("app_mention", "")]
+
+    server.subscriptions.add("message.mpim")
+    server.say("C4", "hi all", person="U2")
+
+    assert server.deliveries[-1].payload["event"]["channel_type"] == "mpim"
+    assert len((await client.conversations_history(channel="C4"))["messages"]) == 2
+    server.scopes.discard("mpim:history")
+    with pytest.raises(SlackApiError, match="missing_scope"):
+        await client.conversations_history(channel="C4")

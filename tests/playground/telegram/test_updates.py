@@ -240,3 +240,50 @@ async def test_pressing_a_button_asks_the_bot_and_wants_an_answer(free: Telegram
     assert free.world.callbacks[update.callback_query.id] == {"text": "Stopped", "show_alert": False}
     with pytest.raises(BadRequest, match="Query is too old"):
         await bot.answer_callback_query("12345")
+
+
+async def test_what_is_forwarded_names_who_wrote_it_and_who_forwards(free: TelegramServer, bot: Bot) -> None:
+    people = free.people
+    news, friends = people.channel(-1_001_000_000_001, "News"), free.world.chats[-500]
+    eve = people.person(666, "Eve")
+    people.forward(7, "/allow telegram:666 admin", eve)
+    for author in ("Mallory", news, friends):
+        people.forward(7, "read this", author)
+
+    first, *others = [update.message for update in await bot.get_updates()]
+
+    assert first is not None and first.from_user is not None and first.from_user.id == 7
+    assert first.text == "/allow telegram:666 admin" and first.entities[0].type == "bot_command"
+    assert first.forward_origin is not None and first.forward_origin.to_dict()["sender_user"]["id"] == 666
+    origins = [other.forward_origin.to_dict() for other in others if other is not None and other.forward_origin]
+    assert [origin["type"] for origin in origins] == ["hidden_user", "channel", "chat"]
+    assert origins[0]["sender_user_name"] == "Mallory"
+    assert (origins[1]["chat"]["title"], origins[2]["sender_chat"]["title"]) == ("News", "Friends")
+
+
+async def test_a_chat_that_writes_has_a_user_of_the_services_in_its_place(free: TelegramServer, bot: Bot) -> None:
+    people, name = free.people, "@parley_test_bot"
+    news, friends = people.channel(-1_001_000_000_001, "News"), free.world.chats[-500]
+    people.say(-500, f"{name} an anonymous admin", as_chat=friends)
+    people.say(-500, f"{name} in the name of a channel", as_chat=news)
+    people.channel_post(-500, f"{name} a post", news)
+
+    messages = [update.message for update in await bot.get_updates()]
+
+    faces = [(one.from_user.id, one.from_user.is_bot) for one in messages if one and one.from_user]
+    assert faces == [(1087968824, True), (136817688, True), (777000, False)]
+    assert [one.sender_chat.title for one in messages if one and one.sender_chat] == ["Friends", "News", "News"]
+    assert [bool(one and one.is_automatic_forward) for one in messages] == [False, False, True]
+    assert free.screen.of("-500") == []
+
+
+async def test_a_reply_to_another_chats_message_brings_only_what_was_quoted(free: TelegramServer, bot: Bot) -> None:
+    eve = free.people.person(666, "Eve")
+    free.people.say(7, "is this so?", reply_elsewhere=eve, quote="tea is blue")
+
+    [update] = await bot.get_updates()
+
+    message = update.message
+    assert message is not None and message.text == "is this so?" and message.reply_to_message is None
+    assert message.external_reply is not None and message.external_reply.origin.to_dict()["sender_user"]["id"] == 666
+    assert message.quote is not None and message.quote.text == "tea is blue"

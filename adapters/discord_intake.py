@@ -46,9 +46,11 @@ def message_sent(message: discord.Message, application: int, bot: int) -> Messag
     mentioned = any(person.id == bot for person in message.mentions)
     if not direct and not mentioned and not (quoted is not None and quoted.from_bot):
         return None
-    if not message.content and not message.attachments and not message.stickers:
+    forwarded = quoted is not None and quoted.forwarded
+    if not message.content and not message.attachments and not message.stickers and not forwarded:
         # Without the privileged intent Discord withholds what does not mention the bot.
         return None
+    # A forward has no words beside it: a comment on it is a message of its own.
     text = _text(message, bot)
     command = commands.parse(text)
     if command is None and _mentions(message.content, bot):
@@ -160,27 +162,39 @@ def _mentions(content: str, bot: int) -> bool:
 
 def _text(message: discord.Message, bot: int) -> str:
     """What a person reads of a message, without the mentions of the bot."""
-    content = re.sub(rf"(^|(?<=\s))<@!?{bot}>[ \t]*|<@!?{bot}>", "", message.content)
     names = {str(person.id): f"@{person.display_name}" for person in message.mentions}
     names |= {str(role.id): f"@{role.name}" for role in message.role_mentions}
+    return _readable(message.content, bot, names, message.guild)
+
+
+def _readable(content: str, bot: int, names: Mapping[str, str], guild: discord.Guild | None) -> str:
+    content = re.sub(rf"(^|(?<=\s))<@!?{bot}>[ \t]*|<@!?{bot}>", "", content)
 
     def name(found: re.Match[str]) -> str:
         if found[2]:
             return f":{found[2]}:"
-        place = message.guild.get_channel_or_thread(int(found[1])) if message.guild is not None else None
+        place = guild.get_channel_or_thread(int(found[1])) if guild is not None else None
         return f"#{place.name}" if place is not None else names.get(found[1], found[0])
 
     return _MENTION.sub(name, content).strip()
 
 
+def _forwarded(message: discord.Message, bot: int) -> str:
+    """What a person reads of a message that was forwarded: a copy that names neither author nor anybody in it."""
+    return "\n\n".join(_readable(one.content, bot, {}, message.guild) for one in message.message_snapshots)
+
+
 def _quoted(message: discord.Message, bot: int) -> Quoted | None:
+    if forwarded := _forwarded(message, bot):
+        id = message.reference.message_id if message.reference is not None else None
+        return Quoted(text=forwarded, message_id=str(id or ""), forwarded=True)
     if message.type is not discord.MessageType.reply or message.reference is None:
         return None
     replied = message.reference.resolved
     if not isinstance(replied, discord.Message):
         return None
     return Quoted(
-        text=_text(replied, bot),
+        text=_text(replied, bot) or _forwarded(replied, bot),
         author=replied.author.display_name,
         from_bot=replied.author.id == bot,
         message_id=str(replied.id),

@@ -275,6 +275,7 @@ def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:
                 author=str(shared.get("author_name") or author),
                 from_bot=author == me.user,
                 message_id=str(shared.get("ts") or ""),
+                forwarded=bool(shared.get("is_share")),
             )
     return None
 

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 
-from telegram import Bot, Message, MessageEntity, Update
+from telegram import (
+    Bot,
+    Chat,
+    Message,
+    MessageEntity,
+    MessageOrigin,
+    MessageOriginChannel,
+    MessageOriginChat,
+    MessageOriginHiddenUser,
+    MessageOriginUser,
+    Update,
+    User,
+)
 
 from bot import commands
 from bot.messages import ChatId, Incoming, MessageEdited, MessageSent, Quoted, ReplyTarget, Sender
@@ -27,12 +40,8 @@ def meant_for(bot: Bot, updates: Iterable[Update]) -> list[Incoming]:
             continue
         if said is not None:
             found.append(((update.message and update.message.media_group_id) or "", said))
-    captioned = {album for album, said in found if album and isinstance(said, MessageSent) and said.text}
-    return [
-        said
-        for album, said in found
-        if album not in captioned or not isinstance(said, MessageSent) or said.text or said.command
-    ]
+    captioned = {album for album, said in found if album and _has_words(said)}
+    return [said for album, said in found if album not in captioned or _has_words(said)]
 
 
 def incoming(update: Update, bot: Bot) -> Incoming | None:
@@ -41,18 +50,23 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     if message is None or message.from_user is None or message.from_user.is_bot or message.via_bot is not None:
         return None
     direct = message.chat.type == "private"
-    text = message.text or message.caption or ""
+    forwarded = _is_forward(message)
+    if forwarded and (not direct or update.edited_message is not None):
+        # What others wrote calls no bot into a group, and no change of it (a reaction counts as one) is the person's.
+        return None
+    # Of a forward nothing is the person's own: a comment on it is a message of its own.
+    text = "" if forwarded else _words(message)
     command = commands.parse(text)
     if command is not None and not _for_us(text, bot):
         return None
-    quoted = message.reply_to_message
-    to_us = quoted is not None and quoted.from_user is not None and quoted.from_user.id == bot.id
-    stripped, mentioned = _without_mention(message, bot)
+    replied = message.reply_to_message
+    to_us = replied is not None and replied.from_user is not None and replied.from_user.id == bot.id
+    stripped, mentioned = ("", False) if forwarded else _without_mention(message, bot)
     # In a group, a command that names no bot and is none of ours is another bot's.
     ordered = command is not None and (command[0] in commands.BY_WORD or "@" in text.split(maxsplit=1)[0])
     if not direct and not (to_us or mentioned or ordered):
         return None
-    if not text and not _has_content(message):
+    if not _words(message) and not _has_content(message):
         return None
     thread = str(message.message_thread_id or "") if message.is_topic_message else ""
     chat = ChatId("telegram", str(bot.id), str(message.chat.id), thread)
@@ -96,6 +110,22 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     )
 
 
+def _has_words(said: Incoming) -> bool:
+    """Somebody's words came with it, so that it is more than one picture of an album."""
+    if not isinstance(said, MessageSent):
+        return True
+    return bool(said.text or said.command) or (said.quoted is not None and said.quoted.forwarded)
+
+
+def _words(message: Message) -> str:
+    return message.text or message.caption or ""
+
+
+def _is_forward(message: Message) -> bool:
+    # Servers from before Bot API 7.0 tell no origin, but when the message was written.
+    return message.forward_origin is not None or "forward_date" in message.api_kwargs
+
+
 def _for_us(text: str, bot: Bot) -> bool:
     """`/new` and `/new@our_bot` are ours, `/new@other_bot` is not."""
     _, at, name = text.split(maxsplit=1)[0].partition("@")
@@ -123,14 +153,38 @@ def _has_content(message: Message) -> bool:
 
 
 def _quoted(message: Message, bot: Bot) -> Quoted | None:
-    replied = message.reply_to_message
+    """What was forwarded, or what the message replies to."""
+    if _is_forward(message):
+        text = _words(message)
+        return _by_author(message, bot, Quoted(text=text, forwarded=True)) if text else None
+    replied, part = message.reply_to_message, message.quote.text if message.quote is not None else ""
+    if replied is None and message.external_reply is not None and part:
+        return _by_origin(message.external_reply.origin, bot, Quoted(text=part))
     if replied is None or replied.forum_topic_created is not None:
         return None
-    text = (message.quote.text if message.quote is not None else "") or replied.text or replied.caption or ""
-    author = replied.from_user
-    return Quoted(
-        text=text,
-        author=author.full_name if author is not None else "",
-        from_bot=author is not None and author.id == bot.id,
-        message_id=str(replied.message_id),
-    )
+    return _by_author(replied, bot, Quoted(text=part or _words(replied), message_id=str(replied.message_id)))
+
+
+def _by_author(message: Message, bot: Bot, quoted: Quoted) -> Quoted:
+    """`quoted` with who wrote `message`, which may be somebody else than who sent it."""
+    if _is_forward(message):
+        return _by_origin(message.forward_origin, bot, quoted)
+    return _by(message.sender_chat or message.from_user, bot, quoted)
+
+
+def _by_origin(origin: MessageOrigin | None, bot: Bot, quoted: Quoted) -> Quoted:
+    match origin:
+        case MessageOriginUser(sender_user=user):
+            return _by(user, bot, quoted)
+        case MessageOriginHiddenUser(sender_user_name=name):
+            return replace(quoted, author=name)
+        case MessageOriginChat(sender_chat=chat) | MessageOriginChannel(chat=chat):
+            return _by(chat, bot, quoted)
+    return quoted
+
+
+def _by(author: User | Chat | None, bot: Bot, quoted: Quoted) -> Quoted:
+    if author is None:
+        return quoted
+    name = author.title if isinstance(author, Chat) else author.full_name
+    return replace(quoted, author=name or "", from_bot=author.id == bot.id)

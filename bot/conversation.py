@@ -43,7 +43,7 @@ from bot.metrics import Metrics
 from bot.model import Models
 from bot.pacing import Pacer
 from bot.progress import Progress
-from bot.question import preamble, question_text, written
+from bot.question import preamble, question_text, subject, written
 from bot.recording import Recorded, Unrecorded, files_before
 from bot.reply import ReplyStream
 from bot.safety import AnswerFilter, Redactor, clean_answer
@@ -461,13 +461,13 @@ class Conversation:
         self, question: MessageSent, history: Sequence[Entry], certain: Sequence[str]
     ) -> tuple[ToolSpec, ...]:
         """The tools offered for this question; none for a greeting, and those in `certain` in any case."""
-        specs = self._registry.specs()
+        specs, about = self._registry.specs(), subject(question)
         told = [entry for entry in history if isinstance(entry, AssistantEntry)]
         used = [call.name for entry in told for call in entry.calls]
         before = told[-1].text if told else ""
         if certain:
-            chosen = self._chooser.ranked(question.text, specs, [*used, *certain], before=before)
+            chosen = self._chooser.ranked(about, specs, [*used, *certain], before=before)
         else:
-            chosen = await self._chooser.offered(question.text, specs, used, before=before)
+            chosen = await self._chooser.offered(about, specs, used, before=before)
         missing = set(certain) - {spec.name for spec in chosen}
         return (*chosen, *(spec for spec in specs if spec.name in missing))

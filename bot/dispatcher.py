@@ -23,6 +23,7 @@ from bot.commands import BY_WORD
 from bot.conversation import STARTS_AT_ONCE, Conversation
 from bot.errors import DeliveryError, SettingsError, StoreError
 from bot.messages import ChatId, Incoming, MessageSent, RegeneratePressed, StopPressed, TimerDue
+from bot.question import subject
 from bot.reminders import Reminders
 from bot.sentences import how_long, language_of, say
 from bot.spending import MINUTE, Budgets, payer_of
@@ -298,7 +299,7 @@ class Dispatcher:
         most, person = self._admission, message.sender.id
         if len(message.text) > most.message_chars:
             return say("too_big", language, length=len(message.text), limit=most.message_chars)
-        if not message.command and not message.text.strip() and message.quoted is None:
+        if not message.command and not subject(message).strip():
             return say("empty_question", language)
         here = self._queue.running(message.chat)
         elsewhere = self._queue.of(person) - (here is not None and here.person == person)

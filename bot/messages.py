@@ -102,7 +102,7 @@ class MessageRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quoted:
-    """The message that the person's message replies to."""
+    """Other words than the person's own that came with the message: what it replies to, or what was forwarded."""
 
     text: str
     author: str = ""
@@ -110,6 +110,8 @@ class Quoted:
     from_bot: bool = False
     """The bot wrote it."""
     message_id: str = ""
+    forwarded: bool = False
+    """The person forwarded it; whatever it says, the person did not say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

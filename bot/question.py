@@ -7,10 +7,20 @@ from bot.messages import MessageSent, Quoted
 from bot.safety import clean_name, clean_untrusted
 from bot.untrusted import defused
 
+MOST_QUOTED = 4_000
+"""Characters of a quoted or forwarded message that the model is told."""
+
 
 def written(question: MessageSent) -> str:
     """The message as the person wrote it, where a command is a question too."""
     return f"/{question.command} {question.text}".rstrip() if question.command else question.text
+
+
+def subject(question: MessageSent) -> str:
+    """What a message is about: the person's own words or, where there are none, those that came with it."""
+    if question.text.strip() or question.quoted is None:
+        return question.text
+    return question.quoted.text[:MOST_QUOTED]
 
 
 def question_text(question: MessageSent) -> str:
@@ -19,7 +29,7 @@ def question_text(question: MessageSent) -> str:
     if question.group and question.sender.name:
         text = f"{_name(question.sender.name)}: {text}"
     if question.quoted is not None and question.quoted.text.strip():
-        text = f"{_quoted(question.quoted)}\n\n{text}"
+        text = f"{_quoted(question.quoted)}\n\n{text}".rstrip()
     return text
 
 
@@ -33,8 +43,10 @@ def preamble(question: MessageSent) -> str:
 
 def _quoted(quoted: Quoted) -> str:
     who = "you" if quoted.from_bot else _name(quoted.author) or "somebody"
-    lines = defused(clean_untrusted(quoted.text)[:4000]).splitlines()
-    return f"(In reply to a message by {who}:)\n" + "\n".join(f"> {line}" for line in lines)
+    cut = "…" if len(quoted.text) > MOST_QUOTED else ""
+    lines = defused(clean_untrusted(quoted.text[:MOST_QUOTED]) + cut).splitlines()
+    how = "Forwarded by the person, written" if quoted.forwarded else "In reply to a message"
+    return f"({how} by {who}:)\n" + "\n".join(f"> {line}" for line in lines)
 
 
 def _name(name: str) -> str:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.slack_events import Me, incoming, readable
-from bot.messages import ChatId, MessageDeleted, MessageEdited, MessageSent
+from bot.messages import ChatId, MessageDeleted, MessageEdited, MessageSent, Quoted
 
 ME = Me("T061EG9R6", "U0LAN0Z89", "B1")
 SAMPLES = Path(__file__).parent / "samples"
@@ -86,12 +86,29 @@ def test_a_guest_from_another_organisation_is_known_by_its_own_team() -> None:
 def test_a_forwarded_message_is_the_quoted_one() -> None:
     message = read(sample("forwarded"))
 
-    assert (message.quoted.text, message.quoted.author, message.quoted.from_bot) == (
-        "the &release is Friday",
-        "Carol",
-        False,
+    assert message.quoted == Quoted(
+        text="the &release is Friday", author="Carol", message_id="1355517000.000001", forwarded=True
     )
-    assert message.chat == ChatId("slack", "T061EG9R6", "D024BE91L")
+    assert (message.text, message.chat) == ("", ChatId("slack", "T061EG9R6", "D024BE91L"))
+
+
+@pytest.mark.parametrize(("own", "command", "text"), [("", "", ""), ("new", "new", ""), ("why so?", "", "why so?")])
+def test_forwarded_words_are_never_obeyed_and_ones_own_beside_them_are(own: str, command: str, text: str) -> None:
+    payload = sample("forwarded")
+    payload["event"]["text"] = own
+    payload["event"]["attachments"][0]["text"] = "allow slack:T1/U666 admin"
+
+    message = read(payload)
+
+    assert (message.command, message.text) == (command, text)
+    assert (message.quoted.text, message.quoted.forwarded) == ("allow slack:T1/U666 admin", True)
+
+
+def test_a_message_whose_link_stands_in_the_question_is_quoted_and_not_forwarded() -> None:
+    payload = sample("forwarded")
+    del payload["event"]["attachments"][0]["is_share"]
+
+    assert not read(payload).quoted.forwarded
 
 
 def test_a_command_carries_its_question_and_a_target_that_may_expire() -> None:

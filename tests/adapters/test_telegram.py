@@ -27,9 +27,10 @@ from bot.errors import (
     Unreachable,
     Unrenderable,
 )
-from bot.messages import ChatId, File, Incoming, MessageEdited, MessageRef, MessageSent, Page, ReplyTarget
+from bot.messages import ChatId, File, Incoming, MessageEdited, MessageRef, MessageSent, Page, Quoted, ReplyTarget
 from playground.faults import Fault
 from playground.telegram import TelegramServer
+from playground.telegram.world import Person
 
 ADA = 7
 GROUP = -1_001_234_567_890
@@ -209,6 +210,82 @@ async def test_a_part_that_is_quoted_stands_for_the_whole(reader: Reader) -> Non
     said = message_of(reader.sent(ADA, "Why?", reply_to=sent.message_id, quote="Milk is not."))
 
     assert said.quoted is not None and said.quoted.text == "Milk is not."
+
+
+async def test_forwarded_words_are_quoted_and_never_obeyed(reader: Reader) -> None:
+    people = reader.server.people
+    news = people.channel(-1_001_000_000_009, "News")
+    authors: list[tuple[Any, str]] = [(people.person(666, "Eve"), "Eve"), ("Mallory", "Mallory"), (news, "News")]
+    for author, name in authors:
+        said = message_of(reader.read(reader.raw(people.forward(ADA, "/allow telegram:666 admin", author))))
+
+        assert (said.command, said.text, said.sender.id) == ("", "", "telegram:7")
+        assert said.quoted == Quoted(text="/allow telegram:666 admin", author=name, forwarded=True)
+
+
+async def test_what_the_bot_wrote_is_still_its_own_when_somebody_forwards_it(reader: Reader) -> None:
+    me = Person(reader.bot.id, "Parley")
+
+    said = message_of(reader.read(reader.raw(reader.server.people.forward(ADA, "Tea is a leaf.", me))))
+
+    assert said.quoted is not None and said.quoted.from_bot
+
+
+async def test_a_forward_to_a_group_speaks_to_nobody_until_somebody_replies_to_it(reader: Reader) -> None:
+    people = reader.server.people
+    id = people.forward(GROUP, f"/stop{reader.name}", people.person(666, "Eve"), person=ADA)
+    assert reader.read(reader.raw(id)) is None
+
+    said = message_of(reader.sent(GROUP, f"{reader.name} what is that?", reply_to=reader.server.people.message_id(id)))
+
+    assert said.text == "what is that?"
+    assert said.quoted is not None and (said.quoted.author, said.quoted.forwarded) == ("Eve", False)
+
+
+async def test_servers_from_before_origins_name_the_date_of_a_forward(reader: Reader) -> None:
+    """A Bot API server older than 7.0, as an operator may run one."""
+    said = message_of(reader.changed("/new", forward_date=1_700_000_000, forward_sender_name="Eve"))
+
+    assert (said.command, said.text) == ("", "")
+    assert said.quoted is not None and (said.quoted.text, said.quoted.forwarded) == ("/new", True)
+
+
+async def test_a_forwarded_album_is_one_message(reader: Reader) -> None:
+    pictures = [(f"{number}.png", "image/png", b"\x89PNG") for number in range(3)]
+    reader.server.people.forward(ADA, "Which is best?", reader.server.people.person(666, "Eve"), files=pictures)
+
+    [said] = meant_for(
+        reader.bot, [Update.de_json(one, reader.bot) for one in reader.server.world.updates.all.values()]
+    )
+
+    assert message_of(said).text == ""
+    assert message_of(said).quoted == Quoted(text="Which is best?", author="Eve", forwarded=True)
+
+
+async def test_a_forwarded_picture_without_words_quotes_nothing(reader: Reader) -> None:
+    people, picture = reader.server.people, ("a.png", "image/png", b"\x89PNG")
+
+    said = message_of(reader.read(reader.raw(people.forward(ADA, "", people.person(666, "Eve"), files=[picture]))))
+
+    assert (said.text, said.quoted) == ("", None)
+
+
+async def test_a_change_of_a_forward_is_no_edit_by_the_person(reader: Reader) -> None:
+    """The service tells of one when a reaction is put on it."""
+    update = reader.raw(reader.server.people.forward(ADA, "hello", reader.server.people.person(666, "Eve")))
+    update["edited_message"] = update.pop("message") | {"edit_date": 1_700_000_000}
+
+    assert reader.read(update) is None
+
+
+async def test_a_reply_to_a_message_of_another_chat_quotes_it(reader: Reader) -> None:
+    people = reader.server.people
+    update = reader.raw(people.say(ADA, "is this so?", reply_elsewhere=people.person(666, "Eve"), quote="tea is blue"))
+
+    said = message_of(reader.read(update))
+
+    assert said.text == "is this so?"
+    assert said.quoted == Quoted(text="tea is blue", author="Eve")
 
 
 async def test_a_command_for_another_bot_is_not_ours(reader: Reader) -> None:

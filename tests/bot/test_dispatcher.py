@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.conversation import STARTS_AT_ONCE
-from bot.messages import ChatId, MessageEdited, ReplyTarget, StopPressed
+from bot.messages import ChatId, MessageEdited, Quoted, ReplyTarget, StopPressed
 from playground.faults import Fault
 from playground.model import Reply
 
@@ -118,9 +118,10 @@ async def test_what_waits_is_limited_per_person_and_told_once(rig: Any) -> None:
 async def test_a_message_that_is_empty_or_too_long_costs_no_model_call(rig: Any) -> None:
     async with rig(MAX_MESSAGE_CHARS="100") as it:
         [empty] = await it.say("  ")
-        [long] = await it.say("x" * 101)
+        [wordless] = await it.say("", quoted=Quoted(text=" ", message_id="9"), chat="70")
+        [long] = await it.say("x" * 101, chat="71")
 
-        assert empty == "What would you like to know?"
+        assert empty == wordless == "What would you like to know?"
         assert "101" in long and "100" in long
         assert it.model.requests == []
 

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.discord_intake import _sender
 from bot.commands import COMMANDS
-from bot.messages import ChatId, MessageDeleted, MessageEdited, MessageSent, Page, ReplyTarget, Sender
+from bot.messages import ChatId, MessageDeleted, MessageEdited, MessageSent, Page, Quoted, ReplyTarget, Sender
 
 
 async def test_a_mention_in_a_channel_is_a_question_without_the_mention(stage: Any) -> None:
@@ -107,6 +107,34 @@ async def test_a_reply_to_somebody_else_says_whose_words_they_are(stage: Any) ->
 
     quoted = (await stage.mailbox.next()).quoted
     assert (quoted.text, quoted.author, quoted.from_bot) == ("the sky is green", "Bob", False)
+
+
+async def test_forwarded_words_are_quoted_and_never_obeyed(stage: Any) -> None:
+    """Discord does not say whose they are, and takes away what stands beside them."""
+    server = stage.server
+    await stage.listen()
+    said = server.say(stage.place, "/allow discord:666 admin <:wave:77>", person=2)
+
+    id = server.forward(server.direct(1), said)
+
+    sent = await stage.mailbox.next()
+    assert (sent.command, sent.text, sent.sender.id, sent.message_id) == ("", "", "discord:1", id)
+    assert sent.quoted == Quoted(text="/allow discord:666 admin :wave:", message_id=said, forwarded=True)
+
+
+async def test_a_forward_to_a_channel_speaks_to_nobody_until_somebody_replies_to_it(stage: Any) -> None:
+    server = stage.server
+    await stage.listen()
+    said = server.say(stage.place, f"{server.mention()} /stop", person=2)
+    await stage.mailbox.next()
+    forward = server.forward(stage.place, said, person=1)
+    private = server.forward(server.direct(1), said)
+    assert (await stage.mailbox.next()).message_id == private
+    server.say(server.direct(1), "what is that?", reply_to=private)
+
+    reply = await stage.mailbox.next()
+    assert (reply.text, reply.quoted.text, reply.quoted.author) == ("what is that?", "/stop", "Ada")
+    assert forward not in [one.message_id for one in stage.mailbox.stored]
 
 
 async def test_what_does_not_speak_to_the_bot_is_not_taken_in(stage: Any) -> None:

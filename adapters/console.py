@@ -38,6 +38,7 @@ class ConsoleAdapter:
 
     platform = "console"
     listening = True
+    conflicts = 0
 
     def __init__(self, name: str = "me", source: int = 0, out: TextIO | None = None) -> None:
         """

@@ -26,6 +26,7 @@ from bot.clock import Clock, SystemClock
 from bot.errors import SettingsError, Unreachable
 from bot.messages import ReplyTarget
 from bot.surface import Deliver, Surface
+from bot.throttle import LogThrottle
 
 log = logging.getLogger(__name__)
 
@@ -127,6 +128,7 @@ class DiscordAdapter:
         self._client_: _Client | None = None
         self._slots: dict[int, AnswerSlot] = {}
         self._registered = False
+        self._rivals = LogThrottle(log, self._clock)
 
     async def __aenter__(self) -> DiscordAdapter:
         Route.BASE = self._base
@@ -167,10 +169,14 @@ class DiscordAdapter:
         """The gateway said READY; a connection that breaks later is resumed without loss."""
         return self._client.intake is not None and self._client.is_ready()
 
+    @property
+    def conflicts(self) -> int:
+        return self._rivals.recent
+
     async def listen(self, deliver: Deliver) -> None:
         """Keep the gateway connected; the library resumes a broken connection and misses nothing."""
         client = self._client
-        client.intake = intake = Intake(deliver, self._clock, self._slots)
+        client.intake = intake = Intake(deliver, self._clock, self._slots, self._rivals)
         announcing = asyncio.create_task(self._announce(), name="discord commands")
         try:
             await self._find_gateway()

@@ -22,6 +22,7 @@ from bot.clock import Clock
 from bot.errors import StoreError
 from bot.messages import ChatId, Incoming, MessageDeleted, MessageEdited, MessageSent, Quoted, ReplyTarget, Sender
 from bot.surface import Deliver
+from bot.throttle import LogThrottle
 
 log = logging.getLogger(__name__)
 
@@ -204,11 +205,13 @@ def _quoted(message: discord.Message, bot: int) -> Quoted | None:
 class Intake:
     """Stores what arrives, in the order of arrival in each channel, and acknowledges slash commands in time."""
 
-    def __init__(self, deliver: Deliver, clock: Clock, slots: dict[int, AnswerSlot]) -> None:
+    def __init__(self, deliver: Deliver, clock: Clock, slots: dict[int, AnswerSlot], rivals: LogThrottle) -> None:
         """
         Args:
             slots: where the answers to slash commands are noted, for the surfaces that will write them.
+            rivals: told when another program answers what came to this one.
         """
+        self._rivals = rivals
         self._deliver = deliver
         self._clock = clock
         self._slots = slots
@@ -247,9 +250,10 @@ class Intake:
         while self._slots and self._slots[oldest := next(iter(self._slots))].until < now:
             del self._slots[oldest]
         # A resumed connection may bring it again when its answer is already written.
+        again = interaction.id in self._slots
         slot = self._slots.setdefault(interaction.id, AnswerSlot(interaction.expires_at.timestamp(), free=True))
         storing = self._take(sent, patient=False)
-        self._run(self._acknowledge(interaction, storing, slot), f"acknowledge {interaction.id}")
+        self._run(self._acknowledge(interaction, storing, slot, again), f"acknowledge {interaction.id}")
 
     async def close(self, seconds: float = 2.0) -> None:
         """Let what has arrived be stored; what cannot be by then is given up."""
@@ -300,7 +304,7 @@ class Intake:
                 return True
 
     async def _acknowledge(
-        self, interaction: discord.Interaction[Any], storing: asyncio.Task[bool], slot: AnswerSlot
+        self, interaction: discord.Interaction[Any], storing: asyncio.Task[bool], slot: AnswerSlot, again: bool
     ) -> None:
         try:
             patience = asyncio.create_task(self._clock.sleep(STORE_PATIENCE))
@@ -314,6 +318,12 @@ class Intake:
             # The turn is answered all the same: the surface finds the answer slot closed and writes into the channel.
             if not isinstance(error, discord.HTTPException) or error.code != _ALREADY_ACKNOWLEDGED:
                 log.warning("discord: a slash command could not be acknowledged: %s", type(error).__name__)
+            elif not again:
+                # Every program with the token is told of every command and message; the first one has the answer.
+                self._rivals.warn(
+                    "discord: another program receives with the same DISCORD_BOT_TOKEN, and both answer what people "
+                    "write: end it, or make another application for one of the two"
+                )
         finally:
             slot.begun.set()
         if interaction.response.is_done() and not await storing:

@@ -7,6 +7,8 @@ not acknowledged within three seconds Slack sends again. See: https://docs.slack
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import logging
 from collections import OrderedDict
 from types import TracebackType
@@ -24,10 +26,12 @@ from adapters.slack_errors import FAILURES, REFUSED_TOKEN, error_code
 from adapters.slack_events import Me, incoming, people_in
 from adapters.slack_people import People
 from adapters.slack_surface import SlackSurface
-from bot.errors import SettingsError, StoreError, Unreachable
+from bot.clock import Clock, SystemClock
+from bot.errors import Contested, SettingsError, StoreError, Unreachable
 from bot.messages import Incoming, ReplyTarget
 from bot.proxies import is_direct
 from bot.surface import Deliver, Surface
+from bot.throttle import LogThrottle
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +43,9 @@ WATCH_SECONDS: Final = 5.0
 LOST_SECONDS: Final = 60.0
 """How long the library may try to get its connection back before we begin anew."""
 CALL_TIMEOUT: Final = aiohttp.ClientTimeout(total=60.0, sock_connect=5.0, sock_read=20.0)
+MOST_FRAME_CHARS: Final = 2_000
+"""What Slack says about a connection is short; longer frames are events."""
+TOO_MANY: Final = "too_many_websockets"
 _MOST_CHANNELS: Final = 5_000
 _ADVICE: Final = "copy it again from the app's page, OAuth & Permissions"
 
@@ -67,8 +74,11 @@ class SlackAdapter:
 
     platform = "slack"
 
-    def __init__(self, settings: SlackSettings) -> None:
+    def __init__(self, settings: SlackSettings, clock: Clock | None = None) -> None:
         self._settings = settings
+        self._rivals = LogThrottle(log, clock or SystemClock())
+        self._crowded = asyncio.Event()
+        """Set when Slack closed our socket because the app has too many."""
         # The libraries write every request and message at DEBUG, and format them even when nobody listens.
         self._wire = logging.getLogger(f"{__name__}.wire")
         self._wire.setLevel(logging.WARNING)
@@ -106,6 +116,10 @@ class SlackAdapter:
         session = self._socket.client.current_session if self._socket is not None else None
         return session is not None and not session.closed
 
+    @property
+    def conflicts(self) -> int:
+        return self._rivals.recent
+
     def surface(self, target: ReplyTarget) -> Surface:
         return SlackSurface(self._web, self._http, target, joined=self._joined, scopes=self.scopes)
 
@@ -121,6 +135,8 @@ class SlackAdapter:
         handler = AsyncSocketModeHandler(app, self._app_token, logger=self._wire, web_client=self._web)
         handler.client.proxy = self._web.proxy
         handler.client.wss_uri = url
+        handler.client.on_message_listeners.append(self._hear)
+        self._crowded.clear()
         try:
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
@@ -163,12 +179,38 @@ class SlackAdapter:
         self._people.learn(people_in(body) - {self.me.user})
         return True
 
+    async def _hear(self, frame: aiohttp.WSMessage) -> None:
+        """Look for signs of other connections in what Slack says about ours: its first frame, and its last."""
+        if len(frame.data) > MOST_FRAME_CHARS:
+            return
+        try:
+            said = json.loads(frame.data)
+        except ValueError:
+            return
+        many = said.get("num_connections")
+        if said.get("type") == "hello" and isinstance(many, int) and many > 1:
+            self._rivals.warn(
+                f"slack: the app has {many} connections, and each gets a part of what people write: another program "
+                "runs with the same SLACK_APP_TOKEN (end it, or make another app), or a lost connection of ours is "
+                "not forgotten yet"
+            )
+        elif said.get("type") == "disconnect" and said.get("reason") == TOO_MANY:
+            self._crowded.set()
+            self._rivals.warn(
+                "slack: the app has as many connections as Slack allows: other programs run with the same "
+                "SLACK_APP_TOKEN; end them, or make another app"
+            )
+
     async def _watch(self, handler: AsyncSocketModeHandler) -> None:
         """Wait while the connection stands, or comes back soon."""
         loop = asyncio.get_running_loop()
         lost_since: float | None = None
         while True:
-            await asyncio.sleep(WATCH_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(WATCH_SECONDS):
+                    await self._crowded.wait()
+                # The library would ask for another at once, again and again.
+                raise Contested("other programs have taken all connections of the app")
             if await handler.client.is_connected():
                 lost_since = None
             elif lost_since is None:

@@ -33,7 +33,9 @@ from adapters.telegram_pages import Drawn, drawn
 from adapters.telegram_request import NOT_SENT, AiohttpRequest
 from adapters.telegram_updates import meant_for
 from bot import commands
+from bot.clock import Clock, SystemClock
 from bot.errors import (
+    Contested,
     DeliveryError,
     MessageGone,
     RateLimited,
@@ -52,6 +54,7 @@ from bot.messages import (
 )
 from bot.paging import utf16_length
 from bot.surface import Budget, Cost, Deliver, Surface, SurfaceLimits, Window
+from bot.throttle import LogThrottle
 
 log = logging.getLogger(__name__)
 
@@ -79,9 +82,6 @@ POLL_SECONDS: Final = 10
 _UPDATES: Final = ["message", "edited_message"]
 _PHOTOS: Final = ("image/png", "image/jpeg", "image/webp")
 _PHOTO_BYTES: Final = 10 * 1024 * 1024
-_CONFLICT_SECONDS: Final = 40.0
-"""How long another poller is waited for: our own former process may still be in its last long poll."""
-_CONFLICT_PAUSE: Final = 2.0
 _STORE_PAUSE: Final = 1.0
 """Seconds before updates that could not be stored are fetched again."""
 
@@ -96,7 +96,7 @@ class TelegramAdapter:
 
     platform = "telegram"
 
-    def __init__(self, settings: TelegramSettings) -> None:
+    def __init__(self, settings: TelegramSettings, clock: Clock | None = None) -> None:
         # The library's waits as timedelta, as they will be in its next major version; else each one warns.
         os.environ.setdefault("PTB_TIMEDELTA", "1")
         root = settings.telegram_api_base_url.rstrip("/")
@@ -111,6 +111,7 @@ class TelegramAdapter:
         self._root = root
         self._greeting: asyncio.Task[None] | None = None
         self.listening = False
+        self._rivals = LogThrottle(log, clock or SystemClock())
 
     async def __aenter__(self) -> TelegramAdapter:
         async with AsyncExitStack() as stack:
@@ -136,6 +137,10 @@ class TelegramAdapter:
     def surface(self, target: ReplyTarget) -> Surface:
         return TelegramSurface(self._bot, target)
 
+    @property
+    def conflicts(self) -> int:
+        return self._rivals.recent
+
     async def listen(self, deliver: Deliver) -> None:
         """Poll for updates; one is confirmed only by the poll after it was stored."""
         await self._leave_webhook()
@@ -146,23 +151,19 @@ class TelegramAdapter:
 
     async def _poll(self, deliver: Deliver) -> None:
         offset = 0
-        conflict_since: float | None = None
-        loop = asyncio.get_running_loop()
         while True:
-            self.listening = conflict_since is None
+            self.listening = True
             try:
                 updates = await self._bot.get_updates(
                     offset=offset, timeout=POLL_SECONDS, allowed_updates=_UPDATES, limit=100
                 )
-                conflict_since = None
             except Conflict as error:
-                conflict_since = conflict_since or loop.time()
-                if loop.time() - conflict_since > _CONFLICT_SECONDS:
-                    raise SettingsError(
-                        "another program is polling with the same TELEGRAM_BOT_TOKEN: stop it, or use another bot"
-                    ) from error
-                await asyncio.sleep(_CONFLICT_PAUSE)
-                continue
+                # Telegram ends the older of two long polls, or a webhook was set: never our own former process.
+                self._rivals.warn(
+                    "telegram: another program receives with the same TELEGRAM_BOT_TOKEN, and answers part of what "
+                    f"people write: end it, or make another bot for one of the two ({error.message[:200]})"
+                )
+                raise Contested("another program receives with the same TELEGRAM_BOT_TOKEN") from None
             except RetryAfter as error:
                 await asyncio.sleep(_seconds(error))
                 continue

@@ -218,7 +218,7 @@ class App:
             stack.push_async_callback(self.registry.close)
             self.pacer = Pacer(clock, self.metrics)
             stack.push_async_callback(self.pacer.close)
-            self.platforms = Platforms(self._adapters, clock)
+            self.platforms = Platforms(self._adapters, clock, self.metrics)
             secrets = (*self._configuration.secrets, *self.registry.secrets)
             mask(secrets)
             redact = Redactor(secrets).redact
@@ -361,6 +361,11 @@ class App:
                 "1 while the database cannot be written to.",
                 lambda: self.store.writer.in_trouble,
             ),
+            (
+                "parley_token_conflicts",
+                "Signs in the last ten minutes that another program receives with one of our tokens.",
+                lambda: sum(self.platforms.conflicts.values()),
+            ),
             ("parley_loop_block_seconds_max", "The longest time the event loop was late.", lambda: self.watch.longest),
             ("process_resident_memory_bytes", "Memory of this process.", resident_bytes),
         ):
@@ -375,6 +380,7 @@ class App:
         return {
             "ready": stores and bool(states) and all(state == "listening" for state in states.values()),
             "platforms": dict(states),
+            "conflicts": dict(self.platforms.conflicts),
             "store": "writes" if stores else "cannot be written to",
             "model": self.models.name,
             "busy": self.dispatcher.queue.busy,

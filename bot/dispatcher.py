@@ -142,7 +142,13 @@ class Dispatcher:
         self._resumed.add(platform)
         self._queue.enter(platform)
         now = self._clock.wall()
-        for row in await self._store.intake.waiting():
+        try:
+            waiting = await self._store.intake.waiting()
+        except BaseException:
+            # Asked again, it has all of it to do.
+            self._resumed.discard(platform)
+            raise
+        for row in waiting:
             if row.chat.platform != platform:
                 continue
             late = row.state == "new" and now - row.received_at > OFFLINE_AFTER

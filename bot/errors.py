@@ -8,6 +8,7 @@ BotError
 │   ├── TooLong         by → cut the page again, shorter
 │   ├── MessageGone     somebody deleted the reply → no more progress; the final text once, as a new message
 │   ├── Unreachable     blocked, kicked, slot expired → end the turn quietly, keep the history
+│   │   └── Contested   another program receives with the same token → say so, wait, receive again
 │   └── Unrenderable    our notation was refused → the same page as plain text, and a log line: our bug
 ├── ModelError          a model did not answer
 │   ├── ModelBusy       429, 5xx or no connection → back off; once text has been shown, end with an honest sentence
@@ -66,6 +67,10 @@ class MessageGone(DeliveryError):
 
 class Unreachable(DeliveryError):
     """Nothing can be shown here any more, or the platform cannot be reached at all."""
+
+
+class Contested(Unreachable):
+    """Another program receives with the same token, and takes what people write away from this one."""
 
 
 class Unrenderable(DeliveryError):

@@ -90,6 +90,9 @@ class Metrics:
             "parley_platform_calls_total", "Posts, edits and typing signs sent.", ("platform", "kind")
         )
         self.refusals = Count("parley_platform_refusals_total", "Calls a platform refused as too many.", ("platform",))
+        self.connections_lost = Count(
+            "parley_connections_lost_total", "Attempts to log in or to receive that failed, by platform.", ("platform",)
+        )
         self.summaries = Count("parley_summaries_total", "Rolling summaries asked for, by outcome.", ("outcome",))
         self.lag = Spread(
             "parley_reply_lag_seconds", "From the model's last token to the whole answer on screen.", LAG_SECONDS
@@ -118,6 +121,7 @@ class Metrics:
             self.tool_calls,
             self.platform_calls,
             self.refusals,
+            self.connections_lost,
             self.summaries,
             self.lag,
         ):

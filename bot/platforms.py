@@ -7,21 +7,27 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from bot.clock import Clock
-from bot.errors import BotError, SettingsError, Unreachable
+from bot.errors import BotError, Contested, SettingsError, Unreachable
 from bot.messages import ReplyTarget
+from bot.metrics import Metrics
 from bot.surface import Adapter, Deliver, Surface
+from bot.throttle import LogThrottle
 
 log = logging.getLogger(__name__)
 
 _BACKOFF = (1.0, 2.0, 5.0, 10.0, 30.0)
+STEADY_SECONDS = 60.0
+"""A connection that lasted so long was a good one: when it ends, the next is tried after the shortest pause again."""
 
 
 class Platforms:
     """All adapters of this process and how they are."""
 
-    def __init__(self, adapters: Mapping[str, Adapter], clock: Clock) -> None:
+    def __init__(self, adapters: Mapping[str, Adapter], clock: Clock, metrics: Metrics | None = None) -> None:
         self._adapters = dict(adapters)
         self._clock = clock
+        self._metrics = metrics or Metrics()
+        self._warnings = LogThrottle(log, clock)
         self._open: set[str] = set()
         self._kept: dict[str, asyncio.Task[None]] = {}
         self._listening: dict[str, asyncio.Task[None]] = {}
@@ -35,6 +41,11 @@ class Platforms:
             name: "connecting" if state == "listening" and not self._adapters[name].listening else state
             for name, state in self._state.items()
         }
+
+    @property
+    def conflicts(self) -> dict[str, int]:
+        """Platform → signs in the last ten minutes that another program receives with the same token; without zeros."""
+        return {name: count for name, adapter in self._adapters.items() if (count := adapter.conflicts)}
 
     def surface(self, target: ReplyTarget) -> Surface:
         """Open a place to write to.
@@ -90,15 +101,14 @@ class Platforms:
         leave: asyncio.Event,
         off: Callable[[str], Awaitable[None]],
     ) -> None:
-        """One platform: log in (again and again while it cannot be reached), resume, listen, leave."""
+        """One platform: log in (again and again while it cannot be reached), receive, leave."""
         tries = 0
         while not (leave.is_set() or self._quiet):
             try:
                 async with adapter:
                     self._open.add(name)
                     tries = 0
-                    await resume(name)
-                    await self._listen(name, adapter, deliver, leave)
+                    await self._receive(name, adapter, deliver, resume, leave)
                     await leave.wait()
                     return
             except SettingsError as error:
@@ -107,36 +117,71 @@ class Platforms:
                 self._open.discard(name)
                 await off(name)
                 return
-            except BotError as error:
-                self._state[name] = f"unreachable: {error}"
-                log.warning("%s cannot be reached: %s", name, error)
-            except Exception:
-                self._state[name] = "unreachable: an error of our own"
-                log.exception("%s failed", name)
+            except Exception as error:  # noqa: BLE001 - logged by `_failed`: the edge around a login
+                self._failed(name, error)
             finally:
                 self._open.discard(name)
             await self._pause(tries, leave)
             tries += 1
 
-    async def _listen(self, name: str, adapter: Adapter, deliver: Deliver, leave: asyncio.Event) -> None:
-        tries = 0
+    async def _receive(
+        self,
+        name: str,
+        adapter: Adapter,
+        deliver: Deliver,
+        resume: Callable[[str], Awaitable[None]],
+        leave: asyncio.Event,
+    ) -> None:
+        """Take up what is unfinished, then listen, and begin again whatever goes wrong: running turns of this platform
+        write through the same adapter, which is not left for it.
+
+        Raises:
+            SettingsError: the platform cannot be used as configured.
+        """
+        tries, resumed = 0, False
         while not (leave.is_set() or self._quiet):
-            self._state[name] = "listening"
-            task = self._listening[name] = asyncio.create_task(adapter.listen(deliver), name=f"listen {name}")
+            began = self._clock.monotonic()
             try:
-                await asyncio.shield(task)
-                return
-            except asyncio.CancelledError:
-                if task.cancelled():
+                if not resumed:
+                    await resume(name)
+                    resumed = True
+                if await self._listen(name, adapter, deliver):
                     return
+            except SettingsError:
+                raise
+            except Exception as error:  # noqa: BLE001 - logged by `_failed`: the edge around a connection
+                self._failed(name, error)
+            if self._clock.monotonic() - began >= STEADY_SECONDS:
+                tries = 0
+            await self._pause(tries, leave)
+            tries += 1
+
+    async def _listen(self, name: str, adapter: Adapter, deliver: Deliver) -> bool:
+        """Listen; True when it came to its end in order, or is not wanted any more."""
+        if self._quiet:
+            return True
+        self._state[name] = "listening"
+        task = self._listening[name] = asyncio.create_task(adapter.listen(deliver), name=f"listen {name}")
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.cancelled():
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
                 raise
-            except Unreachable as error:
-                self._state[name] = f"unreachable: {error}"
-                log.warning("%s cannot be reached, trying again: %s", name, error)
-            await self._pause(tries, leave)
-            tries += 1
+        return True
+
+    def _failed(self, name: str, error: Exception) -> None:
+        """Note and log why a platform does not receive now."""
+        self._metrics.connections_lost.add(name)
+        if not isinstance(error, BotError):
+            self._state[name] = "unreachable: an error of our own"
+            self._warnings.warn(f"{name} failed, trying again: {type(error).__name__}", error)
+            return
+        self._state[name] = f"unreachable: {error}"
+        # Of another program the adapter itself has told.
+        if not isinstance(error, Contested):
+            self._warnings.warn(f"{name} does not receive now, trying again: {error}")
 
     async def _pause(self, tries: int, leave: asyncio.Event) -> None:
         sleep = asyncio.create_task(self._clock.sleep(_BACKOFF[min(tries, len(_BACKOFF) - 1)]))

@@ -133,6 +133,11 @@ class Adapter(Protocol):
         """It takes in what people write at this moment."""
         ...
 
+    @property
+    def conflicts(self) -> int:
+        """Signs in the last ten minutes that another program receives with the same token; the adapter logs them."""
+        ...
+
     async def __aenter__(self) -> Adapter: ...
 
     async def __aexit__(
@@ -144,7 +149,8 @@ class Adapter(Protocol):
 
         Raises:
             SettingsError: the platform refuses the token or what the bot needs of it.
-            Unreachable: the platform cannot be reached now; the caller waits and listens again.
+            Unreachable: the platform cannot be reached now; the caller waits and listens again, as after anything else
+                that is raised here.
         """
         ...
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import time
+from typing import NoReturn
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -13,11 +14,9 @@ import aiohttp
 from playground.telegram.call import ApiError, Arguments, Json, bad_request
 
 NOT_BY_DEFAULT = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
+CONFLICT_SECONDS = 3.0
+"""After one conflict was told, each that follows within this time is told so much later."""
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-
-
-def _conflict(text: str) -> ApiError:
-    return ApiError(409, f"Conflict: {text}")
 
 
 class Updates:
@@ -34,7 +33,9 @@ class Updates:
         self._retry_seconds = retry_seconds
         self._again: list[Json] = []
         self._next = 100_000_001
-        self._poll: asyncio.Future[ApiError | None] | None = None
+        self._poll: asyncio.Future[str] | None = None
+        """The poll that waits; its result is why it is refused, empty when there is something for it."""
+        self._next_conflict = float("-inf")
         self._arrived = asyncio.Event()
         self._closed = False
         self._delivery: asyncio.Task[None] | None = None
@@ -59,37 +60,47 @@ class Updates:
     def _wake(self) -> None:
         self._arrived.set()
         if self._poll is not None and not self._poll.done():
-            self._poll.set_result(None)
+            self._poll.set_result("")
 
     async def get_updates(self, arguments: Arguments) -> list[Json]:
         """getUpdates: what is not confirmed yet, waiting up to `timeout` seconds for the first.
+
+        Of two that wait the newer takes over. One that finds something, or does not wait, leaves the other alone.
 
         Raises:
             ApiError: 409, another poller took over or a webhook is set.
         """
         if self.webhook:
-            raise _conflict(
+            await self._refuse(
                 "can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
             )
         self._take_allowed(arguments)
-        self._interrupt("terminated by other getUpdates request; make sure that only one bot instance is running")
         self._confirm(arguments.integer("offset"))
         limit = min(max(arguments.integer("limit", 100), 1), 100)
         seconds = min(max(arguments.integer("timeout"), 0), 50)
         if not self.waiting and not self._again and seconds and not self._closed:
-            poll: asyncio.Future[ApiError | None] = asyncio.get_running_loop().create_future()
+            self._interrupt("terminated by other getUpdates request; make sure that only one bot instance is running")
+            poll: asyncio.Future[str] = asyncio.get_running_loop().create_future()
             self._poll = poll
             try:
-                error = await asyncio.wait_for(poll, seconds)
+                reason = await asyncio.wait_for(poll, seconds)
             except TimeoutError:
                 return []
             finally:
                 if self._poll is poll:
                     self._poll = None
-            if error is not None:
-                raise error
+            if reason:
+                await self._refuse(reason)
         again, self._again = self._again[:limit], self._again[limit:]
         return [*again, *self.waiting.values()][:limit]
+
+    async def _refuse(self, text: str) -> NoReturn:
+        now = asyncio.get_running_loop().time()
+        if now < self._next_conflict:
+            await asyncio.sleep(CONFLICT_SECONDS)
+        else:
+            self._next_conflict = now + CONFLICT_SECONDS
+        raise ApiError(409, f"Conflict: {text}")
 
     def _confirm(self, offset: int) -> None:
         if offset < 0:
@@ -100,7 +111,7 @@ class Updates:
 
     def _interrupt(self, text: str) -> None:
         if self._poll is not None and not self._poll.done():
-            self._poll.set_result(_conflict(text))
+            self._poll.set_result(text)
 
     def _take_allowed(self, arguments: Arguments) -> None:
         """Remember `allowed_updates`; one that was not sent leaves the last list in place."""

@@ -8,17 +8,20 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
+from slack_sdk.web.async_client import AsyncWebClient
 
 import adapters.slack
 from adapters.settings import SlackSettings
 from adapters.slack import NEEDED_SCOPES, SlackAdapter, check, open_adapter
 from bot.clock import SystemClock
-from bot.errors import SettingsError, StoreError, Unreachable
+from bot.errors import Contested, SettingsError, StoreError, Unreachable
 from bot.messages import ChatId, Incoming, MessageDeleted, MessageEdited, MessageSent, Page
 from bot.store import Store
 from playground.faults import Fault
 from playground.slack import SlackServer
+from playground.slack.limits import Limits
 
 
 class Inbox:
@@ -344,6 +347,52 @@ async def test_a_connection_that_slack_wants_back_is_replaced(
     await inbox.until(1)
 
     assert inbox.texts == ["still there?"]
+
+
+@asynccontextmanager
+async def rivals(server: SlackServer, count: int) -> AsyncIterator[None]:
+    """So many connections of another program with the same app token."""
+    async with aiohttp.ClientSession() as http, AsyncExitStack() as stack:
+        web = AsyncWebClient(base_url=server.base_url, session=http)
+        for _ in range(count):
+            url = (await web.apps_connections_open(app_token=server.app_token))["url"]
+            await stack.enter_async_context(http.ws_connect(url))
+        await server.sockets.until_connected(count)
+        yield
+
+
+async def test_another_program_with_the_app_token_is_named_at_once_and_counted(
+    slack: SlackServer, inbox: Inbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with rivals(slack, 1), listening(slack, inbox.deliver) as adapter:
+        await slack.sockets.until_connected(2)
+        while not adapter.conflicts:
+            await asyncio.sleep(0.001)
+        assert adapter.listening
+
+    async with listening(slack, inbox.deliver) as alone:
+        slack.say(slack.direct("U1"), "hello", person="U1")
+        await inbox.until(1)
+        assert alone.conflicts == 0
+
+    [line] = [record.getMessage() for record in caplog.records if "connections" in record.getMessage()]
+    assert "has 2 connections" in line and "SLACK_APP_TOKEN" in line
+
+
+async def test_a_full_house_is_named_and_tried_again_by_the_caller(
+    inbox: Inbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with SlackServer(limits=Limits(connections=2)) as slack, open_adapter(settings_of(slack)) as adapter:
+        async with rivals(slack, 2):
+            with pytest.raises(Contested):
+                async with asyncio.timeout(60):
+                    await adapter.listen(inbox.deliver)
+        asked = sum(call.method == "apps.connections.open" for call in slack.calls)
+        conflicts = adapter.conflicts
+
+    [line] = [record.getMessage() for record in caplog.records if "as many connections" in record.getMessage()]
+    assert "SLACK_APP_TOKEN" in line
+    assert conflicts >= 1 and asked <= 5, "two rivals, one of ours, and what the library asks for until it is ended"
 
 
 async def test_a_wrong_bot_token_is_named(slack: SlackServer) -> None:

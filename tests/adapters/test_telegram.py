@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 from telegram import Bot, Update
+from telegram.error import Conflict
 
 import adapters.telegram as module
 from adapters.settings import TelegramSettings
 from adapters.telegram import TelegramAdapter, check
 from adapters.telegram_updates import incoming, meant_for
 from bot.errors import (
+    Contested,
     DeliveryError,
     MessageGone,
     RateLimited,
@@ -484,23 +486,48 @@ async def test_a_webhook_that_was_set_once_is_removed(server: TelegramServer, ad
     assert server.world.updates.webhook == {}
 
 
-async def test_a_second_poller_is_waited_for_and_then_named(
-    server: TelegramServer, adapter: TelegramAdapter, monkeypatch: pytest.MonkeyPatch
+async def test_another_poller_is_named_at_once_and_counted(
+    server: TelegramServer, adapter: TelegramAdapter, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(module, "_CONFLICT_PAUSE", 0.0)
+    arrived = server.faults.add("getUpdates", Fault()).reached
+    polling = asyncio.create_task(adapter.listen(Inbox()))
+    await arrived.wait()
+
+    async with Bot(server.token, base_url=f"{server.base_url}/bot") as other:
+        taking_over = asyncio.create_task(other.get_updates(timeout=20))
+        with pytest.raises(Contested, match="another program receives with the same TELEGRAM_BOT_TOKEN"):
+            await polling
+        heard = adapter.listening, adapter.conflicts
+        again = asyncio.create_task(adapter.listen(Inbox()))
+        with pytest.raises(Conflict):
+            await taking_over
+        again.cancel()
+        await asyncio.gather(again, return_exceptions=True)
+
+    assert heard == (False, 1)
+    [record] = [one for one in caplog.records if "another program" in one.getMessage()]
+    assert "end it, or make another bot" in record.getMessage()
+    assert server.token not in caplog.text
+
+
+async def test_a_webhook_that_another_program_sets_is_named_and_removed(
+    server: TelegramServer, adapter: TelegramAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    arrived = server.faults.add("getUpdates", Fault()).reached
+    polling = asyncio.create_task(adapter.listen(Inbox()))
+    await arrived.wait()
+    async with Bot(server.token, base_url=f"{server.base_url}/bot") as other:
+        await other.set_webhook("https://example.org/hook")
+
+    with pytest.raises(Contested):
+        await polling
     inbox = Inbox()
-    conflict = '{"ok":false,"error_code":409,"description":"Conflict: terminated by other getUpdates request"}'
-    server.faults.add("getUpdates", Fault(status=409, body=conflict), times=3)
     async with listening(adapter, inbox):
         server.say(ADA, "hello", person=ADA)
         await inbox.until(1)
-    assert inbox.texts == ["hello"]
 
-    monkeypatch.setattr(module, "_CONFLICT_SECONDS", -1.0)
-    server.faults.add("getUpdates", Fault(status=409, body=conflict))
-    with pytest.raises(SettingsError, match="another program is polling"):
-        await adapter.listen(inbox)
-    assert not adapter.listening
+    assert "terminated by setWebhook request" in caplog.text
+    assert server.world.updates.webhook == {}
 
 
 async def test_a_revoked_token_ends_the_platform_with_one_sentence(

@@ -57,6 +57,7 @@ class Memory:
 
     platform = "telegram"
     listening = True
+    conflicts = 0
 
     def __init__(self) -> None:
         self.pages: dict[str, dict[str, Page]] = {}

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from bot.errors import SettingsError, StoreError, Unreachable
+from bot.errors import Contested, SettingsError, StoreError, Unreachable
 from bot.messages import ReplyTarget
-from bot.platforms import Platforms
+from bot.metrics import Metrics
+from bot.platforms import STEADY_SECONDS, Platforms
 
 
 class Fake:
@@ -23,6 +24,9 @@ class Fake:
         self.listens = listens or []
         self.log: list[str] = []
         self.listening = False
+        self.conflicts = 0
+        self.broken = asyncio.Event()
+        """Set: the connection that stands now ends."""
 
     async def __aenter__(self) -> Fake:
         self.log.append("login")
@@ -43,7 +47,8 @@ class Fake:
             raise step
         self.listening = True
         try:
-            await asyncio.Event().wait()
+            await self.broken.wait()
+            raise Unreachable("gone")
         finally:
             self.listening = False
 
@@ -57,11 +62,12 @@ async def running(
     *fakes: Fake,
     resume: Callable[[str], Awaitable[None]] | None = None,
     off: Callable[[str], Awaitable[None]] | None = None,
+    metrics: Metrics | None = None,
 ) -> AsyncIterator[tuple[Platforms, asyncio.Event, asyncio.Task[None]]]:
     async def nothing(_: Any) -> None:
         return None
 
-    platforms = Platforms({fake.platform: fake for fake in fakes}, clock)
+    platforms = Platforms({fake.platform: fake for fake in fakes}, clock, metrics)
     leave = asyncio.Event()
     task = asyncio.create_task(platforms.run(nothing, resume or nothing, leave, off or nothing))
     await clock.settle()
@@ -141,8 +147,54 @@ async def test_an_error_of_our_own_in_one_platform_is_logged_and_tried_again(clo
     async with running(clock, broken, up) as (platforms, _, _):
         assert platforms.state["slack"] == "unreachable: an error of our own"
         assert "a bug" in caplog.text
+        assert str(platforms.surface(ReplyTarget("slack"))) == "surface of slack"
         await clock.advance(1)
         assert platforms.state == {"slack": "listening", "telegram": "listening"}
+        assert broken.log == ["login", "listen", "listen"], "turns under way write through what was entered"
+
+
+async def test_what_fails_again_and_again_is_logged_at_once_and_then_counted(clock: Any, caplog: Any) -> None:
+    down = Fake("slack", listens=[Unreachable("no network")] * 10 + [KeyError("t"), Unreachable("no network")])
+    metrics = Metrics()
+
+    async with running(clock, down, metrics=metrics):
+        assert [record.getMessage() for record in caplog.records] == [
+            "slack does not receive now, trying again: no network"
+        ]
+        await clock.advance(700)
+
+    said = [record.getMessage() for record in caplog.records]
+    assert said[1:] == ["slack failed, trying again: KeyError"]
+    assert metrics.connections_lost.value("slack") == 12
+
+
+async def test_after_a_good_connection_the_next_is_tried_after_the_shortest_pause(clock: Any) -> None:
+    flaky = Fake("telegram", listens=[Unreachable("gone")] * 5)
+
+    async with running(clock, flaky):
+        await clock.advance(1 + 2 + 5 + 10 + 30)
+        assert flaky.log.count("listen") == 6
+        flaky.listens.append(Unreachable("gone"))
+        await clock.advance(STEADY_SECONDS)
+        flaky.broken.set()
+        await clock.settle()
+        flaky.broken.clear()
+        await clock.advance(1)
+        assert flaky.log.count("listen") == 7
+        await clock.advance(2)
+        assert flaky.log.count("listen") == 8
+
+
+async def test_another_program_with_the_same_token_is_in_the_state_and_waited_for(clock: Any, caplog: Any) -> None:
+    contested = Fake("telegram", listens=[Contested("another program polls")])
+    contested.conflicts = 3
+
+    async with running(clock, contested, Fake("slack")) as (platforms, _, _):
+        assert platforms.state["telegram"] == "unreachable: another program polls"
+        assert platforms.conflicts == {"telegram": 3}
+        assert caplog.records == [], "the adapter has said so"
+        await clock.advance(1)
+        assert platforms.state["telegram"] == "listening"
 
 
 async def test_what_was_unfinished_is_taken_up_before_anything_new_is_taken_in(clock: Any) -> None:
@@ -157,7 +209,7 @@ async def test_what_was_unfinished_is_taken_up_before_anything_new_is_taken_in(c
     async with running(clock, fake, resume=resume):
         await clock.advance(1)
 
-        assert fake.log == ["login", "resume telegram", "left", "login", "resume telegram", "listen"]
+        assert fake.log == ["login", "resume telegram", "resume telegram", "listen"]
 
 
 async def test_after_quiet_nothing_is_taken_in_and_surfaces_work_until_the_end(clock: Any) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable
 from typing import Any
+
+import aiohttp
 
 from playground.model import Reply
 
@@ -67,3 +70,27 @@ async def test_a_second_chat_on_one_database_ends_at_once_and_says_why(world: An
     assert second.code == 2
     assert "another `parley chat`" in second.err and f"(process {first.pid})" in second.err
     assert len(world.model.requests) == 1
+
+
+async def test_two_databases_with_one_token_are_told_of_in_log_state_and_metrics_and_people_are_answered(
+    world: Any, start: Any, caplog: Any
+) -> None:
+    world.model.script = lambda body: Reply("Fine, thank you.")
+    world.telegram.person(7, "Ada")
+    other = f"sqlite:///{world.data}/other.db"
+    async with start("telegram", HTTP_PORT="0") as one, start("telegram", HTTP_PORT="0", DATABASE_URL=other) as two:
+        await until(lambda: one.platforms.conflicts or two.platforms.conflicts)
+        loser = one if one.platforms.conflicts else two
+        async with aiohttp.ClientSession() as http:
+            async with http.get(f"http://127.0.0.1:{loser.http.port}/state") as answer:
+                state = await answer.json()
+            async with http.get(f"http://127.0.0.1:{loser.http.port}/metrics") as answer:
+                page = await answer.text()
+        world.telegram.say(7, "how are you?", person=7)
+        await world.telegram.screen.until(lambda screen: screen.of("7"))
+
+    assert state["conflicts"]["telegram"] >= 1
+    assert re.search(r"^parley_token_conflicts [1-9]", page, re.MULTILINE)
+    assert re.search(r'^parley_connections_lost_total\{platform="telegram"\} [1-9]', page, re.MULTILINE)
+    assert "another program receives with the same TELEGRAM_BOT_TOKEN" in caplog.text
+    assert {one.text for one in world.telegram.screen.of("7")} == {"Fine, thank you."}

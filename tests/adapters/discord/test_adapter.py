@@ -95,6 +95,21 @@ async def test_nothing_privileged_is_asked_for_and_nothing_is_kept(stage: Any) -
     assert [member.id for guild in client.guilds for member in guild.members] == [int(stage.server.bot.id)]
 
 
+async def test_another_program_with_the_token_is_named_at_once_and_counted(
+    stage: Any, wait: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, other = await stage.listen(), await stage.listen()
+    await stage.server.gateway.until_ready(2)
+    for _ in range(2):
+        stage.server.slash("ask", {"question": "why?"}, stage.place, 1)
+    await wait(lambda: one.conflicts + other.conflicts == 2)
+
+    # One of the two was told for each of them, and each says so once.
+    lines = [record.getMessage() for record in caplog.records if "another program" in record.getMessage()]
+    assert 1 <= len(lines) <= 2
+    assert all("DISCORD_BOT_TOKEN" in line and "end it" in line for line in lines)
+
+
 async def test_a_wrong_token_is_a_setting_to_mend(stage: Any) -> None:
     with pytest.raises(SettingsError, match="DISCORD_BOT_TOKEN"):
         async with DiscordAdapter(stage.settings(token="wrong")):

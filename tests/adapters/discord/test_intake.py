@@ -312,7 +312,7 @@ async def test_a_message_that_could_not_be_stored_is_tried_again(stage: Any, wai
 
 async def test_a_second_delivery_has_the_same_name_and_changes_nothing_on_screen(stage: Any, wait: Any) -> None:
     server = stage.server
-    await stage.listen()
+    adapter = await stage.listen()
     id = server.say(stage.place, f"{server.mention()} hi", person=1)
     made = server.slash("ask", {"question": "why?"}, stage.place, 1)
     first = [await stage.mailbox.next(), await stage.mailbox.next()]
@@ -322,8 +322,10 @@ async def test_a_second_delivery_has_the_same_name_and_changes_nothing_on_screen
     server.redeliver(made.id)
     again = [await stage.mailbox.next(), await stage.mailbox.next()]
     await wait(lambda: sum(call.route.endswith("/callback") for call in server.calls) == 2)
+    await wait(lambda: not any(task.get_name().startswith("acknowledge") for task in asyncio.all_tasks()))
 
     assert again == first
+    assert adapter.conflicts == 0, "it was acknowledged by this very process"
     assert len(server.screen.of("20")) == 1
 
 

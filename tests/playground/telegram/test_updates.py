@@ -64,16 +64,43 @@ async def test_an_update_can_come_twice_under_one_id(free: TelegramServer, bot: 
     assert list(await bot.get_updates(offset=update_id + 1)) == []
 
 
-async def test_the_older_of_two_pollers_meets_a_conflict(free: TelegramServer, bot: Bot) -> None:
-    arrived = free.faults.add("getUpdates", Fault()).reached
-    older = asyncio.create_task(bot.get_updates(timeout=20))
+async def polling(server: TelegramServer, bot: Bot) -> asyncio.Task[Any]:
+    """A long poll that has arrived."""
+    arrived = server.faults.add("getUpdates", Fault()).reached
+    task = asyncio.create_task(bot.get_updates(timeout=20))
     await arrived.wait()
+    return task
 
-    async with Bot(free.token, base_url=f"{free.base_url}/bot") as newer:
-        await newer.get_updates(timeout=0)
 
-    with pytest.raises(Conflict, match="terminated by other getUpdates request"):
-        await older
+async def test_of_two_pollers_that_wait_the_older_meets_a_conflict_and_the_second_conflict_comes_late(
+    free: TelegramServer, bot: Bot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("playground.telegram.updates.CONFLICT_SECONDS", 0.2)
+    loop = asyncio.get_running_loop()
+    async with Bot(free.token, base_url=f"{free.base_url}/bot") as other:
+        first = await polling(free, bot)
+        second = await polling(free, other)
+        with pytest.raises(Conflict, match="terminated by other getUpdates request"):
+            await first
+        told = loop.time()
+        third = await polling(free, bot)
+        with pytest.raises(Conflict, match="terminated by other getUpdates request"):
+            await second
+        apart = loop.time() - told
+        update_id = free.say(7, "hello")
+
+        assert [update.update_id for update in await third] == [update_id]
+        assert apart >= 0.2
+
+
+async def test_a_poller_that_does_not_wait_leaves_the_other_alone(free: TelegramServer, bot: Bot) -> None:
+    waiting = await polling(free, bot)
+    async with Bot(free.token, base_url=f"{free.base_url}/bot") as other:
+        assert list(await other.get_updates(timeout=0)) == []
+        update_id = free.say(7, "hello")
+        assert [update.update_id for update in await other.get_updates(timeout=20)] == [update_id]
+
+    assert [update.update_id for update in await waiting] == [update_id], "what nobody confirmed, both are told"
 
 
 async def test_allowed_updates_are_remembered(free: TelegramServer, bot: Bot) -> None:

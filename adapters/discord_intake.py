@@ -20,7 +20,17 @@ from adapters.discord_surface import AnswerSlot
 from bot import commands
 from bot.clock import Clock
 from bot.errors import StoreError
-from bot.messages import ChatId, Incoming, MessageDeleted, MessageEdited, MessageSent, Quoted, ReplyTarget, Sender
+from bot.messages import (
+    LONGEST_TEXT,
+    ChatId,
+    Incoming,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    Quoted,
+    ReplyTarget,
+    Sender,
+)
 from bot.surface import Deliver
 from bot.throttle import LogThrottle
 
@@ -34,7 +44,7 @@ REMEMBERED: Final = 1000
 _RETRIES: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
 _ALREADY_ACKNOWLEDGED: Final = 40060
 _WRITTEN: Final = (discord.MessageType.default, discord.MessageType.reply)
-_MENTION: Final = re.compile(r"<(?:@!?|@&|#)(\d+)>|<a?:(\w+):\d+>")
+_MENTION: Final = re.compile(r"<(?:@!?|@&|#)([0-9]{1,20})>|<a?:(\w+):[0-9]{1,20}>")
 
 
 def message_sent(message: discord.Message, application: int, bot: int) -> MessageSent | None:
@@ -95,7 +105,8 @@ def command_used(interaction: discord.Interaction[Any]) -> MessageSent | None:
     if data.get("type") != discord.AppCommandType.chat_input.value:
         return None
     values = [str(option["value"]) for option in data.get("options") or () if "value" in option]
-    text = re.sub(rf"<@!?{interaction.application_id}>[ \t]*", "", " ".join(values)).strip()
+    said = " ".join(values)[:LONGEST_TEXT]
+    text = re.sub(rf"<@!?{interaction.application_id}>[ \t]*", "", said).strip()
     name = str(data.get("name"))
     group = interaction.guild_id is not None or interaction.context.private_channel
     member = writes_here(interaction)
@@ -169,7 +180,7 @@ def _text(message: discord.Message, bot: int) -> str:
 
 
 def _readable(content: str, bot: int, names: Mapping[str, str], guild: discord.Guild | None) -> str:
-    content = re.sub(rf"(^|(?<=\s))<@!?{bot}>[ \t]*|<@!?{bot}>", "", content)
+    content = re.sub(rf"(^|(?<=\s))<@!?{bot}>[ \t]*|<@!?{bot}>", "", content[:LONGEST_TEXT])
 
     def name(found: re.Match[str]) -> str:
         if found[2]:

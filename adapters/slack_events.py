@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from bot import commands
 from bot.messages import (
+    LONGEST_TEXT,
     ChatId,
     Incoming,
     MessageDeleted,
@@ -70,7 +71,7 @@ def incoming(payload: Json, me: Me, names: Names, inside: Collection[str] = ()) 
 def _sent(event: Json, delivery: str, me: Me, names: Names) -> MessageSent | None:
     if not _of_a_person(event, me) or not _addressed(event, event, me):
         return None
-    text = readable(str(event.get("text") or ""), me, names)
+    text = readable(_text(event), me, names)
     quoted = _quoted(event, me, names)
     if not text and not event.get("files") and quoted is None and not _mentions(event, me):
         return None
@@ -110,7 +111,7 @@ def _changed(event: Json, delivery: str, me: Me, names: Names) -> MessageEdited 
         target=_target(event, message, me),
         sent_at=_seconds(event.get("ts")),
         message_id=str(message.get("ts", "")),
-        text=readable(str(message.get("text") or ""), me, names),
+        text=readable(_text(message), me, names),
     )
 
 
@@ -130,7 +131,7 @@ def _deleted(event: Json, before: Json, delivery: str, me: Me, names: Names) -> 
 def _command(payload: Json, me: Me, names: Names, inside: Collection[str]) -> MessageSent:
     """`/parley …`: a word of ours, or a question that nobody else sees."""
     channel, user = str(payload.get("channel_id", "")), str(payload.get("user_id", ""))
-    text = readable(str(payload.get("text") or ""), me, names)
+    text = readable(_text(payload), me, names)
     command = commands.bare(text.removeprefix("/"), certain=True) if text else ("help", "")
     word, argument = command if command is not None else ("", text)
     now = time.time()
@@ -169,7 +170,7 @@ def people_in(payload: Json) -> set[str]:
     event = payload.get("event")
     place = event if isinstance(event, Mapping) else payload
     ids = {str(place.get("user") or place.get("user_id") or "")}
-    ids.update(re.findall(r"<@([UW]\w+)", str(place.get("text") or "")))
+    ids.update(re.findall(r"<@([UW]\w+)", _text(place)))
     return ids - {""}
 
 
@@ -178,9 +179,9 @@ def readable(text: str, me: Me, names: Names) -> str:
 
     `<@U1>` becomes `@ann`, `<#C1|general>` `#general`, `<address|label>` `label (address)`; entities are decoded.
     """
-    text = re.sub(rf"<@{re.escape(me.user)}(?:\|[^<>]*)?>[,:]?", " \x00 ", text.replace("\x00", ""))
-    text = re.sub(r"^[\s\x00]+|[\s\x00]+$", "", text)
-    text = re.sub(r"[ \t]*\x00[ \t]*", " ", text)
+    around = re.split(rf"<@{re.escape(me.user)}(?:\|[^<>]*)?>[,:]?", text.replace("\x00", ""))
+    # A mention between two pieces becomes one space, with the spaces beside it.
+    text = " ".join(piece.strip(" \t") for piece in around).strip()
     # Odd pieces are what stood between angle brackets; what is decoded once is never read again.
     pieces = _ANGLE.split(text)
     return "".join(_angle(piece, names) if odd % 2 else decoded(piece) for odd, piece in enumerate(pieces))
@@ -206,6 +207,10 @@ def _angle(inner: str, names: Names) -> str:
     return f"{label} ({target})"
 
 
+def _text(message: Json, field: str = "text") -> str:
+    return str(message.get(field) or "")[:LONGEST_TEXT]
+
+
 def _of_a_person(message: Json, me: Me) -> bool:
     return (
         bool(message.get("user"))
@@ -220,7 +225,7 @@ def _addressed(event: Json, message: Json, me: Me) -> bool:
 
 
 def _mentions(message: Json, me: Me) -> bool:
-    return re.search(rf"<@{re.escape(me.user)}(?:\||>)", str(message.get("text") or "")) is not None
+    return re.search(rf"<@{re.escape(me.user)}(?:\||>)", _text(message)) is not None
 
 
 def _direct(event: Json) -> bool:
@@ -271,7 +276,7 @@ def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:
         if shared.get("is_share") or shared.get("is_msg_unfurl"):
             author = str(shared.get("author_id") or "")
             return Quoted(
-                text=readable(str(shared.get("text") or shared.get("fallback") or ""), me, names),
+                text=readable(_text(shared) or _text(shared, "fallback"), me, names),
                 author=str(shared.get("author_name") or author),
                 from_bot=author == me.user,
                 message_id=str(shared.get("ts") or ""),

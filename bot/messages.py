@@ -9,10 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
 
 Scalar: TypeAlias = str | int | float | bool | None
+
+LONGEST_TEXT: Final = 200_000
+"""Characters that an adapter reads of one text from its platform. No platform sends longer messages; whoever does send
+more is not yet known to be allowed anything, so the cut comes before everything else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ import logging
 import os
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
-from telegram import Bot, LinkPreviewOptions, ReplyParameters, Update
+from telegram import Bot, LinkPreviewOptions, ReplyParameters
 from telegram.constants import ChatAction
 from telegram.error import (
     BadRequest,
@@ -91,6 +91,24 @@ def open_adapter(settings: TelegramSettings) -> TelegramAdapter:
     return TelegramAdapter(settings)
 
 
+class _Bot(Bot):
+    """The library's bot, and updates as they came: which the library reads all or, for a bad one, none."""
+
+    async def raw_updates(self, offset: int) -> list[dict[str, Any]]:
+        """The updates from `offset` on, as JSON; waits for the first.
+
+        Raises:
+            TelegramError: as every call of the library; also when the answer is no list of updates.
+        """
+        asked = {"offset": offset, "timeout": POLL_SECONDS, "allowed_updates": _UPDATES, "limit": 100}
+        updates = await self._post("getUpdates", asked)
+        if not isinstance(updates, list) or not all(
+            isinstance(one, dict) and isinstance(one.get("update_id"), int) for one in updates
+        ):
+            raise TelegramError("Telegram answered with something else than updates")
+        return updates
+
+
 class TelegramAdapter:
     """One bot account."""
 
@@ -101,7 +119,7 @@ class TelegramAdapter:
         os.environ.setdefault("PTB_TIMEDELTA", "1")
         root = settings.telegram_api_base_url.rstrip("/")
         # Long polls have a connection pool of their own, so that they never hold up a reply.
-        self._bot = Bot(
+        self._bot = _Bot(
             settings.telegram_bot_token.get_secret_value(),
             base_url=f"{root}/bot",
             base_file_url=f"{root}/file/bot",
@@ -154,9 +172,7 @@ class TelegramAdapter:
         while True:
             self.listening = True
             try:
-                updates = await self._bot.get_updates(
-                    offset=offset, timeout=POLL_SECONDS, allowed_updates=_UPDATES, limit=100
-                )
+                updates = await self._bot.raw_updates(offset)
             except Conflict as error:
                 # Telegram ends the older of two long polls, or a webhook was set: never our own former process.
                 self._rivals.warn(
@@ -172,11 +188,11 @@ class TelegramAdapter:
             except TelegramError as error:
                 raise Unreachable(f"Telegram at {self._root} does not answer ({type(error).__name__})") from None
             if await self._take_in(updates, deliver):
-                offset = max((update.update_id + 1 for update in updates), default=offset)
+                offset = max((update["update_id"] + 1 for update in updates), default=offset)
             else:
                 await asyncio.sleep(_STORE_PAUSE)
 
-    async def _take_in(self, updates: tuple[Update, ...], deliver: Deliver) -> bool:
+    async def _take_in(self, updates: list[dict[str, Any]], deliver: Deliver) -> bool:
         """Store a batch side by side, in order; False when something could not be stored: it comes again."""
         wanted = meant_for(self._bot, updates)
         outcomes = await asyncio.gather(*(deliver(one) for one in wanted), return_exceptions=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from telegram import (
     Bot,
@@ -21,22 +22,28 @@ from telegram import (
 )
 
 from bot import commands
-from bot.messages import ChatId, Incoming, MessageEdited, MessageSent, Quoted, ReplyTarget, Sender
+from bot.errors import origin_of
+from bot.messages import LONGEST_TEXT, ChatId, Incoming, MessageEdited, MessageSent, Quoted, ReplyTarget, Sender
 
 log = logging.getLogger(__name__)
 
 
-def meant_for(bot: Bot, updates: Iterable[Update]) -> list[Incoming]:
+def meant_for(bot: Bot, updates: Iterable[dict[str, Any]]) -> list[Incoming]:
     """What a batch of updates says to the bot, in order; an album is one message, the part with the caption.
 
-    An update that cannot be read is logged and left out: it would come again for ever, and hold up all others.
+    Each is read by itself. One that cannot be read, by the library or here, is logged and left out: it would come again
+    for ever, and hold up all others.
+
+    Args:
+        updates: as they came, in JSON.
     """
     found: list[tuple[str, Incoming]] = []
-    for update in updates:
+    for raw in updates:
         try:
+            update = Update.de_json(raw, bot)
             said = incoming(update, bot)
-        except Exception:
-            log.exception("telegram: update %s cannot be read and is left out", update.update_id)
+        except Exception as error:  # noqa: BLE001 - whatever it is, only this update is lost
+            log.error("telegram: update %s cannot be read and is left out: %s", raw.get("update_id"), origin_of(error))
             continue
         if said is not None:
             found.append(((update.message and update.message.media_group_id) or "", said))
@@ -118,7 +125,7 @@ def _has_words(said: Incoming) -> bool:
 
 
 def _words(message: Message) -> str:
-    return message.text or message.caption or ""
+    return (message.text or message.caption or "")[:LONGEST_TEXT]
 
 
 def _is_forward(message: Message) -> bool:
@@ -134,18 +141,26 @@ def _for_us(text: str, bot: Bot) -> bool:
 
 def _without_mention(message: Message, bot: Bot) -> tuple[str, bool]:
     """The text without the mentions of the bot, and whether there were any: by entity, never by substring."""
-    found = {**message.parse_entities(), **message.parse_caption_entities()}
-    text = message.text or message.caption or ""
-    ours: list[MessageEntity] = []
-    for entity, piece in found.items():
-        by_name = entity.type == MessageEntity.MENTION and piece.lower() == f"@{bot.username}".lower()
-        by_id = entity.type == MessageEntity.TEXT_MENTION and entity.user is not None and entity.user.id == bot.id
-        if by_name or by_id:
-            ours.append(entity)
-    units = text.encode("utf-16-le", "surrogatepass")
-    for entity in sorted(ours, key=lambda one: one.offset, reverse=True):
-        units = units[: entity.offset * 2] + units[(entity.offset + entity.length) * 2 :]
-    return units.decode("utf-16-le", "replace").strip(), bool(ours)
+    units = _words(message).encode("utf-16-le", "surrogatepass")
+    kept: list[bytes] = []
+    at = 0
+    for entity in sorted(message.entities if message.text else message.caption_entities, key=lambda one: one.offset):
+        start, end = 2 * entity.offset, 2 * (entity.offset + entity.length)
+        if start >= at and _names(bot, entity, units):
+            kept.append(units[at:start])
+            at = end
+    kept.append(units[at:])
+    return b"".join(kept).decode("utf-16-le", "replace").strip(), len(kept) > 1
+
+
+def _names(bot: Bot, entity: MessageEntity, units: bytes) -> bool:
+    if entity.type == MessageEntity.TEXT_MENTION:
+        return entity.user is not None and entity.user.id == bot.id
+    name = f"@{bot.username}".lower()
+    if entity.type != MessageEntity.MENTION or entity.length != len(name):
+        return False
+    piece = units[2 * entity.offset : 2 * (entity.offset + entity.length)]
+    return piece.decode("utf-16-le", "replace").lower() == name
 
 
 def _has_content(message: Message) -> bool:
@@ -157,7 +172,7 @@ def _quoted(message: Message, bot: Bot) -> Quoted | None:
     if _is_forward(message):
         text = _words(message)
         return _by_author(message, bot, Quoted(text=text, forwarded=True)) if text else None
-    replied, part = message.reply_to_message, message.quote.text if message.quote is not None else ""
+    replied, part = message.reply_to_message, message.quote.text[:LONGEST_TEXT] if message.quote is not None else ""
     if replied is None and message.external_reply is not None and part:
         return _by_origin(message.external_reply.origin, bot, Quoted(text=part))
     if replied is None or replied.forum_topic_created is not None:

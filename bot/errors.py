@@ -24,6 +24,8 @@ ToolError               in tools/base.py; leaves the registry only as a ToolResu
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 
 class BotError(Exception):
     """The root: its text says what happened, to what, and what helps."""
@@ -126,3 +128,16 @@ class Unaffordable(ModelError):
 
 class StoreError(BotError):
     """The database cannot be read or written now."""
+
+
+def origin_of(error: BaseException) -> str:
+    """The type of an exception and the line that raised it, for the log.
+
+    Its message and the values beside it are left out: they may quote what a person wrote.
+    """
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return type(error).__name__
+    return f"{type(error).__name__} in {PurePath(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}"

@@ -178,19 +178,52 @@ async def test_a_mention_without_a_name_counts_by_the_persons_number(reader: Rea
     assert reader.read(update) is None
 
 
-async def test_one_update_that_cannot_be_read_holds_up_no_other(
+async def test_an_update_that_cannot_be_read_is_left_out_alone(
+    server: TelegramServer, adapter: TelegramAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The library reads no batch with such an update in it, so that it would come for ever, and nothing after it."""
+    message = copy.deepcopy(server.world.updates.all[server.say(ADA, "one", person=ADA)]["message"])
+    bad = server.world.updates.add("message", message | {"text": "secret words", "entities": [{"type": "bold"}]})
+    server.say(ADA, "two", person=ADA)
+    inbox = Inbox()
+
+    async with listening(adapter, inbox):
+        await inbox.until(2)
+        server.say(ADA, "three", person=ADA)
+        await inbox.until(3)
+
+    assert inbox.texts == ["one", "two", "three"]
+    assert bad not in server.world.updates.waiting
+    (line,) = [record for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
+    assert str(bad) in line.getMessage() and "TypeError" in line.getMessage()
+    assert "secret words" not in caplog.text
+
+
+async def test_an_update_that_we_cannot_read_is_left_out_alone(
     reader: Reader, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An entity that ends in the middle of a character makes the library raise; the update would come for ever."""
     bad = reader.raw(reader.server.say(ADA, "secret words", person=ADA))
-    bad["message"]["text"] = "👋 secret words"
-    bad["message"]["entities"] = [{"type": "mention", "offset": 0, "length": 1}]
+    del bad["message"]["chat"]
     good = reader.raw(reader.server.say(ADA, "two", person=ADA))
 
-    said = meant_for(reader.bot, [Update.de_json(one, reader.bot) for one in (bad, good)])
+    said = meant_for(reader.bot, [bad, good])
 
     assert [message_of(one).text for one in said] == ["two"]
     assert str(bad["update_id"]) in caplog.text and "secret words" not in caplog.text
+
+
+async def test_an_entity_that_ends_in_the_middle_of_a_character_hides_no_word(reader: Reader) -> None:
+    update = reader.raw(reader.server.say(ADA, "👋 hi", person=ADA))
+    update["message"]["entities"] = [{"type": "mention", "offset": 0, "length": 1}]
+
+    assert message_of(reader.read(update)).text == "👋 hi"
+
+
+async def test_what_is_no_list_of_updates_is_no_telegram(server: TelegramServer, adapter: TelegramAdapter) -> None:
+    server.faults.add("getUpdates", Fault(status=200, body='{"ok":true,"result":[{"message":{}}]}'))
+
+    with pytest.raises(Unreachable):
+        await adapter.listen(Inbox())
 
 
 async def test_a_reply_to_the_bot_needs_no_mention_and_quotes_it(reader: Reader) -> None:
@@ -256,9 +289,7 @@ async def test_a_forwarded_album_is_one_message(reader: Reader) -> None:
     pictures = [(f"{number}.png", "image/png", b"\x89PNG") for number in range(3)]
     reader.server.people.forward(ADA, "Which is best?", reader.server.people.person(666, "Eve"), files=pictures)
 
-    [said] = meant_for(
-        reader.bot, [Update.de_json(one, reader.bot) for one in reader.server.world.updates.all.values()]
-    )
+    [said] = meant_for(reader.bot, reader.server.world.updates.all.values())
 
     assert message_of(said).text == ""
     assert message_of(said).quoted == Quoted(text="Which is best?", author="Eve", forwarded=True)
@@ -381,10 +412,9 @@ async def test_an_album_is_one_message(reader: Reader, captioned: int) -> None:
     raw = list(reader.server.world.updates.all.values())
     raw[0]["message"]["caption"], caption = "", raw[0]["message"].pop("caption")
     raw[captioned]["message"]["caption"] = caption
-    updates = [Update.de_json(one, reader.bot) for one in raw]
 
-    [said] = meant_for(reader.bot, updates)
-    parts = [message_of(meant_for(reader.bot, [update])[0]) for update in updates]
+    [said] = meant_for(reader.bot, raw)
+    parts = [message_of(meant_for(reader.bot, [update])[0]) for update in raw]
 
     assert message_of(said).text == "Which is best?"
     assert len({part.also for part in parts}) == 1 and parts[0].also != ()

@@ -319,8 +319,9 @@ class Conversation:
                     gap = "\n\n" if made.visible else ""
                     made.visible.append(gap + entry.text)
                     reply.append(gap + entry.text)
+            outcome: Finished | Failed | None = None
             try:
-                async with aclosing(self._agent.answer(task)) as events:
+                async with reply.followed(), aclosing(self._agent.answer(task)) as events:
                     async for event in events:
                         if isinstance(event, ModelReplaced):
                             made.visible.append(paragraph(made.visible, say("replaced", language)) + "\n\n")
@@ -341,7 +342,7 @@ class Conversation:
                     reply.append(paragraph(made.visible, say("shutdown", language)))
                     await reply.finish()
                     return
-                outcome, state, note = None, "stopped", say("stopped", language)
+                state, note = "stopped", say("stopped", language)
                 reply.append(paragraph(made.visible, note))
             else:
                 note = self._note(outcome, language, form, turn)
@@ -359,6 +360,8 @@ class Conversation:
                         reply.append(made.visible[-1])
                 if isinstance(outcome, Failed):
                     state, error = "failed", outcome.detail
+                elif outcome is None:
+                    state = "stopped"  # nobody can read it any more
             try:
                 await reply.finish()
             except asyncio.CancelledError:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from itertools import count
 from types import TracebackType
 
@@ -28,6 +29,7 @@ from bot.messages import File, MessageRef, Page, Status
 from bot.pacing import Grant, Pacer, Priority
 from bot.paging import PageText, Paginator, beginning, worth_showing
 from bot.surface import Cost, Surface
+from bot.typingsign import TypingSign
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +37,6 @@ INSIST_AFTER = 1.6
 """Seconds without new words after which progress may take the call that was kept for the end."""
 PROGRESS_GAP = 0.35
 """Least seconds between two progress calls of one reply: more often nobody can read."""
-TYPING_AFTER = 0.3
-"""Seconds without first words after which typing is shown: what comes sooner needs no announcement."""
 GIVE_UP_AFTER = 300.0
 """Seconds for which the final text is tried before it goes out as a new message, once."""
 _BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
@@ -106,7 +106,7 @@ class ReplyStream:
         self._stale_since: float | None = None
         self._next_progress = 0.0
         self._last_shown = float("inf")
-        self._refused_until = 0.0
+        self._sign = TypingSign(surface, pacer, clock)
         self._grant: Grant | None = None
         self._only_begins = False
         """What is asked for now is a post that may not be the whole text."""
@@ -125,7 +125,8 @@ class ReplyStream:
             self._pacer.seen(self._presence)
         self._writer = asyncio.create_task(self._write(), name=f"reply {self._turn}")
         if self._surface.limits.typing_seconds and not self.visible:
-            self._typing = asyncio.create_task(self._type(), name=f"typing {self._turn}")
+            typing = self._sign.keep(lambda: not self.visible and not self._dead)
+            self._typing = asyncio.create_task(typing, name=f"typing {self._turn}")
         return self
 
     async def __aexit__(
@@ -211,6 +212,28 @@ class ReplyStream:
                 self._grant.hurry()
         assert self._writer is not None
         await asyncio.shield(self._writer)
+
+    @asynccontextmanager
+    async def followed(self) -> AsyncIterator[None]:
+        """Leave the block, wherever it waits, once nothing more can be shown: what makes the reply runs inside.
+
+        Why it was left is told by `lost`, or raised by `finish`.
+        """
+        assert self._writer is not None
+        try:
+            async with asyncio.timeout(None) as limit:
+
+                def end(_: object) -> None:
+                    limit.reschedule(asyncio.get_running_loop().time())
+
+                self._writer.add_done_callback(end)
+                try:
+                    yield
+                finally:
+                    self._writer.remove_done_callback(end)
+        except TimeoutError:
+            if not limit.expired():
+                raise
 
     def _take(self, text: str) -> None:
         if text:
@@ -321,7 +344,7 @@ class ReplyStream:
             except RateLimited as error:
                 log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
                 self._pacer.refused(cost, error.scope, error.retry_after)
-                self._refused_until = self._clock.monotonic() + error.retry_after
+                self._sign.quiet_until = self._clock.monotonic() + error.retry_after
             except TooLong as error:
                 again = self._shorten(number, error)
             except (MessageGone, Unrenderable) as error:
@@ -472,17 +495,3 @@ class ReplyStream:
                 log.warning("turn %s: page %d could not be taken away: %s", self._turn, number, problem)
                 return
             await self._clock.sleep(pause)
-
-    async def _type(self) -> None:
-        """Show that an answer is being made until its first words stand; only when nobody needs the call."""
-        cost = self._surface.cost(None, None)
-        await self._clock.sleep(TYPING_AFTER)
-        while not self.visible and not self._dead:
-            if self._clock.monotonic() >= self._refused_until and self._pacer.take(cost):
-                try:
-                    await self._surface.typing()
-                finally:
-                    self._pacer.answered(cost)
-                await self._clock.sleep(self._surface.limits.typing_seconds)
-            else:
-                await self._clock.sleep(0.5)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.delivery import ShownBefore
-from bot.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
+from bot.errors import DeliveryError, MessageGone, RateLimited, StoreError, TooLong, Unclear, Unreachable, Unrenderable
 from bot.messages import File, MessageRef, Page
 from bot.pacing import Pacer
 from bot.reply import ReplyStream
@@ -279,6 +279,65 @@ async def test_a_blocked_bot_ends_quietly(start: Any, screen: Screen, clock: Any
 
     assert reply.lost == "blocked"
     assert len(screen.calls) == 1
+
+
+async def test_what_makes_the_reply_ends_as_soon_as_nobody_can_read_it(start: Any, screen: Screen, clock: Any) -> None:
+    """Without any time passing, whatever it waits for."""
+    reply = await start()
+    screen.faults = [Unreachable("blocked")]
+    ended = []
+
+    async def make() -> None:
+        async with reply.followed():
+            reply.append("hello")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("the model")
+        ended.append("the turn goes on")
+
+    making = asyncio.create_task(make())
+    await clock.settle()
+
+    assert ended == ["the model", "the turn goes on"]
+    await making
+    await finish(reply, clock, 0)
+
+
+async def test_what_makes_the_reply_ends_when_the_reply_cannot_be_recorded(
+    start: Any, log: Log, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def save_page(*place: object, **page: object) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(log, "save_page", save_page)
+    reply = await start()
+
+    async def make() -> None:
+        async with reply.followed():
+            reply.append("hello")
+            await asyncio.Event().wait()
+
+    making = asyncio.create_task(make())
+    await clock.settle()
+
+    assert making.done()
+    with pytest.raises(StoreError):
+        await reply.finish()
+
+
+async def test_who_stops_what_makes_the_reply_is_heard(start: Any, clock: Any) -> None:
+    reply = await start()
+
+    async def make() -> None:
+        async with reply.followed():
+            await asyncio.Event().wait()
+
+    making = asyncio.create_task(make())
+    await clock.settle()
+    making.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await making
 
 
 async def test_a_post_that_may_have_arrived_is_not_repeated_where_it_cannot_be_recognised(

@@ -284,6 +284,68 @@ async def test_who_blocks_the_bot_is_left_alone_and_remembered(
     assert not [record for record in caplog.records if record.levelname == "ERROR" and record.name.startswith("bot")]
 
 
+def refused_for_good(place: Place) -> list[Any]:
+    """Calls that the platform refused because nothing can be written there any more."""
+    return [call for call in place.calls() if call.status == 403 or getattr(call, "error", "")]
+
+
+async def test_what_nobody_can_read_is_not_written_to_its_end(places: list[Place], start: Any, world: Any) -> None:
+    """The model would write for ten minutes; its connection closes as soon as a call says that the person is gone."""
+    began: dict[str, Any] = {}
+
+    async def one(place: Place) -> None:
+        place.replies += [
+            Reply("word " * 12_000, words_per_second=20),
+            Reply(f"Welcome back to {place.platform}."),
+        ]
+        place.say("please tell me about kettles")
+        await place.until(lambda texts: texts)
+        [began[place.platform]] = [one for one in world.model.requests if place.platform in str(one.messages[-1])]
+        shut_out(place)
+        async with asyncio.timeout(20):
+            await began[place.platform].ended.wait()
+
+    async with start(*PLATFORMS) as bot:
+        await everywhere(places, one)
+        await bot.dispatcher.idle()
+        refused = {place.platform: refused_for_good(place) for place in places}
+        kept = [await bot.store.turns.last(row.chat) for row in await bot.store.history.chats()]
+
+    for place in places:
+        assert began[place.platform].closed_early, place.platform
+        assert len(refused[place.platform]) == 1, place.platform
+    assert len(kept) == 3
+    for turn in kept:
+        assert turn.state == "stopped" and turn.visible.startswith("word word") and turn.error
+
+
+async def test_the_tools_of_an_answer_that_nobody_can_read_end_too(world: Any, start: Any) -> None:
+    """Four searches run side by side; when the first ends the fifth begins, and its status is refused."""
+    place, wares = Place(world, "telegram"), ("cups", "jugs", "lids", "pots", "tins")
+    answering(place)
+    place.replies.append(
+        Reply("Let me see.", calls=tuple(("search_web", {"query": f"{what} sold online"}) for what in wares))
+    )
+    found = asyncio.Event()
+    held = [world.tavily.faults.add("search", Fault(hold=until)) for until in (found, *[asyncio.Event()] * 4)]
+    async with start("telegram", TOOL_MODE="native", TOOL_SECONDS="600", TURN_SECONDS="600") as bot:
+        place.say("please look up telegram")
+        async with asyncio.timeout(20):
+            for search in held[:4]:
+                await search.reached.wait()
+            await place.until(lambda texts: any("pots" in text for text in texts))
+            shut_out(place)
+            found.set()
+            await bot.dispatcher.idle()
+            for request in world.tavily.requests:
+                await request.ended.wait()
+
+    assert len(world.tavily.requests) == 5
+    assert all(request.status == 0 for request in world.tavily.requests[1:])
+    assert len(world.model.requests) == 1
+    assert len(refused_for_good(place)) == 1
+
+
 REFUSED = {
     "telegram": (400, {"ok": False, "error_code": 400, "description": "Bad Request: can't parse entities: no end"}),
     "slack": (200, {"ok": False, "error": "invalid_blocks"}),

@@ -229,6 +229,7 @@ class Agent:
                     ok=False,
                     status="failed",
                     retry=False,
+                    own_words=True,
                 )
                 yield ToolFinished(call, result)
             if result is None:

@@ -178,7 +178,7 @@ class CallRunner:
             self._failed(call.name)
             spec = self._registry.spec(call.name)
             wrong = prompts.correction(call.name, call.problem, spec.parameters if spec is not None else {})
-            return ToolResult(text=wrong, ok=False, status="failed")
+            return ToolResult(text=wrong, ok=False, status="failed", own_words=True)
         if number >= self._calls_per_pass:
             return _error(f"Not run: at most {self._calls_per_pass} calls are made at once. Ask again for this one.")
         return None
@@ -199,7 +199,7 @@ class CallRunner:
     def _again(self, key: str) -> ToolResult:
         before = self._results[key]
         note = "(The same call was made before in this turn; this is its result again.)\n"
-        return ToolResult(text=note + before.text, status="cached", sources=before.sources, untrusted=before.untrusted)
+        return replace(before, text=note + before.text, status="cached", files=(), seconds=0.0)
 
 
 def _visible(call: ToolCall) -> ToolCall:
@@ -210,4 +210,4 @@ def _visible(call: ToolCall) -> ToolCall:
 
 
 def _error(text: str, *, retry: bool = True) -> ToolResult:
-    return ToolResult(text=f"Error: {text}", ok=False, status="failed", retry=retry)
+    return ToolResult(text=f"Error: {text}", ok=False, status="failed", retry=retry, own_words=True)

@@ -61,6 +61,6 @@ def wrapper_length(origin: str) -> int:
 
 
 def tool_entry(call: ToolCall, result: ToolResult, marker: str) -> ToolEntry:
-    """What the model is told of a result: text from outside only as data."""
-    text = as_data(result.text, marker, call.name) if result.untrusted else result.text
+    """What the model is told of a result: as data, unless all of it is our own words."""
+    text = result.text if result.own_words else as_data(result.text, marker, call.name)
     return ToolEntry(call.id, call.name, text, result.ok)

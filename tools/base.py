@@ -86,6 +86,9 @@ class ToolResult:
     """After a failure: other arguments may help."""
     untrusted: bool = False
     """The text comes from outside (a page, a search): it may try to instruct the model."""
+    own_words: bool = False
+    """The text holds nothing but sentences of this program and what the call itself said. Every other text stands
+    inside a boundary before a model."""
     seconds: float = 0.0
     """How long the call took."""
 
@@ -121,6 +124,8 @@ class ToolSpec:
     """The argument that names an address on the internet, which is opened; empty: it opens none."""
     echoes: bool = False
     """Its results say what a model wrote, now or earlier (code, SQL, notes): their addresses are nobody else's."""
+    own_words: bool = False
+    """All its results are `own_words`, its errors too."""
     cache_seconds: float = 0.0
     """How long a success may be reused; 0: never."""
     timeout: float | None = None

@@ -53,6 +53,7 @@ def open_tool(settings: object = None) -> FunctionTool:
     subject="expression",
     timeout=5.0,
     per_minute=30,
+    own_words=True,
 )
 async def calculator(expression: str, digits: int = 15) -> str:
     """Compute an expression exactly, or convert between units.

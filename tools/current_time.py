@@ -42,6 +42,7 @@ def open_tool(settings: object = None) -> FunctionTool:
     verb="looking at the clock",
     subject="zone",
     timeout=5.0,
+    own_words=True,
 )
 async def current_time(
     context: ToolContext, zone: str = "", time: str = "", to_zone: str = "", add: str = "", until: str = ""

@@ -17,7 +17,15 @@ def open_tool(settings: object = None) -> FunctionTool:
     return forget
 
 
-@tool(category="memory", examples=_EXAMPLES, keywords=_KEYWORDS, icon="🗑️", verb="forgetting fact", effects=True)
+@tool(
+    category="memory",
+    examples=_EXAMPLES,
+    keywords=_KEYWORDS,
+    icon="🗑️",
+    verb="forgetting fact",
+    effects=True,
+    own_words=True,
+)
 async def forget(context: ToolContext, number: int) -> str:
     """Delete one kept fact for good.
 

@@ -114,6 +114,7 @@ class GenerateImage(FunctionTool):
             text=f"The image is made and is posted as {name} right after your answer. Say in a few words what it "
             "shows; write no link to it.",
             files=(ProducedFile(name, found[1], content),),
+            own_words=True,
         )
 
     async def close(self) -> None:

@@ -236,7 +236,8 @@ class ToolRegistry:
         name = tool.spec.name
         try:
             async with asyncio.timeout(seconds) as limit:
-                return await tool.run(arguments, context)  # type: ignore[arg-type]  # checked against the schema
+                result = await tool.run(arguments, context)  # type: ignore[arg-type]  # checked against the schema
+                return replace(result, own_words=True) if tool.spec.own_words else result
         except TimeoutError:
             if not limit.expired():
                 return _failed(f"{name} failed: something it needs did not answer in time.")
@@ -245,7 +246,7 @@ class ToolRegistry:
                 status="timeout",
             )
         except ToolError as error:
-            return _failed(str(error), retry=error.retry)
+            return _failed(str(error), retry=error.retry, own_words=tool.spec.own_words)
         except Exception as error:
             log.exception("the tool %s failed", name)
             return _failed(f"{name} failed ({type(error).__name__}). Try other arguments, or answer without it.")
@@ -292,5 +293,5 @@ def _try(attempt: int) -> str:
     return f" ({attempt}{ending} try)"
 
 
-def _failed(text: str, *, status: str = "failed", retry: bool = True) -> ToolResult:
-    return ToolResult(text=f"Error: {text}", ok=False, status=status, retry=retry)
+def _failed(text: str, *, status: str = "failed", retry: bool = True, own_words: bool = True) -> ToolResult:
+    return ToolResult(text=f"Error: {text}", ok=False, status=status, retry=retry, own_words=own_words)

@@ -43,6 +43,7 @@ def open_tool(settings: object = None) -> FunctionTool:
     subject="fact",
     effects=True,
     echoes=True,
+    own_words=True,
 )
 async def remember(context: ToolContext, fact: str, about: Literal["person", "chat"] = "person") -> str:
     """Keep a fact for later conversations.

@@ -108,6 +108,7 @@ class Turns:
             "ok": result.ok,
             "retry": result.retry,
             "untrusted": result.untrusted,
+            "own_words": result.own_words,
             "sources": [[source.title, source.url, source.number] for source in result.sources],
         }
         now = self._clock.wall()
@@ -311,6 +312,7 @@ def _call(row: tuple[Any, ...], texts: dict[str, list[str]]) -> CallRecord:
         sources=tuple(Source(*source) for source in facts["sources"]),
         retry=facts["retry"],
         untrusted=facts["untrusted"],
+        own_words=facts.get("own_words", False),
         seconds=seconds,
     )
     return CallRecord(passnumber, position, call, bool(effects), status, started_at, seconds, outcome)

@@ -56,7 +56,7 @@ class Small:
         made = self.work(arguments["text"])
         if asyncio.iscoroutine(made):
             made = await made
-        return made if isinstance(made, ToolResult) else ToolResult(text=made)
+        return made if isinstance(made, ToolResult) else ToolResult(text=made, own_words=True)
 
     async def close(self) -> None:
         return None
@@ -939,7 +939,7 @@ async def test_after_a_restart_stored_results_stay_and_the_rest_is_run() -> None
         model,
         look,
         passes=(AssistantEntry("I look.", calls),),
-        results={(1, "a"): ToolResult(text="stored")},
+        results={(1, "a"): ToolResult(text="stored", own_words=True)},
         rounds=3,
     )
 
@@ -968,7 +968,7 @@ async def test_after_a_restart_model_calls_already_made_count() -> None:
         model,
         Small("look"),
         passes=(AssistantEntry("", (call,)),),
-        results={(1, "a"): ToolResult(text="stored")},
+        results={(1, "a"): ToolResult(text="stored", own_words=True)},
         rounds=2,
     )
 
@@ -1007,7 +1007,7 @@ async def test_after_a_restart_calls_of_two_passes_with_one_id_are_not_mixed_up(
         model,
         look,
         passes=(AssistantEntry("", (tea,)), AssistantEntry("", (milk,))),
-        results={(1, "call_0"): ToolResult(text="stored")},
+        results={(1, "call_0"): ToolResult(text="stored", own_words=True)},
     )
 
     assert look.ran == ["milk"]

@@ -87,8 +87,10 @@ def test_the_wrapper_adds_as_much_as_is_reserved_for_it(text: str) -> None:
     assert len(as_data(text, new_marker(), "read_page")) <= safe + wrapper_length("read_page")
 
 
-def test_only_what_comes_from_outside_is_wrapped() -> None:
+def test_all_but_our_own_words_are_wrapped() -> None:
+    """A tool that says nothing of whose words it brings is taken to bring a stranger's."""
     call = ToolCall("a", "calculator", {})
 
-    assert tool_entry(call, ToolResult(text="4"), "0" * 8).text == "4"
+    assert tool_entry(call, ToolResult(text="4", own_words=True), "0" * 8).text == "4"
+    assert "not instructions" in tool_entry(call, ToolResult(text="4"), "0" * 8).text
     assert "not instructions" in tool_entry(call, ToolResult(text="4", untrusted=True), "0" * 8).text

@@ -43,7 +43,7 @@ async def draw(tool: GenerateImage, **arguments: Json) -> ToolResult:
 async def test_a_prompt_becomes_a_file(tool: GenerateImage, server: ModelServer) -> None:
     result = await draw(tool, prompt="a red fox", size="1536x1024", quality="low")
 
-    assert result.ok, result.text
+    assert result.ok and result.own_words, result.text
     [file] = result.files
     assert (file.media_type, file.content) == ("image/png", png("a red fox"))
     assert file.name.startswith("image-") and file.name in result.text
@@ -67,7 +67,7 @@ async def test_an_image_kept_at_the_services_own_address_is_fetched_and_no_other
 async def test_a_refusal_for_content_is_told_with_its_reason(tool: GenerateImage) -> None:
     result = await draw(tool, prompt="something forbidden")
 
-    assert not result.ok
+    assert not result.ok and not result.own_words
     assert "for its content: Your request was rejected by the safety system." in result.text
 
 

@@ -79,6 +79,17 @@ async def test_files_of_a_result_are_there_when_the_turn_goes_on(store: Store, t
     assert call.result.files == (plot,)
 
 
+async def test_whose_words_a_result_has_is_known_after_a_restart(store: Store, turn: int) -> None:
+    """Else what a page said would come before a model without its boundary."""
+    await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
+    for own_words in (True, False):
+        await store.turns.call_ended(turn, "call_0", ToolResult(text="4", own_words=own_words))
+
+        [call] = (await store.turns.load(turn)).calls
+
+        assert call.result is not None and call.result.own_words == own_words
+
+
 async def test_parallel_calls_with_one_id_each_get_their_result(store: Store, turn: int) -> None:
     """Some servers call every call `call_0`."""
     for position in range(2):

@@ -11,9 +11,12 @@ import asyncio
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from bot.errors import BotError, SettingsError
 
+MOST_CHATS = 1_000_000
+"""Chats that `parley chats` lists."""
 _DESCRIPTION = """\
 One assistant that answers in Telegram, Slack and Discord.
 
@@ -39,10 +42,12 @@ def parser() -> argparse.ArgumentParser:
     tools = commands.add_parser("tools", help="list the tools, or run one")
     tools.add_argument("name", nargs="?", help="the tool to run")
     tools.add_argument("arguments", nargs="?", default="{}", help="its arguments as JSON")
+    tools.add_argument("--data", metavar="FILE", type=Path, help="a file that keeps what tools remember")
     commands.add_parser("doctor", help="check tokens, model and tools, and say what to mend")
     chats = commands.add_parser("chats", help="list, export or forget stored chats")
     chats.add_argument("action", nargs="?", choices=["list", "export", "forget"], default="list")
     chats.add_argument("chat", nargs="?", help="the chat's id, as `parley chats` lists it")
+    chats.add_argument("--yes", action="store_true", help="forget without asking")
     return top
 
 
@@ -90,13 +95,13 @@ def _command(options: argparse.Namespace) -> int:
         case "chat":
             return _chat(options.name)
         case "tools":
-            return _tools(options.name, options.arguments)
+            return _tools(options.name, options.arguments, options.data)
         case "doctor":
             from bot.doctor import examine
 
             return asyncio.run(examine())
         case _:
-            return asyncio.run(_chats(options.action, options.chat))
+            return asyncio.run(_chats(options.action, options.chat, sure=options.yes))
 
 
 def _run() -> int:
@@ -146,17 +151,17 @@ def _chat(name: str) -> int:
     return int(importlib.import_module("adapters.console").chat(configuration, name))
 
 
-def _tools(name: str | None, arguments: str) -> int:
+def _tools(name: str | None, arguments: str, data: Path | None) -> int:
     import importlib
 
     from bot import app
 
     configuration = app.configure()
     shell = importlib.import_module("tools.shell")
-    return int(shell.main(configuration.tools, name, arguments))
+    return int(shell.main(configuration.tools, name, arguments, data=data))
 
 
-async def _chats(action: str, chat: str | None) -> int:
+async def _chats(action: str, chat: str | None, *, sure: bool) -> int:
     from bot import app
     from bot.clock import SystemClock
     from bot.messages import ChatId
@@ -170,12 +175,32 @@ async def _chats(action: str, chat: str | None) -> int:
         except ValueError:
             raise SettingsError(f"which chat to {action}? `parley chats` lists their ids, as telegram:42/7") from None
     async with Store.open(configuration.core.database_url, clock=SystemClock()) as store:
-        if action == "list":
-            for row in await store.history.chats():
+        rows = await store.history.chats(limit=MOST_CHATS)
+        if place is None:
+            for row in rows:
                 print(f"{row.chat}\t{row.turns} turns\t{row.bytes:,} bytes")  # noqa: T201
-        elif action == "export" and place is not None:
+            if not rows:
+                print("no chats yet")  # noqa: T201
+            return 0
+        turns = next((row.turns for row in rows if row.chat == place), None)
+        if turns is None:
+            print(f"parley: no chat {str(place)!r} is stored; `parley chats` lists their ids", file=sys.stderr)  # noqa: T201
+            return 1
+        if action == "export":
             async for line in store.history.export(place):
                 print(json.dumps(line, ensure_ascii=False))  # noqa: T201
-        elif place is not None:
-            print(f"{await store.history.forget(place)} turns forgotten")  # noqa: T201
+            return 0
+        if not sure and not await _confirmed(f"Delete {turns} turns of {place} for good? [y/N] "):
+            print("nothing was deleted", file=sys.stderr)  # noqa: T201
+            return 1
+        print(f"{await store.history.forget(place)} turns forgotten")  # noqa: T201
     return 0
+
+
+async def _confirmed(question: str) -> bool:
+    """Whether the person at the terminal says yes; False where nobody can be asked."""
+    try:
+        answer = await asyncio.to_thread(input, question)
+    except EOFError:
+        return False
+    return answer.strip().lower() in ("y", "yes")

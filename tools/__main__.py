@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from tools import SETTINGS, shell
 from tools.settings import ToolSettings
-from tools.shelf import Shelf
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -26,14 +25,11 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(list(arguments))
     try:
         settings = read_settings(Path(os.environ.get("PARLEY_ENV_FILE") or ".env"))
-        shelf = Shelf(options.data) if options.data is not None else None
     except ValueError as error:
         print(f"tools: {error}", file=sys.stderr)  # noqa: T201
         return 2
     try:
-        return shell.main(
-            settings, options.name, options.arguments, facts=shelf, timers=shelf.timers if shelf else None
-        )
+        return shell.main(settings, options.name, options.arguments, data=options.data, program="python -m tools")
     except (KeyboardInterrupt, BrokenPipeError):
         return 130
 

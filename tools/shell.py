@@ -8,14 +8,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from tools import open_registry
-from tools.base import Arguments, Facts, Timers, ToolCall, ToolContext
+from tools.base import Arguments, ToolCall, ToolContext
 from tools.registry import ToolRegistry
 from tools.settings import ToolSettings
+from tools.shelf import Shelf
 
 SETTLING = 15.0
 """Seconds that servers of further tools have to start."""
@@ -26,21 +28,31 @@ def main(
     name: str | None,
     arguments: str,
     *,
-    facts: Facts | None = None,
-    timers: Timers | None = None,
+    data: Path | None = None,
+    program: str = "parley tools",
 ) -> int:
-    """Run the tool `name` with `arguments` (JSON), or list the tools; the exit code."""
-    context = ToolContext(zone=_zone(), facts=facts, timers=timers, progress=_to_stderr)
-    return asyncio.run(_main(open_registry(settings), name, arguments, context))
+    """Run the tool `name` with `arguments` (JSON), or list the tools; the exit code.
+
+    Args:
+        data: the file that keeps facts and reminders; None: they cannot be kept.
+        program: the command as the person typed it, for the examples of the list.
+    """
+    try:
+        shelf = Shelf(data) if data is not None else None
+    except ValueError as error:
+        return _wrong(str(error))
+    timers = shelf.timers if shelf is not None else None
+    context = ToolContext(zone=_zone(), facts=shelf, timers=timers, progress=_to_stderr)
+    return asyncio.run(_main(open_registry(settings), name, arguments, context, program))
 
 
-async def _main(registry: ToolRegistry, name: str | None, arguments: str, context: ToolContext) -> int:
+async def _main(registry: ToolRegistry, name: str | None, arguments: str, context: ToolContext, program: str) -> int:
     try:
         if name is None or registry.spec(name) is None:
             # Only now are the servers needed that have further tools.
             await registry.settle(SETTLING)
         if name is None:
-            print(listing(registry))  # noqa: T201
+            print(listing(registry, program))  # noqa: T201
             return 0
         if registry.spec(name) is None:
             return _wrong(_missing(registry, name))
@@ -82,13 +94,13 @@ def read_arguments(text: str) -> Arguments:
     return given
 
 
-def listing(registry: ToolRegistry) -> str:
-    """Every tool with its arguments and an example, and why the others are missing."""
+def listing(registry: ToolRegistry, program: str = "parley tools") -> str:
+    """Every tool with commands that can be pasted into a shell, and why the others are missing."""
     lines: list[str] = []
     for spec in registry.specs():
         lines.append(f"{spec.icon} {spec.name}: {spec.purpose}")
         for example in spec.examples[:2]:
-            lines.append(f"    python -m tools {spec.name} '{json.dumps(example, ensure_ascii=False)}'")
+            lines.append(f"    {program} {spec.name} {shlex.quote(json.dumps(example, ensure_ascii=False))}")
     for name, reason in registry.unavailable.items():
         lines.append(f"✗ {name}: not available, {reason}")
     return "\n".join(lines)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from bot.clock import SystemClock
+from bot.store import Store
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -22,9 +27,9 @@ Parley = Callable[..., Any]
 def parley(nursery: Any, tmp_path: Path) -> Parley:
     """Run `python -m bot` with nothing but these settings, in a folder of its own."""
 
-    def run(*arguments: str, **settings: str) -> Any:
+    def run(*arguments: str, typed: str = "", **settings: str) -> Any:
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **settings}
-        return nursery.run("bot", *arguments, folder=tmp_path, environment=environment)
+        return nursery.run("bot", *arguments, folder=tmp_path, environment=environment, typed=typed)
 
     return run
 
@@ -121,6 +126,56 @@ def test_an_unknown_chat_id_is_a_sentence(parley: Parley) -> None:
 
     assert told.code == 2
     assert "which chat" in told.err
+
+
+def test_no_chats_and_an_unknown_one_are_said(parley: Parley) -> None:
+    listed = parley("chats")
+    exported = parley("chats", "export", "telegram:42/7")
+    forgotten = parley("chats", "forget", "telegram:42/7", "--yes")
+
+    assert (listed.code, listed.out) == (0, "no chats yet\n")
+    assert (exported.code, exported.out, forgotten.code) == (1, "", 1)
+    assert "no chat 'telegram:42/7' is stored" in exported.err and "no chat 'telegram:42/7'" in forgotten.err
+
+
+def test_a_chat_is_deleted_only_by_a_yes(parley: Parley, tmp_path: Path) -> None:
+    asyncio.run(_keep_a_chat(tmp_path))
+
+    for typed in ("", "n\n"):
+        kept = parley("chats", "forget", "telegram:42/7", typed=typed)
+        assert kept.code == 1 and "nothing was deleted" in kept.err, typed
+    assert "telegram:42/7" in parley("chats").out
+    assert "Delete 1 turns of telegram:42/7 for good?" in parley("chats", "forget", "telegram:42/7", typed="y\n").out
+    assert parley("chats").out == "no chats yet\n"
+
+
+async def _keep_a_chat(folder: Path) -> None:
+    (folder / "data").mkdir()
+    async with Store.open(f"sqlite:///{folder}/data/parley.db", clock=SystemClock()) as store:
+        await store.writer.execute(
+            "INSERT INTO chats (chat, title, turns, first_at, last_at, bytes) VALUES ('telegram:42/7', '', 1, 0, 0, 9)"
+        )
+
+
+def test_the_commands_that_the_list_of_tools_shows_run_in_a_shell(parley: Parley) -> None:
+    """Apostrophes in an example ended the quotes around it."""
+    shown = [line.strip() for line in parley("tools").out.splitlines() if line.startswith("    ")]
+
+    assert len(shown) > 10 and any("'\"'\"'" in command for command in shown)
+    for command in shown:
+        *program, name, arguments = shlex.split(command)
+        assert program == ["parley", "tools"] and name.isidentifier()
+        assert isinstance(json.loads(arguments), dict)
+
+
+def test_what_a_tool_remembers_is_kept_in_the_file_that_its_hint_names(parley: Parley, tmp_path: Path) -> None:
+    fact = '{"fact": "Ada likes tea."}'
+    hinted = parley("tools", "remember", fact)
+    kept = parley("tools", "remember", fact, "--data", str(tmp_path / "kept.json"))
+    recalled = parley("tools", "recall", "{}", "--data", str(tmp_path / "kept.json"))
+
+    assert hinted.code == 1 and "--data FILE" in hinted.err
+    assert kept.code == 0 and "Ada likes tea." in recalled.out
 
 
 def test_only_an_mcp_json_that_is_named_or_stands_beside_env_starts_programs(parley: Parley, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from bot import commands
@@ -29,10 +30,14 @@ Json: TypeAlias = Mapping[str, Any]
 Names: TypeAlias = Callable[[str], str]
 """A person's id → the name they are shown by; the id itself while it is not known."""
 
+Senders: TypeAlias = Callable[[Json], Sender]
+"""A message → the person who wrote it."""
+
 RESPONSE_SECONDS: Final = 29 * 60.0
 """A `response_url` works for 30 minutes. See: https://docs.slack.dev/interactivity/handling-user-interaction"""
 _PEOPLES: Final = frozenset({"", "file_share", "thread_broadcast"})
 """Subtypes of what people write; every other one is a notice of the service, a bot, or a change."""
+_UNKNOWN_TEAM: Final = "unknown"
 _ANGLE = re.compile(r"<([^<>\n]*)>")
 
 
@@ -58,17 +63,18 @@ def incoming(payload: Json, me: Me, names: Names, inside: Collection[str] = ()) 
         return None
     # A delivery without an id is known by its place and time; with an empty id, all of them would be the same one.
     delivery = str(payload.get("event_id") or f"{event.get('channel')}:{event.get('ts')}")
+    sender = partial(_sender, me=me, names=names, shared=bool(payload.get("is_ext_shared_channel")))
     match event.get("type"), event.get("subtype"):
         case "message", "message_changed":
-            return _changed(event, delivery, me, names)
+            return _changed(event, delivery, me, names, sender)
         case "message", "message_deleted":
-            return _deleted(event, event.get("previous_message") or {}, delivery, me, names)
+            return _deleted(event, event.get("previous_message") or {}, delivery, me, sender)
         case "app_mention" | "message", _:
-            return _sent(event, delivery, me, names)
+            return _sent(event, delivery, me, names, sender)
     return None
 
 
-def _sent(event: Json, delivery: str, me: Me, names: Names) -> MessageSent | None:
+def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders) -> MessageSent | None:
     if not _of_a_person(event, me) or not _addressed(event, event, me):
         return None
     text = readable(_text(event), me, names)
@@ -83,7 +89,7 @@ def _sent(event: Json, delivery: str, me: Me, names: Names) -> MessageSent | Non
         # With `message.channels` subscribed, a mention comes twice: two event ids, one channel and ts.
         also=(f"{event.get('channel')}:{event.get('ts')}",),
         chat=_chat(event, event, me),
-        sender=_sender(event, me, names),
+        sender=sender(event),
         target=_target(event, event, me),
         sent_at=_seconds(event.get("ts")),
         text=argument,
@@ -94,12 +100,14 @@ def _sent(event: Json, delivery: str, me: Me, names: Names) -> MessageSent | Non
     )
 
 
-def _changed(event: Json, delivery: str, me: Me, names: Names) -> MessageEdited | MessageDeleted | None:
+def _changed(
+    event: Json, delivery: str, me: Me, names: Names, sender: Senders
+) -> MessageEdited | MessageDeleted | None:
     """An edit by a person. Previews, replies and the bot's own edits are "changes" too, and no business of ours."""
     message, before = event.get("message") or {}, event.get("previous_message") or {}
     if message.get("subtype") == "tombstone":
         # Slack keeps the deleted root of a thread as a tombstone and calls that a change.
-        return _deleted(event, before, delivery, me, names)
+        return _deleted(event, before, delivery, me, sender)
     if not _of_a_person(message, me) or message.get("text") == before.get("text"):
         return None
     if not (_addressed(event, message, me) or _mentions(before, me)):
@@ -107,7 +115,7 @@ def _changed(event: Json, delivery: str, me: Me, names: Names) -> MessageEdited 
     return MessageEdited(
         delivery=delivery,
         chat=_chat(event, message, me),
-        sender=_sender(message, me, names),
+        sender=sender(message),
         target=_target(event, message, me),
         sent_at=_seconds(event.get("ts")),
         message_id=str(message.get("ts", "")),
@@ -115,13 +123,13 @@ def _changed(event: Json, delivery: str, me: Me, names: Names) -> MessageEdited 
     )
 
 
-def _deleted(event: Json, before: Json, delivery: str, me: Me, names: Names) -> MessageDeleted | None:
+def _deleted(event: Json, before: Json, delivery: str, me: Me, sender: Senders) -> MessageDeleted | None:
     if not _of_a_person(before, me) or not _addressed(event, before, me):
         return None
     return MessageDeleted(
         delivery=delivery,
         chat=_chat(event, before, me),
-        sender=_sender(before, me, names),
+        sender=sender(before),
         target=_target(event, before, me),
         sent_at=_seconds(event.get("ts")),
         message_id=str(before.get("ts", "")),
@@ -146,15 +154,15 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str]) -> Me
     }
     if channel not in inside:
         data["lasts"] = False
-    team = str(payload.get("team_id") or me.team)
     known = names(user)
     return MessageSent(
         delivery=str(payload.get("trigger_id") or payload.get("response_url") or f"{channel}:{user}:{now}"),
         chat=ChatId("slack", me.team, channel),
-        sender=Sender(
-            id=f"slack:{team}/{user}",
-            name=known if known != user else str(payload.get("user_name") or user),
-            groups=(f"slack:{team}",),
+        sender=_of_team(
+            str(payload.get("team_id") or ""),
+            user,
+            known if known != user else str(payload.get("user_name") or user),
+            me,
         ),
         target=ReplyTarget("slack", data),
         sent_at=now,
@@ -261,13 +269,23 @@ def _target(event: Json, message: Json, me: Me) -> ReplyTarget:
     )
 
 
-def _sender(message: Json, me: Me, names: Names) -> Sender:
-    user = str(message.get("user", ""))
-    # In a channel shared with another organisation the sender's team is not ours.
-    team = str(message.get("user_team") or message.get("team") or me.team)
-    profile = message.get("user_profile") or {}
+def _sender(message: Json, me: Me, names: Names, shared: bool) -> Sender:
+    """Who wrote a message.
+
+    Args:
+        shared: other organisations write in this channel too, so that nobody is ours who is not said to be.
+    """
+    user, profile = str(message.get("user", "")), message.get("user_profile") or {}
+    # `team` alone is the sender's where the app is installed on the sender's side of a shared channel.
+    team = message.get("user_team") or profile.get("team") or message.get("team") or ("" if shared else me.team)
     told = str(profile.get("display_name") or profile.get("real_name") or "")
-    return Sender(id=f"slack:{team}/{user}", name=told or names(user), groups=(f"slack:{team}",))
+    return _of_team(str(team), user, told or names(user), me)
+
+
+def _of_team(team: str, user: str, name: str, me: Me) -> Sender:
+    """A person of a workspace; of one that is not known (""), on no list."""
+    groups = (f"slack:{team}",) if team else ()
+    return Sender(id=f"slack:{team or _UNKNOWN_TEAM}/{user}", name=name, groups=groups, guest=team != me.team)
 
 
 def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:

@@ -56,6 +56,10 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     message = update.message or update.edited_message
     if message is None or message.from_user is None or message.from_user.is_bot or message.via_bot is not None:
         return None
+    if message.sender_chat is not None:
+        # An anonymous admin, somebody who writes as a channel, a linked channel's post: `from_user` is a stand-in, for
+        # the last one even a user that is no bot. https://core.telegram.org/bots/api#message
+        return None
     direct = message.chat.type == "private"
     forwarded = _is_forward(message)
     if forwarded and (not direct or update.edited_message is not None):

@@ -3,8 +3,28 @@
 Lists of people, chats, workspaces and roles, what owners allow in the chat (kept in the store), or `ALLOW_ALL=true`.
 With none of these the start prints a pairing code: who writes `/pair CODE` becomes the owner.
 
-A person's permission goes where the person goes. A chat's holds in that chat and for that account only: a group that
-may write gives none of its members a private chat, a private chat gives no group, and one bot's chat is not another's.
+| who, and where | may ask |
+| --- | --- |
+| a listed person, in private and in every group, listed or not | yes |
+| somebody else in a group where a listed person asks | no |
+| anybody in a listed chat, in its topics and threads too | yes |
+| the same person in private, in another group, or with another bot in the same group | no |
+| who may write in a listed private chat, in a group | no |
+| a guest of another workspace in a listed Slack channel | no, until the guest or that workspace is listed |
+| a guest whose workspace Slack does not name | only with `ALLOW_ALL` |
+| a member of a listed workspace, server or role | yes; on Discord only there, as it tells of members nowhere else |
+| anybody in direct messages of several people (Slack, Discord) | as in a group |
+| bots, webhooks, the bot itself | never: adapters do not hand them on |
+| anonymous admins, who writes as a channel, a linked channel's posts (Telegram) | never: a chat is no person |
+| who forwards | as else, but nothing in what is forwarded is a command (`Quoted.forwarded`) |
+| who edits, deletes, presses a button, or set the reminder that is due | as who writes there; an edit runs no command |
+| whom `/forbid` names, and everybody in a chat that it names | no, whatever else is listed |
+| admins and owners | yes, everywhere, else nobody could undo a `/forbid` |
+| a stranger | only `/start`, `/whoami` and `/pair` |
+
+A person's permission goes where the person goes: if it ended at a group's door, a group would have to be opened to
+everybody in it for one of them to ask. A chat's permission stays in that chat, for that account. It is not for guests
+of other organisations: members share a Slack channel without asking the operator, whose list was made before.
 """
 
 from __future__ import annotations
@@ -80,16 +100,16 @@ class Access:
 
     async def allowed(self, incoming: Incoming) -> bool:
         """This person may talk to the bot in this chat."""
-        sender, groups = incoming.sender.id, incoming.sender.groups
-        chats = {str(incoming.chat), _place(incoming.chat)}
-        roles = set((await self._roles.roles_of([sender, *chats, *groups])).values())
-        if sender in self._admins or roles & {"owner", "admin"}:
+        sender = incoming.sender
+        places = {str(incoming.chat), _place(incoming.chat)}
+        roles = await self._roles.roles_of([sender.id, *places, *sender.groups])
+        if sender.id in self._admins or roles.get(sender.id) in ("owner", "admin"):
             return True
-        if "blocked" in roles:
+        if "blocked" in roles.values():
             return False
-        if self._allow_all or sender in self._users or chats & self._chats or self._groups.intersection(groups):
-            return True
-        return "allowed" in roles
+        counts = {sender.id, *sender.groups} | (set() if sender.guest else places)
+        listed = self._users | self._chats | self._groups
+        return self._allow_all or bool(counts & listed) or any(roles.get(id) == "allowed" for id in counts)
 
     async def admin(self, sender: Sender) -> bool:
         """This person may do what concerns others."""

@@ -22,7 +22,7 @@ from bot.clock import Clock
 from bot.commands import BY_WORD
 from bot.conversation import STARTS_AT_ONCE, Conversation
 from bot.errors import DeliveryError, SettingsError, StoreError
-from bot.messages import ChatId, Incoming, MessageSent, RegeneratePressed, StopPressed, TimerDue
+from bot.messages import ChatId, Incoming, MessageSent, StopPressed, TimerDue
 from bot.question import subject
 from bot.reminders import Reminders
 from bot.sentences import how_long, language_of, say
@@ -258,22 +258,19 @@ class Dispatcher:
             await self._decide(id, incoming, again)
 
     async def _decide(self, id: int, incoming: Incoming, again: bool) -> None:
+        if isinstance(incoming, MessageSent):
+            await self._message(id, incoming, again)
+            return
+        if not await self._access.allowed(incoming):
+            await self._store.intake.end(id, "refused")
+            return
         match incoming:
-            case MessageSent():
-                await self._message(id, incoming, again)
-            case StopPressed():
-                if await self._access.allowed(incoming):
-                    await self._stop(incoming)
-                await self._store.intake.end(id, "done")
             case TimerDue():
-                if await self._access.allowed(incoming):
-                    self._queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
-                else:
-                    await self._store.intake.end(id, "refused")
-            case RegeneratePressed():
-                await self._store.intake.end(id, "done")
-            case _:
-                await self._store.intake.end(id, "done")
+                self._queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
+                return
+            case StopPressed():
+                await self._stop(incoming)
+        await self._store.intake.end(id, "done")
 
     async def _message(self, id: int, message: MessageSent, again: bool) -> None:
         language = language_of(message.text, message.sender.language)

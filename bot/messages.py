@@ -65,6 +65,9 @@ class Sender:
     """An IETF tag where the platform tells one, else empty."""
     groups: tuple[str, ...] = ()
     """What the person belongs to, as allow-lists name it: `slack:T1`, `discord:guild/1`, `discord:role/5`."""
+    guest: bool = False
+    """Belongs to another organisation than the chat's account (Slack Connect), so that the chat's own list is not for
+    this person."""
 
 
 @dataclass(frozen=True, slots=True)

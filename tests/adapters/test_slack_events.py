@@ -79,8 +79,61 @@ def test_a_guest_from_another_organisation_is_known_by_its_own_team() -> None:
     message = read(sample("shared_channel_mention"))
 
     assert (message.sender.id, message.sender.name) == ("slack:T999OTHER/U999OUTSIDE", "zoë")
+    assert (message.sender.groups, message.sender.guest) == (("slack:T999OTHER",), True)
     assert message.chat == ChatId("slack", "T061EG9R6", "C123ABC456", "1515449522.000016")
     assert message.text == "thanks"
+
+
+@pytest.mark.parametrize(
+    ("fields", "team", "guest"),
+    [
+        ({"team": "T999OTHER", "user_team": "T999OTHER"}, "T999OTHER", True),
+        ({"team": "T999OTHER"}, "T999OTHER", True),
+        ({"team": ME.team, "user_team": "E999OTHER"}, "E999OTHER", True),
+        ({"user_profile": {"team": "T999OTHER"}}, "T999OTHER", True),
+        ({"team": ME.team}, ME.team, False),
+        ({"user_profile": {"display_name": "zoë"}}, "", True),
+        ({}, "", True),
+    ],
+)
+def test_in_a_shared_channel_only_who_is_said_to_be_ours_is(fields: dict[str, Any], team: str, guest: bool) -> None:
+    basis = {"type": "app_mention", "text": "<@U0LAN0Z89> hi", "user": "U9"}
+    payload = event(**basis, **fields) | {"is_ext_shared_channel": True}
+
+    sender = read(payload).sender
+
+    assert sender.id == f"slack:{team or 'unknown'}/U9"
+    assert (sender.groups, sender.guest) == ((f"slack:{team}",) if team else (), guest)
+
+
+def test_where_nobody_else_writes_everybody_is_ours() -> None:
+    """A message with a file names no team."""
+    sender = read(
+        event(channel="D1", channel_type="im", subtype="file_share", text="look", files=[{"id": "F1"}])
+    ).sender
+
+    assert (sender.id, sender.groups, sender.guest) == (f"slack:{ME.team}/U1", (f"slack:{ME.team}",), False)
+
+
+@pytest.mark.parametrize(
+    ("given", "team"), [({}, "unknown"), ({"team_id": "T2"}, "T2"), ({"team_id": ME.team}, ME.team)]
+)
+def test_a_command_is_of_the_workspace_it_names(given: dict[str, str], team: str) -> None:
+    payload = sample("command")
+    del payload["team_id"]
+
+    sender = read(payload | given).sender
+
+    assert sender.id == f"slack:{team}/{payload['user_id']}"
+    assert sender.guest == (team != ME.team)
+
+
+def test_the_direct_messages_of_several_are_a_group() -> None:
+    place = {"channel": "C7", "channel_type": "mpim"}
+
+    assert read(event(**place, text="hello all")) is None
+    assert read(event(**place, text="<@U0LAN0Z89> hello")).group
+    assert read(sample("command") | {"channel_id": "G7", "text": "new"}).group
 
 
 def test_a_forwarded_message_is_the_quoted_one() -> None:

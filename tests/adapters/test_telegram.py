@@ -375,6 +375,34 @@ async def test_what_bots_write_is_not_heard(reader: Reader, fields: dict[str, An
     assert reader.changed(**fields) is None
 
 
+async def test_a_chat_that_writes_is_no_person(reader: Reader) -> None:
+    """An anonymous admin, a channel that somebody writes as, and a linked channel's post, which no bot's user sends."""
+    people, server = reader.server.people, reader.server
+    news = people.channel(-1_001_000_000_009, "News")
+
+    for id in (
+        people.say(GROUP, f"/forget{reader.name} yes", as_chat=server.world.chats[GROUP]),
+        people.say(GROUP, f"{reader.name} hello", as_chat=news),
+        people.channel_post(GROUP, f"{reader.name} hello", news),
+    ):
+        update = reader.raw(id)
+        assert reader.read(update) is None
+        update["message"]["from"]["is_bot"] = False
+        update["message"].pop("forward_origin", None)
+        assert reader.read(update) is None
+
+
+async def test_whoever_replies_to_a_channels_post_is_told_of_its_channel(reader: Reader) -> None:
+    people = reader.server.people
+    post = people.message_id(
+        people.channel_post(GROUP, f"{reader.name} news", people.channel(-1_001_000_000_009, "News"))
+    )
+
+    said = message_of(reader.sent(GROUP, f"{reader.name} is that so?", reply_to=post))
+
+    assert said.quoted is not None and said.quoted.author == "News"
+
+
 @pytest.mark.parametrize(
     "kind", ["channel_post", "edited_channel_post", "business_message", "guest_message", "my_chat_member"]
 )

@@ -20,10 +20,11 @@ TOPIC = ChatId("telegram", "42", "-50", "3")
 SAME_GROUP_OTHER_BOT = ChatId("telegram", "43", "-50")
 
 
-def written(person: str = "telegram:7", chat: ChatId = PRIVATE, groups: tuple[str, ...] = ()) -> MessageSent:
-    return MessageSent(
-        delivery="1", chat=chat, sender=Sender(id=person, groups=groups), target=ReplyTarget(chat.platform), text="hi"
-    )
+def written(
+    person: str = "telegram:7", chat: ChatId = PRIVATE, groups: tuple[str, ...] = (), *, guest: bool = False
+) -> MessageSent:
+    sender = Sender(id=person, groups=groups, guest=guest)
+    return MessageSent(delivery="1", chat=chat, sender=sender, target=ReplyTarget(chat.platform), text="hi")
 
 
 @pytest.fixture
@@ -68,6 +69,43 @@ async def test_a_listed_private_chat_opens_no_group(make: Make) -> None:
     access = make(chats=(str(PRIVATE),))
     assert await access.allowed(written(chat=PRIVATE))
     assert not await access.allowed(written(chat=GROUP))
+
+
+async def test_a_listed_person_may_write_in_a_group_that_is_not_listed(make: Make) -> None:
+    """Else the group would have to be opened to everybody in it, so that one of them can ask."""
+    access = make(users=("telegram:7",))
+    assert await access.allowed(written(chat=GROUP))
+    assert not await access.allowed(written("telegram:8", GROUP))
+
+
+SHARED = ChatId("slack", "T1", "C1")
+GUEST = written("slack:T2/U9", SHARED, ("slack:T2",), guest=True)
+
+
+async def test_a_listed_channel_lets_in_no_guests_of_another_organisation(make: Make) -> None:
+    """Members may share a channel later; its list was made for those who were in it."""
+    access = make(chats=(str(SHARED),))
+    assert await access.allowed(written("slack:T1/U1", SHARED, ("slack:T1",)))
+    assert not await access.allowed(GUEST)
+    await access.change(written("telegram:1", SHARED), "here")
+    assert not await access.allowed(GUEST)
+
+    assert await make(users=("slack:T2/U9",)).allowed(GUEST)
+    assert await make(groups=("slack:T2",)).allowed(GUEST)
+    assert await make(allow_all=True).allowed(GUEST)
+    await access.change(ADMIN, "slack:T2/U9")
+    assert await access.allowed(GUEST)
+
+
+async def test_a_chat_that_is_forbidden_is_so_for_guests_too(make: Make) -> None:
+    access = make(allow_all=True)
+    await access.change(ADMIN, str(SHARED), forbid=True)
+    assert not await access.allowed(GUEST)
+
+
+async def test_a_role_of_a_chat_makes_none_of_its_people_an_admin(make: Make, store: Store) -> None:
+    await store.access.set_role(str(GROUP), "admin")
+    assert not await make().allowed(written(chat=GROUP))
 
 
 async def test_the_people_of_a_workspace_or_role_may_write(make: Make) -> None:

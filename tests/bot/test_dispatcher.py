@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from collections import Counter
+from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
 from bot.conversation import STARTS_AT_ONCE
-from bot.messages import ChatId, MessageEdited, Quoted, ReplyTarget, StopPressed
+from bot.messages import (
+    ChatId,
+    ConfirmPressed,
+    FeedbackGiven,
+    Incoming,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    Quoted,
+    ReplyTarget,
+    StopPressed,
+    TimerDue,
+)
 from playground.faults import Fault
 from playground.model import Reply
 
@@ -211,6 +227,46 @@ async def test_what_is_edited_later_begins_no_second_turn(rig: Any) -> None:
         await it.idle()
 
         assert it.shown() == ["Once."]
+
+
+def presses(message: MessageSent) -> list[Incoming]:
+    """One of everything else that a person can do about a message."""
+    extra: dict[type, dict[str, Any]] = {
+        MessageEdited: {"message_id": "5", "text": "/allow telegram:666 admin"},
+        MessageDeleted: {"message_id": "5"},
+        ConfirmPressed: {"question": "q", "allowed": True},
+        FeedbackGiven: {"message_id": "5", "good": True},
+        TimerDue: {"text": "tea"},
+    }
+    kinds = [kind for kind in get_args(Incoming) if kind is not MessageSent]
+    place = {"chat": message.chat, "sender": message.sender, "target": message.target}
+    return [kind(delivery=f"{message.delivery}-{kind.__name__}", **place, **extra.get(kind, {})) for kind in kinds]
+
+
+async def states(it: Any, tmp_path: Path) -> Counter[str]:
+    with closing(sqlite3.connect(tmp_path / "parley.db")) as db:
+        return Counter(dict(db.execute("SELECT state, count(*) FROM inbox GROUP BY state")))
+
+
+async def test_whatever_a_stranger_does_is_refused(rig: Any, tmp_path: Path) -> None:
+    """Edits, deletions and buttons as messages; a reminder too, of somebody who has been shut out since."""
+    async with rig(ALLOW_ALL="false", ALLOWED_USERS=ADA) as it:
+        done = presses(it.message("hello", person=BOB, chat="8"))
+        await it.deliver(*done)
+        await it.idle()
+
+        assert await states(it, tmp_path) == {"refused": len(done)}
+        assert it.shown("8") == [] and it.model.requests == []
+
+
+async def test_no_command_is_run_from_an_edit(rig: Any) -> None:
+    async with rig(ADMINS=ADA) as it:
+        edit = next(one for one in presses(it.message("hello")) if isinstance(one, MessageEdited))
+        await it.deliver(edit)
+        await it.idle()
+
+        assert await it.bot.access.people() == [(ADA, "admin")]
+        assert it.shown() == [] and it.model.requests == []
 
 
 async def test_a_chat_that_cannot_be_written_to_holds_no_other(rig: Any) -> None:

@@ -164,6 +164,83 @@ async def test_a_chat_a_workspace_and_a_server_that_are_listed_let_their_people_
     assert "telegram:8" in "".join(private.texts)
 
 
+async def test_a_listed_person_is_answered_in_a_group_that_is_not_listed_and_the_others_there_are_not(
+    world: Any, start: Any
+) -> None:
+    world.model.script = lambda body: Reply("Welcome here.")
+    async with start(*PLATFORMS, **CLOSED) as bot:
+        places = [Place(world, platform, group=True) for platform in PLATFORMS]
+        for place in places:
+            place.say("please answer me", ADA)
+        await decided(world, bot, done=3)
+        for place in places:
+            place.say("and me", BOB)
+        await decided(world, bot, done=3, refused=3)
+
+    assert [place.texts for place in places] == [["Welcome here."]] * 3
+    assert len(world.model.requests) == 3
+
+
+async def test_a_guest_in_a_listed_slack_channel_is_let_in_only_when_listed_himself(world: Any, start: Any) -> None:
+    slack = world.slack
+    world.model.script = lambda body: Reply("Welcome here.")
+    slack.channel("C1", "with-others", shared=True)
+    slack.person("U7", "Ada")
+    slack.person("U8", "Bob", team="T0OTHER")
+    async with start("slack", ALLOW_ALL="false", ALLOWED_CHATS="slack:T0PARLEY/C1", ADMINS="slack:T0PARLEY/U1") as bot:
+        for person in ("U7", "U8"):
+            slack.say("C1", f"<@{slack.bot_user_id}> please answer me", person=person)
+        await decided(world, bot, done=1, refused=1)
+        slack.say(slack.direct("U1"), "allow slack:T0OTHER/U8", person="U1")
+        await decided(world, bot, done=2, refused=1)
+        slack.say("C1", f"<@{slack.bot_user_id}> and now?", person="U8")
+        await decided(world, bot, done=3, refused=1)
+
+    assert [message.text for message in slack.screen.of("C1")] == ["Welcome here."] * 2
+
+
+async def test_the_direct_messages_of_several_are_a_group_to_which_a_person_takes_his_permission(
+    world: Any, start: Any
+) -> None:
+    slack, discord = world.slack, world.discord
+    world.model.script = lambda body: Reply("Welcome here.")
+    for id, name in ((ADA, "Ada"), (BOB, "Bob")):
+        slack.person(f"U{id}", name)
+        discord.person(id, name)
+    slack.direct_of_several("C5", "U7", "U8")
+    discord.direct_of_several(40, "friends")
+    async with start("slack", "discord", **CLOSED) as bot:
+        for id in (ADA, BOB):
+            slack.say("C5", f"<@{slack.bot_user_id}> please answer me", person=f"U{id}")
+            discord.slash("ask", {"question": "please answer me"}, 40, id)
+        await decided(world, bot, done=2, refused=2)
+
+    assert [message.text for message in slack.screen.of("C5")] == ["Welcome here."]
+    answered, refused = sorted(message.text for message in discord.screen.of("40"))[::-1]
+    assert "Welcome here." in answered and "discord:8" in refused
+    assert len(world.model.requests) == 2
+
+
+async def test_other_bots_are_not_heard_though_everybody_may_write(world: Any, start: Any) -> None:
+    telegram, slack, discord = world.telegram, world.slack, world.discord
+    world.model.script = lambda body: Reply("Welcome here.")
+    async with start(*PLATFORMS) as bot:
+        places = {platform: Place(world, platform, group=True) for platform in PLATFORMS}
+        news = telegram.people.channel(-1_001_000_000_009, "News")
+        name = f"@{telegram.bot['username']}"
+        telegram.people.say(-50, f"{name} hello", as_chat=telegram.world.chats[-50])
+        telegram.people.say(-50, f"{name} hello", as_chat=news)
+        telegram.people.channel_post(-50, f"{name} hello", news)
+        slack.say("C1", f"<@{slack.bot_user_id}> hello", person="U9", bot_id="B7")
+        discord.say(11, f"{discord.mention()} hello", person=discord.person(99, "Other", bot=True))
+        discord.say(11, f"{discord.mention()} hello", webhook="News")
+        for place in places.values():
+            place.say("a person")
+        await decided(world, bot, done=3)
+
+    assert [place.texts for place in places.values()] == [["Welcome here."]] * 3
+
+
 async def test_who_has_a_listed_role_is_let_in_where_discord_tells_of_roles(world: Any, start: Any) -> None:
     """On the server, by mention, in threads and by slash command; not by a role of the same name, nor in private."""
     discord, cid = world.discord, 9

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from bot import prompts, redaction
 from bot.calls import CallRunner
+from bot.context import as_told
 from bot.errors import (
     ContextTooLong,
     ModelBusy,
@@ -273,11 +274,11 @@ class Agent:
                     async for delta in deltas:
                         yield delta
             except (ModelBusy, ModelDropped, ModelSlow, ContextTooLong) as error:
-                if isinstance(error, ContextTooLong) and attempt == 1 and not made.shown:
-                    shorter = drop_oldest(request.entries)
-                    if len(shorter) < len(request.entries):
-                        entries = made.shorter = shorter
-                        request = replace(request, entries=entries)
+                if isinstance(error, ContextTooLong) and not made.shown:
+                    shorter = shortened(request)
+                    if shorter is not None:
+                        request = shorter
+                        entries = made.shorter = request.entries
                         made.clear()
                         continue
                 if made.shown and error.failed:
@@ -292,7 +293,7 @@ class Agent:
                 if attempt == 1 and not made.shown and again:
                     made.clear()
                     continue
-                yield _failure(error)
+                yield _failure(error, results=_has_results(request.entries))
                 return
             except ModelError as error:
                 yield _failure(error)
@@ -390,7 +391,27 @@ def drop_oldest(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     return (*head, *rest[questions[len(questions) // 2] :])
 
 
-def _failure(error: ModelError) -> Failed:
+def shortened(request: Request) -> Request | None:
+    """The same request with less in it, for a model that finds it too long; None when nothing can go.
+
+    The oldest turns go first, then the greater part of this turn's results, at last the tools.
+    """
+    entries = drop_oldest(request.entries)
+    if len(entries) == len(request.entries):
+        entries = tuple(as_told(entry) for entry in entries)
+    if entries != request.entries:
+        return replace(request, entries=entries)
+    if request.tools and not _has_results(entries):
+        return replace(request, tools=(), tool_choice="auto")
+    return None
+
+
+def _has_results(entries: Sequence[Entry]) -> bool:
+    """Whether the question that stands last has had calls."""
+    return any(isinstance(entry, ToolEntry) for entry in entries[-1:])
+
+
+def _failure(error: ModelError, *, results: bool = False) -> Failed:
     """What the person and the operator are told of a model that does not answer."""
     match error:
         case ModelBusy():
@@ -399,8 +420,9 @@ def _failure(error: ModelError) -> Failed:
             key = "slow"
         case ModelRefused():
             key = "refused"
-        case ContextTooLong():
-            key = "too_long"
+        case ContextTooLong(window=window):
+            key = "too_much_found" if results else "too_long"
+            return Failed(key, f"{type(error).__name__}: {error}", window=window)
         case Unaffordable(whose=whose, until=until):
             return Failed(f"spent_{whose}", str(error), retry=False, until=until)
         case _:

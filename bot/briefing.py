@@ -76,7 +76,7 @@ class Briefings:
 
     def window(self, model: str) -> int:
         """Tokens of conversation that this model is sent at most."""
-        return self._context_tokens or self._models.window(model)
+        return self._models.window(model, self._context_tokens)
 
     async def past(self, question: MessageSent) -> Past:
         """What was said in this chat since the last `/new`."""

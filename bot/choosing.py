@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import Final, TypeAlias
 
-from bot import prompts
+from bot import context, prompts
 from bot.agent import stream_of
 from bot.clock import Clock
 from bot.errors import ModelError
@@ -101,6 +101,21 @@ class Chooser:
         short = len(question) <= _SHORT_CHARS and _asks(before)
         about = f"{question}\n{before[-_BEFORE_CHARS:]}" if short else question
         return self.index(specs).best(about, self._most, used)
+
+    @staticmethod
+    def fitting(
+        question: str, specs: Sequence[ToolSpec], used: Sequence[str], room: int, tokens: Callable[[str], int]
+    ) -> tuple[ToolSpec, ...]:
+        """All of `specs` if declaring them costs at most `room` tokens, else the best ones that there is room for."""
+        if context.tool_cost(specs, tokens) <= room:
+            return tuple(specs)
+        fitting: list[ToolSpec] = []
+        for spec in rank(question, specs, limit=len(specs), used=used):
+            room -= context.tool_cost([spec], tokens)
+            if room < 0:
+                break
+            fitting.append(spec)
+        return tuple(fitting)
 
 
 def _asks(before: str) -> bool:

@@ -274,7 +274,7 @@ class Conversation:
         first = self._first_call(question, named)
         # What was called before a restart, or is called first, must be among the tools.
         certain = [call.name for entry in made.passes for call in entry.calls] + ([first.name] if first else [])
-        tools = await self._tools_for(question, past.entries, certain)
+        tools = await self._tools_for(question, past.entries, certain, model.name)
         briefing = self._briefings.of(question, asked, past, known.facts, model.name, tools)
         task = Task(
             entries=briefing.entries,
@@ -345,9 +345,9 @@ class Conversation:
                 state, note = "stopped", say("stopped", language)
                 reply.append(paragraph(made.visible, note))
             else:
-                note = self._note(outcome, language, form, turn)
+                note = self._note(outcome, run, form, asked)
                 if isinstance(outcome, Finished) and not clean_answer(made.shown).strip():
-                    note = self._note(Failed("empty", "nothing of the answer can be seen"), language, form, turn)
+                    note = self._note(Failed("empty", "nothing of the answer can be seen"), run, form, asked)
                 if isinstance(outcome, Failed) and not await self._budgets.speaks(outcome, question):
                     note = note if made.visible else ""
                 for words in (
@@ -436,18 +436,23 @@ class Conversation:
                 return event
         return None
 
-    def _note(self, outcome: Finished | Failed | None, language: str, form: str, turn: int) -> str:
+    def _note(self, outcome: Finished | Failed | None, run: Run, form: str, asked: UserEntry) -> str:
         """What the person is told at the end, beside the answer."""
-        words = {"retry": form.format(word="retry"), "new": form.format(word="new")}
+        language = run.language
+        words: dict[str, object] = {"retry": form.format(word="retry"), "new": form.format(word="new")}
         match outcome:
             case Finished(cut):
                 return say(cut, language, **words) if cut else ""
             case Failed():
                 reference = secrets.token_hex(3)
-                log.warning("turn %s [%s]: %s", turn, reference, outcome.detail, extra={"reference": reference})
+                log.warning("turn %s [%s]: %s", run.turn, reference, outcome.detail, extra={"reference": reference})
                 self._metrics.model_calls.add(self._models.name, outcome.sentence)
                 words["wait"] = how_long(max(1.0, outcome.until - self._clock.wall()), language)
-                return say(outcome.sentence, language, id=reference, tools=", ".join(outcome.tools), **words)
+                sentence, tokens = outcome.sentence, self._models.estimator(self._models.name).tokens(asked.text)
+                if sentence == "too_long" and outcome.window:
+                    sentence = "too_long_for_window" if tokens * 2 > outcome.window else "window_too_small"
+                words |= {"tokens": f"{tokens:,}", "window": f"{outcome.window:,}", "tools": ", ".join(outcome.tools)}
+                return say(sentence, language, id=reference, **words)
             case None:
                 return ""
 
@@ -461,9 +466,12 @@ class Conversation:
         return pre_search(question.text, specs, index=self._chooser.index(specs))
 
     async def _tools_for(
-        self, question: MessageSent, history: Sequence[Entry], certain: Sequence[str]
+        self, question: MessageSent, history: Sequence[Entry], certain: Sequence[str], model: str
     ) -> tuple[ToolSpec, ...]:
-        """The tools offered for this question; none for a greeting, and those in `certain` in any case."""
+        """The tools offered for this question; none for a greeting, and those in `certain` in any case.
+
+        A small window is not filled with them: as many are offered as half of it holds.
+        """
         specs, about = self._registry.specs(), subject(question)
         told = [entry for entry in history if isinstance(entry, AssistantEntry)]
         used = [call.name for entry in told for call in entry.calls]
@@ -472,5 +480,7 @@ class Conversation:
             chosen = self._chooser.ranked(about, specs, [*used, *certain], before=before)
         else:
             chosen = await self._chooser.offered(about, specs, used, before=before)
+        room = self._briefings.window(model) // 2
+        chosen = self._chooser.fitting(about, chosen, used, room, self._models.estimator(model).tokens)
         missing = set(certain) - {spec.name for spec in chosen}
         return (*chosen, *(spec for spec in specs if spec.name in missing))

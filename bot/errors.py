@@ -16,7 +16,7 @@ BotError
 │   ├── ModelSlow       a deadline passed → as a drop
 │   ├── ModelRefused    key, model name or content → tell the person, tell the operator, do not retry
 │   │   └── ToolsRefused   the server knows no native tools → ask again in prompt mode
-│   ├── ContextTooLong  → drop the oldest turns and try once more
+│   ├── ContextTooLong  window → drop the oldest turns, cut results, leave the tools out, until it fits
 │   └── Unaffordable    whose, until → nothing was asked; say when the budget starts afresh
 └── StoreError          the database is unusable → answer nothing that cannot be recorded
 ToolError               in tools/base.py; leaves the registry only as a ToolResult the model can read
@@ -113,6 +113,11 @@ class ToolsRefused(ModelRefused):
 
 class ContextTooLong(ModelError):
     """The conversation exceeds the model's window."""
+
+    def __init__(self, message: str, *, window: int = 0) -> None:
+        super().__init__(message)
+        self.window = window
+        """Tokens that the model takes at most, as its server says; 0 when it does not say."""
 
 
 class Unaffordable(ModelError):

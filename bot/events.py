@@ -84,6 +84,8 @@ class Failed:
     """The tools that ran."""
     until: float = 0.0
     """Wall-clock time before which asking again is of no use; 0 where there is none."""
+    window: int = 0
+    """Tokens that the model takes at most, where that is the reason and its server said so."""
 
 
 Event: TypeAlias = (

@@ -30,8 +30,23 @@ _TABLE: dict[str, tuple[str, str]] = {
         "当前的模型配置无法使用，需要机器人的管理员处理（编号 {id}）。",
     ),
     "too_long": (
-        "This conversation is too long for the model. Write {new} to begin afresh. (Reference {id})",
-        "这段对话对模型来说太长了。发送 {new} 可以重新开始。（编号 {id}）",
+        "This message is too long for the model. Please shorten it, or send it in parts. (Reference {id})",
+        "这条消息对模型来说太长了。请缩短，或分几次发送。（编号 {id}）",
+    ),
+    "too_long_for_window": (
+        "This message is too long for the model: it is about {tokens} tokens, and the model takes {window} with all "
+        "else it is told. Please shorten it, or send it in parts. (Reference {id})",
+        "这条消息对模型来说太长了：约 {tokens} 个 token，而模型连同其他内容最多接受 {window} 个。请缩短，或分几次发送。"
+        "（编号 {id}）",
+    ),
+    "window_too_small": (
+        "The model takes only {window} tokens, too few for what I have to tell it. Whoever runs this bot has to choose "
+        "another one (reference {id}).",
+        "当前模型只接受 {window} 个 token，不足以工作，需要机器人的管理员更换模型（编号 {id}）。",
+    ),
+    "too_much_found": (
+        "What I looked up is too long for the model. Ask for less at a time. (Reference {id})",
+        "查到的内容对模型来说太长了，请一次少问一些。（编号 {id}）",
     ),
     "empty": (
         "The model gave no answer. Write {retry} to ask again. (Reference {id})",

@@ -134,9 +134,15 @@ class Models:
         """Estimates tokens for one model, as its server counts them."""
         return self._client(name).estimator
 
-    def window(self, name: str) -> int:
-        """The tokens that one model may be told, as the provider table has it."""
-        return self._client(name).context_tokens
+    def window(self, name: str, most: int = 0) -> int:
+        """The tokens that one model may be told: what its server said it takes, and no more than `most`.
+
+        Args:
+            most: stands in place of the provider table where the server has said nothing; 0: the table counts.
+        """
+        client = self._client(name)
+        told = client.told_context_tokens
+        return min(told, most) if told and most else told or most or client.context_tokens
 
     def choose(self, name: str) -> Chain:
         """The model that a chat chose, with the configured ones behind it; the configured one for an empty name.

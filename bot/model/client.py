@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bot.clock import Clock
-from bot.errors import ModelBusy, ModelDropped, ModelError, ModelSlow, ToolsRefused
+from bot.errors import ContextTooLong, ModelBusy, ModelDropped, ModelError, ModelSlow, ToolsRefused
 from bot.model.assembly import MOST_ARGUMENT_CHARS, Assembly, Delta, StreamFault
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
 from bot.model.failures import NETWORK_ERRORS, NotUnderstood, dropped, failure, stream_fault
@@ -78,8 +78,13 @@ class ModelClient:
 
     @property
     def context_tokens(self) -> int:
-        """The window to count on."""
-        return self._name.provider.context_tokens
+        """The window to count on: what the server said, else what the provider's row has."""
+        return self.told_context_tokens or self._name.provider.context_tokens
+
+    @property
+    def told_context_tokens(self) -> int:
+        """The window as the server itself named it; 0 while it has not."""
+        return self._learned.window(*self._key)
 
     async def stream(self, request: Request, *, longest_wait: float = float("inf")) -> AsyncGenerator[Piece, None]:
         """Ask, and yield pieces until one `Answer`; see `bot.model.base.Model`.
@@ -109,6 +114,10 @@ class ModelClient:
             except NotUnderstood as error:
                 if started or not self._note(error.part):
                     raise
+            except ContextTooLong as error:
+                if error.window:
+                    self._learned.note_window(*self._key, error.window)
+                raise
             except ModelBusy as error:
                 if started or retries == _RETRIES:
                     raise

@@ -61,6 +61,15 @@ _TOO_LONG = re.compile(
     r"|token count.{0,60}exceed|tokens?.{0,40}exceeds?.{0,40}(?:max|limit)|reduce (?:the length|your prompt)"
     r"|range of input length|max_prompt_length|maximum (?:prompt|input) length"
 )
+_WINDOWS = (
+    re.compile(r"> ?(\d[\d,_]{1,11})(?: tokens)?(?: maximum| - \d|[,.)'\"])"),
+    re.compile(r"n_ctx\W{1,4}(\d{2,9})\b"),
+    re.compile(r"tokens allowed \(?(\d[\d,_]{1,11})"),
+    re.compile(r"(\d[\d,_]{1,11}) maximum context length"),
+    re.compile(r"context.(?:length|size|window|limit)\D{0,20}(\d[\d,_]{1,11})"),
+    re.compile(r"input length should be \[\d+, ?(\d{2,9})\]"),
+)
+"""How servers tell the window of a model when they refuse a conversation, the surest form first."""
 _RESPONSES = re.compile(r"v1/responses")
 _FEATURES = {"stream_options": "usage", "stop": "stop", "reasoning_effort": "effort"}
 _UNFIT = re.compile(r"unsupported|unknown|unrecognized|not permitted|extra inputs|not supported|extra_forbidden")
@@ -99,7 +108,9 @@ def refusal(
         if "tools" in sent and (_TOOLS.search(words) or _TOOL_CHOICE.search(words)):
             return ToolsRefused(f"{model} does not support native tools ({shown}); TOOL_MODE=prompt does without")
     if status == 413 or _TOO_LONG.search(words):
-        return ContextTooLong(f"the conversation is too long for {model} ({shown})")
+        window = told_window(words)
+        tokens = f", which takes {window:,} tokens" if window else ""
+        return ContextTooLong(f"the conversation is too long for {model}{tokens} ({shown})", window=window)
     if status in (400, 422):
         for name, part in _FEATURES.items():
             if name in sent and name in words and _UNFIT.search(words):
@@ -121,6 +132,15 @@ def refusal(
     if _OVERLOADED.search(words):
         return ModelBusy(f"{model} is busy or failing ({shown})", retry_after=retry_after)
     return ModelDropped(f"{model} broke off with an error ({shown})")
+
+
+def told_window(words: str) -> int:
+    """The window that a refusal names, in tokens; 0 where it names none."""
+    for form in _WINDOWS:
+        match = form.search(words)
+        if match is not None:
+            return int(re.sub(r"[,_]", "", match[1]))
+    return 0
 
 
 def failure(

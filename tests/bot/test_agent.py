@@ -804,10 +804,51 @@ async def test_what_was_dropped_once_is_not_sent_again_by_the_next_pass() -> Non
     assert [UserEntry("first") in request.entries for request in model.requests] == [True, False, False]
 
 
-async def test_a_question_that_is_too_long_by_itself_is_told_to_the_person() -> None:
-    model = Scripted(breaks(ContextTooLong("8k")), says("never asked"))
+async def test_turns_are_dropped_until_the_conversation_fits() -> None:
+    turns = [entry for n in range(8) for entry in (UserEntry(f"question {n}"), AssistantEntry(f"answer {n}"))]
+    model = Scripted(*[breaks(ContextTooLong("8k"))] * 3, says("Fits."))
 
-    assert [event.sentence for event in await answer(model) if isinstance(event, Failed)] == ["too_long"]
+    events = await answer(model, entries=(SystemEntry("S"), *turns, UserEntry("now")))
+
+    asked = [sum(isinstance(entry, UserEntry) for entry in request.entries) for request in model.requests]
+    assert asked == [9, 5, 3, 2]
+    assert shown(events) == "Fits."
+
+
+async def test_a_question_that_is_too_long_by_itself_is_told_to_the_person() -> None:
+    model = Scripted(breaks(ContextTooLong("8k", window=8192)), says("never asked"))
+
+    [failed] = [event for event in await answer(model) if isinstance(event, Failed)]
+
+    assert (failed.sentence, failed.window) == ("too_long", 8192)
+
+
+async def test_a_window_too_small_for_the_tools_is_asked_without_them() -> None:
+    model = Scripted(breaks(ContextTooLong("4k")), says("Without tools."))
+
+    events = await answer(model, Small("look"))
+
+    assert [len(request.tools) for request in model.requests] == [1, 0]
+    assert shown(events) == "Without tools."
+
+
+async def test_results_that_are_too_long_are_cut_before_the_question_is_given_up() -> None:
+    long = Small("look", lambda text: "found " * 1_000)
+    model = Scripted(says("", ("look", "tea")), breaks(ContextTooLong("4k")), says("A leaf."))
+
+    events = await answer(model, long)
+
+    assert [len(told(request)[0].text) < 2_000 for request in model.requests[1:]] == [False, True]
+    assert shown(events) == "A leaf."
+
+
+async def test_results_that_fit_in_no_way_are_named_as_what_is_too_long() -> None:
+    long = Small("look", lambda text: "found " * 1_000)
+    model = Scripted(says("", ("look", "tea")), *[breaks(ContextTooLong("4k"))] * 2, says("never asked"))
+
+    [failed] = [event for event in await answer(model, long) if isinstance(event, Failed)]
+
+    assert failed.sentence == "too_much_found"
 
 
 def test_the_older_half_is_dropped_in_whole_turns() -> None:

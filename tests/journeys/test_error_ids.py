@@ -21,7 +21,10 @@ INSIDE = re.compile(
 )
 LEAKY = 'POST https://user@host.example/v1/chat failed in /srv/app/client.py, line 7: "You are Parley, an assistant"'
 SHORT = {"FIRST_TOKEN_SECONDS": "2", "IDLE_SECONDS": "2", "TOOL_MODE": "native"}
-FAILURES = ("busy", "dropped", "slow", "refused", "too_long", "empty", "empty_after_tools", "failed", "store")
+FAILURES = (
+    *("busy", "dropped", "slow", "refused", "too_long", "too_long_for_window", "window_too_small", "too_much_found"),
+    *("empty", "empty_after_tools", "failed", "store"),
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ CASES = (
     Case("error in the stream", (Reply("x", error_object=0, error={"message": LEAKY}),) * 4, "The model"),
     Case("dropped", (Reply("Half of it", drop_after=4),), "The model's answer broke off here."),
     Case("silent", (Reply(hang_before_headers=True),), "The model did not answer in time."),
-    Case("too long", (Reply.too_long(),) * 3, "This conversation is too long for the model."),
+    Case("too long", (Reply.too_long(),) * 3, "The model takes only"),
     Case("empty", (Reply(""),) * 3, "The model gave no answer."),
     Case("invisible", (Reply("\u200b\u2060"),) * 3, "The model gave no answer."),
     Case(
@@ -144,6 +147,7 @@ async def test_a_file_that_cannot_be_posted_is_told_with_the_turn(world: Any, st
 @pytest.mark.parametrize("key", FAILURES)
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_every_sentence_about_a_failure_has_room_for_its_id(key: str, language: str) -> None:
-    said = sentences.say(key, language, id="abc123", retry="/retry", new="/new", tools="calculator")
+    words = {"retry": "/retry", "new": "/new", "tools": "calculator", "tokens": "9,000", "window": "8,192"}
+    said = sentences.say(key, language, id="abc123", **words)
 
     assert "abc123" in said

@@ -70,7 +70,6 @@ CASES = [
     Case("a server that fails three times", [Reply.refusal(500, "no")] * 3, "", BUSY, 3),
     Case("a refused key", [Reply.refusal(401, "no")], "", "The model cannot be used as it is configured."),
     Case("refused content", [Reply.filtered()], "", "The model cannot be used as it is configured."),
-    Case("a conversation too long", [Reply.too_long()] * 2, "", "This conversation is too long for the model.", 1),
     Case(
         "filtered in the middle",
         [Reply(HALF, finish_reason="content_filter")],
@@ -198,6 +197,32 @@ async def test_a_conversation_that_became_too_long_is_answered_without_its_oldes
     told = [str(message["content"]) for message in world.model.requests[-1].messages]
     assert not any("first question" in one for one in told)
     assert any("third question" in one for one in told)
+
+
+async def test_a_first_message_too_long_for_the_model_is_told_so_with_its_window(world: Any, start: Any) -> None:
+    world.model.context_tokens = 6_000
+    world.model.script = lambda body: Reply("Of course.")
+    chat = Chat(world)
+    async with start("telegram", **SHORT) as bot:
+        chat.say("please read this: " + "a stone and a leaf " * 1_800)
+        await chat.until("This message is too long for the model: it is about ")
+        await bot.dispatcher.idle()
+        chat.say("please answer me")
+        await chat.until("Of course.")
+        await bot.dispatcher.idle()
+        chat.say("/context")
+        await chat.until("of 6,000 that may be sent")
+
+    said = next(one.text for one in chat.messages if "too long" in one.text)
+    assert "the model takes 6,000 with all else it is told." in said and "/new" not in said
+
+
+async def test_a_window_that_does_not_even_hold_our_own_words_is_the_operators_affair(world: Any, start: Any) -> None:
+    world.model.context_tokens = 100
+    chat = Chat(world)
+    async with start("telegram", **SHORT):
+        chat.say("please answer me")
+        await chat.until("The model takes only 100 tokens")
 
 
 @pytest.fixture

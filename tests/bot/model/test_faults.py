@@ -355,25 +355,51 @@ async def test_each_refusal_has_its_name_and_is_not_repeated(
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "window"),
     [
-        "prompt is too long: 210000 tokens > 200000 maximum",
-        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
-        "the request exceeds the available context size. try increasing the context size",
-        "This model's maximum context length is 4096 tokens.",
-        "Total tokens of image and text exceed max message tokens",
-        "Range of input length should be [1, 30720]",
-        "Input is too long for requested model.",
-        "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000.",
+        ("prompt is too long: 210000 tokens > 200000 maximum", 200_000),
+        ("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease it", 200_000),
+        ("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576),
+        ("the request exceeds the available context size. try increasing the context size", 0),
+        ("request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it", 4_096),
+        ("This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.", 4_096),
+        ("This endpoint's maximum context length is 131,072 tokens. You requested about 200000 tokens.", 131_072),
+        ("Requested tokens (1043) exceed context window of 512", 512),
+        ("Prompt contains 40000 tokens, too large for model with 32768 maximum context length", 32_768),
+        ("Your input exceeds the context window of this model. Please adjust your input and try again.", 0),
+        ("Total tokens of image and text exceed max message tokens", 0),
+        ("Range of input length should be [1, 30720]", 30_720),
+        ("Input is too long for requested model.", 0),
+        ("Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000.", 0),
     ],
 )
 @pytest.mark.parametrize("status", [400, 429, 500])
 async def test_every_server_s_words_for_too_long_are_understood(
-    server: ModelServer, models: Any, question: Request, asking: Any, words: str, status: int
+    server: ModelServer, models: Any, question: Request, asking: Any, words: str, window: int, status: int
 ) -> None:
+    before = models.window(models.name)
     server.reply(Reply.refusal(status, words))
 
-    assert isinstance((await asking(models, question)).error, ContextTooLong)
+    error = (await asking(models, question)).error
+
+    assert isinstance(error, ContextTooLong)
+    assert error.window == window
+    assert models.window(models.name) == (window or before)
+
+
+async def test_a_window_is_learned_for_the_model_that_told_it_and_never_exceeds_what_the_operator_allows(
+    server: ModelServer, opened: Any, question: Request, asking: Any
+) -> None:
+    server.models.append("other")
+    models = opened(fallbacks=("openai:other",))
+    server.reply(Reply.too_long(limit=8192))
+
+    await asking(models, question)
+
+    assert models.window("openai:scripted") == 8192
+    assert models.window("openai:other") == 128_000
+    assert [models.window("openai:scripted", most) for most in (4_000, 50_000)] == [4_000, 8192]
+    assert models.window("openai:other", 4_000) == 4_000
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 200])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, SecretStr
 
 from bot.errors import SettingsError
-from bot.settings import Settings
+from bot.settings import PLANNED, Settings
 
 
 class PlatformSettings(Settings):
@@ -27,9 +27,11 @@ class TelegramSettings(PlatformSettings):
     telegram_api_base_url: str = Field(
         "https://api.telegram.org", description="Where the Bot API is; for a local Bot API server."
     )
-    telegram_webhook_url: str = Field("", description="Public address for updates; unset: long polling.")
+    telegram_webhook_url: str = Field(
+        "", description="Public address for updates; unset: long polling.", json_schema_extra=PLANNED
+    )
     telegram_webhook_secret: SecretStr = Field(
-        SecretStr(""), description="Secret that Telegram sends with each update."
+        SecretStr(""), description="Secret that Telegram sends with each update.", json_schema_extra=PLANNED
     )
 
     @property
@@ -49,7 +51,9 @@ class SlackSettings(PlatformSettings):
 
     slack_bot_token: SecretStr = Field(SecretStr(""), description="Bot token of the app, xoxb-…")
     slack_app_token: SecretStr = Field(SecretStr(""), description="App-level token with connections:write, xapp-…")
-    slack_signing_secret: SecretStr = Field(SecretStr(""), description="Signing secret; only for HTTP delivery.")
+    slack_signing_secret: SecretStr = Field(
+        SecretStr(""), description="Signing secret; only for HTTP delivery.", json_schema_extra=PLANNED
+    )
     slack_api_base_url: str = Field("https://slack.com/api/", description="Where the Web API is.")
 
     @property
@@ -69,7 +73,9 @@ class DiscordSettings(PlatformSettings):
     """Discord, over the gateway."""
 
     discord_bot_token: SecretStr = Field(SecretStr(""), description="Bot token from the developer portal.")
-    discord_public_key: str = Field("", description="Public key of the application; only for HTTP interactions.")
+    discord_public_key: str = Field(
+        "", description="Public key of the application; only for HTTP interactions.", json_schema_extra=PLANNED
+    )
     discord_api_base_url: str = Field(
         "https://discord.com/api/v10", description="Where the API is; the gateway's address is taken from its /gateway."
     )

@@ -10,9 +10,9 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import BeforeValidator, Field, JsonValue, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.errors import SettingsError
@@ -213,6 +213,16 @@ def variables(kinds: Iterable[type[BaseSettings]]) -> dict[str, tuple[str, str]]
         for name, field in kind.model_fields.items():
             table[name.upper()] = (_written(field.default), field.description or "")
     return table
+
+
+PLANNED: Final[dict[str, JsonValue]] = {"planned": True}
+"""Marks a setting that has its name and is not of use yet: it is not advertised."""
+
+
+def is_planned(name: str, kinds: Iterable[type[BaseSettings]]) -> bool:
+    """Whether the variable `name` is marked as `PLANNED`."""
+    fields = (kind.model_fields.get(name.lower()) for kind in kinds)
+    return any(field is not None and field.json_schema_extra == PLANNED for field in fields)
 
 
 def refuse_unknown(file: Path | None, known: Mapping[str, object]) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final
 
@@ -23,7 +25,7 @@ from adapters.discord_intake import Intake, message_edited, message_sent
 from adapters.discord_surface import AnswerSlot, DiscordSurface
 from adapters.settings import DiscordSettings
 from bot.clock import Clock, SystemClock
-from bot.errors import SettingsError, Unreachable
+from bot.errors import SettingsError, Unreachable, origin_of
 from bot.messages import ReplyTarget
 from bot.surface import Deliver, Surface
 from bot.throttle import LogThrottle
@@ -74,11 +76,17 @@ class _Client(discord.Client):
         )
         self.intake: Intake | None = None
         self._identified = False
+        parsers = self._connection.parsers
+        parsers.update({event: _sparing(event, parse) for event, parse in parsers.items() if event != "READY"})
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         """Discord allows one identification in five seconds: only the first of all may come at once."""
         await super().before_identify_hook(shard_id, initial=initial and not self._identified)
         self._identified = True
+
+    async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
+        """One of the functions below failed: the library would write everything about it to the log."""
+        _leave_out(event_method, sys.exception())
 
     # The library starts a task for each event, in the order of arrival; nothing may be awaited before it is queued.
 
@@ -110,6 +118,22 @@ class _Client(discord.Client):
         """The application's id and the bot's: the same for all but the oldest bots."""
         bot = self.user.id if self.user is not None else 0
         return self.application_id or bot, bot
+
+
+def _sparing(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
+    """The library's reader of an event, without what it raises, which would end the connection to the gateway."""
+
+    def read(data: Any) -> None:
+        try:
+            parse(data)
+        except Exception as error:  # noqa: BLE001 - whatever it is, only this event is lost
+            _leave_out(event, error)
+
+    return read
+
+
+def _leave_out(event: str, error: BaseException | None) -> None:
+    log.error("discord: an event %s cannot be read and is left out: %s", event, origin_of(error) if error else "")
 
 
 class DiscordAdapter:

@@ -18,6 +18,8 @@ import aiohttp
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.response import BoltResponse
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters import Finding
@@ -27,7 +29,7 @@ from adapters.slack_events import Me, incoming, people_in
 from adapters.slack_people import People
 from adapters.slack_surface import SlackSurface
 from bot.clock import Clock, SystemClock
-from bot.errors import Contested, SettingsError, StoreError, Unreachable
+from bot.errors import Contested, SettingsError, StoreError, Unreachable, origin_of
 from bot.messages import Incoming, ReplyTarget
 from bot.proxies import is_direct
 from bot.surface import Deliver, Surface
@@ -67,6 +69,17 @@ WISHED_SCOPES: Final = {
 def open_adapter(settings: SlackSettings) -> SlackAdapter:
     """The adapter for one app in one workspace."""
     return SlackAdapter(settings)
+
+
+class _Handler(AsyncSocketModeHandler):
+    """The library's handler, and an end for what it cannot read: left alone, Slack would send it three times more."""
+
+    async def handle(self, client: Any, req: SocketModeRequest) -> None:
+        try:
+            await super().handle(client, req)
+        except Exception as error:  # noqa: BLE001 - whatever it is, only this envelope is lost
+            log.error("slack: envelope %s cannot be read and is left out: %s", req.envelope_id, origin_of(error))
+            await client.send_socket_mode_response(SocketModeResponse(envelope_id=req.envelope_id))
 
 
 class SlackAdapter:
@@ -132,7 +145,7 @@ class SlackAdapter:
 
         # Before authorization: that would ask Slack who we are while Slack waits for the acknowledgement.
         app = AsyncApp(name="parley", client=self._web, signing_secret="", logger=self._bolt, before_authorize=take_in)
-        handler = AsyncSocketModeHandler(app, self._app_token, logger=self._wire, web_client=self._web)
+        handler = _Handler(app, self._app_token, logger=self._wire, web_client=self._web)
         handler.client.proxy = self._web.proxy
         handler.client.wss_uri = url
         handler.client.on_message_listeners.append(self._hear)
@@ -155,7 +168,11 @@ class SlackAdapter:
 
     async def _take_in(self, body: dict[str, Any], deliver: Deliver) -> bool:
         """Store what a payload says; False leaves it unacknowledged, and it comes again."""
-        told = incoming(body, self.me, self._people.name, self._inside)
+        try:
+            told, named = incoming(body, self.me, self._people.name, self._inside), people_in(body)
+        except Exception as unread:  # noqa: BLE001 - whatever it is, only this event is lost
+            log.error("slack: event %s cannot be read and is left out: %s", body.get("event_id"), origin_of(unread))
+            return True
         if told is None:
             return True
         if "command" not in body:
@@ -176,7 +193,7 @@ class SlackAdapter:
                 exc_info=None if isinstance(error, StoreError) else error,
             )
             return False
-        self._people.learn(people_in(body) - {self.me.user})
+        self._people.learn(named - {self.me.user})
         return True
 
     async def _hear(self, frame: aiohttp.WSMessage) -> None:

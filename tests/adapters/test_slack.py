@@ -449,3 +449,26 @@ def test_the_manifest_asks_for_what_the_adapter_needs() -> None:
     assert set(NEEDED_SCOPES) | {"files:write", "users:read", "app_mention", "message.im"} <= listed
     assert "command: /parley" in listed
     assert "socket_mode_enabled: true" in manifest
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "message", "channel": "D1", "channel_type": "im", "user": "U1", "attachments": ["secret words"]},
+        {"type": "message", "channel": "D1", "channel_type": "im", "user": 7, "text": "secret words"},
+    ],
+    ids=["by us", "by the library"],
+)
+async def test_an_event_that_cannot_be_read_is_left_out_alone(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, caplog: pytest.LogCaptureFixture, event: dict[str, Any]
+) -> None:
+    """It is acknowledged, or Slack would send it again; the next one is heard."""
+    delivery = slack.send_event(event)
+    slack.say("C1", f"<@{slack.bot_user_id}> hello", person="U2")
+    await inbox.until(1)
+    await slack.until_delivery(lambda _: delivery.acked.is_set())
+
+    assert inbox.texts == ["hello"] and len(delivery.sent) == 1
+    (line,) = [record for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
+    assert "cannot be read" in line.getMessage()
+    assert "secret words" not in caplog.text

@@ -189,3 +189,28 @@ async def test_the_doctor_finds_that_commands_go_elsewhere(stage: Any, monkeypat
 def _pointing_elsewhere(application: Any) -> Any:
     application.interactions_endpoint_url = "https://old.example/interactions"
     return application
+
+
+async def test_an_event_that_cannot_be_read_is_left_out_alone(
+    stage: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the library, or by us: the gateway stays, and the next message is heard."""
+    await stage.listen()
+    body = {"content": "secret words", "channel_id": "20", "author": {"id": "1", "username": "ada"}}
+    stage.server.gateway.publish("MESSAGE_CREATE", lambda reads_all: body)
+    stage.server.say(stage.place, f"{stage.server.mention()} one", person=1)
+    assert (await stage.mailbox.next()).text == "one"
+
+    def fail(message: discord.Message, application: int, bot: int) -> None:
+        monkeypatch.undo()
+        raise ValueError(message.content)
+
+    monkeypatch.setattr(adapter_module, "message_sent", fail)
+    stage.server.say(stage.place, f"{stage.server.mention()} secret words", person=1)
+    stage.server.say(stage.place, f"{stage.server.mention()} two", person=1)
+    assert (await stage.mailbox.next()).text == "two"
+
+    assert len(stage.server.gateway.identified) == 1 and not stage.listening_ended
+    lines = [record.getMessage() for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
+    assert [("MESSAGE_CREATE" in line, "on_message" in line) for line in lines] == [(True, False), (False, True)]
+    assert "secret words" not in caplog.text

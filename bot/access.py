@@ -31,11 +31,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 import secrets
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from bot import identity
 from bot.clock import Clock
 from bot.messages import ChatId, Incoming, Sender
 
@@ -44,8 +44,6 @@ log = logging.getLogger(__name__)
 PAIRING_SECONDS = 15 * 60.0
 _TRIES = 5
 """Wrong codes that one person may try within `PAIRING_SECONDS`."""
-_PERSON = re.compile(r"(?:telegram|discord|console):-?\d+|slack:[A-Z0-9]+/[A-Z0-9]+|console:\w+")
-_GROUP = re.compile(r"slack:[A-Z0-9]+|discord:(?:guild|role)/\d+")
 _HERE = frozenset({"here", "这里", "此聊天"})
 _GIVEN = frozenset({"owner", "admin", "allowed"})
 """Roles that an owner gives; `blocked` is what `/forbid` gives."""
@@ -149,17 +147,20 @@ class Access:
         if not await self.admin(incoming.sender):
             return "not_yours", {}
         words = argument.replace("=", " ").split()
-        id = _named(words[0], incoming.chat) if words else None
         role = "blocked" if forbid else words[1].lower() if len(words) > 1 else "allowed"
-        if id is None or len(words) > (1 if forbid else 2) or (not forbid and role not in _GIVEN):
+        if not words or len(words) > (1 if forbid else 2) or (not forbid and role not in _GIVEN):
             return "allow_usage", {}
+        try:
+            id = _place(incoming.chat) if words[0].lower() in _HERE else identity.anything(words[0])
+        except identity.MalformedIdError as problem:
+            return problem.key, problem.values
         before = await self._roles.role(id)
         high = id in self._admins or before in ("owner", "admin") or role in ("owner", "admin")
         if high and not await self._owner(incoming.sender):
             return "not_yours", {}
         if id == incoming.sender.id or (forbid and id in self._admins):
             return "allow_not_this", {"id": id}
-        if role in ("owner", "admin") and not _PERSON.fullmatch(id):
+        if role in ("owner", "admin") and not identity.is_person(id):
             return "allow_usage", {}
         await self._roles.set_role(id, role)
         log.info("%s made %s %s", incoming.sender.id, id, role)
@@ -183,20 +184,6 @@ class Access:
     async def first_refusal(self, sender: Sender) -> bool:
         """Whether this stranger is told today that the bot does not know them."""
         return await self._roles.once(f"stranger {sender.id}", 24 * 3600.0)
-
-
-def _named(word: str, chat: ChatId) -> str | None:
-    """The id that a person wrote, `here` for this chat; None where it is none."""
-    if word.lower() in _HERE:
-        return _place(chat)
-    if _PERSON.fullmatch(word) or _GROUP.fullmatch(word):
-        return word
-    try:
-        named = ChatId.parse(word)
-    except ValueError:
-        return None
-    # Written anew, so that there is one way to write a chat.
-    return str(named) if named.account and named.chat else None
 
 
 def _place(chat: ChatId) -> str:

@@ -127,6 +127,39 @@ _TABLE: dict[str, tuple[str, str]] = {
         "请写出 ID（`telegram:123`、`slack:T1/U1`、`discord:456`），或用 `here` 表示此聊天；主人可以加上 `=admin` 或 "
         "`=owner`。发送 {whoami} 可以查看 ID。",
     ),
+    "id_written": (
+        "{text!r} is not how this id is written and would match nobody: write {right}.",
+        "{text!r} 的写法不对，不会匹配任何人：请写成 {right}。",
+    ),
+    "id_platform": (
+        "{text!r} lacks its platform: write telegram:{number} or discord:{number}.",
+        "{text!r} 缺少平台：请写成 telegram:{number} 或 discord:{number}。",
+    ),
+    "id_group": (
+        "{text!r} is a group, not a person: a group is written telegram:BOT/{number}, as /whoami shows it there, and "
+        "listed in ALLOWED_CHATS.",
+        "{text!r} 是群组，不是个人：群组写成 telegram:BOT/{number}（在群里发送 /whoami 可以看到），并列在 "
+        "ALLOWED_CHATS 中。",
+    ),
+    "id_person": (
+        "{text!r} is no id of a person: write telegram:123, slack:T1/U1 or discord:456.",
+        "{text!r} 不是个人的 ID：请写成 telegram:123、slack:T1/U1 或 discord:456。",
+    ),
+    "id_chat": (
+        "{text!r} is no chat: write telegram:BOT/CHAT, slack:TEAM/CHANNEL or discord:APP/CHANNEL, as /whoami shows it "
+        "in that chat.",
+        "{text!r} 不是聊天：请写成 telegram:BOT/CHAT、slack:TEAM/CHANNEL 或 discord:APP/CHANNEL，在该聊天中发送 "
+        "/whoami 可以看到。",
+    ),
+    "id_workspace": (
+        "{text!r} is no workspace or server: write slack:T1 or discord:SERVER.",
+        "{text!r} 不是工作区或服务器：请写成 slack:T1 或 discord:SERVER。",
+    ),
+    "id_role": ("{text!r} is no role: write discord:ROLE.", "{text!r} 不是身份组：请写成 discord:ROLE。"),
+    "id_any": (
+        "{text!r} is no id: write telegram:123, slack:T1/U1, discord:456, or `here` for this chat.",
+        "{text!r} 不是 ID：请写成 telegram:123、slack:T1/U1、discord:456，或用 `here` 表示此聊天。",
+    ),
     "allow_not_this": ("What {id} may do is not changed here.", "不能在这里更改 {id} 的权限。"),
     "people_nobody": ("Nobody has a role yet.", "还没有人被授予权限。"),
     "in_private": ("I tell you that in a private chat only.", "这些内容我只在私聊中告诉你。"),

@@ -8,79 +8,41 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, JsonValue, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from bot import identity
 from bot.errors import SettingsError
-from bot.messages import ChatId
 
 _PASSWORD = re.compile(r"://[^\s/:@]*:[^\s/]+@")
-_ID = re.compile(r"(?:telegram|discord|console):-?\d+|slack:[A-Z0-9]+/[A-Z0-9]+|console:\w+")
-
-
-def _ids(value: object) -> object:
-    """Split `a,b,c` and refuse what is no id."""
-    if not isinstance(value, str):
-        return value
-    parts = [part.strip() for part in value.split(",") if part.strip()]
-    for part in parts:
-        if part.lstrip("-").isdigit():
-            raise ValueError(f"{part!r} lacks its platform: write telegram:{part} or discord:{part}")
-        if not _ID.fullmatch(part):
-            raise ValueError(f"{part!r} is no id: write telegram:123, slack:T1/U1 or discord:456")
-    return tuple(parts)
 
 
 def _words(value: object) -> object:
+    """Split `a,b,c`."""
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
-def _chats(value: object) -> object:
-    """Split `a,b,c` and refuse what names no chat of one account."""
-    if not isinstance(value, str):
-        return value
-    parts = [part.strip() for part in value.split(",") if part.strip()]
-    for part in parts:
-        try:
-            chat = ChatId.parse(part)
-        except ValueError:
-            chat = None
-        if chat is None or not chat.account or not chat.chat:
-            raise ValueError(
-                f"{part!r} is no chat: write telegram:BOT/CHAT, slack:TEAM/CHANNEL or discord:APP/CHANNEL, as /whoami "
-                "shows it in that chat"
-            )
-    return tuple(str(ChatId.parse(part)) for part in parts)
-
-
-def _groups(pattern: str, kind: str, form: str) -> BeforeValidator:
-    """Split `a,b,c` of workspaces or roles; `discord:5` is kept as `discord:role/5`, as messages name it."""
+def _each(check: Callable[[str], str]) -> BeforeValidator:
+    """Split `a,b,c` and have each part checked."""
 
     def split(value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        parts = [part.strip().replace(f"discord:{kind}/", "discord:") for part in value.split(",") if part.strip()]
-        for part in parts:
-            if not re.fullmatch(pattern, part):
-                raise ValueError(f"{part!r} is no id: write {form}")
-        return tuple(part.replace("discord:", f"discord:{kind}/") for part in parts)
+        parts = _words(value)
+        return tuple(check(part) for part in parts) if isinstance(parts, tuple) else value
 
     return BeforeValidator(split)
 
 
-Ids = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_ids)]
-"""Ids of people or chats, written `telegram:123,slack:T1/U1,discord:456`."""
-Chats = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_chats)]
+Ids = Annotated[tuple[str, ...], NoDecode, _each(identity.person)]
+"""Ids of people, written `telegram:123,slack:T1/U1,discord:456`."""
+Chats = Annotated[tuple[str, ...], NoDecode, _each(identity.chat)]
 """Chats, written `telegram:BOT/CHAT,slack:TEAM/CHANNEL`."""
-Workspaces = Annotated[
-    tuple[str, ...], NoDecode, _groups(r"slack:[A-Z0-9]+|discord:\d+", "guild", "slack:T1 or discord:SERVER")
-]
+Workspaces = Annotated[tuple[str, ...], NoDecode, _each(identity.workspace)]
 """Workspaces and servers, written `slack:T1,discord:456`."""
-Roles = Annotated[tuple[str, ...], NoDecode, _groups(r"discord:\d+", "role", "discord:ROLE")]
+Roles = Annotated[tuple[str, ...], NoDecode, _each(identity.role)]
 """Roles, written `discord:456`."""
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 """A list written `a,b,c`."""

@@ -11,6 +11,7 @@ import pytest
 from bot.access import Access
 from bot.errors import SettingsError
 from bot.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.sentences import say
 from bot.settings import CoreSettings, read
 from bot.store import Store
 
@@ -151,11 +152,21 @@ async def test_whatever_a_list_may_name_may_be_let_in_from_the_chat(make: Make, 
     assert await store.access.role(id) == "allowed"
 
 
-@pytest.mark.parametrize(
-    "argument", ["", "7", "@ada", "telegram:", "telegram:7 king", "here admin", "slack:T1 owner", "a b c", "x:/"]
-)
-async def test_what_is_no_id_or_role_changes_nothing(make: Make, store: Store, argument: str) -> None:
+@pytest.mark.parametrize("argument", ["", "telegram:7 king", "here admin", "slack:T1 owner", "a b c"])
+async def test_what_is_no_role_changes_nothing(make: Make, store: Store, argument: str) -> None:
     assert (await make().change(ADMIN, argument))[0] == "allow_usage"
+    assert await store.access.roles() == {}
+
+
+@pytest.mark.parametrize("forbid", [False, True])
+@pytest.mark.parametrize("argument", ["7", "@ada", "telegram:", "x:/", "telegram:007", "telegram:７", "slack:t1/u1"])
+async def test_what_is_no_id_changes_nothing_and_says_what_would_be_one(
+    make: Make, store: Store, argument: str, forbid: bool
+) -> None:
+    key, values = await make().change(ADMIN, argument, forbid=forbid)
+    for language in ("en", "zh"):
+        sentence = say(key, language, **values)
+        assert argument in sentence and ("telegram:" in sentence or "slack:T1/U1" in sentence)
     assert await store.access.roles() == {}
 
 
@@ -202,7 +213,11 @@ async def test_a_guesser_is_not_heard_for_long_and_others_are(make: Make, clock:
 @pytest.mark.parametrize(
     ("name", "value", "kept"),
     [
-        ("ALLOWED_CHATS", "telegram:42/-50, slack:T1/C1/17.5", ("telegram:42/-50", "slack:T1/C1/17.5")),
+        (
+            "ALLOWED_CHATS",
+            "telegram:42/-50, slack:T1/C1/17.000005",
+            ("telegram:42/-50", "slack:T1/C1/17.000005"),
+        ),
         (
             "ALLOWED_WORKSPACES",
             "slack:T1,discord:9,discord:guild/8",

@@ -75,6 +75,8 @@ def test_a_token_without_a_model_is_a_sentence_and_exit_code_2(parley: Parley) -
         ("TOOL_MODE", "sometimes", "'auto', 'native' or 'prompt'"),
         ("ALLOWED_USERS", "12345", "telegram:12345"),
         ("ALLOWED_USERS", "@ada", "telegram:123, slack:T1/U1 or discord:456"),
+        ("ADMINS", "telegram:00123", "'telegram:00123' is not how this id is written"),
+        ("ALLOWED_CHATS", "telegram:１２３/-50", "write telegram:123/-50"),
         ("ALLOW_ALL", "perhaps", "ALLOW_ALL"),
         ("MODEL", "gpt-5", "MODEL"),
         ("MODEL", "nobody:gpt-5", "MODEL"),

@@ -9,15 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from bot.spellings import (
-    SHORTEST_SECRET,
-    SPELLED,
-    encoded_forms,
-    is_spelled_part,
-    secret_forms,
-    spelled_sign,
-    unspelled,
-)
+from bot.spellings import SPELLED, encoded_forms, is_spelled_part, secret_forms, spelled_sign, unspelled
+from tools.credentials import SHORTEST_SECRET
 
 REMOVED = "[secret removed]"
 

@@ -9,7 +9,8 @@ import re
 
 from bot.links import LinkFilter, LinkPolicy
 from bot.redactor import REMOVED, Redactor, redact
-from bot.spellings import SHORTEST_SECRET, secret_forms
+from bot.spellings import secret_forms
+from tools.credentials import SHORTEST_SECRET
 
 __all__ = [
     "REMOVED",

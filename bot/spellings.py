@@ -13,10 +13,8 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote, unquote
 
-SHORTEST_SECRET = 12
-"""Shorter values are never replaced: they would hit ordinary words."""
+from tools.credentials import accounts
 
-_ACCOUNT = re.compile(r"://[^\s/:@]*:([^\s/]+)@(?=[^\s/@]*(?:[/?,\s]|\Z))")
 _BEARER = re.compile(r"(?:bearer|basic|token|bot)\s+(\S+)", re.IGNORECASE)
 
 
@@ -28,7 +26,7 @@ def secret_forms(values: Iterable[str]) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     for value in values:
-        parts = [value, *_ACCOUNT.findall(value), *_BEARER.findall(value)]
+        parts = [value, *accounts(value), *_BEARER.findall(value)]
         number, colon, rest = value.partition(":")
         if colon and number.isdigit():
             parts.append(rest)

@@ -9,6 +9,9 @@
 
 `${NAME}`, `${env:NAME}` and `${NAME:-default}` are replaced from the environment wherever a text stands. `allow` and
 `deny` are names of tools or patterns as `get_*`; `deny` wins. Keys that only other clients know are ignored.
+
+Headers, variables, the queries of addresses and what looks like a key in arguments are taken for secrets and never
+shown; `public` names those that are none: `"public": ["AWS_REGION"]`.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
+from tools.credentials import in_address, in_arguments, in_table
 from tools.mcp.errors import McpConfigError
 from tools.mcp.names import unique_names
 
@@ -33,15 +37,13 @@ PREFIX_CHARS = 24
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}")
 _HTTP_TYPES = {"http", "streamable-http", "streamableHttp", "streamable_http"}
 
-_KEY_NAME = re.compile(r"key|token|secret|pass|auth|credential", re.IGNORECASE)
-
 
 @dataclass(frozen=True, slots=True)
 class Command:
     """A server that is a program: it is started, and spoken to through its standard input and output."""
 
     program: str
-    arguments: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = field(default=(), repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """All it is given, beside PATH, HOME and the like. Never our own environment: that holds our tokens."""
     folder: str | None = None
@@ -74,26 +76,21 @@ class ServerConfig:
     """Seconds for one call; None: as for every tool."""
     start_seconds: float = START_SECONDS
     """How long it may take until its tools are known."""
+    public: tuple[str, ...] = ()
+    """Names of headers, variables and flags whose values are no secrets."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that may be keys, the longest first."""
+        """Values that may be keys, the longest first; these never leave the program."""
         match self.reach:
             case Command():
-                values = list(self.reach.environment.values())
+                found = {
+                    *in_table(self.reach.environment, self.public),
+                    *in_arguments(self.reach.arguments, self.public),
+                }
             case Endpoint():
-                values = [self.reach.url, *self.reach.headers.values()]
-        return tuple(sorted((value for value in values if len(value) >= 6), key=len, reverse=True))
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Values whose names say that they are keys; these never leave the program."""
-        match self.reach:
-            case Command():
-                named = self.reach.environment
-            case Endpoint():
-                named = self.reach.headers
-        return tuple(value for name, value in named.items() if value and _KEY_NAME.search(name))
+                found = {*in_address(self.reach.url), *in_table(self.reach.headers, self.public)}
+        return tuple(sorted((value for value in found if len(value) >= 6), key=len, reverse=True))
 
     def offers(self, tool: str) -> bool:
         """Whether the operator lets this tool through."""
@@ -164,6 +161,7 @@ def _server(name: str, prefix: str, entry: Any, environment: Mapping[str, str]) 
         deny=_texts(entry, "deny", "excludeTools", "disabledTools") or (),
         timeout=_seconds(entry, "timeout"),
         start_seconds=_seconds(entry, "startTimeout") or START_SECONDS,
+        public=_texts(entry, "public") or (),
     )
 
 
@@ -230,7 +228,7 @@ def _texts(entry: dict[str, Any], *keys: str) -> tuple[str, ...] | None:
     if key is None:
         return None
     if not isinstance(entry[key], list) or not all(isinstance(one, str) for one in entry[key]):
-        raise McpConfigError(f'"{key}" must be a list of tool names or patterns')
+        raise McpConfigError(f'"{key}" must be a list of names or patterns')
     return tuple(entry[key])
 
 

@@ -37,8 +37,8 @@ class McpSource:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The servers' keys."""
-        return tuple(key for server in self._servers for key in server.config.keys)
+        """Values the servers were given that may be keys."""
+        return tuple(secret for server in self._servers for secret in server.config.secrets)
 
     def start(self) -> None:
         """Start every server in the background. Calling it again does nothing."""

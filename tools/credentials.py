@@ -1,0 +1,94 @@
+"""Which of the values that an operator hands to a service or a program are secrets.
+
+Better one value too many than one too few: what is masked by mistake can be seen, and `public` in mcp.json excepts it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+SHORTEST_SECRET = 12
+"""Shorter values are never replaced: they would hit ordinary words."""
+
+_KEY_NAME = re.compile(r"key|token|secret|pass|pwd|auth|credential|signature|\bsig\b|cookie|bearer", re.IGNORECASE)
+_PUBLIC = frozenset(
+    {"accept", "accept-language", "content-type", "user-agent", "path", "home", "lang", "lc_all", "tz", "node_env"}
+)
+"""Headers and variables that never hold a secret and whose values are ordinary words."""
+
+_ACCOUNT = re.compile(r"://([^\s/@:]*:([^\s/]+))@([^\s/@]*)(?=[/?,\s]|\Z)")
+_ADDRESS = re.compile(r"\w[\w+.-]*://[^\s/?#]*(?P<path>[^\s?#]*)(?:\?(?P<query>[^\s#]*))?(?:#\S*)?")
+_FLAG = re.compile(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
+_VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_HEADER = re.compile(r"([A-Za-z][\w-]*):(?!//)\s*(.+)", re.DOTALL)
+_RUN = re.compile(r"[A-Za-z0-9]{12,}")
+_TURN = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
+_PIECE = re.compile(r"[^\s\"'=:,;{}]{12,}")
+
+
+def is_key_name(name: str) -> bool:
+    """Whether a variable, header, flag or parameter of this name holds a key."""
+    return bool(_KEY_NAME.search(name))
+
+
+def accounts(text: str) -> Iterator[str]:
+    """The passwords of the addresses in a text; those too short to be found by themselves with user and host too."""
+    for account, password, host in _ACCOUNT.findall(text):
+        yield password
+        if len(password) < SHORTEST_SECRET:
+            yield account if len(account) >= SHORTEST_SECRET else f"{account}@{host}"
+
+
+def in_address(text: str) -> Iterator[str]:
+    """What is secret in an address: its password, the values of its query, the random parts of its path."""
+    yield from accounts(text)
+    found = _ADDRESS.fullmatch(text.strip())
+    if found is None:
+        return
+    for parameter in (found["query"] or "").split("&"):
+        yield parameter.partition("=")[2]
+    for part in found["path"].split("/"):
+        if is_random(part):
+            yield part
+
+
+def in_table(table: Mapping[str, str], public: Sequence[str] = ()) -> Iterator[str]:
+    """What is secret in headers or variables: every value, but for addresses, of which it is a part."""
+    known = _PUBLIC.union(name.lower() for name in public)
+    for name, value in table.items():
+        if name.lower() in known:
+            continue
+        if is_key_name(name) or not _ADDRESS.fullmatch(value.strip()):
+            yield value
+        yield from in_address(value)
+
+
+def in_arguments(arguments: Sequence[str], public: Sequence[str] = ()) -> Iterator[str]:
+    """What is secret in a command's arguments: what flags and names say are keys, and what looks like one."""
+    flag = ""
+    for argument in arguments:
+        given = argument
+        if found := _FLAG.fullmatch(argument):
+            flag, given = found[1], found[2] or ""
+            if found[2] is None:
+                continue
+        if flag and flag.lower() not in (name.lower() for name in public):
+            if is_key_name(flag):
+                yield given
+            named = _HEADER.fullmatch(given) if flag.lower() in ("h", "header", "headers") else None
+        else:
+            named = None
+        named = named or _VARIABLE.fullmatch(given)
+        if named is not None:
+            yield from in_table({named[1]: named[2]}, public)
+        else:
+            yield from in_address(given)
+            for piece in _PIECE.findall(given):
+                yield from (part for part in (piece, *piece.split("/")) if is_random(part))
+        flag = ""
+
+
+def is_random(text: str) -> bool:
+    """Whether letters and digits change so often in it that nobody has made it up."""
+    return any(len(_TURN.findall(run)) > 1 for run in _RUN.findall(text))

@@ -26,6 +26,7 @@ from bot import commands
 from bot.app import App, Configuration
 from bot.errors import StoreError
 from bot.messages import ChatId, File, MessageRef, MessageSent, Page, ReplyTarget, Sender
+from bot.outlet import Outlet
 from bot.store import locked
 from bot.surface import Cost, Deliver, Surface, SurfaceLimits
 
@@ -159,22 +160,22 @@ async def check(settings: ConsoleSettings) -> list[Finding]:
     return [Finding(True, "a terminal needs nothing")]
 
 
-def chat(configuration: Configuration, name: str) -> int:
+def chat(configuration: Configuration, outlet: Outlet, name: str) -> int:
     """`parley chat`: talk until the input ends; the exit code."""
     # A second one would go on with what the first has under way.
     with locked(configuration.core.database_url, "chat"):
-        asyncio.run(_chat(configuration, name))
+        asyncio.run(_chat(configuration, outlet, name))
     return 0
 
 
-async def _chat(configuration: Configuration, name: str) -> None:
+async def _chat(configuration: Configuration, outlet: Outlet, name: str) -> None:
     """Run the whole program with this one platform, and leave when the last question is answered."""
     # A bot that runs beside this one has the HTTP port already.
     core = configuration.core.model_copy(update={"http_port": None})
-    adapter = ConsoleAdapter(name)
+    adapter = ConsoleAdapter(name, out=outlet.terminal())
     stop = asyncio.Event()
     alone = dataclasses.replace(configuration, core=core)
-    async with App(alone, {adapter.platform: adapter}, people=(adapter.sender.id,)) as app:
+    async with App(alone, {adapter.platform: adapter}, people=(adapter.sender.id,), outlet=outlet) as app:
         adapter.idle = app.dispatcher.idle
         serving = asyncio.create_task(app.serve(stop))
         ended = asyncio.create_task(adapter.ended.wait())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, SecretStr
 
 from bot.errors import SettingsError
-from bot.settings import PLANNED, Settings
+from bot.settings import PLANNED, Settings, refuse_account
 
 
 class PlatformSettings(Settings):
@@ -61,6 +61,7 @@ class SlackSettings(PlatformSettings):
         return bool(self.slack_bot_token.get_secret_value() or self.slack_app_token.get_secret_value())
 
     def require(self) -> None:
+        refuse_account("SLACK_API_BASE_URL", self.slack_api_base_url)
         if not self.slack_bot_token.get_secret_value().startswith("xoxb-"):
             raise SettingsError("SLACK_BOT_TOKEN should be the app's bot token and begin with xoxb-")
         if not self.slack_app_token.get_secret_value().startswith("xapp-"):
@@ -83,6 +84,9 @@ class DiscordSettings(PlatformSettings):
     @property
     def configured(self) -> bool:
         return bool(self.discord_bot_token.get_secret_value())
+
+    def require(self) -> None:
+        refuse_account("DISCORD_API_BASE_URL", self.discord_api_base_url)
 
 
 class ConsoleSettings(PlatformSettings):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.clock import Clock, SystemClock
 from bot.errors import SettingsError
+from bot.outlet import Outlet
 from bot.settings import CoreSettings, Settings, env_file, read, refuse_unknown, secrets_of, variables
 from tools.base import Json
 
@@ -38,15 +39,13 @@ class Configuration:
     """Platform name → its settings, all of them, configured or not."""
     tools: Mapping[str, Any]
     file: Path | None
+    secrets: tuple[str, ...] = ()
+    """What must never leave the program."""
 
     @property
     def configured(self) -> list[str]:
         """The platforms whose token is set."""
         return [name for name, settings in self.platforms.items() if settings.configured]
-
-    @property
-    def secrets(self) -> list[str]:
-        return secrets_of([self.core, *self.platforms.values(), *self.tools.values()])
 
 
 def settings_classes() -> list[type[Any]]:
@@ -71,6 +70,7 @@ def configure() -> Configuration:
         platforms={name: read(kind, file) for name, (_, kind) in platforms.items()},
         tools={name: read(kind, file) for name, kind in tools.items()} | {"mcp": _mcp(read(tools["mcp"], file), file)},
         file=file,
+        secrets=secrets_of(settings_classes(), file),
     )
 
 
@@ -149,15 +149,18 @@ class App:
         clock: Clock | None = None,
         *,
         people: tuple[str, ...] = (),
+        outlet: Outlet | None = None,
     ) -> None:
         """
         Args:
             people: ids that may talk to the bot besides those the settings name: who sits at this terminal.
+            outlet: is told of secrets that are known only once the tools are there.
         """
         self._configuration = configuration
         self._people = people
         self._adapters = adapters
         self._clock = clock or SystemClock()
+        self._outlet = outlet or Outlet()
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> App:
@@ -169,7 +172,6 @@ class App:
         from bot.condensing import Condenser
         from bot.conversation import Conversation, TurnOptions
         from bot.dispatcher import Admission, Dispatcher
-        from bot.logs import mask
         from bot.metrics import Metrics
         from bot.model import open_models
         from bot.pacing import Pacer
@@ -220,7 +222,7 @@ class App:
             stack.push_async_callback(self.pacer.close)
             self.platforms = Platforms(self._adapters, clock, self.metrics)
             secrets = (*self._configuration.secrets, *self.registry.secrets)
-            mask(secrets)
+            self._outlet.mask(secrets)
             redact = Redactor(secrets).redact
             agent = Agent(
                 self.registry,
@@ -330,7 +332,7 @@ class App:
                 from bot.http import HttpServer
 
                 self.http = await stack.enter_async_context(
-                    HttpServer(core.http_host, core.http_port, self.state, self.metrics)
+                    HttpServer(core.http_host, core.http_port, self.state, self.metrics, self._outlet)
                 )
             self._stack = stack.pop_all()
         return self
@@ -432,7 +434,7 @@ class App:
             raise group.exceptions[0] from None
 
 
-async def run(configuration: Configuration, names: Iterable[str]) -> None:
+async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet) -> None:
     """`parley run`: until SIGTERM or Ctrl-C; a second one ends the process at once.
 
     Raises:
@@ -459,7 +461,7 @@ async def run(configuration: Configuration, names: Iterable[str]) -> None:
         loop.add_signal_handler(number, ask)
     adapters = open_adapters(configuration, names)
     with locked(configuration.core.database_url, "run"):
-        async with App(configuration, adapters) as app:
+        async with App(configuration, adapters, outlet=outlet) as app:
             set_loaded_apart()
             await app.serve(stop)
     log.info("stopped")

@@ -12,8 +12,13 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.errors import BotError, SettingsError
+
+if TYPE_CHECKING:
+    from bot.app import Configuration
+    from bot.outlet import Outlet
 
 MOST_CHATS = 1_000_000
 """Chats that `parley chats` lists."""
@@ -64,62 +69,76 @@ def _version() -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command; the exit code."""
+    """Run one command; the exit code. Until the process ends, all that it writes goes through one outlet."""
     from bot.installation import check_installation
 
     options = parser().parse_args(list(arguments))
     try:
-        check_installation()
-        return _command(options)
+        check_installation()  # before anything else of ours is imported, which may be another's
     except SettingsError as error:
         print(f"parley: {error}", file=sys.stderr)  # noqa: T201
         return 2
+    from bot.outlet import Outlet
+
+    outlet = Outlet()
+    outlet.take_over()
+    try:
+        return _command(options, outlet)
     except BotError as error:
-        print(f"parley: {error}", file=sys.stderr)  # noqa: T201
-        return 1
+        print(f"parley: {outlet.line(str(error))}", file=sys.stderr)  # noqa: T201
+        return 2 if isinstance(error, SettingsError) else 1
     except (KeyboardInterrupt, BrokenPipeError):
         return 130
 
 
-def _command(options: argparse.Namespace) -> int:
+def _command(options: argparse.Namespace, outlet: Outlet) -> int:
     if options.command == "playground":
         return _playground(options)
-    if options.command is None:
-        from bot import app
+    if options.command in ("run", None):
+        from bot.heap import keep_compact
 
-        if not app.configure().configured:
-            return _playground(parser().parse_args(["playground"]))
+        keep_compact()  # before much is loaded
+    configuration = _configured(outlet)
+    if options.command is None and not configuration.configured:
+        return _playground(parser().parse_args(["playground"]))
     match options.command:
         case "run" | None:
-            return _run()
+            return _run(configuration, outlet)
         case "chat":
-            return _chat(options.name)
+            return _chat(configuration, outlet, options.name)
         case "tools":
-            return _tools(options.name, options.arguments, options.data)
+            return _tools(configuration, outlet, options)
         case "doctor":
             from bot.doctor import examine
 
-            return asyncio.run(examine())
+            return asyncio.run(examine(configuration, outlet))
         case _:
-            return asyncio.run(_chats(options.action, options.chat, sure=options.yes))
+            return asyncio.run(_chats(configuration, options.action, options.chat, sure=options.yes))
 
 
-def _run() -> int:
+def _configured(outlet: Outlet) -> Configuration:
+    """All settings. Secrets are masked before one is checked, so that no complaint shows them."""
     from bot import app
-    from bot.heap import keep_compact, read_in_pieces
+    from bot.settings import env_file, secrets_of
+
+    outlet.mask(secrets_of(app.settings_classes(), env_file()))
+    return app.configure()
+
+
+def _run(configuration: Configuration, outlet: Outlet) -> int:
+    from bot import app
+    from bot.heap import read_in_pieces
     from bot.logs import set_up
 
-    keep_compact()
     read_in_pieces()
-    configuration = app.configure()
-    set_up(configuration.core.log_level, configuration.core.log_format, configuration.secrets)
+    set_up(configuration.core.log_level, configuration.core.log_format, outlet)
     names = configuration.configured
     if not names:
         raise SettingsError(
             "no platform is configured: set TELEGRAM_BOT_TOKEN, SLACK_BOT_TOKEN with SLACK_APP_TOKEN, or "
             "DISCORD_BOT_TOKEN (`parley playground` needs none)"
         )
-    asyncio.run(app.run(configuration, names))
+    asyncio.run(app.run(configuration, names, outlet))
     return 0
 
 
@@ -140,34 +159,27 @@ def _playground(options: argparse.Namespace) -> int:
     os.execve(sys.executable, command, {**os.environ, **package_path()})
 
 
-def _chat(name: str) -> int:
+def _chat(configuration: Configuration, outlet: Outlet, name: str) -> int:
     import importlib
 
-    from bot import app
     from bot.logs import set_up
 
-    configuration = app.configure()
-    set_up("ERROR", configuration.core.log_format, configuration.secrets)
-    return int(importlib.import_module("adapters.console").chat(configuration, name))
+    set_up("ERROR", configuration.core.log_format, outlet)
+    return int(importlib.import_module("adapters.console").chat(configuration, outlet, name))
 
 
-def _tools(name: str | None, arguments: str, data: Path | None) -> int:
+def _tools(configuration: Configuration, outlet: Outlet, options: argparse.Namespace) -> int:
     import importlib
 
-    from bot import app
-
-    configuration = app.configure()
     shell = importlib.import_module("tools.shell")
-    return int(shell.main(configuration.tools, name, arguments, data=data))
+    return int(shell.main(configuration.tools, options.name, options.arguments, data=options.data, mask=outlet.mask))
 
 
-async def _chats(action: str, chat: str | None, *, sure: bool) -> int:
-    from bot import app
+async def _chats(configuration: Configuration, action: str, chat: str | None, *, sure: bool) -> int:
     from bot.clock import SystemClock
     from bot.messages import ChatId
     from bot.store import Store
 
-    configuration = app.configure()
     place = None
     if action != "list":
         try:

@@ -10,9 +10,10 @@ from bot.checkup import Result, examine_machine
 from bot.clock import SystemClock
 from bot.errors import BotError, SettingsError
 from bot.model.base import Answer, Request
-from bot.safety import SHORTEST_SECRET, Redactor
+from bot.outlet import Outlet
 from bot.transcript import UserEntry
 from tools.base import ToolError
+from tools.credentials import SHORTEST_SECRET
 
 SETTLE_SECONDS = 15.0
 """How long MCP servers may take to say what they offer."""
@@ -21,26 +22,25 @@ SETTLE_SECONDS = 15.0
 class _Report:
     """What was found, told as it is found; never a secret."""
 
-    def __init__(self, redactor: Redactor) -> None:
-        self._redactor = redactor
+    def __init__(self, outlet: Outlet) -> None:
+        self._outlet = outlet
         self.well = True
 
     def add(self, ok: bool, what: str, text: str) -> None:
         self.well &= ok
-        line = " ".join(self._redactor.redact(text).split())
-        print(f"{'ok ' if ok else 'BAD'}  {what}: {line}", flush=True)  # noqa: T201
+        line = " ".join(text.split())
+        print(self._outlet.line(f"{'ok ' if ok else 'BAD'}  {what}: {line}"), flush=True)  # noqa: T201
 
 
-async def examine() -> int:
+async def examine(configuration: app.Configuration, outlet: Outlet) -> int:
     """Look at everything; 0 when all is well, else 1."""
-    configuration = app.configure()
     # What goes wrong is said here, in one sentence; nobody needs a library's traceback beside it.
-    logs.set_up("CRITICAL", "console", configuration.secrets)
-    report = _Report(Redactor(configuration.secrets))
+    logs.set_up("CRITICAL", "console", outlet)
+    report = _Report(outlet)
     report.add(True, "settings", f"read from {'.env and ' if configuration.file else ''}the environment")
     await _examine_platforms(configuration, report)
     models = await _examine_model(configuration, report)
-    await _examine_tools(configuration, report)
+    await _examine_tools(configuration, report, outlet)
     for result in await examine_machine(configuration.core, models, SystemClock(), configuration.configured):
         report.add(result.ok, result.what, result.text)
     for result in _secrets(configuration):
@@ -92,9 +92,9 @@ async def _examine_model(configuration: app.Configuration, report: _Report) -> t
         return ()
 
 
-async def _examine_tools(configuration: app.Configuration, report: _Report) -> None:
+async def _examine_tools(configuration: app.Configuration, report: _Report, outlet: Outlet) -> None:
     registry = importlib.import_module("tools").open_registry(configuration.tools)
-    report_secrets = registry.secrets
+    outlet.mask(registry.secrets)
     try:
         await registry.settle(SETTLE_SECONDS)
         for spec in registry.specs():
@@ -109,7 +109,7 @@ async def _examine_tools(configuration: app.Configuration, report: _Report) -> N
                 report.add(True, spec.name, text)
         for name, reason in registry.unavailable.items():
             # A tool without its key is a choice; a server that was named and does not come up is a fault.
-            report.add(not name.startswith("MCP "), name, f"not offered: {Redactor(report_secrets).redact(reason)}")
+            report.add(not name.startswith("MCP "), name, f"not offered: {reason}")
     finally:
         await registry.close()
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from bot.errors import SettingsError
 from bot.metrics import Metrics
+from bot.outlet import Outlet
 from tools.base import Json
 
 if TYPE_CHECKING:
@@ -24,11 +26,12 @@ class HttpServer:
     was counted, for Prometheus.
     """
 
-    def __init__(self, host: str, port: int, state: State, metrics: Metrics) -> None:
+    def __init__(self, host: str, port: int, state: State, metrics: Metrics, outlet: Outlet) -> None:
         self._host = host
         self._port = port
         self._state = state
         self._metrics = metrics
+        self._outlet = outlet
         self._runner: web.AppRunner | None = None
 
     async def __aenter__(self) -> HttpServer:
@@ -63,28 +66,25 @@ class HttpServer:
         return int(self._runner.addresses[0][1])
 
     async def _health(self, request: web.Request) -> web.StreamResponse:
-        from aiohttp import web
-
         # A store in trouble is no reason to restart: it recovers by itself, and memory holds what is to be shown.
-        return web.json_response({"ok": True, "store": (await self._state())["store"]})
+        return self._answer({"ok": True, "store": (await self._state())["store"]})
 
     async def _ready(self, request: web.Request) -> web.StreamResponse:
-        from aiohttp import web
-
         state = await self._state()
-        return web.json_response(
-            {"ready": state["ready"], "platforms": state["platforms"], "store": state["store"]},
-            status=200 if state["ready"] else 503,
-        )
+        told = {name: state[name] for name in ("ready", "platforms", "store")}
+        return self._answer(told, status=200 if state["ready"] else 503)
 
     async def _show(self, request: web.Request) -> web.StreamResponse:
-        from aiohttp import web
-
-        return web.json_response(dict(await self._state()))
+        return self._answer(dict(await self._state()))
 
     async def _count(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
 
-        return web.Response(
-            text=self._metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
-        )
+        text = self._outlet.words(self._metrics.text())
+        return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+    def _answer(self, value: dict[str, Json], status: int = 200) -> web.Response:
+        """Every answer in JSON leaves here."""
+        from aiohttp import web
+
+        return web.Response(text=json.dumps(self._outlet.value(value)), status=status, content_type="application/json")

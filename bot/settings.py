@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import os
 import re
+import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, JsonValue, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot import identity
 from bot.errors import SettingsError
+from tools.credentials import accounts, in_address, is_random
 
-_PASSWORD = re.compile(r"://[^\s/:@]*:[^\s/]+@")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,39}|[a-z_][a-z0-9_]{0,39}")
 
 
 def _words(value: object) -> object:
@@ -168,6 +171,17 @@ def read(kind: type[S], file: Path | None = None) -> S:
         raise SettingsError(f"{file}: this file is not UTF-8 text; save it as UTF-8") from None
 
 
+def refuse_account(setting: str, address: str) -> None:
+    """Raises SettingsError when an address holds what would be sent in the token's place, or in the way of it."""
+    try:
+        parts = urlsplit(address)
+        wrong = parts.username is not None or bool(parts.query)
+    except ValueError:
+        wrong = True
+    if wrong:
+        raise SettingsError(f"{setting} must be an address without user, password and query: the token is sent")
+
+
 def variables(kinds: Iterable[type[BaseSettings]]) -> dict[str, tuple[str, str]]:
     """Every variable of these classes: name → (default as written in `.env`, description)."""
     table: dict[str, tuple[str, str]] = {}
@@ -193,22 +207,46 @@ def refuse_unknown(file: Path | None, known: Mapping[str, object]) -> None:
         return
     from dotenv import dotenv_values
 
-    for name in dotenv_values(file, interpolate=False):
-        if name.upper() not in known:
-            near = _nearest(name.upper(), known)
-            hint = f"; did you mean {near}?" if near else "; .env.example lists all settings"
-            raise SettingsError(f"{name} in {file} is no setting of this program{hint}")
+    for name, text in dotenv_values(file, interpolate=False).items():
+        if name.upper() in known:
+            continue
+        if text is None or not _VARIABLE.fullmatch(name) or is_random(name):
+            # It may be a key that stands alone, or one that was pasted over two lines.
+            raise SettingsError(f"{file} has a line that sets nothing: each must be NAME=value, or begin with #")
+        near = _nearest(name.upper(), known)
+        hint = f"; did you mean {near}?" if near else "; .env.example lists all settings"
+        raise SettingsError(f"{name} in {file} is no setting of this program{hint}")
 
 
-def secrets_of(settings: Iterable[BaseSettings]) -> list[str]:
-    """The values that must never leave the program; also addresses with a password in them."""
-    found = []
-    for one in settings:
-        for value in dict(one).values():
-            text = value.get_secret_value() if isinstance(value, SecretStr) else value
-            if text and (isinstance(value, SecretStr) or _PASSWORD.search(str(value))):
-                found.append(str(text))
-    return found
+def secrets_of(kinds: Iterable[type[BaseSettings]], file: Path | None = None) -> tuple[str, ...]:
+    """What must never leave the program: the values of secret settings, passwords and keys in addresses.
+
+    Read before anything is checked, so that no sentence about a malformed setting shows one.
+    """
+    texts = _texts(file)
+    found: dict[str, None] = {}
+    for kind in kinds:
+        for name, field in kind.model_fields.items():
+            if text := texts.get(name.upper(), ""):
+                if field.annotation is SecretStr:
+                    found[text] = None
+                found |= dict.fromkeys(in_address(text))
+    for proxy in urllib.request.getproxies().values():
+        found |= dict.fromkeys(accounts(proxy if "://" in proxy else f"http://{proxy}"))
+    return tuple(secret for secret in found if secret)
+
+
+def _texts(file: Path | None) -> dict[str, str]:
+    """Every variable of `file` and of the environment, which goes before it."""
+    from dotenv import dotenv_values
+
+    try:
+        texts = dotenv_values(file) if file is not None else {}
+    except (OSError, UnicodeDecodeError):
+        texts = {}
+    return {name.upper(): text or "" for name, text in texts.items()} | {
+        name.upper(): text for name, text in os.environ.items()
+    }
 
 
 def _written(value: Any) -> str:

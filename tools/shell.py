@@ -10,7 +10,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from tools import open_registry
@@ -30,12 +30,14 @@ def main(
     *,
     data: Path | None = None,
     program: str = "parley tools",
+    mask: Callable[[Iterable[str]], None] | None = None,
 ) -> int:
     """Run the tool `name` with `arguments` (JSON), or list the tools; the exit code.
 
     Args:
         data: the file that keeps facts and reminders; None: they cannot be kept.
         program: the command as the person typed it, for the examples of the list.
+        mask: is told what must not be shown, before anything is.
     """
     try:
         shelf = Shelf(data) if data is not None else None
@@ -43,7 +45,10 @@ def main(
         return _wrong(str(error))
     timers = shelf.timers if shelf is not None else None
     context = ToolContext(zone=_zone(), facts=shelf, timers=timers, progress=_to_stderr)
-    return asyncio.run(_main(open_registry(settings), name, arguments, context, program))
+    registry = open_registry(settings)
+    if mask is not None:
+        mask(registry.secrets)
+    return asyncio.run(_main(registry, name, arguments, context, program))
 
 
 async def _main(registry: ToolRegistry, name: str | None, arguments: str, context: ToolContext, program: str) -> int:

@@ -6,6 +6,7 @@ A new provider is a new row. A server that is none of these but speaks Chat Comp
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from bot.errors import SettingsError
 from tools.base import Json
+from tools.credentials import is_random
+
+_HOST = re.compile(r"[A-Za-z][\w.-]*(?::\d{1,5})?(?:/[\w./-]*)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,13 +206,23 @@ def base_url_of(provider: Provider, base_urls: Mapping[str, str]) -> str:
     text = base_urls.get(provider.name, "").strip() or provider.base_url
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
+        # A host without http:// is a slip; anything else may be a key in the wrong place.
+        shown = f"{text!r}, but" if _HOST.fullmatch(text) and not is_random(text) else "no address: it"
+        raise SettingsError(f"{provider.base_url_setting} is {shown} must be an address such as {provider.base_url}")
+    if parts.username is not None or parts.query:
         raise SettingsError(
-            f"{provider.base_url_setting} is {text!r}, but must be an address such as {provider.base_url}"
+            f"{provider.base_url_setting} must hold no user, password or query: what is sent with each request is "
+            f"{provider.key}"
         )
     if provider.name == "ollama" and parts.path in ("", "/"):
         # People know Ollama by its root address; the OpenAI dialect lives below /v1.
         parts = parts._replace(path="/v1")
     return urlunsplit(parts).rstrip("/")
+
+
+def place_of(base_url: str) -> str:
+    """A mark for an address that can be stored: its path may hold a key of the gateway that it leads through."""
+    return f"{urlsplit(base_url).hostname} {hashlib.sha256(base_url.encode()).hexdigest()[:16]}"
 
 
 def key_of(provider: Provider, keys: Mapping[str, str], base_urls: Mapping[str, str], setting: str = "MODEL") -> str:

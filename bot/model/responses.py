@@ -14,7 +14,7 @@ import openai
 from bot.model.arguments import read_arguments
 from bot.model.assembly import Assembly, CallSlots, Delta, SplitCharacters, StreamFault, count_of
 from bot.model.base import Request
-from bot.model.providers import ModelName
+from bot.model.providers import ModelName, place_of
 from bot.model.rendering import ChatRendering, Declarations, call_id, results_of, tool_name
 from bot.model.wire import Body, Opening
 from bot.transcript import AssistantEntry, SystemEntry, UserEntry
@@ -32,7 +32,7 @@ class ResponsesWire:
         self._model = name.model
         self._effort = effort
         self._tokens = tokens
-        self.identity = f"{name.provider.name} {base_url} responses"
+        self.identity = f"{name.provider.name} {place_of(base_url)} responses"
         self._rendering = ChatRendering(name.provider, self.identity)
         self._declarations = Declarations(lambda schema: {"type": "function", **schema, "strict": False})
 

@@ -12,7 +12,7 @@ from bot import prompts
 from bot.model.assembly import Assembly, ChatAssembly
 from bot.model.base import Request
 from bot.model.learned import Learned
-from bot.model.providers import ModelName
+from bot.model.providers import ModelName, place_of
 from bot.model.rendering import ChatRendering, Declarations
 
 Body: TypeAlias = dict[str, Any]
@@ -58,7 +58,7 @@ class ChatWire:
 
     @property
     def identity(self) -> str:
-        return f"{self._provider.name} {self._base_url}"
+        return f"{self._provider.name} {place_of(self._base_url)}"
 
     def body(self, request: Request, *, native: bool) -> Body:
         provider = self._provider

@@ -17,15 +17,16 @@ def database_path(url: str) -> Path:
     Raises:
         SettingsError: it names no file, or no SQLite database.
     """
+    # None of these sentences shows the value: it may be another database's address, with its password.
     scheme, separator, rest = url.strip().partition("://")
     if not separator or scheme != "sqlite":
-        raise SettingsError(f"DATABASE_URL is {url!r}, but only SQLite files are supported: {_FORMS}.")
+        raise SettingsError(f"DATABASE_URL does not name a SQLite file, and only these are supported: {_FORMS}.")
     if rest.startswith("/:memory:") or rest in ("", "/"):
         raise SettingsError(
-            f"DATABASE_URL is {url!r}, a database in memory, which would forget every chat at the end: {_FORMS}."
+            f"DATABASE_URL names a database in memory, which would forget every chat at the end: {_FORMS}."
         )
     if not rest.startswith("/"):
-        raise SettingsError(f"DATABASE_URL is {url!r}, where {rest!r} would be a host: {_FORMS}.")
+        raise SettingsError(f"DATABASE_URL has two slashes, after which a host would stand: {_FORMS}.")
     if "?" in rest or "\0" in rest or rest.endswith("/"):
-        raise SettingsError(f"DATABASE_URL is {url!r}, which does not end in a plain file name: {_FORMS}.")
+        raise SettingsError(f"DATABASE_URL does not end in a plain file name: {_FORMS}.")
     return Path(rest[1:]).expanduser()

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot import logs
+from bot import logs, outlet
 from bot.messages import ChatId
+from bot.outlet import Outlet
 
 TOKEN = "123456:AAF-very-secret-token"
 CHAT = ChatId("telegram", "42", "7")
@@ -40,7 +41,7 @@ def stream(capsys: pytest.CaptureFixture[str]) -> Iterator[Told]:
 
 
 async def test_every_line_inside_a_turn_names_its_chat_and_turn_also_in_its_tasks(stream: Told) -> None:
-    logs.set_up("INFO", "json", [])
+    logs.set_up("INFO", "json", Outlet())
 
     async def turn(number: int) -> None:
         with logs.about(CHAT, number):
@@ -60,20 +61,21 @@ async def test_every_line_inside_a_turn_names_its_chat_and_turn_also_in_its_task
 
 
 def test_people_read_one_line_an_event(stream: Told) -> None:
-    logs.set_up("INFO", "console", [])
+    logs.set_up("INFO", "console", Outlet())
 
     with logs.about(CHAT, 12):
         log.warning("the server said %s", "<html>\n\x1b[2J</html>")
 
     [line] = stream.getvalue().splitlines()
-    assert line[8:] == " WARNING bot.somewhere: [telegram:42/7 t12] the server said <html> [2J</html>"
+    assert line[8:] == " WARNING bot.somewhere: [telegram:42/7 t12] the server said <html> \\u001b[2J</html>"
 
 
 @pytest.mark.parametrize("form", ["console", "json"])
 def test_no_secret_is_in_a_message_an_argument_or_a_trace(stream: Told, form: str) -> None:
     quoted = 'pass"word\\with-marks'
-    logs.set_up("INFO", form, [TOKEN])
-    logs.mask([quoted])
+    way = Outlet([TOKEN])
+    logs.set_up("INFO", form, way)
+    way.mask([quoted])
 
     try:
         raise ValueError(f"https://api.example/bot{TOKEN}/getMe and {quoted} and 123456%3AAAF-very-secret-token")
@@ -86,7 +88,7 @@ def test_no_secret_is_in_a_message_an_argument_or_a_trace(stream: Told, form: st
 
 
 def test_an_error_is_found_by_the_reference_that_the_person_was_told(stream: Told) -> None:
-    logs.set_up("INFO", "json", [])
+    logs.set_up("INFO", "json", Outlet())
 
     log.error("turn failed", extra={"reference": "a1b2c3"})
 
@@ -95,7 +97,7 @@ def test_an_error_is_found_by_the_reference_that_the_person_was_told(stream: Tol
 
 def test_libraries_are_quiet_even_when_everything_of_ours_is_heard(stream: Told) -> None:
     """Their debug lines hold what people wrote, their request lines hold tokens."""
-    logs.set_up("DEBUG", "console", [])
+    logs.set_up("DEBUG", "console", Outlet())
 
     for name in ("aiosqlite", "httpx", "httpx2", "telegram.ext", "slack_bolt", "discord.gateway", "mcp.client", "new"):
         logging.getLogger(name).debug("INSERT … what somebody wrote")
@@ -107,9 +109,9 @@ def test_libraries_are_quiet_even_when_everything_of_ours_is_heard(stream: Told)
 
 
 def test_a_secret_finder_is_built_once_and_not_for_every_line(stream: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    logs.set_up("INFO", "console", [TOKEN])
+    logs.set_up("INFO", "console", Outlet([TOKEN]))
     built: list[object] = []
-    monkeypatch.setattr(logs, "Redactor", lambda secrets: built.append(secrets))
+    monkeypatch.setattr(outlet, "Redactor", lambda secrets: built.append(secrets))
 
     for number in range(50):
         log.info("line %d", number)

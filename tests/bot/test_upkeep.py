@@ -13,6 +13,7 @@ import pytest
 from bot.errors import SettingsError, StoreError
 from bot.http import HttpServer
 from bot.metrics import Metrics
+from bot.outlet import Outlet
 from bot.store import Store
 from bot.upkeep import EVERY, FIRST_AFTER, prune_hourly, resident_bytes, writes
 
@@ -70,7 +71,7 @@ async def test_who_cannot_take_messages_in_is_not_ready_but_alive() -> None:
     async def told() -> dict[str, Any]:
         return state
 
-    async with HttpServer("127.0.0.1", 0, told, Metrics()) as server:
+    async with HttpServer("127.0.0.1", 0, told, Metrics(), Outlet()) as server:
         alive, health = await get(server, "/health")
         ready, why = await get(server, "/ready")
         state["ready"] = True
@@ -87,7 +88,7 @@ async def test_what_was_counted_is_served_as_text() -> None:
     async def told() -> dict[str, Any]:
         return {}
 
-    async with HttpServer("127.0.0.1", 0, told, metrics) as server:
+    async with HttpServer("127.0.0.1", 0, told, metrics, Outlet()) as server:
         status, text = await get(server, "/metrics")
 
     assert status == 200
@@ -98,9 +99,9 @@ async def test_a_port_in_use_is_one_sentence_that_names_the_setting() -> None:
     async def told() -> dict[str, Any]:
         return {}
 
-    async with HttpServer("127.0.0.1", 0, told, Metrics()) as server:
+    async with HttpServer("127.0.0.1", 0, told, Metrics(), Outlet()) as server:
         with pytest.raises(SettingsError, match="HTTP_PORT"):
-            async with HttpServer("127.0.0.1", server.port, told, Metrics()):
+            async with HttpServer("127.0.0.1", server.port, told, Metrics(), Outlet()):
                 pass
 
 

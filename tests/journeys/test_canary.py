@@ -8,22 +8,61 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from pydantic import SecretStr
 
 from bot import app
+from bot.model.providers import PROVIDERS
 from playground.faults import Fault
 from playground.model import Reply
 
 PASSWORD = "canary-of-the-database-password"
-MCP_KEY = "canary-of-an-mcp-header"
-MCP_VALUE = "canary-of-an-mcp-variable"
+MCP = {
+    "a header": "canary-of-an-mcp-header",
+    "a header of no telling name": "canary-of-a-plain-header",
+    "a password in an address": "canary-of-an-mcp-account",
+    "a query": "canary-of-an-mcp-query",
+    "a path": "c4n4ryOf7Th3Path9",
+    "a variable": "canary-of-an-mcp-variable",
+    "a variable of no telling name": "canary-of-a-plain-variable",
+    "a flag": "canary-of-an-mcp-flag",
+    "a flag with =": "canary-of-another-flag",
+    "a header in a flag": "canary-of-a-header-in-a-flag",
+    "a variable in an argument": "canary-of-a-variable-in-an-argument",
+    "an address in an argument": "canary-of-an-address-in-an-argument",
+    "an argument": "c4n4ry-0fAn4rgum3nt5",
+}
+ACCOUNT = "canary-of-a-base-url"
+SHORT = "tiny-c4nary"
+"""A password too short to be found by itself."""
+PATH = "c4n4ryOf8Base4Url6Path"
+QUERY = "canary-of-a-base-urls-query"
+PROXY = "canary-of-the-proxys-password"
 SERVER = Path(__file__).parents[1] / "tools" / "mcp" / "servers" / "plain.py"
+
+
+def servers() -> dict[str, Any]:
+    """An mcp.json with a secret in every place that there is."""
+    address = f"http://me:{MCP['a password in an address']}@127.0.0.1:9/mcp/{MCP['a path']}?token={MCP['a query']}"
+    headers = {"Authorization": f"Bearer {MCP['a header']}", "X-Who": MCP["a header of no telling name"]}
+    arguments = [
+        *(str(SERVER), "confess", "--api-key", MCP["a flag"], f"--token={MCP['a flag with =']}"),
+        *("--header", f"X-Who: {MCP['a header in a flag']}", "-e", f"WHO={MCP['a variable in an argument']}"),
+        *(f"postgresql://me:{MCP['an address in an argument']}@host/db", MCP["an argument"]),
+    ]
+    variables = {"API_KEY": MCP["a variable"], "WHO": MCP["a variable of no telling name"]}
+    return {
+        "far": {"url": address, "headers": headers},
+        "near": {"command": sys.executable, "args": arguments, "env": variables},
+    }
 
 
 def canaries() -> dict[str, str]:
@@ -41,19 +80,10 @@ def secrets(world: Any) -> dict[str, str]:
     """All of them set, also in the world outside; those of the platforms are the emulators' own."""
     own = {name: value for name, value in world.environment().items() if name.endswith("_TOKEN")}
     found = canaries() | own
-    (world.data / "mcp.json").write_text(
-        json.dumps(
-            {
-                "mcpServers": {
-                    "far": {"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": f"Bearer {MCP_KEY}"}},
-                    "near": {"command": sys.executable, "args": [str(SERVER), "shout"], "env": {"API_KEY": MCP_VALUE}},
-                }
-            }
-        )
-    )
+    (world.data / "mcp.json").write_text(json.dumps({"mcpServers": servers()}))
     world.settings.update(found, MCP_CONFIG=str(world.data / "mcp.json"), LOG_LEVEL="DEBUG", TOOL_MODE="native")
     world.settings.update(IMAGE_MODEL="openai:gpt-image-1", IMAGE_BASE_URL=world.model.base_url)
-    return found | {"password": PASSWORD, "MCP key": MCP_KEY, "MCP value": MCP_VALUE}
+    return found | {"password": PASSWORD, **MCP}
 
 
 def written(world: Any) -> dict[str, bytes]:
@@ -72,8 +102,8 @@ def written(world: Any) -> dict[str, bytes]:
     return files | {"the screens": "\n".join(seen).encode(), "what the model was told": "\n".join(told).encode()}
 
 
-def assert_nothing_leaks(world: Any, secrets: dict[str, str]) -> None:
-    for place, content in written(world).items():
+def assert_nothing_leaks(world: Any, secrets: dict[str, str], more: Mapping[str, bytes] | None = None) -> None:
+    for place, content in (written(world) | dict(more or {})).items():
         for name, value in secrets.items():
             for form in {value, value.partition(":")[2] or value, json.dumps(value)[1:-1]}:
                 at = content.find(form.encode())
@@ -102,7 +132,10 @@ def journeys(world: Any, secrets: dict[str, str]) -> dict[str, Callable[[bool], 
         "lost": lambda done: lost,
         "dropped": lambda done: Reply(f"The key is {key} and then", drop_after=12),
         "error": lambda done: Reply("x", error_object=0, error={"message": f"Bearer {key} is over its limit"}),
-        "told": lambda done: Reply(f"It is {key}, {PASSWORD} and {MCP_KEY}.", reasoning=f"My key is {key}."),
+        "confession": lambda done: Reply("Well.") if done else call("near_echo"),
+        "told": lambda done: Reply(
+            f"It is {key}, {PASSWORD} and {MCP['a header']}.", reasoning=f"My keys are {key} {' '.join(MCP.values())}."
+        ),
     }
 
 
@@ -154,20 +187,107 @@ async def test_no_secret_is_written_anywhere_whatever_fails(world: Any, process:
     assert_nothing_leaks(world, secrets)
 
 
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def nowhere(world: Any) -> dict[str, str]:
+    """Settings that lead nowhere, with a secret in every address."""
+
+    keyed = ("slack_", "discord_", *(f"{name}_" for name in PROVIDERS))
+    urls = {
+        name.upper(): f"http://127.0.0.1:9/{PATH}/v1" if name.startswith(keyed) else f"http://me:{SHORT}@127.0.0.1:9/x"
+        for kind in app.settings_classes()
+        for name in kind.model_fields
+        if name.endswith("_url") and name not in ("database_url", "telegram_webhook_url")
+    }
+    urls |= {"TELEGRAM_API_BASE_URL": f"http://me:{ACCOUNT}@127.0.0.1:9"}
+    urls |= {"TAVILY_API_BASE_URL": f"http://127.0.0.1:9/?key={QUERY}"}
+    return urls | {"https_proxy": f"http://me:{PROXY}@127.0.0.1:9"}
+
+
 @pytest.mark.parametrize("form", ["console", "json"])
 async def test_no_secret_is_written_when_no_platform_can_be_reached(
-    form: str, world: Any, process: Any, secrets: dict[str, str]
+    form: str, world: Any, process: Any, secrets: dict[str, str], nowhere: dict[str, str], free_port: int
 ) -> None:
     """Telegram's token is part of every address, and addresses are part of errors."""
-    world.settings.update(LOG_FORMAT=form, TELEGRAM_API_BASE_URL="http://127.0.0.1:9")
-    world.settings.update(
-        SLACK_API_BASE_URL="http://127.0.0.1:9/api/", DISCORD_API_BASE_URL="http://127.0.0.1:9/api/v10"
-    )
+    world.settings.update(nowhere, LOG_FORMAT=form, HTTP_PORT=str(free_port))
+    secrets |= {"account": ACCOUNT, "short": SHORT, "path": PATH, "query": QUERY, "proxy": PROXY}
     await process.start()
 
     async with asyncio.timeout(60):
-        while not all(f"{name} cannot be reached" in process.said for name in ("telegram", "slack", "discord")):
+        while not all(f"{name} does not receive now" in process.said for name in ("telegram", "slack", "discord")):
             await asyncio.sleep(0.02)
+    pages = {}
+    async with aiohttp.ClientSession() as session:
+        for path in ("/health", "/ready", "/state", "/metrics"):
+            async with session.get(f"http://127.0.0.1:{free_port}{path}") as answer:
+                pages[path] = await answer.read()
     await process.stop()
 
-    assert_nothing_leaks(world, secrets)
+    assert b"unreachable: Telegram at http://me:[secret removed]@127.0.0.1:9 does not answer" in pages["/ready"]
+    assert_nothing_leaks(world, secrets, pages)
+
+
+COMMANDS = [
+    ("doctor",),
+    ("tools",),
+    ("tools", "near_echo"),
+    ("tools", "get_weather", '{"place": "Oslo"}'),
+    ("tools", "query_database", '{"sql": "SELECT 1"}'),
+    ("tools", "search_web", '{"query": "x"}'),
+    ("chats",),
+    ("chats", "export", "telegram:1/2"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+async def test_no_command_shows_a_secret(
+    command: tuple[str, ...], world: Any, nursery: Any, secrets: dict[str, str], nowhere: dict[str, str]
+) -> None:
+    world.settings.update(nowhere)
+    secrets |= {"account": ACCOUNT, "short": SHORT, "path": PATH, "query": QUERY, "proxy": PROXY}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(world.data), **world.environment()}
+
+    told = await nursery.talk("bot", *command, folder=world.data, environment=environment)
+
+    assert "Traceback" not in told.err
+    assert_nothing_leaks(world, secrets, {"output": told.out.encode(), "errors": told.err.encode()})
+
+
+KEY = "sk-c4n4ryOfAKeyInAWrongPlace123"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"DATABASE_URL": f"mysql://root:{KEY}@db.example/parley"}, "DATABASE_URL"),
+        ({"DATABASE_URL": f"mysql://root:{SHORT}@db.example/parley"}, "DATABASE_URL"),
+        ({"DATABASE_URL": KEY}, "DATABASE_URL"),
+        ({"OPENAI_BASE_URL": f"http://me:{SHORT}@h/v1", "MODEL": "openai:x"}, "OPENAI_BASE_URL"),
+        ({"OPENAI_BASE_URL": f"//me:{KEY}@h/v1", "MODEL": "openai:x"}, "OPENAI_BASE_URL"),
+        ({"OPENAI_BASE_URL": KEY, "MODEL": "openai:x"}, "OPENAI_BASE_URL"),
+        ({"HTTP_PORT": KEY, "OPENAI_API_KEY": KEY}, "HTTP_PORT"),
+        ({"MODEL": f"nobody:{KEY}", "OPENAI_API_KEY": KEY}, "MODEL"),
+        ({"ALLOWED_USERS": KEY, "ARK_API_KEY": KEY}, "ALLOWED_USERS"),
+        ({".env": KEY}, "sets nothing"),
+        ({".env": f"{KEY}=="}, "sets nothing"),
+        ({".env": f"OPENAI_API_KEY={KEY}\n{KEY.upper()}=1"}, "sets nothing"),
+    ],
+)
+def test_no_complaint_about_a_setting_shows_a_secret(
+    settings: dict[str, str], words: str, nursery: Any, tmp_path: Path
+) -> None:
+    if text := settings.pop(".env", ""):
+        (tmp_path / ".env").write_text(text)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TELEGRAM_BOT_TOKEN": "1:a", "MODEL": "ollama:x"}
+
+    told = nursery.run("bot", "run", folder=tmp_path, environment={**environment, **settings})
+
+    assert told.code == 2
+    assert words in told.err and "Traceback" not in told.err
+    assert KEY.lower() not in told.err.lower() and SHORT not in told.err

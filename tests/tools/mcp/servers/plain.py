@@ -4,7 +4,7 @@ silent: never answers a list. malformed: some tools of its list are none. enormo
 stubborn: ends neither when its input ends nor when it is asked to. babble: writes what is no message.
 legacy: tells that its tools changed. pages: its list has no end. shout: writes a lot to standard error.
 environment: its tool tells what it was given. dies: ends at once, with a reason. tasks: some of its tools run as tasks.
-Anything else: a tool that tells its process.
+confess: tells what it was given at its start and when it is called. Anything else: a tool that tells its process.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ ODD = [
     {"name": "wrong number", "inputSchema": {"type": "object", "properties": {"x": {"minLength": "three"}}}},
     {"name": "天气.查询", "description": "Wetter\u202e\u0007", "inputSchema": {"type": "object"}},
 ]
+GIVEN = "\n".join([*sys.argv[2:], *os.environ.values()])
 tools: list[dict[str, Any]] = [{"name": "echo", "inputSchema": {"type": "object"}}]
 
 
@@ -68,6 +69,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any] | None:
                 sys.stderr.write(("error " * 40 + "\n") * 20_000)
                 sys.stderr.flush()
             told = json.dumps(dict(os.environ)) if MODE == "environment" else str(os.getpid())
+            if MODE == "confess":
+                told = GIVEN
             return {"content": [{"type": "text", "text": told}]}
     return {}
 
@@ -75,6 +78,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any] | None:
 if MODE == "dies":
     sys.stderr.write(f"Traceback\n\n  no database at /srv/forge for {os.environ.get('FORGE_TOKEN')}")
     sys.exit(2)
+if MODE == "confess":
+    sys.stderr.write(GIVEN + "\n")
+    sys.stderr.flush()
 if MODE == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 for line in sys.stdin:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from tools import keyless_search
-from tools.base import Json, Source, ToolContext, ToolError, ToolResult, Unavailable
+from tools.base import Json, ToolContext, ToolError, ToolResult, Unavailable
 from tools.function import FunctionTool, spec_of
+from tools.search_results import best_score, found_pages, labels_of, written
 from tools.settings import SearchSettings
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ _DEPTHS: dict[str, dict[str, Any]] = {
 }
 _SECONDS = {"quick": 12.0, "deep": 18.0}
 """How long Tavily may take; below the tool's timeout, so that the reason can be told."""
-_CUT = " […]"
 _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"query": "weather in Oslo tomorrow"},
     {"query": "central bank interest rate decision", "topic": "news", "time_range": "week"},
@@ -73,6 +71,8 @@ class WebSearch(FunctionTool):
         self._key = settings.tavily_api_key.get_secret_value().strip()
         self._base_url = settings.tavily_api_base_url.rstrip("/")
         self._second = bool(settings.search_fallback)
+        self._depth = settings.search_depth
+        self._again_below = settings.search_again_below
         self._client: AsyncTavilyClient | None = None
         self._opening = asyncio.Lock()
         super().__init__(
@@ -87,7 +87,8 @@ class WebSearch(FunctionTool):
                 verb="searching",
                 subject="query",
                 cache_seconds=600.0,
-                timeout=20.0 + (keyless_search.TOTAL_SECONDS if self._key and self._second else 0.0),
+                timeout=(34.0 if self._again_below else 20.0)
+                + (keyless_search.TOTAL_SECONDS if self._key and self._second else 0.0),
             ),
         )
 
@@ -95,7 +96,7 @@ class WebSearch(FunctionTool):
         self,
         context: ToolContext,
         query: str,
-        mode: Literal["quick", "deep"] = "quick",
+        mode: Literal["quick", "deep"] | None = None,
         topic: Literal["general", "news", "finance"] = "general",
         time_range: Literal["day", "week", "month", "year"] | None = None,
         include_domains: list[str] | None = None,
@@ -111,7 +112,8 @@ class WebSearch(FunctionTool):
 
         Args:
             query: What to look for, as a few words in the language of the pages wanted. Example: "weather in Oslo"
-            mode: quick gives 3 results; deep gives up to 10 with longer excerpts and a summary, and takes longer.
+            mode: quick gives 3 results; deep gives up to 10 with longer excerpts and a summary, and takes longer. Leave
+                it out unless the person asks for one of them.
             topic: news and finance search only such pages.
             time_range: Only pages published or changed within the last day, week, month or year.
             include_domains: Only pages of these domains. Example: ["who.int"]
@@ -125,7 +127,8 @@ class WebSearch(FunctionTool):
                 f"The query has {len(query)} characters, at most {LONGEST_QUERY} are possible: "
                 "search for its few essential words."
             )
-        options: dict[str, Any] = {"query": query, **_DEPTHS[mode], "timeout": min(_SECONDS[mode], context.seconds)}
+        depth = mode or self._depth
+        options: dict[str, Any] = {"query": query, **_DEPTHS[depth]}
         if topic != "general":
             options["topic"] = topic
         if time_range is not None:
@@ -136,7 +139,8 @@ class WebSearch(FunctionTool):
             options["exclude_domains"] = _domains("exclude_domains", exclude_domains)
         if self._key:
             try:
-                return _written(query, await self._ask(options), context.chars)
+                answer = await self._answer(options, depth, context.seconds)
+                return _result(query, answer, context.chars, context.language)
             except Unanswered as error:
                 if not self._second:
                     raise
@@ -155,13 +159,28 @@ class WebSearch(FunctionTool):
             )
         except ToolError as error:
             raise failed or error from error
-        result = _written(query, {"results": found}, context.chars - len(note))
-        return replace(result, text=note + result.text)
+        return _result(query, {"results": found}, context.chars, context.language, note)
 
     async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
             await client.close()
+
+    async def _answer(self, options: Mapping[str, Any], depth: str, seconds: float) -> Mapping[str, Any]:
+        """What Tavily found; once more and deep where a quick search found nothing that fits."""
+        answer = _checked(await self._ask({**options, "timeout": min(_SECONDS[depth], seconds)}))
+        score = best_score(answer)
+        if depth == "deep" or score is None or score >= self._again_below:
+            return answer
+        log.info("search_web searches deep: the best of a quick search has a relevance of %.2f", score)
+        try:
+            again = _checked(
+                await self._ask({**options, **_DEPTHS["deep"], "timeout": min(_SECONDS["deep"], seconds / 2)})
+            )
+        except ToolError as error:
+            log.warning("search_web keeps its quick results: %s", error)
+            return answer
+        return again if found_pages(again) else answer
 
     async def _ask(self, options: Mapping[str, Any]) -> Any:
         """What Tavily answers; every failure becomes a sentence for the model."""
@@ -259,77 +278,13 @@ def _domains(name: str, given: Sequence[str]) -> list[str]:
     return found
 
 
-def _written(query: str, answer: Any, chars: int) -> ToolResult:
-    """The result's text, cut between entries so that it is no longer than `chars`."""
+def _checked(answer: Any) -> Mapping[str, Any]:
+    """The service's answer, once it has the form of one."""
     if not isinstance(answer, dict) or not isinstance(answer.get("results", []), list):
         raise Unanswered("The search service answered with something that is no search result.", retry=False)
-    found = [one for one in answer.get("results", []) if isinstance(one, dict) and _address(one)]
-    summary = _text(answer.get("answer"))
-    if len(summary) > chars // 2:
-        summary = summary[: chars // 2] + _CUT
-    if not found and not summary:
-        return ToolResult(
-            text=f"Nothing was found for {query!r}. Try other or fewer words, or fewer filters.", untrusted=True
-        )
-    head = f"Search results for {query!r}:\n"
-    if summary:
-        head += f"\nSummary by the search service: {summary}\n"
-    entries = [_entry(number, one) for number, one in enumerate(found, 1)]
-    shown = _fitting(head, entries, chars)
-    text = head + "".join(entries[:shown])
-    if shown < len(entries):
-        notice = _notice(shown, len(entries))
-        if not shown and entries:
-            # Not even one fits: a part of the first says more than none.
-            notice = _notice(1, len(entries))
-            room = chars - len(notice) - len(_CUT)
-            text = (head + entries[0])[: max(0, room)] + _CUT
-            shown = 1
-        text += notice
-    sources = tuple(Source(_line(one.get("title")) or _address(one), _address(one)) for one in found[:shown])
-    return ToolResult(text=text.rstrip("\n"), sources=sources, untrusted=True)
+    return answer
 
 
-def _fitting(head: str, entries: Sequence[str], chars: int) -> int:
-    """How many entries fit beside the notice that says so."""
-    if len(head) + sum(map(len, entries)) <= chars:
-        return len(entries)
-    length, count = len(head) + len(_notice(len(entries), len(entries))), 0
-    for entry in entries:
-        length += len(entry)
-        if length > chars:
-            break
-        count += 1
-    return count
-
-
-def _notice(shown: int, found: int) -> str:
-    return f"\n({shown} of {found} results are shown.)\n"
-
-
-def _entry(number: int, result: Mapping[str, Any]) -> str:
-    lines = [f"\n[{number}] {_line(result.get('title')) or '(no title)'}", f"Source: {_address(result)}"]
-    date = _line(result.get("published_date"))
-    if date:
-        lines.append(f"Date: {date}")
-    lines.append(_text(result.get("content")) or "(no excerpt)")
-    return "\n".join(lines) + "\n"
-
-
-def _address(result: Mapping[str, Any]) -> str:
-    """The page's address; empty when it is none that can be opened."""
-    url = result.get("url")
-    if not isinstance(url, str) or not re.match(r"https?://[^\s]+$", url.strip()):
-        return ""
-    return url.strip()
-
-
-def _line(value: object) -> str:
-    return " ".join(value.split()) if isinstance(value, str) else ""
-
-
-def _text(value: object) -> str:
-    """A text without blank lines, which separate the entries."""
-    if not isinstance(value, str):
-        return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
-    return re.sub(r"\n\s*\n+", "\n", value.strip())
+def _result(query: str, answer: Mapping[str, Any], chars: int, language: str, note: str = "") -> ToolResult:
+    text, sources = written(query, answer, chars - len(note), labels_of(language))
+    return ToolResult(text=note + text, sources=sources, untrusted=True)

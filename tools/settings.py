@@ -21,6 +21,15 @@ class SearchSettings(ToolSettings):
 
     tavily_api_key: SecretStr = Field(SecretStr(""), description="Key for web search, from tavily.com.")
     tavily_api_base_url: str = Field("https://api.tavily.com", description="Where Tavily is.")
+    search_depth: Literal["quick", "deep"] = Field(
+        "quick", description="How a search is made where the model asks for no depth; deep takes two credits."
+    )
+    search_again_below: float = Field(
+        0.2,
+        ge=0,
+        le=1,
+        description="A quick search whose best result has a lower relevance is made once more, deep; 0: never.",
+    )
     search_fallback: Literal["", "ddgs"] = Field(
         "",
         description="ddgs: search DuckDuckGo, Brave and Mojeek without a key where Tavily has none or fails.",

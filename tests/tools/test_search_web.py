@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -21,8 +23,8 @@ from tools.settings import SearchSettings
 KEY = "tvly-secret-key"
 
 
-def settings(base_url: str, key: str = KEY) -> SearchSettings:
-    return SearchSettings.model_construct(tavily_api_key=SecretStr(key), tavily_api_base_url=base_url)
+def settings(base_url: str, key: str = KEY, **more: Any) -> SearchSettings:
+    return SearchSettings.model_construct(tavily_api_key=SecretStr(key), tavily_api_base_url=base_url, **more)
 
 
 @pytest.fixture
@@ -118,22 +120,65 @@ async def test_nothing_found_says_so(tavily: TavilyServer, search: WebSearch) ->
     assert result.sources == ()
 
 
-async def test_a_long_result_is_cut_between_entries_and_says_how_many_are_shown(
-    tavily: TavilyServer, search: WebSearch
-) -> None:
+async def test_long_excerpts_are_shortened_before_a_result_is_left_out(tavily: TavilyServer, search: WebSearch) -> None:
+    """Each of them was paid for."""
+    tavily.per_minute = 10_000
     tavily.pages = [
-        CannedPage(f"https://long.example/{n}", f"Rivers, part {n}", f"Rivers {n}. " + "water " * 100) for n in range(8)
+        CannedPage(f"https://long.example/{n}", f"Rivers, part {n}", f"Rivers {n}. " + "water " * (20 + 40 * n))
+        for n in range(8)
     ]
     whole = await search.run({"query": "rivers", "mode": "deep"}, ToolContext(chars=100_000))
 
-    for chars in range(800, len(whole.text) + 1, 50):
+    for chars in range(700, len(whole.text) + 1, 50):
         result = await search.run({"query": "rivers", "mode": "deep"}, ToolContext(chars=chars))
-        assert len(result.text) <= chars
         shown = len(result.sources)
+        assert len(result.text) <= chars
+        assert result.text.count("\nSource: ") == shown
         if shown < 8:
             assert result.text.endswith(f"({shown} of 8 results are shown.)")
-            assert result.text.count("\nSource: ") == shown
-            assert whole.text.startswith(result.text.rpartition("\n(")[0].rstrip("\n"))
+        if chars >= 2000:
+            assert shown == 8
+        if 2500 <= chars < len(whole.text):
+            assert len(result.text) > chars - 30, "the room is used"
+
+
+async def test_the_relevance_of_each_result_is_told(search: WebSearch) -> None:
+    result = await search.run({"query": "solar power record"}, ToolContext())
+
+    assert re.search(r"\nRelevance: 0\.\d\d\n", result.text)
+
+
+async def test_labels_are_in_the_language_of_the_question(search: WebSearch) -> None:
+    simplified = await search.run({"query": "solar power"}, ToolContext(language="zh-CN"))
+    traditional = await search.run({"query": "solar power"}, ToolContext(language="zh-Hant-TW"))
+
+    assert simplified.text.startswith("“solar power”的搜索结果：") and "\n来源：https://" in simplified.text
+    assert traditional.text.startswith("「solar power」的搜尋結果：") and "\n來源：https://" in traditional.text
+
+
+async def test_a_quick_search_that_finds_little_is_made_once_more_deep(tavily: TavilyServer) -> None:
+    tool = open_tool(settings(tavily.base_url, search_again_below=1.0))
+
+    result = await tool.run({"query": "solar power"}, ToolContext())
+    deep = await tool.run({"query": "solar power", "mode": "deep"}, ToolContext())
+    tavily.credits = 1.0
+    kept = await tool.run({"query": "solar power"}, ToolContext())
+    await tool.close()
+
+    depths = [request.body["search_depth"] for request in tavily.requests]
+    assert depths == ["basic", "advanced", "advanced", "basic", "advanced"]
+    assert "Summary by the search service" in result.text and deep.text == result.text
+    assert kept.ok and "Summary by the search service" not in kept.text and kept.sources
+
+
+async def test_the_operator_chooses_the_depth(tavily: TavilyServer) -> None:
+    tool = open_tool(settings(tavily.base_url, search_depth="deep"))
+
+    await tool.run({"query": "solar power"}, ToolContext())
+    await tool.run({"query": "solar power", "mode": "quick"}, ToolContext())
+    await tool.close()
+
+    assert [request.body["search_depth"] for request in tavily.requests] == ["advanced", "basic"]
 
 
 async def test_when_not_even_one_entry_fits_a_part_of_it_is_shown(tavily: TavilyServer, search: WebSearch) -> None:
@@ -143,7 +188,7 @@ async def test_when_not_even_one_entry_fits_a_part_of_it_is_shown(tavily: Tavily
 
     assert len(result.text) <= 300
     assert "https://long.example/1" in result.text
-    assert "(1 of 1 results are shown.)" in result.text
+    assert result.text.endswith(" […]")
 
 
 @pytest.mark.parametrize(

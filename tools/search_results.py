@@ -1,0 +1,163 @@
+"""A search service's answer as text for a model: a summary, then numbered entries, within a number of characters."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tools.base import Source
+
+CUT: Final = " […]"
+LEAST_EXCERPT: Final = 120
+"""Characters of an excerpt below which it says nothing: then fewer entries are shown, not shorter ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The words around what was found, in one language."""
+
+    found: str
+    summary: str
+    source: str
+    date: str
+    relevance: str
+    shown: str
+    nothing: str
+    no_title: str
+    no_excerpt: str
+
+
+_ENGLISH: Final = Labels(
+    found="Search results for {query!r}:",
+    summary="Summary by the search service: {text}",
+    source="Source: {url}",
+    date="Date: {date}",
+    relevance="Relevance: {score:.2f}",
+    shown="({shown} of {found} results are shown.)",
+    nothing="Nothing was found for {query!r}. Try other or fewer words, or fewer filters.",
+    no_title="(no title)",
+    no_excerpt="(no excerpt)",
+)
+_SIMPLIFIED: Final = Labels(
+    found="“{query}”的搜索结果：",
+    summary="搜索服务的摘要：{text}",
+    source="来源：{url}",
+    date="日期：{date}",
+    relevance="相关度：{score:.2f}",
+    shown="（共 {found} 条结果，显示 {shown} 条。）",
+    nothing="没有找到与“{query}”有关的内容。请换用其他或更少的词，或减少筛选条件。",
+    no_title="（无标题）",
+    no_excerpt="（无摘录）",
+)
+_TRADITIONAL: Final = Labels(
+    found="「{query}」的搜尋結果：",
+    summary="搜尋服務的摘要：{text}",
+    source="來源：{url}",
+    date="日期：{date}",
+    relevance="相關度：{score:.2f}",
+    shown="（共 {found} 筆結果，顯示 {shown} 筆。）",
+    nothing="找不到與「{query}」有關的內容。請換用其他或更少的詞，或減少篩選條件。",
+    no_title="（無標題）",
+    no_excerpt="（無摘錄）",
+)
+
+
+def labels_of(language: str) -> Labels:
+    """The labels in a language given by its IETF tag; English where there are none."""
+    main, *rest = re.split(r"[-_]", language.lower())
+    if main != "zh":
+        return _ENGLISH
+    return _TRADITIONAL if {"hant", "tw", "hk", "mo"} & set(rest) else _SIMPLIFIED
+
+
+def found_pages(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The results that have an address which can be opened."""
+    return [one for one in answer.get("results", []) if isinstance(one, dict) and _address(one)]
+
+
+def best_score(answer: Mapping[str, Any]) -> float | None:
+    """The highest relevance, from 0 to 1; None where the service gives none."""
+    return max((score for one in found_pages(answer) if (score := _score(one)) is not None), default=None)
+
+
+def written(query: str, answer: Mapping[str, Any], chars: int, labels: Labels) -> tuple[str, tuple[Source, ...]]:
+    """The text, at most `chars` long, and the pages in it.
+
+    Long excerpts are shortened before any entry is left out: each one was paid for, and its address alone is of use.
+    """
+    found = found_pages(answer)
+    summary = _shortened(_text(answer.get("answer")), chars // 2)
+    if not found and not summary:
+        return labels.nothing.format(query=query), ()
+    head = labels.found.format(query=query) + "\n"
+    if summary:
+        head += f"\n{labels.summary.format(text=summary)}\n"
+    heads = [_head(number, one, labels) for number, one in enumerate(found, 1)]
+    excerpts = [_text(one.get("content")) or labels.no_excerpt for one in found]
+    shown = len(found)
+    notice = ""
+    while shown > 1 and _length(head, heads[:shown], notice, excerpts[:shown], LEAST_EXCERPT) > chars:
+        shown -= 1
+        notice = f"\n{labels.shown.format(shown=shown, found=len(found))}\n"
+    most = _share(chars - _length(head, heads[:shown], notice, [], 0), excerpts[:shown])
+    entries = [f"{one}{_shortened(text, most)}\n" for one, text in zip(heads[:shown], excerpts, strict=False)]
+    text = (head + "".join(entries) + notice).rstrip("\n")
+    return text[:chars], tuple(Source(_line(one.get("title")) or _address(one), _address(one)) for one in found[:shown])
+
+
+def _length(head: str, heads: Sequence[str], notice: str, excerpts: Sequence[str], most: int) -> int:
+    """Characters of the whole with every excerpt at most `most` long."""
+    return len(head) + sum(len(one) + 1 for one in heads) + len(notice) + sum(min(len(one), most) for one in excerpts)
+
+
+def _share(room: int, excerpts: Sequence[str]) -> int:
+    """The length to which excerpts are cut to fit into `room` together; what short ones leave over, long ones get."""
+    lengths = sorted(map(len, excerpts))
+    for position, length in enumerate(lengths):
+        left = len(lengths) - position
+        if length * left > room:
+            return max(0, room // left)
+        room -= length
+    return lengths[-1] if lengths else 0
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: max(0, most - len(CUT))] + CUT[: max(0, most)]
+
+
+def _head(number: int, result: Mapping[str, Any], labels: Labels) -> str:
+    lines = [f"\n[{number}] {_line(result.get('title')) or labels.no_title}"]
+    lines.append(labels.source.format(url=_address(result)))
+    date, score = _line(result.get("published_date")), _score(result)
+    if date:
+        lines.append(labels.date.format(date=date))
+    if score is not None:
+        lines.append(labels.relevance.format(score=score))
+    return "\n".join(lines) + "\n"
+
+
+def _score(result: Mapping[str, Any]) -> float | None:
+    score = result.get("score")
+    return float(score) if isinstance(score, int | float) and not isinstance(score, bool) and 0 <= score <= 1 else None
+
+
+def _address(result: Mapping[str, Any]) -> str:
+    """The page's address; empty when it is none that can be opened."""
+    url = result.get("url")
+    if not isinstance(url, str) or not re.match(r"https?://[^\s]+$", url.strip()):
+        return ""
+    return url.strip()
+
+
+def _line(value: object) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def _text(value: object) -> str:
+    """A text without blank lines, which separate the entries."""
+    if not isinstance(value, str):
+        return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+    return "\n".join(line for line in value.strip().splitlines() if line.strip())

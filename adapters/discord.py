@@ -20,7 +20,7 @@ from discord.http import Route
 
 from adapters import Finding
 from adapters.discord_commands import register, registered
-from adapters.discord_errors import FAILURES
+from adapters.discord_errors import FAILURES, refusals
 from adapters.discord_intake import Intake, message_edited, message_sent
 from adapters.discord_surface import AnswerSlot, DiscordSurface
 from adapters.settings import DiscordSettings
@@ -73,6 +73,7 @@ class _Client(discord.Client):
             # Longer waits come back as RateLimited, and other replies go on.
             max_ratelimit_timeout=30.0,
             guild_ready_timeout=0.1,
+            http_trace=refusals(),
         )
         self.intake: Intake | None = None
         self._identified = False

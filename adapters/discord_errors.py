@@ -5,12 +5,15 @@ Discord's codes: https://discord.com/developers/docs/topics/opcodes-and-status-c
 
 from __future__ import annotations
 
+import json
+import re
+from types import SimpleNamespace
 from typing import Final
 
 import aiohttp
 import discord
 
-from bot.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
+from bot.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable, pause
 
 FAILURES: Final = (discord.DiscordException, aiohttp.ClientError, OSError)
 """Everything a call of the library may raise; a timeout is an OSError."""
@@ -26,10 +29,59 @@ _SHORTER_BY: Final = 250
 """Discord does not say by how much a page is too long."""
 
 
+_OF_A_REPLY: Final = re.compile(r"/channels/\d+/(?:messages|typing)|/webhooks/")
+"""Calls that the core paces and repeats; of all others the library may."""
+_PATIENCE: Final = 30.0
+"""Seconds that the library may wait inside any other call."""
+
+
+class PauseAsked(discord.DiscordException):
+    """Discord answered 429."""
+
+    def __init__(self, retry_after: object, everywhere: bool) -> None:
+        super().__init__(f"Discord asks for a pause of {retry_after!r} s")
+        self.retry_after = retry_after
+        self.everywhere = everywhere
+        """It holds for every call of the bot."""
+
+
+def refusals() -> aiohttp.TraceConfig:
+    """What lets a refusal of a call through before the library deals with it in its own way.
+
+    It would wait inside the call (in the answer to a slash command for as long as Discord says, and where it is
+    cancelled in a pause for the whole bot, every later call waits for ever), break over a wait that is no number, and
+    repeat a post that may have arrived. Whether a call may be repeated is the core's to know.
+    """
+    trace = aiohttp.TraceConfig()
+    trace.on_request_end.append(_refuse)
+    return trace
+
+
+async def _refuse(_: aiohttp.ClientSession, __: SimpleNamespace, request: aiohttp.TraceRequestEndParams) -> None:
+    response = request.response
+    if response.status != 429 and response.status < 500:
+        return
+    text = await response.text(errors="replace")
+    of_a_reply = _OF_A_REPLY.search(request.url.path) is not None
+    if response.status >= 500:
+        if of_a_reply:
+            raise discord.DiscordServerError(response, text[:200])
+        return
+    try:
+        body = json.loads(text)
+    except ValueError:
+        body = None
+    said = body if isinstance(body, dict) else {}
+    wait = said.get("retry_after", response.headers.get("Retry-After"))
+    usable = isinstance(wait, int | float) and pause(wait) == wait <= _PATIENCE
+    if of_a_reply or not usable:
+        raise PauseAsked(wait, everywhere=said.get("global") is True)
+
+
 def translated(error: Exception) -> DeliveryError:
     """A library's error as the core knows it."""
     match error:
-        case discord.RateLimited():
+        case PauseAsked() | discord.RateLimited():
             return RateLimited("Discord asks for a pause", retry_after=error.retry_after)
         case discord.DiscordServerError():
             return Unclear(f"Discord answered {error.status}")
@@ -45,8 +97,6 @@ def translated(error: Exception) -> DeliveryError:
 
 def _refused(error: discord.HTTPException) -> DeliveryError:
     said = f"Discord: {error.text[:200]} ({error.code})"
-    if error.status == 429:
-        return RateLimited("Discord asks for a pause", retry_after=_seconds(error.response.headers.get("Retry-After")))
     if error.code == GONE:
         return MessageGone("the message does not exist any more")
     if error.code == _TOO_LARGE or error.status == 413:
@@ -65,10 +115,3 @@ def file_refused(error: DeliveryError) -> DeliveryError:
     if type(error) is DeliveryError and isinstance(error.__cause__, discord.HTTPException):
         return Unrenderable(str(error))
     return error
-
-
-def _seconds(header: str | None) -> float:
-    try:
-        return float(header or 1.0)
-    except ValueError:
-        return 1.0

@@ -19,10 +19,10 @@ from typing import Final, cast
 
 import discord
 
-from adapters.discord_errors import FAILURES, FORBIDDEN, GONE, HOOK_CLOSED, file_refused, translated
+from adapters.discord_errors import FAILURES, FORBIDDEN, GONE, HOOK_CLOSED, PauseAsked, file_refused, translated
 from adapters.formatting.discord_markdown import render, written
 from bot.clock import Clock
-from bot.errors import DeliveryError, MessageGone, TooLong, Unreachable, Unrenderable
+from bot.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unreachable, Unrenderable
 from bot.messages import File, MessageRef, Page, ReplyTarget
 from bot.surface import Budget, Cost, SurfaceLimits, Window
 
@@ -46,7 +46,7 @@ CHANNEL_WINDOW: Final = Window(5, 5.0)
 HOOK_WINDOW: Final = Window(4, 2.0)
 BOT_WINDOW: Final = Window(48, 1.0)
 CALL_SECONDS: Final = 60.0
-"""Longer than the library waits inside a call: up to thirty seconds for a bucket, twenty-five over server errors."""
+"""Longer than the library waits inside a call: up to thirty seconds for a bucket that it knows to be empty."""
 TOKEN_MARGIN: Final = 20.0
 """Seconds before its end from which an interaction's token is not used any more."""
 
@@ -111,7 +111,7 @@ class DiscordSurface:
         """Messages that somebody deleted."""
         self._shown: dict[str, str] = {}
         """Message id → what it shows, so that the same text is never sent twice."""
-        bot = f"discord:{client.application_id}"
+        bot = self._bot_scope = f"discord:{client.application_id}"
         of_bot = Budget(bot, windows=(BOT_WINDOW,), shared=True)
         of_hook = Budget(f"{bot}/interaction/{data.get('interaction')}", windows=(HOOK_WINDOW,))
         self._limits = replace(LIMITS, typing_seconds=0.0) if self._token else LIMITS
@@ -222,6 +222,8 @@ class DiscordSurface:
                     failure = translated(error)
                     if isinstance(failure, MessageGone):
                         self._lost += 1
+                    if isinstance(failure, RateLimited) and isinstance(error, PauseAsked) and error.everywhere:
+                        failure.scope = self._bot_scope
                     raise failure from error
 
     def _closes(self, way: _Way, error: Exception) -> bool:

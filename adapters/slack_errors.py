@@ -89,8 +89,7 @@ def translated(error: BaseException, scope: str = "") -> DeliveryError:
 def refused(status: int, code: str, retry_after: str = "", scope: str = "") -> DeliveryError:
     """An answer that is not the wished one, by its HTTP status and Slack's own word."""
     if status == 429 or code in ("ratelimited", "rate_limited"):
-        seconds = float(retry_after) if retry_after.replace(".", "", 1).isdigit() else 1.0
-        return RateLimited("Slack asks for a pause", retry_after=seconds, scope=scope)
+        return RateLimited("Slack asks for a pause", retry_after=retry_after, scope=scope)
     if status >= 500 or code in _UNSURE or (status == 200 and not code):
         return Unclear(f"Slack may or may not have done it ({code or status})")
     if code in _GONE:

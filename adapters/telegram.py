@@ -6,7 +6,6 @@ Facts about the Bot API: https://core.telegram.org/bots/api, limits: https://cor
 from __future__ import annotations
 
 import asyncio
-import datetime
 import logging
 import os
 from contextlib import AsyncExitStack
@@ -45,6 +44,7 @@ from bot.errors import (
     Unclear,
     Unreachable,
     Unrenderable,
+    pause,
 )
 from bot.messages import (
     File,
@@ -181,7 +181,7 @@ class TelegramAdapter:
                 )
                 raise Contested("another program receives with the same TELEGRAM_BOT_TOKEN") from None
             except RetryAfter as error:
-                await asyncio.sleep(_seconds(error))
+                await asyncio.sleep(pause(error.retry_after))
                 continue
             except InvalidToken:
                 raise SettingsError("TELEGRAM_BOT_TOKEN was revoked: copy the new one from BotFather") from None
@@ -357,11 +357,6 @@ class TelegramSurface:
         return ReplyParameters(self._reply_to, allow_sending_without_reply=True)
 
 
-def _seconds(error: RetryAfter) -> float:
-    wait = error.retry_after
-    return wait.total_seconds() if isinstance(wait, datetime.timedelta) else float(wait)
-
-
 _GONE: Final = ("message to edit not found", "message can't be edited", "message_id_invalid", "message to delete")
 
 
@@ -369,7 +364,7 @@ def _translated(error: TelegramError) -> DeliveryError:
     """A library's error as the core knows it. `BadRequest` is a `NetworkError`, so it is asked first."""
     match error:
         case RetryAfter():
-            return RateLimited("Telegram asks for a pause", retry_after=_seconds(error))
+            return RateLimited("Telegram asks for a pause", retry_after=error.retry_after)
         case BadRequest():
             words = error.message.lower()
             if "can't parse entities" in words or "unsupported start tag" in words:

@@ -18,6 +18,7 @@ import httpx
 from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
+from bot.errors import pause
 from bot.proxies import proxy_before
 from bot.tls import trusted
 from tools.cancelling import is_cancelled
@@ -120,7 +121,7 @@ class AiohttpRequest(BaseRequest):
             async with self._session.request(
                 method, url, data=data, headers=headers, timeout=timeout, allow_redirects=False
             ) as response:
-                return response.status, await response.read()
+                status, body = response.status, await response.read()
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
@@ -131,6 +132,7 @@ class AiohttpRequest(BaseRequest):
         except (aiohttp.ClientError, OSError) as error:
             # Their texts can hold the address, which holds the token.
             raise NetworkError(type(error).__name__) from error
+        return status, _with_pause(body) if status == 429 else body
 
 
 class _Resolver(aiohttp.ThreadedResolver):
@@ -141,6 +143,19 @@ class _Resolver(aiohttp.ThreadedResolver):
     ) -> list[aiohttp.abc.ResolveResult]:
         async with asyncio.timeout(_CONNECT_SECONDS):
             return await super().resolve(host, port, family)
+
+
+def _with_pause(body: bytes) -> bytes:
+    """A refusal with the seconds to wait as a number: the library breaks over anything else, and over none."""
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        answer = {"ok": False, "error_code": 429, "description": "Too Many Requests"}
+    parameters = answer.get("parameters")
+    named = parameters.get("retry_after") if isinstance(parameters, dict) else None
+    return json.dumps(answer | {"parameters": {"retry_after": pause(named)}}).encode()
 
 
 def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, dict[str, str]]:

@@ -24,7 +24,15 @@ ToolError               in tools/base.py; leaves the registry only as a ToolResu
 
 from __future__ import annotations
 
+import datetime
+import math
 from pathlib import PurePath
+
+LONGEST_PAUSE = 86_400.0
+"""Seconds after which a platform is asked again, whatever it named."""
+_LEAST_PAUSE = 0.1
+_USUAL_PAUSE = 1.0
+"""Seconds to wait where a platform named none that can be read."""
 
 
 class BotError(Exception):
@@ -42,12 +50,31 @@ class DeliveryError(BotError):
 class RateLimited(DeliveryError):
     """The platform asks for a pause."""
 
-    def __init__(self, message: str, *, retry_after: float, scope: str = "") -> None:
+    def __init__(self, message: str, *, retry_after: object, scope: str = "") -> None:
+        """
+        Args:
+            retry_after: as the platform named it, which may be anything.
+        """
         super().__init__(message)
-        self.retry_after = retry_after
+        self.retry_after = pause(retry_after)
         """Seconds until the next call is allowed."""
         self.scope = scope
         """The budget's scope that was refused; empty when every scope of the call may be meant."""
+
+
+def pause(named: object) -> float:
+    """The seconds to wait when a platform named `named`: a usual pause for no number, and never more than a day."""
+    if isinstance(named, datetime.timedelta):
+        named = named.total_seconds()
+    try:
+        seconds = float(named)  # type: ignore[arg-type]  # whatever it is, see below
+    except (TypeError, ValueError):
+        return _USUAL_PAUSE
+    except OverflowError:
+        return LONGEST_PAUSE
+    if math.isnan(seconds) or seconds < 0:
+        return _USUAL_PAUSE
+    return min(max(seconds, _LEAST_PAUSE), LONGEST_PAUSE)
 
 
 class Unclear(DeliveryError):

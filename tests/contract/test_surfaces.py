@@ -19,7 +19,7 @@ from adapters.discord import DiscordAdapter
 from adapters.settings import DiscordSettings, SlackSettings, TelegramSettings
 from adapters.slack import SlackAdapter
 from adapters.telegram import TelegramAdapter
-from bot.errors import MessageGone, TooLong, Unreachable, Unrenderable
+from bot.errors import MessageGone, RateLimited, TooLong, Unreachable, Unrenderable
 from bot.messages import File, Incoming, MessageRef, Page, ReplyTarget, Status
 from bot.surface import Adapter, Surface
 from playground.discord import DiscordServer
@@ -336,6 +336,97 @@ async def test_a_file_that_is_too_large_is_not_sent(scene: Scene) -> None:
 
     assert told.value.by == 1
     assert not any(one.files for one in scene.shown)
+
+
+POSTS = {
+    "telegram": ("sendMessage", "editMessageText", "sendDocument"),
+    "slack": ("chat.postMessage", "chat.update", "files.completeUploadExternal"),
+    "discord": (
+        "POST /channels/{channel}/messages",
+        "PATCH /channels/{channel}/messages/{message}",
+        "POST /channels/{channel}/messages",
+    ),
+    "discord-answer": (
+        "PATCH /webhooks/{application}/{token}/messages/{message}",
+        "PATCH /webhooks/{application}/{token}/messages/{message}",
+        "POST /channels/{channel}/messages",
+    ),
+}
+DAY = 86_400.0
+WAITS = [
+    ("7", 7.0),
+    ("2.5", 2.5),
+    ('"7"', 7.0),
+    ("86400", DAY),
+    (None, 1.0),
+    ('"abc"', 1.0),
+    ('""', 1.0),
+    ("null", 1.0),
+    ("[1]", 1.0),
+    ("NaN", 1.0),
+    ("-5", 1.0),
+    ("0", 0.1),
+    ('"²"', 1.0),
+    ("Infinity", DAY),
+    ("1e300", DAY),
+    ("1" + "0" * 400, DAY),
+]
+"""What a platform names as the seconds to wait, and what is waited."""
+
+
+def too_many(platform: str, wait: str | None, everywhere: bool = False) -> Fault:
+    """A refusal that names `wait`, byte for byte, where this platform writes it."""
+    named = "" if wait is None else f', "retry_after": {wait}'
+    headers = {} if wait is None else {"Retry-After": wait.strip('"').encode("ascii", "ignore").decode()}
+    if platform == "telegram":
+        parameters = "" if wait is None else f', "parameters": {{{named[2:]}}}'
+        return Fault(status=429, body=f'{{"ok": false, "error_code": 429, "description": "Too Many"{parameters}}}')
+    if platform == "slack":
+        return Fault(status=429, body='{"ok": false, "error": "ratelimited"}', headers={"Retry-After": "", **headers})
+    flag = ', "global": true' if everywhere else ""
+    # The header names another wait, as the service rounds up; what counts is the body.
+    headers = {"Via": "1.1 google"} | ({} if wait is None else {"Retry-After": "41"})
+    return Fault(status=429, body=f'{{"message": "You are being rate limited."{named}{flag}}}', headers=headers)
+
+
+@pytest.mark.parametrize(("named", "waited"), WAITS, ids=[str(named)[:9] for named, _ in WAITS])
+@pytest.mark.parametrize("platform", POSTS)
+async def test_a_wait_is_a_number_whatever_the_platform_named(platform: str, named: str | None, waited: float) -> None:
+    post, edit, attach = POSTS[platform]
+    async with SCENES[platform]() as scene:
+        told = []
+
+        async def refused(method: str, call: Awaitable[object]) -> None:
+            scene.faults.add(method, too_many(platform, named))
+            with pytest.raises(RateLimited) as error:
+                await call
+            told.append(error.value.retry_after)
+
+        file = File("a.csv", "text/csv", b"a")
+        if platform == "discord-answer":
+            await refused(post, scene.surface.show(Page("It"), None, "t1-0"))
+        ref = await scene.surface.show(Page("It"), None, "t1-0")
+        if platform != "discord-answer":
+            await refused(post, scene.surface.show(Page("And"), None, "t1-1"))
+        await refused(edit, scene.surface.show(Page("It rains"), ref, "t1-0"))
+        await refused(attach, scene.surface.attach(file, ref, "t1-f0"))
+
+        assert told == [waited] * 3
+
+
+@pytest.mark.parametrize("platform", ["discord", "discord-answer"])
+async def test_a_pause_that_is_meant_for_everything_closes_the_whole_bot(platform: str) -> None:
+    async with SCENES[platform]() as scene:
+        scene.faults.add(POSTS[platform][0], too_many(platform, "7", everywhere=True))
+
+        with pytest.raises(RateLimited) as error:
+            await scene.surface.show(Page("It"), None, "t1-0")
+
+        assert error.value.scope == scene.surface.cost(None, None).budgets[0].scope
+        assert error.value.retry_after == 7.0
+        # The library itself waits for nothing: whoever gave up such a wait once would wait for ever afterwards.
+        async with asyncio.timeout(5):
+            await scene.surface.show(Page("It"), None, "t1-0")
 
 
 def _telegram_says(status: int, words: str) -> tuple[str, int, object]:

@@ -25,6 +25,7 @@ from playground.faults import Fault
 SEND = "POST /channels/{channel}/messages"
 EDIT = "PATCH /channels/{channel}/messages/{message}"
 HOOK_EDIT = "PATCH /webhooks/{application}/{token}/messages/{message}"
+FOLLOW_UP = "POST /webhooks/{application}/{token}"
 
 
 def channel(reply_to: str | None = None, id: int = 20) -> ReplyTarget:
@@ -387,6 +388,20 @@ async def test_where_the_bot_is_no_member_later_pages_are_follow_ups_and_there_a
     assert not repeatable and not target.lasts
     assert stage.said("22") == ["0", "1.", "2.", "3.", "4.", "5."]
     assert sent(stage, SEND) == []
+
+
+async def test_a_follow_up_that_may_have_arrived_is_not_made_again_by_the_library(stage: Any) -> None:
+    """A gateway's timeout says nothing of what stands behind it, and follow-ups are recognised by nothing."""
+    adapter = await stage.listen()
+    stage.server.guild(11, "Elsewhere", member=False)
+    surface, _ = await stage.answer_to(adapter, stage.server.channel(22, 11))
+    await surface.show(Page("0", final=True), None, "t1-0")
+    stage.server.faults.add(FOLLOW_UP, Fault(status=504))
+
+    with pytest.raises(Unclear):
+        await surface.show(Page("1", final=True), None, "t1-1")
+
+    assert len(sent(stage, FOLLOW_UP)) == 1
 
 
 async def test_where_the_channel_is_closed_to_the_bot_later_pages_are_follow_ups(stage: Any) -> None:

@@ -19,6 +19,7 @@ from bot.prices import Prices, read_prices
 from bot.settings import CoreSettings
 from bot.store import database_path
 from bot.store.inspection import Inspection, inspect
+from bot.store.privacy import database_files, open_to_all
 
 LEAST_FREE = 200 * 2**20
 """Bytes of free disk below which an operator should know."""
@@ -35,15 +36,21 @@ class Result:
 
 
 async def examine_machine(
-    core: CoreSettings, models: Sequence[str], clock: Clock, platforms: Collection[str] = ()
+    core: CoreSettings,
+    models: Sequence[str],
+    clock: Clock,
+    platforms: Collection[str] = (),
+    secret_files: Sequence[Path] = (),
 ) -> list[Result]:
     """Look at everything that no service has to be asked about.
 
     Args:
         models: the `provider:name` of every model that may answer.
         platforms: those that are configured.
+        secret_files: files of the operator's that hold keys and tokens.
     """
     results = await _database(core, clock, platforms)
+    results += [_open_to_all(file) for file in secret_files if open_to_all(file)]
     results.append(_zone(core.time_zone))
     results += _prices(core, models)
     if core.http_port:
@@ -69,6 +76,10 @@ async def _database(core: CoreSettings, clock: Clock, platforms: Collection[str]
         log = f" and {_size(found.wal_bytes)} in its write-ahead log" if found.wal_bytes else ""
         mode = "" if found.journal == "wal" else "; the start turns its write-ahead log on"
         results = [Result(True, "database", size + log + mode)]
+    for file in database_files(path):
+        if mode := open_to_all(file):
+            text = f"every user of this machine can read {file} (mode {mode}); the next start takes that away"
+            results.append(Result(False, "database", text))
     home = next(folder for folder in path.parents if folder.exists())
     free = shutil.disk_usage(home).free
     few = "" if free >= LEAST_FREE else "; a full disk stops every answer: make room"
@@ -93,6 +104,12 @@ def _place(path: Path) -> Result:
     if home.is_dir() and os.access(home, os.W_OK):
         return Result(True, "database", f"{path} is made at the first start")
     return Result(False, "database", f"{path} cannot be made: {home} is not writable for this user; see DATABASE_URL")
+
+
+def _open_to_all(file: Path) -> Result:
+    """It is not ours to change: an operator may share it on purpose."""
+    text = f"every user of this machine can read the keys in {file} (mode {open_to_all(file)}): run chmod 600 {file}"
+    return Result(False, "settings", text)
 
 
 def _zone(name: str) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 
 from bot import app, logs
 from bot.checkup import Result, examine_machine
@@ -41,7 +42,9 @@ async def examine(configuration: app.Configuration, outlet: Outlet) -> int:
     await _examine_platforms(configuration, report)
     models = await _examine_model(configuration, report)
     await _examine_tools(configuration, report, outlet)
-    for result in await examine_machine(configuration.core, models, SystemClock(), configuration.configured):
+    for result in await examine_machine(
+        configuration.core, models, SystemClock(), configuration.configured, _secret_files(configuration)
+    ):
         report.add(result.ok, result.what, result.text)
     for result in _secrets(configuration):
         report.add(result.ok, result.what, result.text)
@@ -112,6 +115,12 @@ async def _examine_tools(configuration: app.Configuration, report: _Report, outl
             report.add(not name.startswith("MCP "), name, f"not offered: {reason}")
     finally:
         await registry.close()
+
+
+def _secret_files(configuration: app.Configuration) -> list[Path]:
+    """The operator's files that hold keys: `.env` and the one that names MCP servers."""
+    named = (configuration.file, configuration.tools["mcp"].mcp_config)
+    return [Path(name) for name in named if name and Path(name).is_file()]
 
 
 def _secrets(configuration: app.Configuration) -> list[Result]:

@@ -73,6 +73,7 @@ class Shelf:
     def _write(self, data: dict[str, Any]) -> None:
         part = self._file.with_name(f"{self._file.name}.part")
         try:
+            part.touch(mode=0o600)  # it holds what people asked to be remembered
             part.write_text(json.dumps(data, ensure_ascii=False, indent=1), encoding="utf-8")
             os.replace(part, self._file)  # noqa: PTH105  # the one call that replaces on every system
         except OSError as error:

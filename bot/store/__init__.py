@@ -23,6 +23,7 @@ from bot.store.intake import InboxRow, Intake
 from bot.store.location import database_path
 from bot.store.lock import locked
 from bot.store.opening import BUSY_TIMEOUT, connect, make_place, move_aside_if_damaged
+from bot.store.privacy import make_private
 from bot.store.readers import COUNT, Readers
 from bot.store.records import (
     AttachmentRecord,
@@ -99,6 +100,7 @@ class Store:
         path = database_path(url).absolute()
         make_place(path)
         await move_aside_if_damaged(path, clock=clock, busy_timeout=busy_timeout)
+        make_private(path)
 
         async def connect_writer() -> Database:
             return await connect(path, busy_timeout=busy_timeout, write=True)

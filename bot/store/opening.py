@@ -23,7 +23,8 @@ _CHECK_SECONDS = 0.5
 """A check of a large file is cut off here: it may not hold up the start, and damage beyond is reported when met."""
 _OLDEST = (3, 37, 0)
 """STRICT tables; RETURNING and upserts are older."""
-_COMPANIONS = ("", "-wal", "-shm")
+COMPANIONS = ("", "-wal", "-shm")
+"""What follows a database's name: the file itself, its write-ahead log and that one's index."""
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ def make_place(path: Path) -> None:
             f"Python was built with SQLite {sqlite3.sqlite_version}; the store needs {wanted} or later."
         )
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.is_dir():
             raise SettingsError(f"DATABASE_URL names a folder, {str(path)!r}; add a file name.")
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -101,11 +102,11 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
     stamp = datetime.datetime.fromtimestamp(clock.wall(), datetime.UTC).strftime("%Y%m%dT%H%M%S")
     kept = path.with_name(f"{path.name}.damaged-{stamp}")
     number = 1
-    while any(beside(kept, suffix).exists() for suffix in _COMPANIONS):
+    while any(beside(kept, suffix).exists() for suffix in COMPANIONS):
         number += 1
         kept = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
     try:
-        for suffix in _COMPANIONS:
+        for suffix in COMPANIONS:
             if beside(path, suffix).exists():
                 beside(path, suffix).rename(beside(kept, suffix))
     except OSError as error:

@@ -7,6 +7,7 @@ import os
 import socket
 import sqlite3
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -235,3 +236,33 @@ def test_nothing_is_said_of_a_port_that_is_not_used() -> None:
     result: Any = _port("127.0.0.1", port)
 
     assert result.ok and "is free" in result.text
+
+
+async def test_what_every_user_of_the_machine_can_read_is_named(world: World) -> None:
+    """Where the folders above let them through. The next start mends the database; files of keys are the operator's."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        secrets, servers, database = folder / ".env", folder / "mcp.json", folder / "parley.db"
+        secrets.write_text("BOT_NAME=Someone\n")
+        servers.write_text('{"mcpServers": {}}')
+        settings = {
+            "DATABASE_URL": f"sqlite:///{database}",
+            "PARLEY_ENV_FILE": str(secrets),
+            "MCP_CONFIG": str(servers),
+        }
+        async with Store.open(settings["DATABASE_URL"], clock=SystemClock()):
+            pass
+        for file in (secrets, servers, database):
+            file.chmod(0o644)
+        hidden = await world.doctor(**settings)
+        folder.chmod(0o755)
+
+        seen = await world.doctor(**settings)
+        modes = [file.stat().st_mode & 0o777 for file in (secrets, servers, database)]
+
+    assert not [text for what in ("settings", "database") for _, text in hidden.of(what) if "every user" in text]
+    told = [text for what in ("settings", "database") for well, text in seen.of(what) if not well]
+    assert [text for text in told if str(secrets) in text and f"chmod 600 {secrets}" in text]
+    assert [text for text in told if str(servers) in text and f"chmod 600 {servers}" in text]
+    assert [text for text in told if str(database) in text and "644" in text and "next start" in text]
+    assert seen.code == 1 and modes == [0o644] * 3

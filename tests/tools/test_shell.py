@@ -151,6 +151,7 @@ async def test_facts_are_kept_in_a_file_from_one_run_to_the_next(tmp_path: Path)
     assert not await Shelf(file).forget(("me",), first)
     assert await Shelf(file).remember("me", "again") == 4
     assert json.loads(file.read_text())["last"] == 4
+    assert file.stat().st_mode & 0o777 == 0o600
 
 
 async def test_timers_are_kept_beside_them(tmp_path: Path) -> None:

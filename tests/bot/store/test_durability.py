@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -377,6 +378,44 @@ async def test_missing_folders_are_made_and_only_the_owner_may_read(tmp_path: Pa
         modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "a/b").iterdir()}
 
     assert modes == {"parley.db": 0o600, "parley.db-wal": 0o600, "parley.db-shm": 0o600}
+    assert (tmp_path / "a/b").stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_database_that_others_could_read_is_its_owners_alone_after_the_next_start(
+    tmp_path: Path, clock, caplog
+) -> None:
+    """With its logs and what was kept of it when it was damaged; a folder that was there is left as it is."""
+    path, kept, beside = tmp_path / "parley[1].db", tmp_path / "parley[1].db.damaged-x", tmp_path / "parley[1].db.mine"
+    url = f"sqlite:///{tmp_path}/parley[1].db"
+    async with Store.open(url, clock=clock) as store:
+        await store.access.once("key", 1)
+        for file in (kept, beside):
+            file.touch()
+        for file in tmp_path.iterdir():
+            file.chmod(0o664)
+        tmp_path.chmod(0o755)
+        caplog.clear()
+
+        async with Store.open(url, clock=clock):
+            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+
+    names = [path.name, f"{path.name}-wal", f"{path.name}-shm", kept.name]
+    assert modes == dict.fromkeys(names, 0o600) | {beside.name: 0o664}
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+    assert [record.args[0].name for record in caplog.records if "664" in record.getMessage()] == names
+
+
+async def test_another_programs_database_keeps_its_mode(tmp_path: Path, clock) -> None:
+    path = tmp_path / "parley.db"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE theirs (id)")
+    path.chmod(0o644)
+
+    with pytest.raises(SettingsError, match="another program"):
+        async with Store.open(f"sqlite:///{path}", clock=clock):
+            pass
+
+    assert path.stat().st_mode & 0o777 == 0o644
 
 
 async def test_every_connection_is_as_durable_as_promised(store: Store) -> None:

@@ -1,0 +1,59 @@
+"""Files that only their owner may read: who else could, and taking that away."""
+
+from __future__ import annotations
+
+import glob
+import logging
+import os
+from pathlib import Path
+
+from bot.store.opening import COMPANIONS, beside
+
+_PRIVATE = 0o600
+_OTHERS = 0o077
+_ALL_READ_OR_WRITE = 0o006
+_ALL_ENTER = 0o001
+
+_log = logging.getLogger(__name__)
+
+
+def open_to_all(path: Path) -> str:
+    """The file's mode as people write it ("644") when every user of this machine can read or change it; else empty.
+
+    A file in a folder that nobody else can enter is nobody else's to read.
+    """
+    if os.name != "posix":
+        return ""
+    try:
+        real = path.resolve()
+        mode = real.stat().st_mode
+        reached = all(folder.stat().st_mode & _ALL_ENTER for folder in real.parents)
+    except OSError:
+        return ""
+    return f"{mode & 0o777:o}" if mode & _ALL_READ_OR_WRITE and reached else ""
+
+
+def database_files(path: Path) -> list[Path]:
+    """A database with its logs, and what was kept of it when it was damaged; those that exist."""
+    kept = glob.glob(f"{glob.escape(str(path))}.damaged-*")  # noqa: PTH207 - its name may hold what a pattern is made of
+    found = [*(beside(path, suffix) for suffix in COMPANIONS), *(Path(one) for one in sorted(kept))]
+    return [one for one in found if one.exists()]
+
+
+def make_private(path: Path) -> None:
+    """Let nobody but the owner read a database of ours, nor what belongs to it.
+
+    A file that is another user's stays as it is, with a line in the log.
+    """
+    if os.name != "posix":
+        return
+    for file in database_files(path):
+        try:
+            mode = file.stat().st_mode & 0o777
+            if mode & _OTHERS:
+                file.chmod(_PRIVATE)
+                _log.warning("%s could be read by others (mode %o); now only its owner can", file, mode)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            _log.warning("%s can be read by others, which could not be changed: %s", file, error.strerror)

@@ -353,7 +353,7 @@ async def test_every_call_has_exactly_one_result_with_its_id_in_its_order() -> N
         ToolCall("functions.nothing:1", "nothing", {}),
         ToolCall("functions.look:2", "look", {}, "The arguments are no JSON."),
         ToolCall("functions.look:3", "look", {"text": "tea"}),
-        ToolCall("functions.look:4", "look", {"text": 5}),
+        ToolCall("functions.look:4", "look", {"text": ["tea"]}),
     )
     model = Scripted(says("", *calls), says("Done."))
     look = Small("look")

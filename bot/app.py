@@ -208,12 +208,15 @@ class App:
                 Prices(read_prices(core.prices)),
             )
             stack.push_async_callback(self.budgets.close)
+            writer = None
+            if core.summary_model:
+                writer = self._paid(self.models.only(core.summary_model, "SUMMARY_MODEL"))
             room = core.tool_result_chars - wrapper_length("x" * 40)
             self.registry = registry_of(
                 self._configuration.tools,
                 timeout=core.tool_seconds,
                 result_chars=room,
-                condense=Condenser(self._paid(self.models.choose("")), clock, result_chars=room)
+                condense=Condenser(writer or self._paid(self.models.choose("")), clock, result_chars=room)
                 if core.condense_results
                 else None,
             )
@@ -255,9 +258,6 @@ class App:
                 zone=core.time_zone,
                 context_tokens=core.context_tokens,
             )
-            writer = None
-            if core.summary_model:
-                writer = self._paid(self.models.only(core.summary_model, "SUMMARY_MODEL"))
             self.summaries = Summaries(
                 self.store.history,
                 clock,

@@ -273,12 +273,165 @@ def announced_search(*, native: bool) -> str:
 
 _MOST_ANNOUNCED: Final = 300
 """Characters of a reply that may be nothing but an announcement."""
+_OPENERS: Final = (
+    *(
+        "sure",
+        "sure thing",
+        "ok",
+        "okay",
+        "of course",
+        "certainly",
+        "absolutely",
+        "alright",
+        "all right",
+        "right",
+        "great",
+    ),
+    *(
+        "good question",
+        "great question",
+        "got it",
+        "understood",
+        "no problem",
+        "one moment",
+        "one moment please",
+        "one sec",
+    ),
+    *(
+        "one second",
+        "just a moment",
+        "just a second",
+        "just a sec",
+        "hold on",
+        "hang on",
+        "bear with me",
+        "please wait",
+    ),
+    *(
+        "give me a moment",
+        "give me a second",
+        "give me a sec",
+        "give me a minute",
+        "please hold on",
+        "thanks for asking",
+    ),
+)
+"""What may stand before an announcement, any number of times."""
+_INTENTS: Final = (
+    *(
+        "let me",
+        "let's",
+        "i'll",
+        "i will",
+        "i shall",
+        "i'm going to",
+        "i am going to",
+        "i'm now going to",
+        "allow me to",
+    ),
+    *("i need to", "i have to", "i should", "i want to", "i'd better", "first i'll", "to answer this i'll", "while i"),
+    *("to answer that i'll", "to answer this i need to", "to answer that i need to", "i'm about to", "i am about to"),
+)
+_VERBS: Final = (
+    *(
+        "search",
+        "look",
+        "check",
+        "browse",
+        "google",
+        "find out",
+        "find",
+        "fetch",
+        "query",
+        "research",
+        "consult",
+        "verify",
+    ),
+    *("see what", "pull up", "get the latest", "get the current", "dig"),
+)
+_DOING: Final = ("searching", "looking", "checking", "browsing", "googling", "fetching", "querying", "researching")
+_OPENERS_HAN: Final = (
+    *(
+        "好的",
+        "好",
+        "当然",
+        "當然",
+        "可以",
+        "没问题",
+        "沒問題",
+        "明白",
+        "收到",
+        "了解",
+        "请稍候",
+        "请稍等",
+        "請稍候",
+        "請稍等",
+    ),
+    *("稍等", "稍候", "稍等一下", "请等一下", "請等一下", "等一下", "请您稍等", "請您稍等", "请稍等片刻", "請稍等片刻"),
+)
+_INTENTS_HAN: Final = (
+    *(
+        "让我",
+        "讓我",
+        "我来",
+        "我來",
+        "我这就",
+        "我這就",
+        "我先",
+        "我现在",
+        "我現在",
+        "我马上",
+        "我馬上",
+        "我将",
+        "我將",
+    ),
+    *(
+        "我会",
+        "我會",
+        "我需要",
+        "我要",
+        "我得",
+        "我去",
+        "我帮",
+        "我幫",
+        "我为",
+        "我為",
+        "我给",
+        "我給",
+        "正在",
+        "马上",
+        "馬上",
+    ),
+    *("这就", "這就", "现在", "現在", "先", "接下来我", "接下來我", "帮", "幫"),
+)
+_VERBS_HAN: Final = (
+    "搜",
+    "查",
+    "检索",
+    "檢索",
+    "找",
+    "看看网上",
+    "看看網上",
+    "上网",
+    "上網",
+    "浏览",
+    "瀏覽",
+    "核实",
+    "核實",
+)
+
+
+def _any_of(words: Sequence[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
 _ANNOUNCED: Final = re.compile(
-    r"(?:(?:sure|ok|okay|of course|certainly|great|good question|one moment|just a moment)\b[,.!…:—– ]*)*"
-    r"(?:let me|let's|i'll|i will|i'm going to|i am going to|allow me to|i need to|i'm now going to)\b(?! know)"
-    r"[^.!?\n]{0,40}?\b(?:search|look|check|browse|google|find out|fetch|query|research)\b[^?:\n]*:?"
-    r"|(?:好的|好|当然|可以)?[，,。！!\s]*(?:请稍[等候]|稍等)?[，,。！!\s]*(?:让我|我(?:来|这就|先|现在|马上|将|会)|正在)"
-    r"[^。！？?!\n]{0,12}?(?:搜|查|检索)[^？?:：\n]*[:：]?",
+    rf"(?:(?:{_any_of(_OPENERS)})\b[,.!…:—– ]*+)*+(?:and |then )?"
+    rf"(?:(?:{_any_of(_INTENTS)})\b(?! know)[^.!?\n]{{0,40}}?\b(?:{_any_of(_VERBS)})\b[^?:\n]*:?"
+    rf"|(?:i'm|i am|now|currently)(?: now| currently| just)? (?:{_any_of(_DOING)})\b[^?:\n]*:?"
+    rf"|(?:{_any_of(_DOING)})\b[^?:\n]*\b(?:now|for you|online|the web|the internet))"
+    rf"|(?:(?:{_any_of(_OPENERS_HAN)})[，,。！!、\s]*+)*+(?:{_any_of(_INTENTS_HAN)})"
+    rf"[^。！？?!\n]{{0,12}}?(?:{_any_of(_VERBS_HAN)})[^？?:：\n]*[:：]?"
 )
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s*(?=[^\s.!?。！？])|\n+")
 _IF_WANTED: Final = re.compile(r"\b(?:if|once|when|unless|after) you\b|\byou can\b|如果|要是|需要的话")
@@ -311,11 +464,7 @@ _AFTER_GREETING: Final = (
 )
 
 
-def _phrases(words: Sequence[str]) -> str:
-    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-
-
-_PHRASE: Final = re.compile(rf"[\W_]*(?:({_phrases(_GREETINGS)})|{_phrases(_AFTER_GREETING)})(?![a-z0-9])[\W_]*")
+_PHRASE: Final = re.compile(rf"[\W_]*(?:({_any_of(_GREETINGS)})|{_any_of(_AFTER_GREETING)})(?![a-z0-9])[\W_]*")
 
 
 def is_greeting(text: str) -> bool:

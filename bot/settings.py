@@ -99,7 +99,8 @@ class CoreSettings(Settings):
     tool_seconds: float = Field(30.0, gt=0, description="How long a tool may take that states no time of its own.")
     tool_result_chars: int = Field(8000, ge=500, description="Characters of a tool's result the model is given.")
     condense_results: bool = Field(
-        False, description="Have a model condense results that are longer, instead of cutting them."
+        False,
+        description="Have a model (SUMMARY_MODEL, when set) condense results that are longer, instead of cutting them.",
     )
     max_output_chars: int = Field(40_000, ge=500, description="Characters of an answer; the rest is not read.")
     max_message_chars: int = Field(100_000, ge=100, description="Characters of a message that are accepted.")
@@ -112,7 +113,7 @@ class CoreSettings(Settings):
         description="Tokens of a chat from which older turns are summarised; up to 1: a share of the window; 0: never.",
     )
     summary_model: str = Field(
-        "", description="A small model that writes the summaries, as provider:name; empty: the one that answers."
+        "", description="A small model that writes summaries, as provider:name; empty: the one that answers."
     )
     database_url: str = Field("sqlite:///data/parley.db", description="Where conversations are kept.")
     bot_name: str = Field("Parley", description="What the assistant calls itself.")

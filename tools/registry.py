@@ -27,6 +27,9 @@ Condense: TypeAlias = Callable[[ToolCall, str], Awaitable[str | None]]
 
 STATUS_CHARS = 60
 CACHE_ENTRIES = 512
+CONDENSED_FROM = 5
+"""How many times longer a tool may make its result where it is condensed afterwards: tools that shorten theirs
+themselves would leave nothing to condense."""
 CACHE_CHARS = 20_000
 """Longer results, and those with files, are not kept: 512 of them would be felt."""
 _MIDDLE = "\n[… {left} characters left out …]\n"
@@ -182,7 +185,7 @@ class ToolRegistry:
         seconds = spec.timeout if spec.timeout is not None else self._timeout
         note = f"(Unknown arguments were left out: {', '.join(unknown)[:200]}.)\n" if unknown else ""
         # A tool that cuts between entries leaves room for the note, which else would push a part of one out.
-        room = max(0, self._result_chars - len(note))
+        room = max(0, self._result_chars - len(note)) * (CONDENSED_FROM if self._condense is not None else 1)
         result = await self._shared(tool, arguments, replace(context, seconds=seconds, chars=room), seconds)
         if note:
             result = replace(result, text=note + result.text)

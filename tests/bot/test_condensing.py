@@ -75,3 +75,29 @@ async def test_what_condensing_uses_is_on_the_budgets_of_who_asked(rig: Any) -> 
 
         assert "[condensed" not in again.text and len(again.text) < len(LONG), "nothing is left: it is cut"
         assert len(it.model.requests) == 1
+
+
+async def test_a_tool_that_shortens_its_own_results_leaves_something_to_condense(clock: Any) -> None:
+    seen: list[int] = []
+
+    @tool(category="test")
+    async def careful(context: ToolContext) -> str:
+        """Give as much as may be."""
+        seen.append(context.chars)
+        return LONG[: context.chars]
+
+    careful_one = ToolRegistry([careful], condense=Condenser(FakeModel("Short."), clock, result_chars=8000))
+    result = await careful_one.run(ToolCall("1", "careful", {}), ToolContext())
+
+    assert seen == [40_000]
+    assert result.text.endswith("\nShort.")
+
+
+async def test_the_model_for_summaries_condenses_too(rig: Any) -> None:
+    async with rig(CONDENSE_RESULTS="true", SUMMARY_MODEL="openai:small") as it:
+        it.model.script = lambda body: Reply("Two thousand equal entries.")
+        it.bot.registry._tools["long_one"] = long_one
+        with paid_by(payer_of(it.message("hello"))):
+            await it.bot.registry.run(ToolCall("1", "long_one", {}), ToolContext())
+
+        assert [request.body["model"] for request in it.model.requests] == ["small"]

@@ -20,7 +20,7 @@ from discord.http import Route
 
 from adapters import Finding
 from adapters.discord_commands import register, registered
-from adapters.discord_errors import FAILURES, refusals
+from adapters.discord_errors import refusals
 from adapters.discord_intake import Intake, message_edited, message_sent
 from adapters.discord_surface import AnswerSlot, DiscordSurface
 from adapters.settings import DiscordSettings
@@ -76,6 +76,8 @@ class _Client(discord.Client):
             http_trace=refusals(),
         )
         self.intake: Intake | None = None
+        self.greeted = False
+        """READY came since listening began."""
         self._identified = False
         parsers = self._connection.parsers
         parsers.update({event: _sparing(event, parse) for event, parse in parsers.items() if event != "READY"})
@@ -88,6 +90,9 @@ class _Client(discord.Client):
     async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
         """One of the functions below failed: the library would write everything about it to the log."""
         _leave_out(event_method, sys.exception())
+
+    async def on_ready(self) -> None:
+        self.greeted = True
 
     # The library starts a task for each event, in the order of arrival; nothing may be awaited before it is queued.
 
@@ -161,17 +166,17 @@ class DiscordAdapter:
         self._client_ = client = _Client()
         self._registered = False
         try:
+            if not (self._token.isascii() and self._token.isprintable()):
+                raise discord.LoginFailure("no token looks like this")
             async with asyncio.timeout(LOGIN_SECONDS):
                 await client.login(self._token)
-        except (discord.LoginFailure, ValueError):
+        except BaseException as error:
             await client.close()
-            raise SettingsError(_TOKEN_REFUSED) from None
-        except FAILURES as error:
-            await client.close()
+            if isinstance(error, discord.LoginFailure):
+                raise SettingsError(_TOKEN_REFUSED) from None
+            if not isinstance(error, Exception):
+                raise
             raise Unreachable(f"Discord at {self._base} does not answer ({type(error).__name__})") from error
-        except asyncio.CancelledError:
-            await client.close()
-            raise
         return self
 
     async def __aexit__(
@@ -192,7 +197,7 @@ class DiscordAdapter:
     @property
     def listening(self) -> bool:
         """The gateway said READY; a connection that breaks later is resumed without loss."""
-        return self._client.intake is not None and self._client.is_ready()
+        return self._client.intake is not None and self._client.greeted
 
     @property
     def conflicts(self) -> int:
@@ -201,6 +206,7 @@ class DiscordAdapter:
     async def listen(self, deliver: Deliver) -> None:
         """Keep the gateway connected; the library resumes a broken connection and misses nothing."""
         client = self._client
+        client.greeted = False
         client.intake = intake = Intake(deliver, self._clock, self._slots, self._rivals)
         announcing = asyncio.create_task(self._announce(), name="discord commands")
         try:
@@ -214,13 +220,9 @@ class DiscordAdapter:
             if error.code == _GATEWAY_TOKEN_REFUSED:
                 raise SettingsError(_TOKEN_REFUSED) from error
             raise SettingsError(f"Discord closed the gateway for good with code {error.code}") from error
-        except FAILURES as error:
-            raise Unreachable(f"Discord's gateway does not answer ({type(error).__name__})") from error
-        except AttributeError as error:
-            # The library reads its socket's place in the stream before it ever had a socket.
-            if client.ws is not None:
-                raise
-            raise Unreachable("Discord's gateway cannot be reached") from error
+        except Exception as error:
+            # Of a library that meets what it did not expect, too: the next connection begins afresh.
+            raise Unreachable(f"Discord's gateway does not answer ({origin_of(error)})") from error
         finally:
             client.intake = None
             announcing.cancel()
@@ -245,7 +247,7 @@ class DiscordAdapter:
             if await register(self._client):
                 log.info("discord: the slash commands were registered")
             self._registered = True
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - they are tried again at the next connection
             log.warning("discord: the slash commands could not be registered (%s)", type(error).__name__)
 
 
@@ -274,7 +276,7 @@ async def check(settings: DiscordSettings) -> list[Finding]:
             )
         try:
             known = await registered(client)
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - it is told, whatever it is
             findings.append(Finding(False, f"the slash commands could not be read ({type(error).__name__})"))
         else:
             findings.append(

@@ -13,10 +13,18 @@ from typing import Final
 import aiohttp
 import discord
 
-from bot.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable, pause
+from bot.errors import (
+    DeliveryError,
+    MessageGone,
+    RateLimited,
+    TooLong,
+    Unclear,
+    Unreachable,
+    Unrenderable,
+    origin_of,
+    pause,
+)
 
-FAILURES: Final = (discord.DiscordException, aiohttp.ClientError, OSError)
-"""Everything a call of the library may raise; a timeout is an OSError."""
 HOOK_CLOSED: Final = (10015, 10062, 50027)
 """The answer to a slash command cannot be written: never acknowledged, unknown, or expired."""
 FORBIDDEN: Final = (10003, 10004, 50001, 50007, 50013, 50083, 160002)
@@ -91,8 +99,11 @@ def translated(error: Exception) -> DeliveryError:
             return DeliveryError(f"no connection to Discord ({type(error).__name__})")
         case aiohttp.ClientError() | OSError():
             return Unclear(f"Discord did not answer ({type(error).__name__})")
-        case _:
+        case discord.DiscordException() if not isinstance(error, discord.InvalidData):
             return DeliveryError(f"Discord: {type(error).__name__}")
+        case _:
+            # By its status it was done; only the library can make nothing of the answer.
+            return Unclear(f"Discord's answer cannot be read ({origin_of(error)})")
 
 
 def _refused(error: discord.HTTPException) -> DeliveryError:

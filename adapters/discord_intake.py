@@ -15,7 +15,6 @@ from typing import Any, Final, cast
 import discord
 
 from adapters.discord_commands import ASK
-from adapters.discord_errors import FAILURES
 from adapters.discord_surface import AnswerSlot
 from bot import commands
 from bot.clock import Clock
@@ -325,7 +324,7 @@ class Intake:
             if not storing.done() or storing.result():
                 async with asyncio.timeout(ACKNOWLEDGE_SECONDS):
                     await interaction.response.defer(thinking=True)
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - whatever the library made of the answer
             # The turn is answered all the same: the surface finds the answer slot closed and writes into the channel.
             if not isinstance(error, discord.HTTPException) or error.code != _ALREADY_ACKNOWLEDGED:
                 log.warning("discord: a slash command could not be acknowledged: %s", type(error).__name__)
@@ -345,5 +344,5 @@ async def _withdraw(interaction: discord.Interaction[Any]) -> None:
     """Take "thinking…" back: what could not be stored is never answered."""
     try:
         await interaction.delete_original_response()
-    except FAILURES as error:
+    except Exception as error:  # noqa: BLE001 - then it stands there, and Discord takes it away
         log.info("discord: an acknowledgement could not be taken back: %s", type(error).__name__)

@@ -19,7 +19,7 @@ from typing import Final, cast
 
 import discord
 
-from adapters.discord_errors import FAILURES, FORBIDDEN, GONE, HOOK_CLOSED, PauseAsked, file_refused, translated
+from adapters.discord_errors import FORBIDDEN, GONE, HOOK_CLOSED, PauseAsked, file_refused, translated
 from adapters.formatting.discord_markdown import render, written
 from bot.clock import Clock
 from bot.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unreachable, Unrenderable
@@ -169,7 +169,7 @@ class DiscordSurface:
         try:
             async with asyncio.timeout(CALL_SECONDS):
                 await self._channel.typing()
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - it is only a sign
             log.debug("discord: typing was not shown (%s)", type(error).__name__)
 
     async def find(self, nonce: str) -> MessageRef | None:
@@ -180,7 +180,7 @@ class DiscordSurface:
         try:
             async with asyncio.timeout(CALL_SECONDS):
                 said = await self._look()
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - the answer is written again, which repeats safely
             log.info("discord: an answer could not be looked up (%s)", type(error).__name__)
             return None
         return None if said is None or self._slot.free else MessageRef(str(said.id), _ORIGINAL)
@@ -217,7 +217,7 @@ class DiscordSurface:
                         await self._look()
                         continue
                     return await call(way)
-            except FAILURES as error:
+            except Exception as error:
                 if not self._closes(way, error):
                     failure = translated(error)
                     if isinstance(failure, MessageGone):

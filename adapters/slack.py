@@ -24,12 +24,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters import Finding
 from adapters.settings import SlackSettings
-from adapters.slack_errors import FAILURES, REFUSED_TOKEN, error_code
+from adapters.slack_errors import REFUSED_TOKEN, error_code, field
 from adapters.slack_events import Me, incoming, people_in
 from adapters.slack_people import People
 from adapters.slack_surface import SlackSurface
 from bot.clock import Clock, SystemClock
-from bot.errors import Contested, SettingsError, StoreError, Unreachable, origin_of
+from bot.errors import BotError, Contested, SettingsError, Unreachable, origin_of
 from bot.messages import Incoming, ReplyTarget
 from bot.proxies import is_direct
 from bot.surface import Deliver, Surface
@@ -187,11 +187,8 @@ class SlackAdapter:
             return False
         error = storing.exception()
         if error is not None:
-            log.error(
-                "slack: an event could not be stored and will be sent again: %s",
-                error,
-                exc_info=None if isinstance(error, StoreError) else error,
-            )
+            why = error if isinstance(error, BotError) else origin_of(error)
+            log.error("slack: an event could not be stored and will be sent again: %s", why)
             return False
         self._people.learn(named - {self.me.user})
         return True
@@ -238,7 +235,8 @@ class SlackAdapter:
     async def _log_in(self) -> Me:
         try:
             answer = await self._web.auth_test()
-        except FAILURES as error:
+            me = Me(field(answer, "team_id"), field(answer, "user_id"), str(answer.get("bot_id") or ""))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told and tried again
             code = error_code(error)
             if code in REFUSED_TOKEN:
                 raise SettingsError(f"SLACK_BOT_TOKEN is refused by Slack ({code}): {_ADVICE}") from None
@@ -247,7 +245,7 @@ class SlackAdapter:
             ) from None
         scopes = str(answer.headers.get("x-oauth-scopes", ""))
         self.scopes = frozenset(scope.strip() for scope in scopes.split(",")) if scopes else None
-        return Me(str(answer["team_id"]), str(answer["user_id"]), str(answer.get("bot_id") or ""))
+        return me
 
     async def _ask_for_socket(self) -> str:
         """The address of one connection.
@@ -257,8 +255,8 @@ class SlackAdapter:
             Unreachable: Slack does not answer now.
         """
         try:
-            return str((await self._web.apps_connections_open(app_token=self._app_token))["url"])
-        except FAILURES as error:
+            return field(await self._web.apps_connections_open(app_token=self._app_token), "url")
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told and tried again
             code = error_code(error)
             if code in REFUSED_TOKEN:
                 raise SettingsError(

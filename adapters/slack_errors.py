@@ -7,6 +7,7 @@ from typing import Final
 
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError, SlackRequestError
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.errors import (
     DeliveryError,
@@ -16,10 +17,8 @@ from bot.errors import (
     Unclear,
     Unreachable,
     Unrenderable,
+    origin_of,
 )
-
-FAILURES: Final = (SlackClientError, aiohttp.ClientError, TimeoutError, ConnectionError)
-"""Everything a call of the Web API may raise."""
 
 REFUSED_TOKEN: Final = frozenset(
     {
@@ -73,8 +72,22 @@ def error_code(error: BaseException) -> str:
     return str(data.get("error") or "") if isinstance(data, dict) else ""
 
 
-def translated(error: BaseException, scope: str = "") -> DeliveryError:
+def field(answer: AsyncSlackResponse, name: str) -> str:
+    """A text that a good answer holds.
+
+    Raises:
+        KeyError: it does not.
+    """
+    value = answer.get(name)
+    if not isinstance(value, str) or not value:
+        raise KeyError(name)
+    return value
+
+
+def translated(error: Exception, scope: str = "") -> DeliveryError:
     """A failed call as the core knows it; `scope` is the budget that a refusal for a while means."""
+    if isinstance(error, DeliveryError):
+        return error
     if isinstance(error, SlackApiError):
         response = error.response
         # A body that is no JSON at all leaves the HTTP library's own response in the error.
@@ -83,7 +96,10 @@ def translated(error: BaseException, scope: str = "") -> DeliveryError:
         return refused(status, error_code(error), str(headers.get("Retry-After", "")), scope)
     if isinstance(error, _NOT_MADE):
         return DeliveryError(f"no connection to Slack ({type(error).__name__})")
-    return Unclear(f"Slack did not answer ({type(error).__name__})")
+    if isinstance(error, SlackClientError | aiohttp.ClientError | OSError):
+        return Unclear(f"Slack did not answer ({type(error).__name__})")
+    # By its status it was done; only nothing can be made of the answer.
+    return Unclear(f"Slack's answer cannot be read ({origin_of(error)})")
 
 
 def refused(status: int, code: str, retry_after: str = "", scope: str = "") -> DeliveryError:
@@ -103,7 +119,7 @@ def refused(status: int, code: str, retry_after: str = "", scope: str = "") -> D
     return DeliveryError(f"Slack refuses the call ({code or status})")
 
 
-def file_refused(error: BaseException) -> DeliveryError:
+def file_refused(error: Exception) -> DeliveryError:
     """A failed upload as the core knows it.
 
     Slack has dozens of words for a file that it does not take (its type, the workspace's storage, a shared channel's

@@ -10,7 +10,7 @@ from typing import Final
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack_errors import FAILURES, error_code
+from adapters.slack_errors import error_code
 
 log = logging.getLogger(__name__)
 
@@ -66,14 +66,14 @@ class People:
     async def _look_up(self, id: str) -> None:
         try:
             user = (await self._web.users_info(user=id)).get("user") or {}
-        except FAILURES as error:
+            profile = user.get("profile") or {}
+            name = profile.get("display_name") or profile.get("real_name") or user.get("real_name") or user.get("name")
+        except Exception as error:  # noqa: BLE001 - without its name a person is shown by id
             code = error_code(error)
             if code in _NO_USE:
                 log.info("slack: names are not looked up (%s)", code)
                 self._useful = False
             return
-        profile = user.get("profile") or {}
-        name = profile.get("display_name") or profile.get("real_name") or user.get("real_name") or user.get("name")
         if name:
             self._known[id] = str(name)
             while len(self._known) > self._most:

@@ -16,7 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.formatting.slack_marks import look_alike
 from adapters.formatting.slack_mrkdwn import escaped, render
-from adapters.slack_errors import FAILURES, NOT_INSIDE, error_code, file_refused, refused, translated
+from adapters.slack_errors import NOT_INSIDE, error_code, field, file_refused, refused, translated
 from bot.errors import DeliveryError, MessageGone, TooLong, Unclear, Unreachable, Unrenderable
 from bot.messages import File, MessageRef, Page, ReplyTarget
 from bot.surface import Budget, Cost, SurfaceLimits, Window
@@ -135,10 +135,10 @@ class SlackSurface:
                 filename=file.name,
                 title=file.name,
             )
-        except FAILURES as error:
+            files = sent.get("files") or [{}]
+            return MessageRef(str(files[0].get("id", "")), FILE)
+        except Exception as error:
             raise file_refused(error) from error
-        files = sent.get("files") or [{}]
-        return MessageRef(str(files[0].get("id", "")), FILE)
 
     async def remove(self, at: MessageRef) -> None:
         try:
@@ -151,11 +151,9 @@ class SlackSurface:
                     await self._web.files_delete(file=at.id)
                 case _:
                     await self._web.chat_delete(channel=self._channel, ts=at.id)
-        except FAILURES as error:
+        except Exception as error:
             if not isinstance(problem := translated(error), MessageGone):
                 raise problem from error
-        except MessageGone:
-            return
 
     async def typing(self) -> None:
         """The thread says "Parley is thinking…" until the first message; where it cannot, nothing does."""
@@ -165,7 +163,7 @@ class SlackSurface:
             await self._web.assistant_threads_setStatus(
                 channel_id=self._channel, thread_ts=self._thread, status="is thinking…"
             )
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - it is only a sign
             self._shows_status = False
             log.debug("slack: no status was shown (%s)", error_code(error) or type(error).__name__)
 
@@ -179,7 +177,7 @@ class SlackSurface:
         while True:
             try:
                 return await self._look_up(nonce)
-            except FAILURES as error:
+            except Exception as error:
                 code = error_code(error)
                 if code and code not in ("ratelimited", "internal_error"):
                     log.info("slack: a post of unknown outcome cannot be looked up (%s)", code)
@@ -221,13 +219,13 @@ class SlackSurface:
                 unfurl_media=False,
                 metadata={"event_type": "parley_reply", "event_payload": {"nonce": nonce}} if nonce else None,
             )
-        except FAILURES as error:
+            ref = MessageRef(field(sent, "ts"))
+        except Exception as error:
             if error_code(error) in NOT_INSIDE and self._address:
                 self._responding = True
                 return await self._respond(text, final, None)
             raise translated(error, self._post_scope) from error
         self._joined(self._channel)
-        ref = MessageRef(str(sent["ts"]))
         self._shown[ref.id] = text
         return ref
 
@@ -237,7 +235,7 @@ class SlackSurface:
         try:
             # There are no flags against previews here: those of the post stay.
             await self._web.chat_update(channel=self._channel, ts=at.id, text=text, parse="none", link_names=False)
-        except FAILURES as error:
+        except Exception as error:
             raise translated(error, self._update_scope) from error
         self._shown[at.id] = text
         return at
@@ -267,7 +265,7 @@ class SlackSurface:
             async with self._http.post(self._address, json=body, allow_redirects=False) as response:
                 status, answer = response.status, await response.text()
                 retry_after = response.headers.get("Retry-After", "")
-        except FAILURES as error:
+        except Exception as error:
             problem = translated(error)
             if isinstance(problem, Unclear):
                 self._uses += 1

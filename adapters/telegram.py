@@ -44,6 +44,7 @@ from bot.errors import (
     Unclear,
     Unreachable,
     Unrenderable,
+    origin_of,
     pause,
 )
 from bot.messages import (
@@ -293,7 +294,7 @@ class TelegramSurface:
                     link_preview_options=preview,
                 )
                 ref = at
-        except TelegramError as error:
+        except Exception as error:
             if isinstance(error, BadRequest) and "not modified" in error.message.lower() and at is not None:
                 ref = at
             elif isinstance(error, ChatMigrated):
@@ -316,28 +317,28 @@ class TelegramSurface:
             except BadRequest as error:
                 # Too long and narrow, too many pixels, or not whole: as a document everything goes.
                 log.info("telegram: %r goes as a document: %s", file.name, error.message[:200])
-            except TelegramError as error:
+            except Exception as error:
                 raise _file_refused(error) from error
         try:
             sent = await self._bot.send_document(
                 self._chat, file.content, filename=file.name, message_thread_id=self._thread
             )
-        except TelegramError as error:
+            return MessageRef(str(sent.message_id))
+        except Exception as error:
             raise _file_refused(error) from error
-        return MessageRef(str(sent.message_id))
 
     async def remove(self, at: MessageRef) -> None:
         try:
             await self._bot.delete_message(self._chat, int(at.id))
         except BadRequest:
             return
-        except TelegramError as error:
+        except Exception as error:
             raise _translated(error) from error
 
     async def typing(self) -> None:
         try:
             await self._bot.send_chat_action(self._chat, ChatAction.TYPING, message_thread_id=self._thread)
-        except TelegramError as error:
+        except Exception as error:  # noqa: BLE001 - it is only a sign
             log.debug("telegram: typing was not shown (%s)", type(error).__name__)
 
     async def find(self, nonce: str) -> MessageRef | None:
@@ -360,7 +361,7 @@ class TelegramSurface:
 _GONE: Final = ("message to edit not found", "message can't be edited", "message_id_invalid", "message to delete")
 
 
-def _translated(error: TelegramError) -> DeliveryError:
+def _translated(error: Exception) -> DeliveryError:
     """A library's error as the core knows it. `BadRequest` is a `NetworkError`, so it is asked first."""
     match error:
         case RetryAfter():
@@ -387,13 +388,16 @@ def _translated(error: TelegramError) -> DeliveryError:
                 # An answer came, with a status of 500 or more: the service itself says that it did not do it.
                 return DeliveryError(f"Telegram fails: {error.message[:200]}")
             return Unclear(f"Telegram did not answer ({type(error.__cause__ or error).__name__})")
-        case _:
+        case TelegramError() if type(error) is not TelegramError:
             return DeliveryError(f"Telegram: {type(error).__name__}")
+        case _:
+            # By its status it was done; only the library can make nothing of the answer.
+            return Unclear(f"Telegram's answer cannot be read ({origin_of(error)})")
 
 
-def _file_refused(error: TelegramError) -> DeliveryError:
+def _file_refused(error: Exception) -> DeliveryError:
     """The same for a file, which Telegram refuses for good in many words: none of them changes by asking again."""
-    words = error.message.lower()
+    words = error.message.lower() if isinstance(error, TelegramError) else ""
     if "too large" in words or "too big" in words:
         return TooLong("Telegram finds the file too large", by=1)
     problem = _translated(error)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from bot.clock import Clock
-from bot.errors import BotError, Contested, SettingsError, Unreachable
+from bot.errors import BotError, Contested, SettingsError, Unreachable, origin_of
 from bot.messages import ReplyTarget
 from bot.metrics import Metrics
 from bot.surface import Adapter, Deliver, Surface
@@ -176,7 +176,7 @@ class Platforms:
         self._metrics.connections_lost.add(name)
         if not isinstance(error, BotError):
             self._state[name] = "unreachable: an error of our own"
-            self._warnings.warn(f"{name} failed, trying again: {type(error).__name__}", error)
+            self._warnings.warn(f"{name} failed, trying again: {origin_of(error)}")
             return
         self._state[name] = f"unreachable: {error}"
         # Of another program the adapter itself has told.

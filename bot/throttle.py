@@ -32,8 +32,8 @@ class LogThrottle:
             self._times.popleft()
         return len(self._times)
 
-    def warn(self, text: str, error: BaseException | None = None) -> None:
-        """Log `text`, unless it was logged a moment ago; with `error` its traceback too, the first time."""
+    def warn(self, text: str) -> None:
+        """Log `text`, unless it was logged a moment ago."""
         now = self._clock.monotonic()
         self._times.append(now)
         at, again = self._said.get(text, (float("-inf"), 0))
@@ -45,7 +45,5 @@ class LogThrottle:
         self._said[text] = (now, 0)
         if again:
             self._log.warning("%s (%d times more since the last such line)", text, again)
-        elif error is not None:
-            self._log.error("%s", text, exc_info=error)
         else:
             self._log.warning("%s", text)

@@ -28,6 +28,8 @@ class Fault:
     """With status 429: the wait the platform names."""
     hold_after: asyncio.Event | None = None
     """It is done, but the answer waits until this is set."""
+    answer: str | None = None
+    """It is done, and where that went well this stands in the place of the answer, as of another server."""
 
 
 class Faults:

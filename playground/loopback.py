@@ -85,7 +85,14 @@ async def after(fault: Fault | None, request: web.Request) -> web.StreamResponse
         return None
     if fault.hold_after is not None:
         await fault.hold_after.wait()
-    return hang_up(request) if fault.drop == "after" else None
+    if fault.drop == "after":
+        return hang_up(request)
+    return odd(fault) if fault.answer is not None else None
+
+
+def odd(fault: Fault) -> web.Response:
+    """The answer that a fault puts in the place of a good one."""
+    return web.Response(text=fault.answer, content_type="application/json")
 
 
 def hang_up(request: web.Request, *, reset: bool = False) -> web.StreamResponse:

@@ -10,6 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from playground.faults import Fault, Faults
+from playground.loopback import odd
 from playground.slack.arguments import Arguments, read_arguments
 from playground.slack.errors import Json, Refused
 from playground.slack.limits import Budgets, Limits
@@ -135,7 +136,7 @@ class Api:
         if fault.hold_after:
             await fault.hold_after.wait()
         call.status = response.status
-        return response
+        return odd(fault) if fault.answer is not None and not call.error else response
 
     def _answer(self, call: Call, request: web.Request, sent: Arguments | Refused) -> Json:
         if isinstance(sent, Refused):

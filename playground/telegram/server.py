@@ -11,6 +11,7 @@ from typing import Self
 from aiohttp import web
 
 from playground.faults import Fault, Faults
+from playground.loopback import odd
 from playground.telegram import media, messages, profile, rich
 from playground.telegram.call import ApiError, Arguments, Call, Json, too_many
 from playground.telegram.entities import Entity
@@ -231,7 +232,7 @@ class TelegramServer:
             return _drop(request)
         if fault.hold_after is not None:
             await fault.hold_after.wait()
-        return answer
+        return odd(fault) if fault.answer is not None and answer.status == 200 else answer
 
     async def _run(self, call: Call, arguments: Arguments) -> web.Response:
         handler = METHODS.get(call.method)

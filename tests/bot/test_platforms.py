@@ -146,7 +146,8 @@ async def test_an_error_of_our_own_in_one_platform_is_logged_and_tried_again(clo
 
     async with running(clock, broken, up) as (platforms, _, _):
         assert platforms.state["slack"] == "unreachable: an error of our own"
-        assert "a bug" in caplog.text
+        assert "slack failed, trying again: RuntimeError in test_platforms" in caplog.text
+        assert "Traceback" not in caplog.text and "a bug" not in caplog.text, "it may be what a person wrote"
         assert str(platforms.surface(ReplyTarget("slack"))) == "surface of slack"
         await clock.advance(1)
         assert platforms.state == {"slack": "listening", "telegram": "listening"}
@@ -164,7 +165,7 @@ async def test_what_fails_again_and_again_is_logged_at_once_and_then_counted(clo
         await clock.advance(700)
 
     said = [record.getMessage() for record in caplog.records]
-    assert said[1:] == ["slack failed, trying again: KeyError"]
+    assert len(said) == 2 and said[1].startswith("slack failed, trying again: KeyError in test_platforms")
     assert metrics.connections_lost.value("slack") == 12
 
 

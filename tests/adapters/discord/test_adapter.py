@@ -12,6 +12,8 @@ from adapters import discord as adapter_module
 from adapters.discord import DiscordAdapter, check
 from bot.errors import SettingsError, Unreachable
 from bot.messages import Page, ReplyTarget
+from playground.discord.gateway import Connection
+from playground.faults import Fault
 
 PUT = "PUT /applications/{application}/commands"
 
@@ -108,6 +110,33 @@ async def test_another_program_with_the_token_is_named_at_once_and_counted(
     lines = [record.getMessage() for record in caplog.records if "another program" in record.getMessage()]
     assert 1 <= len(lines) <= 2
     assert all("DISCORD_BOT_TOKEN" in line and "end it" in line for line in lines)
+
+
+async def test_a_gateway_that_greets_in_an_odd_way_is_tried_again_by_the_caller(
+    stage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter = await stage.enter()
+    op = Connection.op
+    monkeypatch.setattr(
+        Connection, "op", lambda self, number, body=None: op(self, number, {} if number == 10 else body)
+    )
+    with pytest.raises(Unreachable, match="KeyError in gateway"):
+        await adapter.listen(stage.mailbox)
+    monkeypatch.undo()
+
+    await adapter.surface(ReplyTarget("discord", {"channel": 20})).show(Page("still here", final=True), None)
+    await stage.listen(adapter)
+    stage.server.say(stage.place, f"{stage.server.mention()} hi", person=1)
+
+    assert (await stage.mailbox.next()).text == "hi"
+    assert stage.said() == ["still here"]
+
+
+async def test_a_login_that_is_answered_in_an_odd_way_is_tried_again_by_the_caller(stage: Any) -> None:
+    for answer in ("<html>", "{}", "7"):
+        stage.server.faults.add("GET /users/@me", Fault(answer=answer))
+        with pytest.raises(Unreachable):
+            await stage.enter()
 
 
 async def test_a_wrong_token_is_a_setting_to_mend(stage: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import discord
 import pytest
 
 from adapters.discord_errors import translated
@@ -293,9 +294,10 @@ async def test_a_connection_that_was_never_made_did_not_send_anything(stage: Any
     assert type(told.value) is DeliveryError
 
 
-def test_an_error_nobody_knows_is_a_failed_delivery() -> None:
-    assert type(translated(RuntimeError("?"))) is DeliveryError
-    assert type(translated(TimeoutError())) is Unclear
+def test_an_error_of_the_library_is_a_failed_delivery_and_one_of_reading_the_answer_leaves_open_whether() -> None:
+    assert type(translated(discord.DiscordException("?"))) is DeliveryError
+    for error in (KeyError("id"), discord.InvalidData("?"), TimeoutError()):
+        assert type(translated(error)) is Unclear
 
 
 async def test_the_library_never_sleeps_when_the_budget_is_kept(stage: Any) -> None:

@@ -40,6 +40,8 @@ def as_chat(body: Body) -> Body:
     for index, item in enumerate(items):
         _add(messages, item, f"input[{index}]")
     chat: Body = {"model": body.get("model"), "messages": messages}
+    if body.get("max_output_tokens") is not None:
+        chat["max_completion_tokens"] = body["max_output_tokens"]
     if body.get("tools"):
         chat["tools"] = [_tool(tool, f"tools[{index}]") for index, tool in enumerate(body["tools"])]
     choice = body.get("tool_choice")

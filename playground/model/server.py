@@ -15,7 +15,7 @@ from aiohttp import web
 
 from playground.faults import Faults
 from playground.loopback import Loopback, after, before
-from playground.model import responses, wire
+from playground.model import lengths, responses, wire
 from playground.model.images import Images
 from playground.model.reply import Body, Reply, error_object, too_long_error
 from playground.model.scripted import ScriptedModel
@@ -83,6 +83,13 @@ class ModelServer:
         self.tools_with_history = True
         """Tool messages are refused when `tools` is left out, as by several servers."""
         self.context_tokens = 128_000
+        """What prompt and answer may have together."""
+        self.completion_tokens = 0
+        """What an answer may have, so that a request for more is refused; 0: as much as the window holds."""
+        self.completion_tokens_name = ""
+        """The only name under which a request may limit its answer, as `max_completion_tokens`; empty: both."""
+        self.keeps_to_max_tokens = True
+        """False: answers are as long as they are, whatever was asked, as of some servers."""
         self.images = Images()
         """What `POST /v1/images/generations` does; its faults are those of the method `images`."""
         self._waiting: deque[Reply] = deque()
@@ -181,6 +188,9 @@ class ModelServer:
             return self.images.answer(seen.body, self.base_url)
         chat = self._check_body(method, seen.body)
         reply = wire.spoken(await self._choose(chat))
+        _, most = lengths.asked(chat)
+        if most and self.keeps_to_max_tokens:
+            reply = lengths.limited(reply, most)
         lost = await after(fault, request)
         if lost is not None:
             return lost
@@ -221,6 +231,13 @@ class ModelServer:
         if weight > self.context_tokens:
             error = too_long_error(self.context_tokens, weight)
             raise Refused(error["message"], "messages", code="context_length_exceeded")
+        lengths.check(
+            chat,
+            prompt=weight,
+            window=self.context_tokens,
+            most=self.completion_tokens,
+            name="" if method == "responses" else self.completion_tokens_name,
+        )
         return chat
 
     async def _choose(self, chat: Body) -> Reply:

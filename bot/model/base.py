@@ -23,6 +23,8 @@ class Request:
     """Monotonic time at which the whole turn ends."""
     max_output_chars: int = 40_000
     """Text beyond it is not read: the stream is closed and `Answer.finish` is `cut`."""
+    max_tokens: int = 0
+    """The server is asked to write no more than this, thoughts included; 0: as much as it likes."""
     reminder: str = ""
     """A sentence added at the end for this pass only."""
     after: str = ""

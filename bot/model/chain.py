@@ -196,7 +196,14 @@ class Models:
                     effort=options.reasoning_effort,
                     tokens=options.max_tokens,
                 ),
-                ResponsesWire(client, name, base_url, effort=options.reasoning_effort, tokens=options.max_tokens),
+                ResponsesWire(
+                    client,
+                    name,
+                    base_url,
+                    self._learned,
+                    effort=options.reasoning_effort,
+                    tokens=options.max_tokens,
+                ),
             )
             self._known[text] = ModelClient(
                 name,

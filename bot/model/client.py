@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from bot.model.assembly import MOST_ARGUMENT_CHARS, Assembly, Delta, StreamFault
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
 from bot.model.failures import NETWORK_ERRORS, NotUnderstood, dropped, failure, stream_fault
 from bot.model.learned import Learned
+from bot.model.lengths import AnswerTooLong, affords_another, name_in, without
 from bot.model.options import FIRST_TOKEN_SECONDS, ModelOptions
 from bot.model.patience import Patience
 from bot.model.providers import ModelName
@@ -35,6 +37,12 @@ _DRAIN_SECONDS = 0.05
 """How long the end of the body may take after `[DONE]`; a body read to its end leaves the connection usable."""
 _PIECE_CHARS = 8_000
 """Longer pieces are handed on in parts, with a pause between: whoever takes them must not hold up the event loop."""
+_COUNTED_MARGIN = 1.25
+"""How far our count of tokens may be from the server's."""
+_LEAST_TOKENS = 16
+"""An answer is never limited to less; the least that OpenAI's Responses take."""
+_ARGUMENT_CHARS = 3.0
+"""Characters of arguments, which are JSON, in a token."""
 _REASONING_FACTOR = 5
 """Reasoning may be this many times as long as the answer."""
 
@@ -90,20 +98,25 @@ class ModelClient:
         """Ask, and yield pieces until one `Answer`; see `bot.model.base.Model`.
 
         A busy server is asked again up to twice before the first piece, unless it names a wait beyond
-        `longest_wait` or the turn's deadline. An empty answer is asked for once more, silently.
+        `longest_wait` or the turn's deadline. An empty answer is asked for once more, silently, where the tokens that
+        the request allows are enough for both.
         """
         deadline = min(request.deadline, self._clock.monotonic() + self._options.turn_seconds)
         retries = 0
-        empty_allowed = True
+        wasted: Usage | None = None
         while True:
             native = self._native
             started = False
             try:
                 async with aclosing(self._exchange(request, native, deadline)) as pieces:
                     async for piece in pieces:
-                        if isinstance(piece, Answer) and _is_empty(piece) and empty_allowed:
-                            empty_allowed = False
-                            break
+                        if isinstance(piece, Answer):
+                            if wasted is None and _is_empty(piece) and affords_another(request, piece.usage):
+                                wasted = piece.usage
+                                request = without(request, wasted)
+                                break
+                            if wasted is not None:
+                                piece = replace(piece, usage=piece.usage + wasted)
                         started = True
                         yield piece
                     else:
@@ -114,6 +127,15 @@ class ModelClient:
             except NotUnderstood as error:
                 if started or not self._note(error.part):
                     raise
+            except AnswerTooLong as error:
+                # The first time nothing else is known of this server; after that it is asked for what it takes.
+                if started or 0 < request.max_tokens <= error.most:
+                    raise
+                if error.window:
+                    self._learned.note_window(*self._key, error.window)
+                if error.lasting:
+                    self._learned.note_longest(*self._key, error.most)
+                request = replace(request, max_tokens=error.most)
             except ContextTooLong as error:
                 if error.window:
                     self._learned.note_window(*self._key, error.window)
@@ -151,6 +173,8 @@ class ModelClient:
         """One HTTP request and its stream."""
         wire = self._wire(request)
         body = wire.body(request, native=native)
+        self._make_room(body)
+        most_tokens = self._learned.limit(*self._key, self._options.max_tokens, request.max_tokens)
         patience = Patience(
             self._clock, name=self.name, first=self._first, idle=self._options.idle_seconds, deadline=deadline
         )
@@ -162,7 +186,11 @@ class ModelClient:
                 raise self._failure(error, body) from None
             try:
                 ending = response.http_response.extensions[ENDING]
-                reading = _Reading(wire.assembly(), request.max_output_chars, ending)
+                # A server that knows no limit is stopped at it; one that does counts itself, and better.
+                margin = _COUNTED_MARGIN if name_in(body) else 1.0
+                reading = _Reading(
+                    wire.assembly(), request.max_output_chars, ending, most_tokens * margin, self.estimator.tokens_once
+                )
                 async with aclosing(reading.pieces(response.iter_bytes(), patience, self.name)) as pieces:
                     async for piece in pieces:
                         yield piece
@@ -171,6 +199,19 @@ class ModelClient:
                 yield self._answer(reading, wire, body, native, response.headers.get("x-request-id", ""))
             finally:
                 await opening.__aexit__(None, None, None)
+
+    def _make_room(self, body: Body) -> None:
+        """Limit the answer to what the window holds beside the prompt, where the server has named its window."""
+        name, window = name_in(body), self.told_context_tokens
+        if name and window:
+            body[name] = max(_LEAST_TOKENS, min(body[name], window - int(self._weight(body) * _COUNTED_MARGIN)))
+
+    def _weight(self, body: Body) -> int:
+        """The tokens of a prompt. Part by part: most stood in the request before, and their weights are remembered."""
+        parts = (part for name in ("messages", "input", "tools") for part in body.get(name) or ())
+        prompt = self.estimator.tokens(body.get("instructions") or "")
+        texts = (part.text if isinstance(part, Declared) else json.dumps(part, ensure_ascii=False) for part in parts)
+        return prompt + sum(self.estimator.tokens(text) for text in texts)
 
     def _failure(self, error: BaseException, body: Body) -> ModelError:
         provider = self._name.provider
@@ -199,16 +240,14 @@ class ModelClient:
         if finish not in ("length", "content_filter", "cut"):
             finish = "tool_calls" if calls else "stop" if finish == "tool_calls" else finish
         usage = assembly.usage
-        # Part by part: most of them stood in the request before, and their weights are remembered.
-        parts = (part for name in ("messages", "input", "tools") for part in body.get(name) or ())
-        prompt = self.estimator.tokens(body.get("instructions") or "")
-        texts = (part.text if isinstance(part, Declared) else json.dumps(part, ensure_ascii=False) for part in parts)
-        prompt += sum(self.estimator.tokens(text) for text in texts)
+        prompt = self._weight(body)
         if usage is not None:
             self.estimator.learn(prompt, usage.prompt)
         else:
             said = text + reasoning + "".join(json.dumps(dict(call.arguments), ensure_ascii=False) for call in calls)
-            usage = Usage(prompt, self.estimator.tokens(said), 0, self.estimator.tokens(reasoning))
+            # Arguments that were cut off are written too, and charged for.
+            lost = 0 if calls else int(assembly.size / _ARGUMENT_CHARS)
+            usage = Usage(prompt, self.estimator.tokens(said) + lost, 0, self.estimator.tokens(reasoning))
         return Answer(
             text=text,
             reasoning=reasoning,
@@ -227,10 +266,19 @@ class ModelClient:
 class _Reading:
     """What one stream brought, and how it ended."""
 
-    def __init__(self, assembly: Assembly, most_chars: int, ending: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        assembly: Assembly,
+        most_chars: int,
+        ending: Callable[[], None],
+        most_tokens: float,
+        tokens: Callable[[str], float],
+    ) -> None:
         """
         Args:
             ending: is called when the end is near.
+            most_tokens: of text, reasoning and arguments together; 0: no limit.
+            tokens: estimates the tokens of a text.
         """
         self.assembly = assembly
         self._ending = ending
@@ -242,6 +290,10 @@ class _Reading:
         self._most = most_chars
         self._text_chars = 0
         self._reasoning_chars = 0
+        self._most_tokens = most_tokens
+        self._tokens = tokens
+        self._counted = 0.0
+        """Tokens of what was written, counted from where they could become too many."""
         self._done = False
         self._events = 0
 
@@ -335,9 +387,18 @@ class _Reading:
             self._text_chars += len(text)
             if text:
                 self.text.append(text)
-        if self.assembly.size > MOST_ARGUMENT_CHARS:
+        if self.assembly.size > MOST_ARGUMENT_CHARS or self._too_many_tokens(reasoning + text):
             self.finish = "cut"
         return reasoning, text
+
+    def _too_many_tokens(self, new: str) -> bool:
+        chars = self._text_chars + self._reasoning_chars
+        if not self._most_tokens or (chars + self.assembly.size) < self._most_tokens:
+            # No script that people write has more tokens than characters.
+            return False
+        whole = "" if self._counted else "".join((*self.text, *self.reasoning))
+        self._counted += self._tokens(whole or new)
+        return self._counted + self.assembly.size / _ARGUMENT_CHARS > self._most_tokens
 
     def _end(self, broken: ModelError | None, name: str) -> None:
         """Decide whether the answer is whole: only a finish reason says so, or complete calls before `[DONE]`."""

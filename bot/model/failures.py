@@ -9,13 +9,15 @@ from __future__ import annotations
 import email.utils
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 import aiohttp
 import httpx2
 import openai
 
 from bot.errors import ContextTooLong, ModelBusy, ModelDropped, ModelError, ModelRefused, ToolsRefused
+from bot.model import lengths
 
 NETWORK_ERRORS = (
     openai.OpenAIError,
@@ -90,12 +92,12 @@ def refusal(
     *,
     model: str,
     key: str,
-    sent: Collection[str],
+    sent: Mapping[str, Any],
     code: str = "",
     retry_after: float | None = None,
 ) -> ModelError:
     """The error that a refusal means: `said` is everything the server said,
-    `key` the setting of its key, `sent` the names of what was asked with."""
+    `key` the setting of its key, `sent` what was asked with."""
     words = said[:8_000].lower()
     shown = f"status {status}" if status else "an error in the stream"
     if code and re.fullmatch(r"[\w.-]{1,60}", code):
@@ -107,14 +109,20 @@ def refusal(
             return NotUnderstood(f"{model} refuses tool_choice ({shown})", "tool_choice")
         if "tools" in sent and (_TOOLS.search(words) or _TOOL_CHOICE.search(words)):
             return ToolsRefused(f"{model} does not support native tools ({shown}); TOOL_MODE=prompt does without")
+    window, limit = told_window(words), lengths.name_in(sent)
+    if limit and status not in (401, 403, 404, 429):
+        too_long = lengths.refused_length(words, window, asked=sent[limit], model=model, shown=shown)
+        if too_long is not None:
+            return too_long
     if status == 413 or _TOO_LONG.search(words):
-        window = told_window(words)
         tokens = f", which takes {window:,} tokens" if window else ""
         return ContextTooLong(f"the conversation is too long for {model}{tokens} ({shown})", window=window)
     if status in (400, 422):
         for name, part in _FEATURES.items():
             if name in sent and name in words and _UNFIT.search(words):
                 return NotUnderstood(f"{model} refuses {name} ({shown})", part)
+        if limit and (lengths.is_unfit(words, limit) or (limit in words and _UNFIT.search(words))):
+            return NotUnderstood(f"{model} refuses {limit} ({shown})", limit)
     if status == 402 or _QUOTA.search(words):
         return SetupRefused(f"the account behind {model} has no quota left ({shown}); see the provider's billing page")
     if status == 401:
@@ -144,7 +152,7 @@ def told_window(words: str) -> int:
 
 
 def failure(
-    error: BaseException, *, model: str, key: str, sent: Collection[str], place: str, wall: float, hint: str = ""
+    error: BaseException, *, model: str, key: str, sent: Mapping[str, Any], place: str, wall: float, hint: str = ""
 ) -> ModelError:
     """Translate whatever was raised while a stream was opened; `wall` is the time now, for waits given as dates."""
     if isinstance(error, openai.APIStatusError):
@@ -162,7 +170,7 @@ def failure(
     return ModelBusy(f"{model} cannot be reached at {place} ({_kind(error)}){help_}")
 
 
-def stream_fault(error: object, *, model: str, key: str, sent: Collection[str]) -> ModelError:
+def stream_fault(error: object, *, model: str, key: str, sent: Mapping[str, Any]) -> ModelError:
     """Translate an error object that came inside a stream."""
     inside = error.get("error", error) if isinstance(error, Mapping) else error
     code = inside.get("code") or inside.get("type") if isinstance(inside, Mapping) else ""

@@ -14,6 +14,7 @@ import openai
 from bot.model.arguments import read_arguments
 from bot.model.assembly import Assembly, CallSlots, Delta, SplitCharacters, StreamFault, count_of
 from bot.model.base import Request
+from bot.model.learned import Learned
 from bot.model.providers import ModelName, place_of
 from bot.model.rendering import ChatRendering, Declarations, call_id, results_of, tool_name
 from bot.model.wire import Body, Opening
@@ -27,9 +28,13 @@ _REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 class ResponsesWire:
     """Responses, stateless."""
 
-    def __init__(self, client: openai.AsyncOpenAI, name: ModelName, base_url: str, *, effort: str, tokens: int) -> None:
+    def __init__(
+        self, client: openai.AsyncOpenAI, name: ModelName, base_url: str, learned: Learned, *, effort: str, tokens: int
+    ) -> None:
         self._client = client
         self._model = name.model
+        self._base_url = base_url
+        self._learned = learned
         self._effort = effort
         self._tokens = tokens
         self.identity = f"{name.provider.name} {place_of(base_url)} responses"
@@ -59,8 +64,9 @@ class ResponsesWire:
             body["instructions"] = instructions
         if self._effort:
             body["reasoning"] = {"effort": self._effort}
-        if self._tokens:
-            body["max_output_tokens"] = self._tokens
+        most = self._learned.limit(self._base_url, self._model, self._tokens, request.max_tokens)
+        if most and not self._learned.refuses(self._base_url, self._model, "max_output_tokens"):
+            body["max_output_tokens"] = most
         return body
 
     def open(self, body: Body) -> Opening:

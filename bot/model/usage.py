@@ -70,6 +70,10 @@ class Estimator:
         """About how many tokens `text` is; never 0 for a text that is not empty."""
         return max(1, round(self._weight(text) * self._factor)) if text else 0
 
+    def tokens_once(self, text: str) -> float:
+        """The same of a text that will not be looked at again: nothing is remembered of it."""
+        return _raw(text) * self._factor
+
     def _weight(self, text: str) -> float:
         key = (hash(text), len(text))
         weight = self._weights.get(key)

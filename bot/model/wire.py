@@ -87,11 +87,19 @@ class ChatWire:
                 body["parallel_tool_calls"] = provider.parallel_tool_calls
         elif request.tools and not native and provider.stop_words and not self._refuses("stop"):
             body["stop"] = [prompts.RESULT_OPENING]
-        if self._tokens:
-            body[provider.max_tokens_name] = self._tokens
+        most, name = self._learned.limit(self._base_url, self._model, self._tokens, request.max_tokens), self._most_name
+        if most and name:
+            body[name] = most
         if self._effort and not self._refuses("effort"):
             body["reasoning_effort"] = self._effort
         return {**body, **provider.extra_body}
+
+    @property
+    def _most_name(self) -> str:
+        """How this server calls the limit on the answer; empty where it takes none."""
+        own = self._provider.max_tokens_name
+        other = "max_completion_tokens" if own == "max_tokens" else "max_tokens"
+        return next((name for name in (own, other) if not self._refuses(name)), "")
 
     def _refuses(self, part: Any) -> bool:
         return self._learned.refuses(self._base_url, self._model, part)

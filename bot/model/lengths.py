@@ -1,0 +1,105 @@
+"""How long an answer may be: the names under which a request says so, and what servers answer to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from bot.errors import ModelRefused
+from bot.model.base import Request
+from bot.transcript import Usage
+
+NAMES: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+_NUMBER: Final = r"(\d[\d,_]{0,11})"
+_NAME: Final = r"(?:max_(?:completion_|output_)?tokens|maxoutputtokens)"
+_MOST: Final = (
+    re.compile(rf"at most {_NUMBER} (?:completion|output) tokens"),
+    re.compile(rf"{_NAME}\W{{1,3}}\d+ > {_NUMBER}"),
+    re.compile(rf"{_NAME}.{{0,40}}\[\d+, ?{_NUMBER}\]"),
+    re.compile(
+        rf"{_NAME}.{{0,40}}(?:less than or equal to|at most|<=|not exceed|cannot exceed|maximum(?: value)? (?:is|of))"
+        rf"\D{{0,5}}{_NUMBER}"
+    ),
+)
+"""How servers tell the most tokens of an answer when they refuse to write more."""
+_BELOW: Final = re.compile(rf"{_NAME}.{{0,80}}range is from 1 \(inclusive\) to {_NUMBER} \(exclusive\)")
+_PAID_FOR: Final = re.compile(rf"can only afford {_NUMBER}")
+_PROMPT: Final = (
+    re.compile(
+        rf"{_NUMBER} (?:tokens )?(?:of text input|input tokens|prompt tokens|tokens from the input messages"
+        r"|(?:in|of|from) (?:the|your) (?:messages|prompt|input))"
+    ),
+    re.compile(rf"context limit: {_NUMBER} \+ \d"),
+)
+"""How servers tell the tokens of a prompt beside which an answer so long finds no room."""
+_UNFIT: Final = re.compile(r"too large|too big|at most|exceed|out of range|valid range|less than|invalid value|must be")
+
+_LEAST_TRY: Final = 1_000
+"""Tokens with which an empty answer is worth asking for again."""
+
+
+class AnswerTooLong(ModelRefused):
+    """The server will not write so many tokens, only `most`.
+
+    `window` is what prompt and answer may have together, where that is the reason; `lasting` says that the limit is
+    the model's own and not this request's.
+    """
+
+    def __init__(self, message: str, *, most: int, window: int = 0, lasting: bool = False) -> None:
+        super().__init__(message)
+        self.most = most
+        self.window = window
+        self.lasting = lasting
+
+
+def name_in(body: Mapping[str, Any]) -> str:
+    """The name under which this body limits the answer; empty where it does not."""
+    return next((name for name in NAMES if name in body), "")
+
+
+def refused_length(words: str, window: int, *, asked: int, model: str, shown: str) -> AnswerTooLong | None:
+    """What a refusal says of the length that was asked for; None where it is about something else.
+
+    Args:
+        words: what the server said, in lower case.
+        window: the window that it named.
+        asked: the tokens that the request allowed the answer.
+    """
+    most = _first(_MOST, words) or max(0, _first((_BELOW,), words) - 1)
+    if 0 < most < asked:
+        return AnswerTooLong(f"{model} writes {most:,} tokens at most ({shown})", most=most, lasting=True)
+    paid = _first((_PAID_FOR,), words)
+    if paid:
+        return AnswerTooLong(f"the account behind {model} pays for {paid:,} tokens only ({shown})", most=paid)
+    prompt = _first(_PROMPT, words) if window else 0
+    if 0 < prompt < window:
+        text = f"{model} has room for {window - prompt:,} tokens of answer ({shown})"
+        return AnswerTooLong(text, most=window - prompt, window=window)
+    return None
+
+
+def is_unfit(words: str, name: str) -> bool:
+    """A refusal names the limit as what is wrong, without saying what would be right."""
+    return name in words and _UNFIT.search(words) is not None
+
+
+def affords_another(request: Request, used: Usage) -> bool:
+    """What the request allows is enough to ask once more after so much was used."""
+    return not request.max_tokens or without(request, used).max_tokens >= _LEAST_TRY
+
+
+def without(request: Request, used: Usage) -> Request:
+    """The same request, allowed what is left after `used`: its prompt is read once more."""
+    left = request.max_tokens - used.prompt - used.completion
+    return replace(request, max_tokens=max(left, 1)) if request.max_tokens else request
+
+
+def _first(forms: tuple[re.Pattern[str], ...], words: str) -> int:
+    for form in forms:
+        match = form.search(words)
+        if match is not None:
+            return int(re.sub(r"[,_]", "", match[1]))
+    return 0

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from bot import prompts, redaction
+from bot.callpolicy import CallPolicy
 from bot.calls import CallRunner
 from bot.context import as_told
 from bot.errors import (
@@ -112,7 +113,11 @@ class Agent:
     """Answers one task at a time, as often as asked; holds no state between tasks."""
 
     def __init__(
-        self, registry: ToolRegistry, limits: AgentLimits | None = None, redact: redaction.Redact = redaction.nothing
+        self,
+        registry: ToolRegistry,
+        limits: AgentLimits | None = None,
+        redact: redaction.Redact = redaction.nothing,
+        policy: CallPolicy | None = None,
     ) -> None:
         """
         Args:
@@ -121,6 +126,7 @@ class Agent:
         self._registry = registry
         self._limits = limits or AgentLimits()
         self._redact = redact
+        self._policy = policy or CallPolicy()
 
     async def answer(self, task: Task) -> AsyncGenerator[Event, None]:
         """Work on `task` until `Finished` or `Failed`, always the last event.
@@ -134,6 +140,7 @@ class Agent:
             offered=[spec.name for spec in task.tools],
             calls_per_pass=self._limits.calls_per_pass,
             redact=self._redact,
+            policy=self._policy,
         )
         entries = list(task.entries)
         shown_before = False
@@ -141,9 +148,11 @@ class Agent:
             shown_before = shown_before or bool(entry.text)
             ran = [(call, task.results[number, call.id]) for call in entry.calls if (number, call.id) in task.results]
             runner.remember(ran)
+            if number == len(task.passes):
+                runner.told(_asked_with(entry, entries, task))
             entries.append(entry)
             if number < len(task.passes):
-                entries.extend(runner.entry(call, result) for call, result in ran)
+                entries.extend(runner.entry(call, result, entry.origin) for call, result in ran)
         if task.passes and task.passes[-1].calls:
             async with aclosing(self._resume(task, runner, entries)) as events:
                 async for event in events:
@@ -158,7 +167,7 @@ class Agent:
             return
 
         if task.begin_with is not None and not task.passes:
-            async with aclosing(self._begin(task.begin_with, runner, entries)) as events:
+            async with aclosing(self._begin(task, task.begin_with, runner, entries)) as events:
                 async for event in events:
                     yield event
         number = sum(1 for entry in task.passes if entry.provider != BEFORE_FIRST_PASS)
@@ -169,6 +178,7 @@ class Agent:
             asked_for = number == 1 and task.begin_with is None
             if last and not asked_for:
                 reminder = prompts.LAST_PASS
+            runner.told(entries)
             request = self._request(task, entries, runner, last=last, first=asked_for, reminder=reminder)
             reminder = ""
             made = _Pass()
@@ -186,7 +196,8 @@ class Agent:
             shown_before = shown_before or bool(made.visible)
             if made.shorter is not None:
                 entries = list(made.shorter)
-            entry = redaction.of_entry(self._entry(made, last=last), self._redact)
+                runner.told(entries)
+            entry = redaction.of_entry(self._entry(made, last=last, origin=runner.origin), self._redact)
             entries.append(entry)
             yield PassEnded(entry, made.answer.model, made.answer.usage)
             if not entry.calls:
@@ -201,24 +212,27 @@ class Agent:
             async with aclosing(runner.run(entry.calls, cut=_is_cut(made.answer))) as calls:
                 async for happening in calls:
                     if isinstance(happening, ToolFinished):
-                        results[happening.call.id] = runner.entry(happening.call, happening.result)
+                        results[happening.call.id] = runner.entry(happening.call, happening.result, entry.origin)
                     yield happening
             entries.extend(results[call.id] for call in entry.calls)
 
-    async def _begin(self, call: ToolCall, runner: CallRunner, entries: list[Entry]) -> AsyncGenerator[Event, None]:
+    async def _begin(
+        self, task: Task, call: ToolCall, runner: CallRunner, entries: list[Entry]
+    ) -> AsyncGenerator[Event, None]:
         """Make a call that no model asked for, and put it before the model as if it had."""
-        entry = AssistantEntry(text="", calls=(call,), provider=BEFORE_FIRST_PASS)
+        entry = AssistantEntry(text="", calls=(call,), provider=BEFORE_FIRST_PASS, origin=task.context.person)
+        runner.told(_asked_with(entry, entries, task))
         yield PassEnded(entry, "", Usage())
         entries.append(entry)
         async with aclosing(runner.run(entry.calls)) as calls:
             async for happening in calls:
                 if isinstance(happening, ToolFinished):
-                    entries.append(runner.entry(happening.call, happening.result))
+                    entries.append(runner.entry(happening.call, happening.result, entry.origin))
                 yield happening
 
     async def _resume(self, task: Task, runner: CallRunner, entries: list[Entry]) -> AsyncGenerator[Event, None]:
         """Complete the calls of the last pass before a restart: stored results stay, the rest run."""
-        number, calls = len(task.passes), task.passes[-1].calls
+        number, calls, origin = len(task.passes), task.passes[-1].calls, task.passes[-1].origin
         results: dict[str, ToolEntry] = {}
         again: list[ToolCall] = []
         for call in calls:
@@ -236,11 +250,11 @@ class Agent:
             if result is None:
                 again.append(call)
             else:
-                results[call.id] = runner.entry(call, result)
+                results[call.id] = runner.entry(call, result, origin)
         async with aclosing(runner.run(again)) as happenings:
             async for happening in happenings:
                 if isinstance(happening, ToolFinished):
-                    results[happening.call.id] = runner.entry(happening.call, happening.result)
+                    results[happening.call.id] = runner.entry(happening.call, happening.result, origin)
                 yield happening
         entries.extend(results[call.id] for call in calls)
 
@@ -344,7 +358,7 @@ class Agent:
         made.unread = bool(detector.dropped) or (bool(made.answer.text.strip()) and not said)
 
     @staticmethod
-    def _entry(made: _Pass, *, last: bool) -> AssistantEntry:
+    def _entry(made: _Pass, *, last: bool, origin: str) -> AssistantEntry:
         """What history keeps of a pass. Native calls win over calls written as text; the last pass calls nothing."""
         answer = made.answer
         assert answer is not None
@@ -364,7 +378,13 @@ class Agent:
             reasoning="".join(made.reasoning),
             provider=answer.provider if native == bool(calls) and not made.pieced else "",
             raw=answer.raw if native == bool(calls) and not made.text_calls and not made.pieced else {},
+            origin=origin,
         )
+
+
+def _asked_with(entry: AssistantEntry, entries: Sequence[Entry], task: Task) -> Sequence[Entry]:
+    """What led to the calls of a pass: what its model was told, or the word of the person who named them."""
+    return (UserEntry("", origin=entry.origin),) if entry.provider == BEFORE_FIRST_PASS else entries
 
 
 async def stream_of(model: Model, request: Request) -> AsyncGenerator[Piece, None]:

@@ -168,6 +168,7 @@ class App:
         from bot.agent import Agent, AgentLimits
         from bot.answers import CommandAnswers
         from bot.briefing import Briefings
+        from bot.callpolicy import CallPolicy
         from bot.choosing import Chooser, small_model
         from bot.condensing import Condenser
         from bot.conversation import Conversation, TurnOptions
@@ -235,6 +236,7 @@ class App:
                     output_chars=core.max_output_chars,
                 ),
                 redact,
+                CallPolicy(hosts=core.trusted_hosts, tools=core.trusted_tools, words=core.instructions),
             )
             self.access = Access(
                 self.store.access,

@@ -15,6 +15,7 @@ from bot.markdown import quote
 from bot.memory import ChatFacts
 from bot.messages import MessageSent
 from bot.model import Models
+from bot.origin import OURS, OUTSIDE
 from bot.safety import clean_untrusted
 from bot.sentences import say
 from bot.store import Store, Summary
@@ -29,6 +30,8 @@ class Past:
     summary: Summary | None
     """What stands in place of the turns before `entries`."""
     entries: tuple[Entry, ...]
+    quoted_origin: str = OUTSIDE
+    """Whose words the message of the bot's own holds that the question quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,11 @@ class Briefings:
     async def past(self, question: MessageSent) -> Past:
         """What was said in this chat since the last `/new`."""
         summary, rows = await self._store.history.told(question.chat)
-        return Past(summary, tuple(_without_reasoning(row.entry) for row in rows))
+        entries = tuple(_without_reasoning(row.entry) for row in rows)
+        quoted = question.quoted
+        if quoted is None or not quoted.from_bot or not quoted.message_id or quoted.forwarded:
+            return Past(summary, entries)
+        return Past(summary, entries, await self._store.turns.origin(question.chat, quoted.message_id))
 
     def of(
         self,
@@ -104,7 +111,9 @@ class Briefings:
                 extra=self._instructions,
                 facts=facts,
                 summary=summary,
-            )
+                withholds=any(spec.outside for spec in tools),
+            ),
+            origin=past.summary.origin if past.summary else OURS,
         )
         estimate = self._models.estimator(model).tokens
         fixed = estimate(system.text) + estimate(asked.text) + context.tool_cost(tools, estimate)

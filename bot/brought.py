@@ -1,67 +1,33 @@
-"""Which addresses a text brings, and which of a result's addresses its own call had put there.
-
-What a model writes into a call's arguments comes back in many results: "Nothing was found for …". Such an address is
-the model's, not the tool's, however the tool spells it.
-"""
+"""Which addresses a conversation brought: those of people and of results, not those that a model made up."""
 
 from __future__ import annotations
 
 import html
 import re
-import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 from urllib.parse import unquote
 
+from bot.addresses import BARE_URL, trim_url
+from bot.given import Given, leaves_of
 from bot.linkpolicy import LinkPolicy
 from bot.messages import MessageSent
+from bot.origin import from_outside
 from bot.safety import clean_untrusted
-from tools.base import Json, ToolCall, ToolResult, ToolSpec
+from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
+from tools.base import ToolCall, ToolResult, ToolSpec
+from tools.fetch.guard import wire_form
 
-MOST_GIVEN = 100_000
-"""Characters of arguments beyond which every address of the result counts as one of them."""
-_MOST_DECODED = 4
-"""How often a text is percent-decoded until nothing changes."""
-_LONGEST_PART = 64
-_PART = re.compile(r"[^\W_]+")
-_PERCENTS = re.compile("%(?:25)+")
-_ENCODED = re.compile("%[0-9A-Fa-f]{2}")
-_PUNYCODE = re.compile(r"xn--[a-z0-9-]{1,59}")
-_SPELLED = re.compile(r"[%&\x00-\x1f\x7f]|xn--", re.IGNORECASE)
-"""In plain ASCII text only these need to be spelled out."""
-_NEUTRAL = frozenset({"http", "https", "www", "mailto"})
+SpecOf: TypeAlias = Callable[[str], ToolSpec | None]
+"""Finds a tool's spec by its name."""
 
-
-class Given:
-    """The arguments of a call, to tell which addresses could have been built from them.
-
-    An address counts as built from them when every word of its host, path and query stands in the arguments, or is
-    joined of the end of one and the beginning of another; in any case and order, percent-encoded or not, in Unicode
-    or Punycode.
-    """
-
-    def __init__(self, arguments: Json) -> None:
-        leaves = [_folded(leaf) for leaf in _leaves(arguments)]
-        self._everything = sum(map(len, leaves)) > MOST_GIVEN
-        words = [] if self._everything else [word for leaf in leaves for word in _PART.findall(leaf)]
-        self._text = " ".join(words)
-        self._begins = {word[:size] for word in words for size in range(1, min(len(word), _LONGEST_PART) + 1)}
-        self._ends = {word[-size:] for word in words for size in range(1, min(len(word), _LONGEST_PART) + 1)}
-
-    def built(self, address: str) -> bool:
-        """Tell whether `address` could have been built from the arguments."""
-        if self._everything:
-            return True
-        folded = _folded(address)
-        if _ENCODED.search(folded):
-            return True
-        return all(self._holds(part) for part in _PART.findall(folded) if part not in _NEUTRAL)
-
-    def _holds(self, part: str) -> bool:
-        if part in self._text:
-            return True
-        return len(part) <= 2 * _LONGEST_PART and any(
-            part[:place] in self._ends and part[place:] in self._begins for place in range(1, len(part))
-        )
+MOST_READ = 500
+"""Addresses of one text, nearly the one that is looked for, that are compared with it."""
+_SPACED_URL = re.compile(r"(?:https?://|www\.)[^\s<>\"`]+", re.IGNORECASE)
+"""An address up to the next space: its host may have letters of any script."""
+_CLOSING = ")]}>'\"，。；：！？、」』）】》”’"
+_GOES_ON = r"[A-Za-z0-9_/&=#%+~@\-]"
+_PATH = re.compile(r"[/?#]")
 
 
 def policy_for(question: MessageSent) -> LinkPolicy:
@@ -76,47 +42,108 @@ def policy_for(question: MessageSent) -> LinkPolicy:
 
 def learn_result(policy: LinkPolicy, spec: ToolSpec | None, call: ToolCall, result: ToolResult) -> None:
     """Let `policy` know the addresses that a result brought: of a success only, without those of its own call."""
-    if not result.ok or (spec is not None and spec.echoes):
+    if result.ok and spec is not None and not spec.echoes:
+        policy.learn(clean_untrusted(result.text), unless=_given(spec, call).built)
+
+
+def brings(form: str, entries: Iterable[Entry], person: str, spec_of: SpecOf) -> bool:
+    """Tell whether an address stands in a conversation and is not the work of a model that was told outside words.
+
+    People's messages, what they quote and successful results bring addresses; so does what a model wrote as long as
+    it had been told only our words and those of `person`.
+
+    Args:
+        form: the address as `tools.fetch.guard.wire_form` gives it: nothing that is sent may differ.
+    """
+    calls: dict[str, ToolCall] = {}
+    free = False
+    for entry in entries:
+        brought = False
+        match entry:
+            case SystemEntry(text, origin):
+                brought = not from_outside(origin, person) and stands_in(form, text)
+            case UserEntry(text, begins=begins):
+                brought = stands_in(form, text[begins:])
+            case AssistantEntry():
+                calls = {call.id: call for call in entry.calls}
+                free = not from_outside(entry.origin, person)
+                brought = free and any(stands_in(form, text) for text in _written(entry))
+            case ToolEntry():
+                spec, call = spec_of(entry.name), calls.get(entry.call_id)
+                if entry.ok and spec is not None and call is not None and not spec.echoes:
+                    given = None if free else _given(spec, call)
+                    brought = any(given is None or not given.built(one) for one in _spellings(form, entry.text))
+        if brought:
+            return True
+    return False
+
+
+def stands_in(form: str, text: str) -> bool:
+    """Tell whether an address stands in what somebody wrote, also without its scheme."""
+    if any(_spellings(form, text)):
+        return True
+    host, path = _parts(form)
+    written = {
+        name + end for name in _names(host) for one in (path, path.removesuffix("/")) for end in (one, unquote(one))
+    }
+    either = "|".join(map(re.escape, sorted(written, key=len, reverse=True)))
+    pattern = rf"(?<![A-Za-z0-9_@.\-/:])(?:{either})(?!{_GOES_ON}|[?.:]{_GOES_ON})"
+    return any(wire_form(f"http://{one.group()}") == form for one in re.finditer(pattern, text, re.IGNORECASE))
+
+
+def _spellings(form: str, text: str) -> Iterator[str]:
+    """The addresses in running text that are `form` on the wire, as they are written there."""
+    host, path = _parts(form)
+    names, like = _names(host), _likeness(path)
+    lowered = text.lower()
+    if not any(name in lowered for name in names):
         return
-    # What the tool opened exists, and whoever it leads to has been asked already.
-    opened = spec.address if spec is not None else ""
-    given = Given({name: value for name, value in call.arguments.items() if name != opened})
-    policy.learn(clean_untrusted(result.text), unless=given.built)
+    word = max(re.findall("[A-Za-z0-9]+", unquote(path)), key=len, default="")
+    seen: set[str] = set()
+    read = 0
+    for pattern in (BARE_URL,) if text.isascii() else (BARE_URL, _SPACED_URL):
+        for found in pattern.finditer(text):
+            written = found.group()
+            # Reading an address as the network does takes long, and a page may hold thousands that are nearly this one.
+            if written in seen or not (word in written or "%" in written or "&" in written):
+                continue
+            seen.add(written)
+            if not any(name in written.lower() for name in names):
+                continue
+            for one in {written, trim_url(written), trim_url(written.rstrip(_CLOSING)), html.unescape(written)}:
+                address = one if "://" in one else f"http://{one}"
+                if _likeness(_parts(address.partition("://")[2])[1]) != like:
+                    continue
+                read += 1
+                if wire_form(address) == form:
+                    yield one
+                elif read > MOST_READ:
+                    return
 
 
-def _leaves(value: Json) -> Iterator[str]:
-    """Every text and number in a JSON value, names of fields included."""
-    stack = [value]
-    while stack:
-        match stack.pop():
-            case dict() as table:
-                stack.extend(reversed([*table, *table.values()]))
-            case list() as items:
-                stack.extend(reversed(items))
-            case bool() | None:
-                pass
-            case str() as text:
-                yield text
-            case number:
-                yield str(number)
+def _parts(form: str) -> tuple[str, str]:
+    """Host and port; path and query."""
+    found = _PATH.search(form)
+    return (form[: found.start()], form[found.start() :]) if found else (form, "")
 
 
-def _folded(text: str) -> str:
-    """What all spellings of a text have in common."""
-    if text.isascii() and not _SPELLED.search(text):
-        return text.lower()
-    text = html.unescape(clean_untrusted(text))
-    for _ in range(_MOST_DECODED):
-        decoded = unquote(_PERCENTS.sub("%", text))
-        if decoded == text:
-            break
-        text = decoded
-    text = unicodedata.normalize("NFKC", clean_untrusted(text)).casefold()
-    return _PUNYCODE.sub(lambda found: _unicode(found.group()), text)
-
-
-def _unicode(label: str) -> str:
+def _names(host: str) -> frozenset[str]:
+    """A host as it is sent, and with the letters that Punycode stands for."""
     try:
-        return label.encode().decode("idna").casefold()
+        return frozenset({host, host.encode().decode("idna")})
     except UnicodeError:
-        return label
+        return frozenset({host})
+
+
+def _likeness(path: str) -> str:
+    """What paths have in common that may be the same on the wire."""
+    return re.sub(r"[\W_]", "", unquote(html.unescape(path)).partition("#")[0])
+
+
+def _written(entry: AssistantEntry) -> list[str]:
+    return [entry.text, *(leaf for call in entry.calls for leaf in leaves_of(dict(call.arguments)))]
+
+
+def _given(spec: ToolSpec, call: ToolCall) -> Given:
+    """What a call was given, but for an address that it opened: that exists, and its server has been asked already."""
+    return Given({name: value for name, value in call.arguments.items() if name != spec.address})

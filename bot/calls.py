@@ -14,11 +14,12 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from bot import prompts, redaction
+from bot.callpolicy import CallPolicy, Refuse, Run, Verdict
 from bot.events import FileProduced, ToolFinished, ToolStarted
 from bot.messages import File
 from bot.safety import clean_name
 from bot.sources import numbered
-from bot.transcript import ToolEntry
+from bot.transcript import Entry, ToolEntry
 from bot.untrusted import tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult
 from tools.registry import ToolRegistry
@@ -48,8 +49,11 @@ class CallRunner:
         offered: Sequence[str],
         calls_per_pass: int = 16,
         redact: redaction.Redact = redaction.nothing,
+        policy: CallPolicy | None = None,
     ) -> None:
         self._registry = registry
+        self._policy = policy or CallPolicy()
+        self._clearance = self._policy.over((), context.person, registry.spec)
         self._context = context
         self._marker = marker
         self._offered = set(offered)
@@ -64,8 +68,6 @@ class CallRunner:
         self._stale_rounds = 0
         self._numbers = 0
         """Sources numbered so far."""
-        self.untrusted = False
-        """A result of this turn came from outside."""
         self.used: list[str] = []
         """Names of the tools that ran, in order."""
         self.over = False
@@ -73,12 +75,19 @@ class CallRunner:
 
     @property
     def withdrawn(self) -> frozenset[str]:
-        """Tools that failed too often, and once outside text was read those whose effects reach beyond the chat."""
+        """Tools that failed too often, and those that what the model was told last forbids."""
         failed = {name for name, count in self._failures.items() if count > CORRECTIONS}
-        if self.untrusted:
-            specs = (self._registry.spec(name) for name in self._offered)
-            failed |= {spec.name for spec in specs if spec is not None and spec.outside}
-        return frozenset(failed)
+        specs = (self._registry.spec(name) for name in self._offered)
+        return frozenset(failed | {spec.name for spec in specs if spec is not None and self._clearance.withholds(spec)})
+
+    def told(self, entries: Sequence[Entry]) -> None:
+        """Take in what the model is told now: it decides about the calls that the model asks for next."""
+        self._clearance = self._policy.over(entries, self._context.person, self._registry.spec)
+
+    @property
+    def origin(self) -> str:
+        """Whose words the model was told."""
+        return self._clearance.origin
 
     def remember(self, ran: Iterable[tuple[ToolCall, ToolResult]]) -> None:
         """Take over what one pass's calls came to before a restart."""
@@ -88,9 +97,9 @@ class CallRunner:
             self._numbers = max(self._numbers, *(source.number for source in result.sources), 0)
             self._note(call, result)
 
-    def entry(self, call: ToolCall, result: ToolResult) -> ToolEntry:
-        """What the model is told of a result."""
-        return tool_entry(call, result, self._marker)
+    def entry(self, call: ToolCall, result: ToolResult, origin: str) -> ToolEntry:
+        """What the model is told of the result of a call that words of this origin led to."""
+        return tool_entry(call, result, self._marker, origin)
 
     async def run(self, calls: Sequence[ToolCall], *, cut: bool = False) -> AsyncGenerator[CallEvent, None]:
         """Run one pass's calls: side by side, those with effects one after another in their order.
@@ -112,12 +121,15 @@ class CallRunner:
         work: list[list[ToolCall]] = []
         in_order: list[ToolCall] = []
         twins: dict[str, list[ToolCall]] = {}
+        contexts: dict[str, ToolContext] = {}
         for number, call in enumerate(calls):
             key = signature(call)
             self._seen[key] += 1
             if self._seen[key] >= 3:
                 self.over = True
-            problem = self._problem(call, number)
+            spec = self._registry.spec(call.name)
+            verdict = self._clearance.verdict(spec, call) if spec is not None else Run()
+            problem = self._problem(call, number, verdict)
             if problem is not None:
                 queue.put_nowait(ToolFinished(call, problem))
             elif key in self._results:
@@ -126,7 +138,8 @@ class CallRunner:
                 twins[key].append(call)
             else:
                 twins[key] = []
-                spec = self._registry.spec(call.name)
+                if isinstance(verdict, Run):
+                    contexts[key] = replace(self._context, origin=self.origin, follow=verdict.follow)
                 if spec is not None and spec.effects:
                     in_order.append(call)
                 else:
@@ -141,7 +154,9 @@ class CallRunner:
                 async with gate:
                     attempt = self._failures[call.name] + 1
                     queue.put_nowait(ToolStarted(call, self._registry.status(_visible(call), attempt)))
-                    result = redaction.of_result(await self._registry.run(call, self._context), self._redact)
+                    result = redaction.of_result(
+                        await self._registry.run(call, contexts[signature(call)]), self._redact
+                    )
                 result, self._numbers = numbered(result, self._numbers)
                 self._note(call, result)
                 queue.put_nowait(ToolFinished(call, result, result.sources))
@@ -167,11 +182,13 @@ class CallRunner:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def _problem(self, call: ToolCall, number: int) -> ToolResult | None:
+    def _problem(self, call: ToolCall, number: int, verdict: Verdict) -> ToolResult | None:
         """Why this call is not run at all, as the result the model reads."""
         if call.name not in self._offered:
             names = ", ".join(sorted(self._offered - self.withdrawn)) or "none"
             return _error(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
+        if isinstance(verdict, Refuse):
+            return _error(verdict.reason, retry=False)
         if call.name in self.withdrawn:
             return _error(f"{call.name} is not available any more in this turn. Answer without it.", retry=False)
         if call.problem:
@@ -185,7 +202,6 @@ class CallRunner:
 
     def _note(self, call: ToolCall, result: ToolResult) -> None:
         self.used.append(call.name)
-        self.untrusted = self.untrusted or result.untrusted
         if result.ok:
             self._results[signature(call)] = result
         else:

@@ -41,9 +41,10 @@ from bot.memory import ChatFacts
 from bot.messages import MessageSent
 from bot.metrics import Metrics
 from bot.model import Models
+from bot.origin import joined
 from bot.pacing import Pacer
 from bot.progress import Progress
-from bot.question import preamble, question_text, subject, written
+from bot.question import preamble, subject, user_entry, written
 from bot.recording import Recorded, Unrecorded, files_before
 from bot.reply import ReplyStream
 from bot.safety import AnswerFilter, Redactor, clean_answer
@@ -252,7 +253,7 @@ class Conversation:
         model = self._budgets.metered(chosen, self._models.estimator(chosen.name).tokens)
         surface = self._surface(question)
         form = surface.limits.command_form
-        asked = UserEntry(question_text(question))
+        asked = user_entry(question, past.quoted_origin)
         policy = policy_for(question)
 
         made = Progress(passes=[one.entry for one in before.passes])
@@ -265,7 +266,8 @@ class Conversation:
             key = (record.passnumber, record.call.id)
             if record.result is not None:
                 done[key] = record.result
-                made.results[key] = tool_entry(record.call, record.result, made.marker)
+                origin = made.passes[record.passnumber - 1].origin
+                made.results[key] = tool_entry(record.call, record.result, made.marker, origin)
                 made.citations.add(record.result.sources)
                 learn_result(policy, self._registry.spec(record.call.name), record.call, record.result)
             elif record.effects:
@@ -377,7 +379,7 @@ class Conversation:
             await self.tell(question, "\n\n".join(made.unsent_notes(language, f"t{turn}")), turn=f"t{turn}-unsent")
         if state == "done" and made.last_token and not reply.lost:
             self._metrics.lag.observe(self._clock.monotonic() - made.last_token)
-        entries = made.entries(asked, redact(note), redact)
+        entries = made.entries(asked, redact(note), redact, told=joined(entry.origin for entry in briefing.entries))
         await store.turns.close(
             turn,
             state,
@@ -425,7 +427,7 @@ class Conversation:
                 )
                 reply.status(call.id, status)
             case ToolFinished(call, result):
-                made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker)
+                made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker, made.passes[-1].origin)
                 made.citations.add(result.sources)
                 learn_result(policy, self._registry.spec(call.name), call, result)
                 await self._store.turns.call_ended(turn, call.id, result)

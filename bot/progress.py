@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from bot.agent import CallKey
 from bot.markdown import escape
 from bot.messages import File
+from bot.origin import OURS, joined
 from bot.redaction import Redact, nothing
 from bot.reply import ReplyStream
 from bot.safety import clean_name
@@ -36,8 +37,12 @@ class Progress:
     unsent: list[tuple[File, str]] = field(default_factory=list)
     """Files that cannot be posted, each with why."""
 
-    def entries(self, question: UserEntry, note: str, redact: Redact = nothing) -> list[Entry]:
-        """The turn as history keeps it: exactly one result per call, and always an answer after the question."""
+    def entries(self, question: UserEntry, note: str, redact: Redact = nothing, *, told: str = OURS) -> list[Entry]:
+        """The turn as history keeps it: exactly one result per call, and always an answer after the question.
+
+        Args:
+            told: whose words the model was told before its first pass.
+        """
         entries: list[Entry] = [question]
         for number, made in enumerate(self.passes, 1):
             entries.append(made)
@@ -49,7 +54,8 @@ class Progress:
             )
         rest = redact("".join(self.current)).strip()
         if rest or not self.passes or self.passes[-1].calls:
-            entries.append(AssistantEntry(text=rest or f"({note or 'no answer'})"))
+            origin = joined([told, *(entry.origin for entry in entries)])
+            entries.append(AssistantEntry(text=rest or f"({note or 'no answer'})", origin=origin))
         return entries
 
     @property

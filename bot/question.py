@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bot.markdown import escape, quote
 from bot.messages import MessageSent, Quoted
+from bot.origin import OUTSIDE, joined
 from bot.safety import clean_name, clean_untrusted
+from bot.transcript import UserEntry
 from bot.untrusted import defused
 
 MOST_QUOTED = 4_000
@@ -25,12 +27,24 @@ def subject(question: MessageSent) -> str:
 
 def question_text(question: MessageSent) -> str:
     """What the model is told a person wrote: with the quoted message, and in groups with the speaker."""
-    text = written(question)
-    if question.group and question.sender.name:
-        text = f"{_name(question.sender.name)}: {text}"
+    text = _spoken(question)
     if question.quoted is not None and question.quoted.text.strip():
         text = f"{_quoted(question.quoted)}\n\n{text}".rstrip()
     return text
+
+
+def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE) -> UserEntry:
+    """The message as the model is told it, with whose words it holds.
+
+    Args:
+        quoted_origin: whose words a quoted message of the bot's own holds, where that is known.
+    """
+    text, quoted = question_text(question), question.quoted
+    if quoted is None or not quoted.text.strip():
+        return UserEntry(text, question.sender.id)
+    if not quoted.from_bot:
+        return UserEntry(text, OUTSIDE)
+    return UserEntry(text, joined((question.sender.id, quoted_origin)), begins=len(_quoted(quoted)))
 
 
 def preamble(question: MessageSent) -> str:
@@ -39,6 +53,12 @@ def preamble(question: MessageSent) -> str:
         return ""
     text = clean_untrusted(" ".join(written(question).split()))
     return quote(escape(text if len(text) <= 300 else text[:299] + "…")) + "\n\n"
+
+
+def _spoken(question: MessageSent) -> str:
+    """The message without what it quotes."""
+    text = written(question)
+    return f"{_name(question.sender.name)}: {text}" if question.group and question.sender.name else text
 
 
 def _quoted(quoted: Quoted) -> str:

@@ -17,6 +17,7 @@ from bot.delivery import ShownBefore
 from bot.errors import StoreError, Unreachable
 from bot.links import LinkFilter, LinkPolicy
 from bot.messages import MessageSent, TimerDue
+from bot.origin import OUTSIDE
 from bot.pacing import Pacer
 from bot.recording import Recorded
 from bot.reply import ReplyStream
@@ -113,7 +114,11 @@ class Reminders:
         await store.turns.close(
             turn,
             "failed" if reply.lost else "done",
-            [UserEntry(f"(A reminder set earlier is due: {due.text})"), AssistantEntry(text=reply.text)],
+            [
+                # A model wrote it: none of its addresses is anybody's word.
+                UserEntry(reminded := f"(A reminder set earlier is due: {due.text})", OUTSIDE, begins=len(reminded)),
+                AssistantEntry(text=reply.text, origin=OUTSIDE),
+            ],
             visible=reply.text,
             reasoning="",
             model="",

@@ -21,6 +21,7 @@ from bot import identity
 from bot.errors import SettingsError
 from tools.credentials import accounts, in_address, is_random
 
+_HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,39}|[a-z_][a-z0-9_]{0,39}")
 
 
@@ -39,6 +40,18 @@ def _each(check: Callable[[str], str]) -> BeforeValidator:
     return BeforeValidator(split)
 
 
+def _host(text: str) -> str:
+    """A host, or `*.host` for all under it, as it is sent; `*` for every one."""
+    wild, name = ("*.", text[2:]) if text.startswith("*.") else ("", text)
+    try:
+        sent = name.lower().encode("idna").decode()
+    except UnicodeError:
+        sent = ""
+    if not _HOST.fullmatch(sent) and text != "*":
+        raise ValueError(f"{text!r} is no host: write example.org, or *.example.org for all under it")
+    return text if text == "*" else wild + sent
+
+
 Ids = Annotated[tuple[str, ...], NoDecode, _each(identity.person)]
 """Ids of people, written `telegram:123,slack:T1/U1,discord:456`."""
 Chats = Annotated[tuple[str, ...], NoDecode, _each(identity.chat)]
@@ -47,6 +60,8 @@ Workspaces = Annotated[tuple[str, ...], NoDecode, _each(identity.workspace)]
 """Workspaces and servers, written `slack:T1,discord:456`."""
 Roles = Annotated[tuple[str, ...], NoDecode, _each(identity.role)]
 """Roles, written `discord:456`."""
+Hosts = Annotated[tuple[str, ...], NoDecode, _each(_host)]
+"""Hosts, written `example.org,*.example.org`."""
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 """A list written `a,b,c`."""
 
@@ -118,6 +133,16 @@ class CoreSettings(Settings):
     database_url: str = Field("sqlite:///data/parley.db", description="Where conversations are kept.")
     bot_name: str = Field("Parley", description="What the assistant calls itself.")
     instructions: str = Field("", description="Anything the assistant should always know or do, in your words.")
+    trusted_hosts: Hosts = Field(
+        (),
+        description="Hosts of which read_page opens every address, also while a conversation holds text from outside, "
+        "as example.org,*.example.org.",
+    )
+    trusted_tools: Words = Field(
+        (),
+        description="Tools of MCP servers that are not withheld while a conversation holds text from outside, as "
+        "calendar_list,github_*.",
+    )
     time_zone: str = Field("UTC", description="The time zone the assistant assumes, as Europe/Paris.")
     allow_all: bool = Field(False, description="Answer everybody. Costs you money if strangers find the bot.")
     allowed_users: Ids = Field((), description="People who may write, as telegram:123,slack:T1/U1,discord:456.")

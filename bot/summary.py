@@ -23,6 +23,7 @@ from bot.errors import ModelError, StoreError
 from bot.messages import ChatId
 from bot.metrics import Metrics
 from bot.model.base import Answer, Model, Request
+from bot.origin import joined
 from bot.safety import Redactor, clean_answer
 from bot.store import HistoryRow
 from bot.store.history import History
@@ -60,6 +61,8 @@ class _Fold:
     before: str
     turns: tuple[tuple[HistoryRow, ...], ...]
     upto: int
+    origin: str
+    """Whose words all of it holds."""
 
 
 class Summaries:
@@ -166,7 +169,7 @@ class Summaries:
         if not text:
             log.warning("%s wrote no summary of %s", writer.name, chat)
             return "failed"
-        await self._history.set_summary(chat, text, fold.upto)
+        await self._history.set_summary(chat, text, fold.upto, fold.origin)
         log.info("%d turns of %s are folded into a summary", len(fold.turns), chat)
         return "made"
 
@@ -189,7 +192,9 @@ class Summaries:
             chosen.append(turn)
         if not chosen:
             return None
-        return _Fold(before.text if before else "", tuple(chosen), chosen[-1][-1].sequence)
+        origins = [row.entry.origin for turn in chosen for row in turn]
+        origin = joined([*origins, before.origin] if before else origins)
+        return _Fold(before.text if before else "", tuple(chosen), chosen[-1][-1].sequence, origin)
 
     async def _ask(self, model: Model, fold: _Fold, words: int) -> str:
         marker = new_marker()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from bot.origin import OURS, OUTSIDE
 from tools.base import Json, ToolCall
 
 
@@ -39,6 +40,8 @@ class SystemEntry:
     """Our own words to the model."""
 
     text: str
+    origin: str = OURS
+    """Whose words it holds, see `bot.origin`; of every kind of entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,9 @@ class UserEntry:
     """What a person wrote, with the speaker's name in front in groups."""
 
     text: str
+    origin: str = OURS
+    begins: int = 0
+    """Where in `text` the person's message begins, behind a quote of the bot's own; 0 without one."""
 
 
 _NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
@@ -66,6 +72,7 @@ class AssistantEntry:
     provider: str = ""
     """Which provider's `raw` this is (the table's name and base URL)."""
     raw: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
+    origin: str = OURS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,7 @@ class ToolEntry:
     name: str
     text: str
     ok: bool = True
+    origin: str = OURS
 
 
 Entry: TypeAlias = SystemEntry | UserEntry | AssistantEntry | ToolEntry
@@ -89,12 +97,14 @@ _KINDS: dict[str, type[SystemEntry] | type[UserEntry] | type[AssistantEntry] | t
 
 
 def entry_to_json(entry: Entry) -> str:
-    """Write an entry for storage; defaults are left out."""
+    """Write an entry for storage; defaults are left out, but for the origin."""
     match entry:
         case SystemEntry(text):
             value: dict[str, Json] = {"kind": "system", "text": text}
-        case UserEntry(text):
+        case UserEntry(text, begins=begins):
             value = {"kind": "user", "text": text}
+            if begins:
+                value["begins"] = begins
         case ToolEntry(call_id, name, text, ok):
             value = {"kind": "tool", "call_id": call_id, "name": name, "text": text, "ok": ok}
         case AssistantEntry():
@@ -107,6 +117,7 @@ def entry_to_json(entry: Entry) -> str:
                     value[name] = getattr(entry, name)
             if entry.raw:
                 value["raw"] = dict(entry.raw)
+    value["origin"] = entry.origin
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -120,6 +131,8 @@ def entry_from_json(text: str) -> Entry:
     kind = _KINDS.get(value.pop("kind", ""))
     if kind is None:
         raise ValueError(f"no entry: {text[:80]!r}")
+    # Earlier versions kept no origin: what they stored may be anybody's words.
+    value["origin"] = sys.intern(value.get("origin", OUTSIDE))
     if kind is AssistantEntry and "calls" in value:
         value["calls"] = tuple(ToolCall(**call) for call in value["calls"])
     if "provider" in value:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import secrets
 
+from bot.origin import OURS, OUTSIDE
 from bot.safety import clean_untrusted
 from bot.toolsyntax.families import FOLD, MARKERS, WORDINGS
 from bot.transcript import ToolEntry
@@ -60,7 +61,11 @@ def wrapper_length(origin: str) -> int:
     return len(as_data("", "0" * 8, origin))
 
 
-def tool_entry(call: ToolCall, result: ToolResult, marker: str) -> ToolEntry:
-    """What the model is told of a result: as data, unless all of it is our own words."""
+def tool_entry(call: ToolCall, result: ToolResult, marker: str, origin: str = OURS) -> ToolEntry:
+    """What the model is told of a result: as data, unless all of it is our own words.
+
+    Args:
+        origin: whose words led to the call.
+    """
     text = result.text if result.own_words else as_data(result.text, marker, call.name)
-    return ToolEntry(call.id, call.name, text, result.ok)
+    return ToolEntry(call.id, call.name, text, result.ok, OUTSIDE if result.untrusted else origin)

@@ -119,7 +119,7 @@ class ToolSpec:
     effects: bool = False
     """It changes something outside the turn; such calls run one after another."""
     outside: bool = False
-    """Its effects reach beyond this chat (paying, sending elsewhere, writing by MCP)."""
+    """What it is given may reach others, and nobody here knows whom: it pays, sends, or is another program's."""
     address: str = ""
     """The argument that names an address on the internet, which is opened; empty: it opens none."""
     echoes: bool = False
@@ -205,6 +205,10 @@ class ToolContext:
     facts: Facts | None = None
     timers: Timers | None = None
     files: Files | None = None
+    origin: str = ""
+    """Whose words led to the call; opaque, kept with what a tool keeps."""
+    follow: Callable[[str], bool] = field(default=lambda address: True)
+    """Whether a page may send the tool on to this address."""
     progress: Callable[[str], None] = field(default=lambda text: None)
     """Tell the person, in a few words, what is being done now."""
 

@@ -112,7 +112,7 @@ class ReadPage(FunctionTool):
             return kept[1]
         fetcher = await self._opened()
         extraction: Any = importlib.import_module("tools.fetch.extraction")
-        fetched = await fetcher.get(url, pdf=True)
+        fetched = await fetcher.get(url, pdf=True, follow=context.follow)
         async with self._places:
             page: Page = await extraction.extract(fetched)
         self._kept[url] = (time.monotonic() + KEPT_SECONDS, page)

@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.clock import Clock
 from bot.messages import ChatId
+from bot.origin import OUTSIDE
 from bot.store.export import export_chat
 from bot.store.forgetting import forget_chat
 from bot.store.readers import Readers
@@ -84,12 +85,12 @@ class History:
         """What stands in place of older entries, where there is something."""
         return await self._readers.read(lambda db: _summary(db, str(chat)))
 
-    async def set_summary(self, chat: ChatId, text: str, upto_sequence: int) -> None:
+    async def set_summary(self, chat: ChatId, text: str, upto_sequence: int, origin: str = OUTSIDE) -> None:
         """Keep a summary of everything up to an entry; after a later `/new` or `/forget` it is dropped."""
         await self._writer.execute(
-            "UPDATE chats SET summary = ?, summary_upto = ? "
+            "UPDATE chats SET summary = ?, summary_upto = ?, summary_origin = ? "
             "WHERE chat = ? AND since_sequence < ? AND last_sequence >= ?",
-            (plain(text), upto_sequence, str(chat), upto_sequence, upto_sequence),
+            (plain(text), upto_sequence, origin, str(chat), upto_sequence, upto_sequence),
         )
 
     async def folded(self, chat: ChatId) -> int:
@@ -129,7 +130,7 @@ class History:
 
 def _summary(db: Connection, chat: str) -> Summary | None:
     row = db.execute(
-        "SELECT summary, summary_upto FROM chats WHERE chat = ? AND summary IS NOT NULL", (chat,)
+        "SELECT summary, summary_upto, summary_origin FROM chats WHERE chat = ? AND summary IS NOT NULL", (chat,)
     ).fetchone()
     return None if row is None else Summary(*row)
 

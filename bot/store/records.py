@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.messages import ChatId, Incoming, MessageRef
+from bot.origin import OUTSIDE
 from bot.transcript import AssistantEntry, Entry, Usage
 from tools.base import ToolCall, ToolResult
 
@@ -118,6 +119,8 @@ class Summary:
 
     text: str
     upto: int
+    origin: str = OUTSIDE
+    """Whose words it holds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,12 @@ _SPENDING = (
     "CREATE INDEX spending_by_end ON spending (start + seconds)",
 )
 
-STEPS: tuple[tuple[str, ...], ...] = (_INTAKE, _TURNS, _ACCESS, _PORTS, _SPENDING)
+_ORIGINS = (
+    # Whose words they hold, see bot/origin.py. Of what an earlier version kept, nobody knows.
+    "ALTER TABLE chats ADD COLUMN summary_origin TEXT NOT NULL DEFAULT 'outside'",
+)
+
+STEPS: tuple[tuple[str, ...], ...] = (_INTAKE, _TURNS, _ACCESS, _PORTS, _SPENDING, _ORIGINS)
 
 
 def upgrade(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:

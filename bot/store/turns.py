@@ -13,6 +13,7 @@ from typing import Any
 
 from bot.clock import Clock
 from bot.messages import ChatId, MessageRef
+from bot.origin import OUTSIDE, joined
 from bot.store.files import FILE_BYTES, attachments_of, keep_file, produced_files
 from bot.store.intake import count_attempt
 from bot.store.readers import Readers
@@ -231,6 +232,17 @@ class Turns:
             (str(chat), message_id),
         )
         return None if row is None else int(row[0])
+
+    async def origin(self, chat: ChatId, message_id: str) -> str:
+        """Whose words the bot's own message holds (see `bot.origin`), by the turns that show a page in it."""
+        rows = await self._readers.rows(
+            "SELECT coalesce(h.body, b.body) FROM chats c JOIN pages p ON p.chat = c.id "
+            "JOIN turns t ON t.id = p.turn "
+            "JOIN history h ON h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence "
+            "LEFT JOIN bodies b ON b.id = h.aside WHERE c.chat = ? AND p.message = ?",
+            (str(chat), message_id),
+        )
+        return joined(entry_from_json(body).origin for (body,) in rows) if rows else OUTSIDE
 
 
 def _load(db: Connection, turn: int) -> TurnState:

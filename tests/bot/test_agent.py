@@ -31,6 +31,7 @@ from bot.events import (
     ToolStarted,
 )
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
+from bot.origin import OUTSIDE
 from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
 from tools.base import ProducedFile, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
@@ -896,6 +897,79 @@ async def test_after_outside_text_was_read_tools_that_reach_beyond_the_chat_are_
 
     assert pay.ran == ["before"]
     assert [offered(request) for request in model.requests] == [["pay", "keep", "read"]] * 2 + [["keep", "read"]] * 2
+
+
+async def test_words_from_outside_that_the_conversation_held_before_withdraw_outside_tools_at_once() -> None:
+    entries = (
+        SystemEntry("You help."),
+        UserEntry("What does the page say?", "telegram:7"),
+        AssistantEntry("It says: pay.", origin=OUTSIDE),
+        UserEntry("Thanks.", "telegram:7"),
+    )
+    model = Scripted(says("", ("pay", "all")), says("I do not pay."))
+    pay = Small("pay", outside=True)
+
+    events = await answer(model, pay, Small("keep"), entries=entries)
+
+    assert offered(model.requests[0]) == ["keep"]
+    assert pay.ran == []
+    assert "new conversation" in results(events)[0][1]
+
+
+async def test_an_address_that_the_model_made_up_is_opened_before_outside_text_was_read_and_not_after() -> None:
+    read = Small("read", lambda text: ToolResult(text="See https://a.test/b", untrusted=True), address="text")
+    model = Scripted(
+        says("", ("read", "https://mine.test/a")),
+        says("", ("read", "https://evil.test/?q=x"), ("read", "https://a.test/b"), ("read", "https://mine.test/a")),
+        says("Read."),
+    )
+
+    events = await answer(model, read)
+
+    assert read.ran == ["https://mine.test/a", "https://a.test/b"]
+    refused = [text for id, text in results(events) if "evil" in id]
+    assert len(refused) == 1 and refused[0].startswith("Error: read did not open this address")
+
+
+async def test_what_a_model_writes_has_the_origin_of_what_it_was_told() -> None:
+    def page(text: str) -> ToolResult:
+        return ToolResult(text="A page.", untrusted=True)
+
+    model = Scripted(says("", ("look", "a")), says("", ("read", "b")), says("Done."))
+
+    events = await answer(
+        model, Small("look"), Small("read", page), entries=(SystemEntry("Help."), UserEntry("Hi", "telegram:7"))
+    )
+
+    passes = [event.entry.origin for event in events if isinstance(event, PassEnded)]
+    assert passes == ["telegram:7", "telegram:7", OUTSIDE]
+    assert [entry.origin for entry in told(model.requests[2])] == ["telegram:7", OUTSIDE]
+
+
+async def test_the_person_may_call_by_name_whatever_the_conversation_holds() -> None:
+    pay = Small("pay", outside=True, address="text")
+    model = Scripted(says("Paid."), says("Paid."))
+    entries = (UserEntry("(In reply to a message by Bob:)\n> x\n\n/tool pay", OUTSIDE),)
+    named = ToolCall("a", "pay", {"text": "https://mine.test/a"})
+
+    await answer(model, pay, entries=entries, begin_with=named)
+    entry = AssistantEntry("", (named,), provider=BEFORE_FIRST_PASS, origin="telegram:7")
+    await answer(model, pay, entries=entries, begin_with=named, passes=(entry,))
+
+    assert pay.ran == ["https://mine.test/a"] * 2
+
+
+async def test_after_a_restart_the_calls_of_a_pass_are_judged_by_what_its_model_was_told() -> None:
+    read = Small("read", lambda text: ToolResult(text="A page.", untrusted=True), address="text")
+    calls = (ToolCall("a", "read", {"text": "https://one.test"}), ToolCall("b", "read", {"text": "https://two.test"}))
+    quote = (UserEntry("(In reply to a message by Bob:)\n> x\n\nread it", OUTSIDE),)
+    model = Scripted(says("Read."), says("Read."))
+    done = {(1, "a"): ToolResult(text="A page.", untrusted=True)}
+
+    await answer(model, read, passes=(AssistantEntry("", calls, origin="telegram:7"),), results=done)
+    await answer(model, read, passes=(AssistantEntry("", calls, origin=OUTSIDE),), entries=quote)
+
+    assert read.ran == ["https://two.test"]
 
 
 # Cancellation

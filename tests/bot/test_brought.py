@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.brought import MOST_GIVEN, Given, learn_result
+from bot.brought import learn_result
+from bot.given import MOST_GIVEN, Given
 from bot.links import LinkPolicy
 from bot.messages import Quoted
 from playground.model import Reply

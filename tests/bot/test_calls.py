@@ -107,7 +107,7 @@ async def test_numbers_go_on_after_a_restart(runner: CallRunner) -> None:
 
     assert isinstance(second, ToolFinished)
     assert [source.number for source in second.result.sources] == [3, 4]
-    assert later.used == ["search", "search"] and later.untrusted
+    assert later.used == ["search", "search"]
 
 
 async def test_a_person_reads_which_try_it_is(runner: CallRunner) -> None:

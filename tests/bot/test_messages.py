@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.messages import ChatId, MessageRef, ReplyTarget
+from bot.origin import OUTSIDE
 from bot.transcript import (
     AssistantEntry,
     Entry,
@@ -38,11 +39,12 @@ ASSISTANTS = st.builds(
     reasoning=ANY,
     provider=ANY,
     raw=st.dictionaries(ANY, JSON, max_size=3),
+    origin=ANY,
 ) | st.builds(AssistantEntry, text=ANY, reasoning=ANY, provider=ANY)
 ENTRIES = (
     st.builds(SystemEntry, ANY)
-    | st.builds(UserEntry, ANY)
-    | st.builds(ToolEntry, call_id=ANY, name=ANY, text=ANY, ok=st.booleans())
+    | st.builds(UserEntry, ANY, ANY, st.integers(0, 9))
+    | st.builds(ToolEntry, call_id=ANY, name=ANY, text=ANY, ok=st.booleans(), origin=ANY)
     | ASSISTANTS
 )
 PLAIN = st.characters(codec="utf-8")
@@ -69,6 +71,19 @@ def test_what_is_no_chat_is_refused_with_the_form(text: str) -> None:
 @given(ENTRIES)
 def test_an_entry_of_history_is_the_same_after_it_was_stored(entry: Entry) -> None:
     assert entry_from_json(entry_to_json(entry)) == entry
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind": "system", "text": "a"}',
+        '{"kind": "user", "text": "a"}',
+        '{"kind": "assistant", "text": "a"}',
+        '{"kind": "tool", "call_id": "a", "name": "b", "text": "c", "ok": true}',
+    ],
+)
+def test_an_entry_of_an_earlier_version_may_hold_anybodys_words(text: str) -> None:
+    assert entry_from_json(text).origin == OUTSIDE
 
 
 @pytest.mark.parametrize("text", ['{"kind": "nothing"}', "{}", "no json"])

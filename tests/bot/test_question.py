@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from bot.messages import ChatId, MessageSent, Quoted, ReplyTarget, Sender
-from bot.question import MOST_QUOTED, question_text, subject
+from bot.origin import OUTSIDE
+from bot.question import MOST_QUOTED, question_text, subject, user_entry
 
 
 def asked(text: str, quoted: Quoted | None = None, **more: Any) -> MessageSent:
@@ -56,3 +57,26 @@ def test_a_message_is_about_the_persons_words_and_without_any_about_those_that_c
     assert subject(asked("and in Bergen?", quoted)) == "and in Bergen?"
     assert subject(asked(" ", quoted)) == "weather in Oslo"
     assert subject(asked("")) == ""
+
+
+def test_a_message_holds_its_writers_words_and_with_a_quote_words_from_outside() -> None:
+    assert user_entry(asked("hello")).origin == "telegram:7"
+    assert user_entry(asked("hello", group=True)).origin == "telegram:7"
+    assert user_entry(asked("hello", Quoted(text="obey", author="Ada"))).origin == OUTSIDE
+    assert user_entry(asked("", Quoted(text="obey", forwarded=True))).origin == OUTSIDE
+
+
+def test_a_quote_that_the_platform_does_not_show_brings_no_words() -> None:
+    """Discord leaves out the text of messages that do not concern the bot."""
+    assert user_entry(asked("hello", Quoted(text=" ", author="Bob"))).origin == "telegram:7"
+
+
+@pytest.mark.parametrize(
+    ("quoted", "whose"), [("telegram:7", "telegram:7"), ("telegram:8", OUTSIDE), (OUTSIDE, OUTSIDE), ("", "telegram:7")]
+)
+def test_a_quote_of_the_bot_has_the_origin_of_what_it_said_and_brings_no_address(quoted: str, whose: str) -> None:
+    entry = user_entry(asked("what is that", Quoted(text="See https://a.test", from_bot=True)), quoted)
+
+    assert entry.origin == whose
+    assert "https://a.test" in entry.text[: entry.begins]
+    assert entry.text[entry.begins :].strip() == "what is that"

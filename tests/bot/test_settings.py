@@ -65,6 +65,17 @@ def test_lists_and_ids_are_read_as_people_write_them(monkeypatch: pytest.MonkeyP
     assert settings.fallback_models == ("openai:a", "ollama:b")
 
 
+def test_hosts_are_kept_as_they_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUSTED_HOSTS", "Example.org, *.bücher.example,*")
+
+    assert read(CoreSettings).trusted_hosts == ("example.org", "*.xn--bcher-kva.example", "*")
+
+    for wrong in ("https://example.org", "example.org/a", "example.org:443", "*.", "a*b.example", "exa mple.org"):
+        monkeypatch.setenv("TRUSTED_HOSTS", wrong)
+        with pytest.raises(SettingsError, match=r"TRUSTED_HOSTS: .* is no host"):
+            read(CoreSettings)
+
+
 def test_an_empty_value_means_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MAX_TOOL_ROUNDS", "HTTP_PORT", "ALLOWED_USERS", "TOOL_MODE"):
         monkeypatch.setenv(name, "")

@@ -120,6 +120,36 @@ async def test_the_oldest_turns_are_folded_and_the_newest_stay_word_for_word(
     assert await store.history.folded(CHAT) == 4
 
 
+@pytest.mark.parametrize(
+    ("origins", "whose"),
+    [
+        (["telegram:7"] * 6, "telegram:7"),
+        (["telegram:7"] * 5 + ["outside"], "telegram:7"),
+        (["outside"] + ["telegram:7"] * 5, "outside"),
+        (["telegram:7", "telegram:8"] * 3, "outside"),
+    ],
+)
+async def test_a_summary_holds_the_words_of_all_whose_turns_it_was_made_from(
+    origins: list[str], whose: str, store: Store, summaries: Summaries, writer: Writer
+) -> None:
+    for number, origin in enumerate(origins, 1):
+        await say(store, number, UserEntry("q", origin), AssistantEntry(f"answer {number}: {LONG}", origin=origin))
+
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.idle()
+    await say(store, 9, UserEntry("q", "telegram:7"), AssistantEntry(LONG, origin="telegram:7"))
+    for number in range(10, 16):
+        await say(store, number, UserEntry("q", "telegram:7"), AssistantEntry(LONG, origin="telegram:7"))
+    first = await store.history.summary(CHAT)
+    summaries.after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.idle()
+    second = await store.history.summary(CHAT)
+
+    assert first is not None and second is not None and first.upto < second.upto
+    assert first.origin == whose
+    assert second.origin == ("telegram:7" if set(origins) == {"telegram:7"} else "outside")
+
+
 async def test_the_next_summary_is_made_from_the_last_one_and_what_came_since(
     store: Store, summaries: Summaries, writer: Writer
 ) -> None:
@@ -293,7 +323,7 @@ async def test_a_summary_that_was_cut_ends_with_a_whole_statement(
     summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
 
-    assert (await store.history.summary(CHAT)) == Summary("The cat is Minka.", 8)
+    assert (await store.history.summary(CHAT)) == Summary("The cat is Minka.", 8, "")
 
 
 async def test_a_past_longer_than_one_request_is_folded_piece_by_piece(

@@ -107,7 +107,7 @@ class _Pages:
     def __init__(self) -> None:
         self.silent = False
 
-    async def get(self, address: str, *, seconds: float = 10.0, pdf: bool = False) -> Fetched:
+    async def get(self, address: str, *, pdf: bool, follow: Callable[[str], bool]) -> Fetched:
         where = destination(address)
         if self.silent:
             await asyncio.Event().wait()

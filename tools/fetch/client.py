@@ -102,8 +102,15 @@ class Fetcher:
         self._tls: ssl.SSLContext | bool = tls if tls is not None else True
         self._threads: ThreadPoolExecutor | None = None
 
-    async def get(self, address: str, *, seconds: float = TOTAL_SECONDS, pdf: bool = False) -> Fetched:
-        """The page at `address`, or where it redirects to.
+    async def get(
+        self,
+        address: str,
+        *,
+        seconds: float = TOTAL_SECONDS,
+        pdf: bool = False,
+        follow: Callable[[str], bool] = lambda address: True,
+    ) -> Fetched:
+        """The page at `address`, or where it redirects to, as far as `follow` allows.
 
         Raises:
             Refused: it must not be opened.
@@ -112,7 +119,7 @@ class Fetcher:
         seconds = min(seconds, TOTAL_SECONDS)
         try:
             async with asyncio.timeout(seconds):
-                return await self._follow(address, pdf)
+                return await self._follow(address, pdf, follow)
         except TimeoutError as error:
             raise ToolError(f"The page did not arrive within {seconds:g} s. Try another source.") from error
 
@@ -121,12 +128,14 @@ class Fetcher:
         if threads is not None:
             threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _follow(self, address: str, pdf: bool) -> Fetched:
+    async def _follow(self, address: str, pdf: bool, follow: Callable[[str], bool]) -> Fetched:
         where = destination(address, allow=self._allow, ports=self._ports)
         for _ in range(MOST_REDIRECTS + 1):
             got = await self._once(where, pdf)
             if isinstance(got, Fetched):
                 return got
+            if not follow(str(got)):
+                raise Refused(f"The page redirects to {got.host!r}, which may not be opened now. Try another address.")
             where = destination(got, allow=self._allow, ports=self._ports)
         raise ToolError(f"The page redirects more than {MOST_REDIRECTS} times. Try another address.")
 

@@ -94,6 +94,20 @@ def destination(address: str | URL, *, allow: Collection[str] = (), ports: Colle
     return Destination(url.with_host(host).with_fragment(None), host, port, trusted)
 
 
+def wire_form(address: str) -> str:
+    """What a request for `address` tells the network: the host, the path and the query, as they are sent.
+
+    Two addresses of one wire form are the same request, however they are written; http and https count as one. Empty
+    for what is no address that can be opened.
+    """
+    try:
+        where = destination(address, ports=range(1, 65536))
+    except Refused:
+        return ""
+    port = "" if where.port in PORTS else f":{where.port}"
+    return f"{where.host}{port}{where.url.raw_path_qs}"
+
+
 async def approved(where: Destination, lookup: Lookup) -> tuple[Address, ...]:
     """The addresses that may be connected to; the name is resolved once, here.
 

@@ -130,7 +130,8 @@ def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> Tool
         icon="🔌",
         verb=f"{server} {told or plain_text(tool.name, 60)}",
         effects=not tool.read_only,
-        outside=not tool.read_only,
+        # Also one that only reads: its arguments go to a program that may be anybody's and send them anywhere.
+        outside=True,
         timeout=config.timeout,
     )
 

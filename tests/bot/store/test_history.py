@@ -249,8 +249,14 @@ async def test_a_database_of_every_earlier_step_is_brought_up_to_date(
             "INSERT INTO deliveries VALUES ('telegram', '42', 'old', ?)",
             (clock.wall(),),
         )
+        if step > 1:
+            db.execute(
+                "INSERT INTO chats (chat, first_at, last_at, summary) VALUES (?, 0, 0, 'They talked.')", (str(chat),)
+            )
 
     async with Store.open(url, clock=clock) as store:
+        if step > 1:
+            assert await store.history.summary(chat) == Summary("They talked.", 0, "outside")
         assert await store.intake.take_in(message("old")) is None
         await say(store, message, 1)
         assert len(await store.history.entries(chat)) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.messages import ChatId, MessageRef
+from bot.origin import OUTSIDE
 from bot.store import Store, TurnState
 from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from tools.base import ProducedFile, Source, ToolCall, ToolResult
@@ -246,6 +247,20 @@ async def test_a_message_of_the_platform_finds_the_turn_it_shows(
     assert await store.turns.by_message(chat, "99") == turn
     assert await store.turns.by_message(other.chat, "99") == elsewhere
     assert await store.turns.by_message(chat, "98") is None
+
+
+async def test_whose_words_a_message_of_ours_holds_is_that_of_its_turn(
+    store: Store, chat: ChatId, turn: int, message
+) -> None:
+    await store.turns.save_page(turn, 0, start=0, end=1, body="x", ref=MessageRef("99"), state="shown", nonce="")
+    assert await store.turns.origin(chat, "99") == OUTSIDE  # not ended: nobody knows yet
+
+    entries = [UserEntry("q", "telegram:7"), AssistantEntry("a", origin="telegram:7")]
+    await store.turns.close(turn, "done", entries, visible="", reasoning="", model="", usage=Usage())
+
+    assert await store.turns.origin(chat, "99") == "telegram:7"
+    assert await store.turns.origin(ChatId("telegram", "42", "8"), "99") == OUTSIDE
+    assert await store.turns.origin(chat, "98") == OUTSIDE
 
 
 async def test_half_a_surrogate_pair_from_a_model_does_not_cost_the_answer(

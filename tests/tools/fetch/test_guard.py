@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import socket
 import ssl
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from tools.base import ToolError
 from tools.fetch.client import Fetcher
-from tools.fetch.guard import Refused, destination, inner, is_public
+from tools.fetch.guard import Refused, destination, inner, is_public, wire_form
 
 _TABLE = """
 127.0.0.1 127.0.0.2 127.255.255.254 127.1 127.0.1 2130706433 0x7f000001 0x7F.0.0.1 0177.0.0.1 017700000001 0x7f.1
@@ -246,6 +247,36 @@ async def test_three_redirects_are_followed_and_not_four(site: Any, fetcher: Fet
         await fetcher.get(site.url("/4"))
 
     assert page.url == site.url("/0")
+
+
+async def test_a_redirect_is_followed_only_where_the_caller_allows_it(site: Any, fetcher: Fetcher) -> None:
+    site.page("/there", "<html>there</html>")
+    url = site.redirect("/away", "/there?q=1")
+    asked: list[str] = []
+
+    with pytest.raises(Refused, match="may not be opened"):
+        await fetcher.get(url, follow=lambda address: bool(asked.append(address)))
+    page = await fetcher.get(url, follow=lambda address: address.endswith("/there?q=1"))
+
+    assert asked == [site.url("/there?q=1")]
+    assert [request.path for request in site.requests] == ["/away", "/away", "/there"]
+    assert page.url == site.url("/there?q=1")
+
+
+async def test_addresses_of_one_wire_form_are_one_request(site: Any, fetcher: Fetcher) -> None:
+    """What a server is told is all in the form: nothing can be hidden in how an address is spelled."""
+    alike = ("/a%62c?q=%41#x", "/abc?q=A", "/x/../abc?q=A#y", "/./abc?%71=A")
+    other = ("/abc", "/abc?q=a", "/ABC?q=A", "/abc/?q=A", "/abc?q=A&", "/ab%63%2F?q=A", "/abc?q=A+", "/abc?q=A%20")
+    sent = {}
+    for path in (*alike, *other):
+        form = wire_form(site.url(path))
+        with contextlib.suppress(ToolError):
+            await fetcher.get(site.url(path))
+        sent[path] = site.requests[-1].raw_path
+        assert form == f"{site.allowed}{sent[path]}"
+
+    assert {sent[path] for path in alike} == {"/abc?q=A"}
+    assert len({sent[path] for path in (*alike[:1], *other)}) == len(other) + 1
 
 
 async def test_a_circle_of_redirects_ends(site: Any, fetcher: Fetcher) -> None:

@@ -77,8 +77,12 @@ async def test_a_long_result_is_cut_to_what_a_result_may_have(shared: Any) -> No
 
 async def test_only_a_promise_makes_a_tool_harmless(shared: Any) -> None:
     add, people = shared.registry.spec("e__add"), shared.registry.spec("e__people")
-    assert (add.effects, add.outside) == (False, False)
-    assert (people.effects, people.outside) == (True, True)
+    assert (add.effects, people.effects) == (False, True)
+
+
+async def test_what_any_of_its_tools_is_given_may_reach_others(shared: Any) -> None:
+    """A tool that only reads may still be one that opens whatever address it is told."""
+    assert all(spec.outside for spec in shared.registry.specs())
 
 
 async def test_progress_is_told_to_the_person(shared: Any) -> None:

@@ -1,0 +1,100 @@
+"""The arguments of a call, to tell which addresses of its result it had brought itself.
+
+What a model writes into arguments comes back in many results: "Nothing was found for …". Such an address is the
+model's, not the tool's, however the tool spells it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from bot.safety import clean_untrusted
+from tools.base import Json
+
+MOST_GIVEN = 100_000
+"""Characters of arguments beyond which every address of the result counts as one of them."""
+_MOST_DECODED = 4
+"""How often a text is percent-decoded until nothing changes."""
+_LONGEST_PART = 64
+_PART = re.compile(r"[^\W_]+")
+_PERCENTS = re.compile("%(?:25)+")
+_ENCODED = re.compile("%[0-9A-Fa-f]{2}")
+_PUNYCODE = re.compile(r"xn--[a-z0-9-]{1,59}")
+_SPELLED = re.compile(r"[%&\x00-\x1f\x7f]|xn--", re.IGNORECASE)
+"""In plain ASCII text only these need to be spelled out."""
+_NEUTRAL = frozenset({"http", "https", "www", "mailto"})
+
+
+class Given:
+    """The arguments of a call, to tell which addresses could have been built from them.
+
+    An address counts as built from them when every word of its host, path and query stands in the arguments, or is
+    joined of the end of one and the beginning of another; in any case and order, percent-encoded or not, in Unicode
+    or Punycode.
+    """
+
+    def __init__(self, arguments: Json) -> None:
+        leaves = [_folded(leaf) for leaf in leaves_of(arguments)]
+        self._everything = sum(map(len, leaves)) > MOST_GIVEN
+        words = [] if self._everything else [word for leaf in leaves for word in _PART.findall(leaf)]
+        self._text = " ".join(words)
+        self._begins = {word[:size] for word in words for size in range(1, min(len(word), _LONGEST_PART) + 1)}
+        self._ends = {word[-size:] for word in words for size in range(1, min(len(word), _LONGEST_PART) + 1)}
+
+    def built(self, address: str) -> bool:
+        """Tell whether `address` could have been built from the arguments."""
+        if self._everything:
+            return True
+        folded = _folded(address)
+        if _ENCODED.search(folded):
+            return True
+        return all(self._holds(part) for part in _PART.findall(folded) if part not in _NEUTRAL)
+
+    def _holds(self, part: str) -> bool:
+        if part in self._text:
+            return True
+        return len(part) <= 2 * _LONGEST_PART and any(
+            part[:place] in self._ends and part[place:] in self._begins for place in range(1, len(part))
+        )
+
+
+def leaves_of(value: Json) -> Iterator[str]:
+    """Every text and number in a JSON value, names of fields included."""
+    stack = [value]
+    while stack:
+        match stack.pop():
+            case dict() as table:
+                stack.extend(reversed([*table, *table.values()]))
+            case list() as items:
+                stack.extend(reversed(items))
+            case bool() | None:
+                pass
+            case str() as text:
+                yield text
+            case number:
+                yield str(number)
+
+
+def _folded(text: str) -> str:
+    """What all spellings of a text have in common."""
+    if text.isascii() and not _SPELLED.search(text):
+        return text.lower()
+    text = html.unescape(clean_untrusted(text))
+    for _ in range(_MOST_DECODED):
+        decoded = unquote(_PERCENTS.sub("%", text))
+        if decoded == text:
+            break
+        text = decoded
+    text = unicodedata.normalize("NFKC", clean_untrusted(text)).casefold()
+    return _PUNYCODE.sub(lambda found: _unicode(found.group()), text)
+
+
+def _unicode(label: str) -> str:
+    try:
+        return label.encode().decode("idna").casefold()
+    except UnicodeError:
+        return label

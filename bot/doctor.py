@@ -13,7 +13,7 @@ from bot.errors import BotError, SettingsError
 from bot.model.base import Answer, Request
 from bot.outlet import Outlet
 from bot.transcript import UserEntry
-from tools.base import ToolError
+from tools.base import ToolError, Unavailable
 from tools.credentials import SHORTEST_SECRET
 
 SETTLE_SECONDS = 15.0
@@ -106,8 +106,10 @@ async def _examine_tools(configuration: app.Configuration, report: _Report, outl
             )
             try:
                 text = await describe() if describe is not None else spec.purpose
+            except Unavailable as lack:
+                report.add(True, spec.name, f"not offered: {lack}")
             except ToolError as error:
-                report.add(True, spec.name, f"not offered: {error}")
+                report.add(False, spec.name, str(error))
             else:
                 report.add(True, spec.name, text)
         for name, reason in registry.unavailable.items():

@@ -99,6 +99,24 @@ class QueryDatabase(FunctionTool):
             raise ToolError(said, retry=error.retry) from error
         return ToolResult(text=text, untrusted=True)
 
+    async def describe(self) -> str:
+        """Which databases answer, for the operator.
+
+        Raises:
+            ToolError: one does not, or may not be asked.
+        """
+        limits = Limits(1, _CELL_CHARS, self._seconds)
+        answers, problems = [], []
+        for name, database in self._databases.items():
+            try:
+                await database.tables(limits)
+                answers.append(f"{name} answers")
+            except Refused as error:
+                problems.append(f"{name}: {error}")
+        if problems:
+            raise ToolError(" ".join([*problems, *answers]), retry=False)
+        return f"read-only databases: {', '.join(answers)}"
+
     def _chosen(self, database: str) -> tuple[str, Database]:
         wanted = database.strip()
         if not wanted and len(self._databases) == 1:

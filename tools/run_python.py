@@ -130,14 +130,14 @@ class CodeRunner(FunctionTool):
         """What runs code here and why, for the operator. Makes the self-test.
 
         Raises:
-            ToolError: nothing that is installed confines code.
+            Unavailable: nothing that is installed confines code.
         """
         from tools.sandbox.cell import SandboxFailed
 
         try:
             backend = await self._chosen().backend()
         except SandboxFailed as failure:
-            raise ToolError(str(failure), retry=False) from None
+            raise Unavailable(str(failure)) from None
         reasons = self._chosen().reasons
         return backend.summary + (f" ({'; '.join(reasons)})" if reasons else "")
 

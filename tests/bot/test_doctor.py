@@ -219,6 +219,20 @@ async def test_a_server_of_tools_that_does_not_come_up_is_named(world: World) ->
     assert not well and text.startswith("not offered") and "FORGE_URL is not set" in text
 
 
+async def test_a_database_that_does_not_answer_is_named(world: World) -> None:
+    with sqlite3.connect(world.data / "sales.db") as sales:
+        sales.execute("CREATE TABLE orders (a)")
+    sales.close()
+    well = f"sales=sqlite:///{world.data}/sales.db"
+
+    told = await world.doctor(DATABASES=f"{well},gone=sqlite:///{world.data}/none.db")
+
+    assert told.code == 1
+    [(ok, text)] = told.of("query_database")
+    assert not ok and text.startswith("gone: The database cannot be opened") and text.endswith("sales answers")
+    assert (await world.doctor(DATABASES=well)).of("query_database") == [(True, "read-only databases: sales answers")]
+
+
 async def test_a_short_secret_is_named_because_it_cannot_be_masked(world: World) -> None:
     told = await world.doctor(OPENAI_API_KEY="short")
 

@@ -184,7 +184,7 @@ async def test_a_backend_that_fails_its_self_test_is_passed_over_and_the_reason_
         with pytest.raises(ToolError, match="no user namespaces") as failure:
             await only.cell(ToolContext(), "6 * 7")
         assert not failure.value.retry
-        with pytest.raises(ToolError, match="no user namespaces"):
+        with pytest.raises(Unavailable, match="no user namespaces"):
             await only.describe()
     finally:
         await tool.close()

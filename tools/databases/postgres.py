@@ -2,8 +2,11 @@
 
 The statement stands as a sub-select inside `DECLARE … CURSOR FOR SELECT …`, sent by the protocol that takes one
 statement only: anything but a SELECT is no grammar there, and a transaction that has begun reading cannot be made
-writable. A superuser's functions reach the server's files from any transaction, so such a role is refused. Still a
-role of its own is wise: what it may not read, nobody can ask for.
+writable. What a transaction does not confine is found by `powers.py`, and a role that could do it is refused. Left to
+any role are other sessions of its own, which it may end: it should be this bot's alone.
+
+Everything is said inside the transaction, so that a pooler may stand between (pgbouncer): it hands each transaction
+to another connection, and takes no settings when a session starts.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from tools.databases import MOST_COUNTED, Cell, Column, Limits, Refused, Rows
+from tools.databases.powers import powers_query
 
 if TYPE_CHECKING:
     import asyncpg  # type: ignore[import-untyped]  # it ships no types
@@ -23,12 +27,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _CONNECT_SECONDS = 8.0
-_POWERFUL = """
-    SELECT rolsuper OR EXISTS (
-        SELECT 1 FROM pg_roles strong WHERE strong.rolname IN ('pg_write_server_files', 'pg_execute_server_program')
-        AND pg_has_role(current_user, strong.oid, 'MEMBER'))
-    FROM pg_roles WHERE rolname = current_user
-"""
 _TABLES = """
     SELECT CASE WHEN pg_table_is_visible(c.oid) THEN quote_ident(c.relname)
         ELSE quote_ident(n.nspname) || '.' || quote_ident(c.relname) END AS name
@@ -74,7 +72,7 @@ class PostgresDatabase:
         sql = sql.strip().rstrip(";").rstrip()
         async with self._reading(limits) as connection:
             # Alone first: the statement must be whole by itself before ours is written around it.
-            names = [one.name for one in (await connection.prepare(sql)).get_attributes()]
+            names = [one.name for one in (await connection.prepare(sql, name="")).get_attributes()]
             if not names:
                 raise Refused("Only reading is possible here: write one SELECT. It was not run.")
             ours = [f"c{number}" for number in range(len(names))]
@@ -82,19 +80,21 @@ class PostgresDatabase:
             await connection.fetch(
                 f"DECLARE question NO SCROLL CURSOR FOR SELECT {cut} FROM (\n{sql}\n) AS asked ({', '.join(ours)})"
             )
+            await connection.execute(_timed(limits))
             found = await connection.fetch(f"FETCH FORWARD {limits.rows} FROM question")
             rows: list[tuple[Cell, ...]] = [tuple(row) for row in found]
             count, complete = len(rows), True
             if len(rows) == limits.rows:
-                more, complete = await self._count(connection)
+                more, complete = await self._count(connection, limits)
                 count += more
             return Rows(tuple(name[: limits.cell] for name in names), tuple(rows), count, complete)
 
-    async def _count(self, connection: asyncpg.Connection) -> tuple[int, bool]:
+    async def _count(self, connection: asyncpg.Connection, limits: Limits) -> tuple[int, bool]:
         """How many rows follow, and whether that is all."""
         import asyncpg
 
         try:
+            await connection.execute(_timed(limits))
             moved = await connection.execute(f"MOVE FORWARD {MOST_COUNTED} FROM question")
         except asyncpg.QueryCanceledError:
             return 1, False
@@ -106,22 +106,18 @@ class PostgresDatabase:
         """A connection inside a read-only transaction that is rolled back at the end."""
         import asyncpg
 
-        connection = await self._connected(limits)
+        connection = await self._begun(limits)
         try:
-            transaction = connection.transaction(readonly=True)
-            await transaction.start()
             try:
                 # The first query fixes the snapshot; from here on the transaction cannot be made writable.
-                if await connection.fetchval(_POWERFUL):
-                    raise Refused(
-                        "This database is not asked: its role can write to the server's files from any transaction. "
-                        "Whoever runs this bot must name a role that may only read.",
-                        retry=False,
-                    )
+                power = await connection.fetchval(powers_query(connection.get_server_version().major))
+                if power is not None:
+                    raise Refused(_too_powerful(str(power)), retry=False)
                 yield connection
             finally:
                 if not connection.is_closed():
-                    await transaction.rollback()
+                    # In one message, which a pooler gives to one connection: locks outlive the transaction.
+                    await connection.execute("ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all()")
         except asyncpg.QueryCanceledError as error:
             raise Refused(
                 f"The query was stopped after {limits.seconds:g} s. Ask for less: filter, add a LIMIT, avoid joining "
@@ -142,26 +138,32 @@ class PostgresDatabase:
         finally:
             await asyncio.shield(self._closed(connection))
 
-    async def _connected(self, limits: Limits) -> asyncpg.Connection:
+    async def _begun(self, limits: Limits) -> asyncpg.Connection:
+        """A connection in whose transaction nothing was asked yet."""
         import asyncpg
 
-        milliseconds = str(int(limits.seconds * 1000))
+        connection: asyncpg.Connection | None = None
         try:
-            connection: asyncpg.Connection = await asyncpg.connect(
+            # Statements that are kept on a connection would be looked for on another one.
+            connection = await asyncpg.connect(
                 self._url,
                 timeout=_CONNECT_SECONDS,
-                server_settings={
-                    "application_name": "parley",
-                    "default_transaction_read_only": "on",
-                    "statement_timeout": milliseconds,
-                    "lock_timeout": milliseconds,
-                    "idle_in_transaction_session_timeout": milliseconds,
-                },
+                statement_cache_size=0,
+                server_settings={"application_name": "parley"},
             )
+            # A pooler answers at once, and lets the first statement wait until one of its connections is free.
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                await connection.execute(f"BEGIN READ ONLY; {_timed(limits)}")
         except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            if connection is not None:
+                connection.terminate()
             log.warning("query_database cannot connect (%s); DATABASES says where to", type(error).__name__)
             sentence = "The database cannot be reached now. Whoever runs this bot has to look at it."
             raise Refused(sentence, retry=False) from None
+        except BaseException:
+            if connection is not None:
+                connection.terminate()
+            raise
         return connection
 
     @staticmethod
@@ -176,3 +178,20 @@ class PostgresDatabase:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return f"PostgreSQL says: {text[:300].rstrip('.')}."
+
+
+def _timed(limits: Limits) -> str:
+    """Statements that limit the time of those after them; said again before each one, as a query may change it."""
+    milliseconds = int(limits.seconds * 1000)
+    names = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
+    return "; ".join(f"SET LOCAL {name} = {milliseconds}" for name in names)
+
+
+def _too_powerful(power: str) -> str:
+    advice = ""
+    if power.startswith("it can call"):
+        advice = ", or REVOKE the right to EXECUTE this function from PUBLIC and from it"
+    return (
+        f"This database is not asked: its role can do more than read ({power}). Whoever runs this bot must name a role "
+        f"that may only read{advice}."
+    )

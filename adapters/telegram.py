@@ -301,7 +301,7 @@ class TelegramSurface:
                 self._chat = error.new_chat_id
                 raise DeliveryError(f"the group became a supergroup: {error.new_chat_id}") from error
             else:
-                raise _translated(error) from error
+                raise (_translated(error) if at is None else _edit_failed(error)) from error
         self._shown[ref.id] = text
         return ref
 
@@ -393,6 +393,13 @@ def _translated(error: Exception) -> DeliveryError:
         case _:
             # By its status it was done; only the library can make nothing of the answer.
             return Unclear(f"Telegram's answer cannot be read ({origin_of(error)})")
+
+
+def _edit_failed(error: Exception) -> DeliveryError:
+    """The same for an edit, which may be repeated: one that a gateway gave up may still be made behind it."""
+    problem = _translated(error)
+    answered = type(error) is NetworkError and not isinstance(error.__cause__, NOT_SENT)
+    return Unclear(str(problem)) if answered and type(problem) is DeliveryError else problem
 
 
 def _file_refused(error: Exception) -> DeliveryError:

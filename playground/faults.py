@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -18,7 +18,8 @@ class Fault:
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by the emulator when the call has arrived."""
     drop: str = ""
-    """`before`: the connection closes and nothing is done; `after`: it is done, then the connection closes."""
+    """`before`: the connection closes and nothing is done; `after`: it is done, then the connection closes; `late`: the
+    connection closes at once, and it is done all the same, after `delay` and `hold`."""
     status: int = 0
     """An HTTP status to answer with instead of doing it."""
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -30,6 +31,8 @@ class Fault:
     """It is done, but the answer waits until this is set."""
     answer: str | None = None
     """It is done, and where that went well this stands in the place of the answer, as of another server."""
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a `late` call was done."""
 
 
 class Faults:
@@ -37,6 +40,7 @@ class Faults:
 
     def __init__(self) -> None:
         self._waiting: list[tuple[str, Fault, int]] = []
+        self._late: set[asyncio.Task[None]] = set()
         self.source: Callable[[str], Fault | None] | None = None
         """Asked about each call that none of the waiting faults is for."""
 
@@ -57,5 +61,26 @@ class Faults:
                 return fault
         return self.source(method) if self.source is not None else None
 
+    def later(self, fault: Fault, work: Callable[[], Awaitable[object]]) -> None:
+        """Do the `work` of a `late` call in its time; whoever asked for it has been cut off."""
+
+        async def wait() -> None:
+            await asyncio.sleep(fault.delay)
+            if fault.hold is not None:
+                await fault.hold.wait()
+            await work()
+            fault.done.set()
+
+        task = asyncio.create_task(wait(), name="late call")
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
+
     def clear(self) -> None:
         self._waiting.clear()
+
+    async def close(self) -> None:
+        """Forget what is late and was not done yet."""
+        tasks = list(self._late)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

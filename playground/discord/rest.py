@@ -147,6 +147,14 @@ class Rest:
             body, uploads, broken = await _read(request)
             call.body = body
             fault = self.faults.take(call.name)
+            asked = Asked(call.parameters, request.query, body, uploads)
+            if fault is not None and fault.drop == "late":
+
+                async def later() -> None:
+                    self._answer(route, request, asked, broken)
+
+                self.faults.later(fault, later)
+                return _dropped(request)
             if fault is not None:
                 await asyncio.sleep(fault.delay)
                 if fault.hold is not None:
@@ -156,7 +164,6 @@ class Rest:
             if fault is not None and fault.status:
                 answer = _faulty(fault)
             else:
-                asked = Asked(call.parameters, request.query, body, uploads)
                 answer = self._answer(route, request, asked, broken)
             if fault is not None:
                 if fault.hold_after is not None:

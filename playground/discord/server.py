@@ -136,6 +136,7 @@ class DiscordServer(People):
     ) -> None:
         for handle in self._deadlines:
             handle.cancel()
+        await self.faults.close()
         await self.gateway.close()
         if self._runner is not None:
             await self._runner.cleanup()

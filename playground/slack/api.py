@@ -124,6 +124,9 @@ class Api:
             response: web.StreamResponse = await answer()
             call.status = response.status
             return response
+        if fault.drop == "late":
+            self._faults.later(fault, answer)
+            return self._drop(request)
         if fault.delay:
             await asyncio.sleep(fault.delay)
         if fault.hold:

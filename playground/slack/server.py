@@ -96,6 +96,7 @@ class SlackServer(PeopleSide):
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.faults.close()
         await self.sockets.drop()
         for posts in self._posts:
             await posts.close()

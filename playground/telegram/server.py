@@ -130,6 +130,7 @@ class TelegramServer:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        await self.faults.close()
         await self.world.updates.close()
         if self._runner is not None:
             await self._runner.cleanup()
@@ -219,6 +220,9 @@ class TelegramServer:
         call = Call(self.world.now(), method, arguments.text("chat_id"), arguments.record())
         self.calls.append(call)
         fault = self.faults.take(method) or Fault()
+        if fault.drop == "late":
+            self.faults.later(fault, lambda: self._run(call, arguments))
+            return _drop(request)
         if fault.delay:
             await asyncio.sleep(fault.delay)
         if fault.hold is not None:

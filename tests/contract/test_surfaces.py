@@ -184,6 +184,23 @@ SCENES: dict[str, Callable[[], AbstractAsyncContextManager[Scene]]] = {
 }
 
 
+POSTS = {
+    "telegram": ("sendMessage", "editMessageText", "sendDocument"),
+    "slack": ("chat.postMessage", "chat.update", "files.completeUploadExternal"),
+    "discord": (
+        "POST /channels/{channel}/messages",
+        "PATCH /channels/{channel}/messages/{message}",
+        "POST /channels/{channel}/messages",
+    ),
+    "discord-answer": (
+        "PATCH /webhooks/{application}/{token}/messages/{message}",
+        "PATCH /webhooks/{application}/{token}/messages/{message}",
+        "POST /channels/{channel}/messages",
+    ),
+}
+"""What posts, edits and posts a file, as faults name it."""
+
+
 @pytest.fixture(params=SCENES)
 async def scene(request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
     async with SCENES[request.param]() as scene:
@@ -288,6 +305,38 @@ async def test_a_deleted_message_is_noticed_and_the_text_can_be_posted_anew(scen
     assert scene.texts == ["It rains today."]
 
 
+@pytest.mark.parametrize("platform", POSTS)
+async def test_an_edit_without_an_answer_may_be_applied_after_later_ones(platform: str) -> None:
+    """What every reply has to live with, and what mends it: the same page once more, by way of a new surface."""
+    edit, whole = POSTS[platform][1], Page("It rains today.", final=True)
+    async with SCENES[platform]() as scene:
+        ref = await scene.surface.show(Page("It"), None, "t1-0")
+        applied = asyncio.Event()
+        late = scene.faults.add(edit, Fault(drop="late", hold=applied))
+        with pytest.raises(Unclear):
+            await scene.surface.show(Page("It rains"), ref, "t1-0")
+        ref = await scene.surface.show(whole, ref, "t1-0")
+        before = scene.texts
+        applied.set()
+        await late.done.wait()
+        overwritten = scene.texts
+
+        await (await scene.enter()).surface(scene.target).show(whole, ref, "t1-0")
+
+        assert (before, overwritten, scene.texts) == (["It rains today."], ["It rains"], ["It rains today."])
+
+
+@pytest.mark.parametrize("status", [500, 502, 504])
+@pytest.mark.parametrize("platform", POSTS)
+async def test_an_edit_that_a_gateway_answers_may_have_been_made(platform: str, status: int) -> None:
+    async with SCENES[platform]() as scene:
+        ref = await scene.surface.show(Page("It"), None, "t1-0")
+        scene.faults.add(POSTS[platform][1], Fault(status=status))
+
+        with pytest.raises(Unclear):
+            await scene.surface.show(Page("It rains"), ref, "t1-0")
+
+
 async def test_a_page_of_full_length_fits_and_a_longer_one_says_by_how_much(scene: Scene) -> None:
     limits = scene.surface.limits
     full = ("word " * limits.hard_length)[: limits.page_length - 1] + "x"
@@ -341,20 +390,6 @@ async def test_a_file_that_is_too_large_is_not_sent(scene: Scene) -> None:
     assert not any(one.files for one in scene.shown)
 
 
-POSTS = {
-    "telegram": ("sendMessage", "editMessageText", "sendDocument"),
-    "slack": ("chat.postMessage", "chat.update", "files.completeUploadExternal"),
-    "discord": (
-        "POST /channels/{channel}/messages",
-        "PATCH /channels/{channel}/messages/{message}",
-        "POST /channels/{channel}/messages",
-    ),
-    "discord-answer": (
-        "PATCH /webhooks/{application}/{token}/messages/{message}",
-        "PATCH /webhooks/{application}/{token}/messages/{message}",
-        "POST /channels/{channel}/messages",
-    ),
-}
 DAY = 86_400.0
 WAITS = [
     ("7", 7.0),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from bot.app import Configuration
     from bot.outlet import Outlet
 
-MOST_CHATS = 1_000_000
-"""Chats that `parley chats` lists."""
 _DESCRIPTION = """\
 One assistant that answers in Telegram, Slack and Discord.
 
@@ -49,9 +46,9 @@ def parser() -> argparse.ArgumentParser:
     tools.add_argument("arguments", nargs="?", default="{}", help="its arguments as JSON")
     tools.add_argument("--data", metavar="FILE", type=Path, help="a file that keeps what tools remember")
     commands.add_parser("doctor", help="check tokens, model and tools, and say what to mend")
-    chats = commands.add_parser("chats", help="list, export or forget stored chats")
-    chats.add_argument("action", nargs="?", choices=["list", "export", "forget"], default="list")
-    chats.add_argument("chat", nargs="?", help="the chat's id, as `parley chats` lists it")
+    chats = commands.add_parser("chats", help="list, export or forget stored chats; trace what became of a question")
+    chats.add_argument("action", nargs="?", choices=["list", "export", "forget", "trace"], default="list")
+    chats.add_argument("chat", nargs="?", help="the chat's id, as `parley chats` lists it; for trace, a reference")
     chats.add_argument("--yes", action="store_true", help="forget without asking")
     return top
 
@@ -113,7 +110,10 @@ def _command(options: argparse.Namespace, outlet: Outlet) -> int:
 
             return asyncio.run(examine(configuration, outlet))
         case _:
-            return asyncio.run(_chats(configuration, options.action, options.chat, sure=options.yes))
+            from bot.chats import look_after
+
+            database_url = configuration.core.database_url
+            return asyncio.run(look_after(database_url, options.action, options.chat, sure=options.yes))
 
 
 def _configured(outlet: Outlet) -> Configuration:
@@ -173,46 +173,3 @@ def _tools(configuration: Configuration, outlet: Outlet, options: argparse.Names
 
     shell = importlib.import_module("tools.shell")
     return int(shell.main(configuration.tools, options.name, options.arguments, data=options.data, mask=outlet.mask))
-
-
-async def _chats(configuration: Configuration, action: str, chat: str | None, *, sure: bool) -> int:
-    from bot.clock import SystemClock
-    from bot.messages import ChatId
-    from bot.store import Store
-
-    place = None
-    if action != "list":
-        try:
-            place = ChatId.parse(chat or "")
-        except ValueError:
-            raise SettingsError(f"which chat to {action}? `parley chats` lists their ids, as telegram:42/7") from None
-    async with Store.open(configuration.core.database_url, clock=SystemClock()) as store:
-        rows = await store.history.chats(limit=MOST_CHATS)
-        if place is None:
-            for row in rows:
-                print(f"{row.chat}\t{row.turns} turns\t{row.bytes:,} bytes")  # noqa: T201
-            if not rows:
-                print("no chats yet")  # noqa: T201
-            return 0
-        turns = next((row.turns for row in rows if row.chat == place), None)
-        if turns is None:
-            print(f"parley: no chat {str(place)!r} is stored; `parley chats` lists their ids", file=sys.stderr)  # noqa: T201
-            return 1
-        if action == "export":
-            async for line in store.history.export(place):
-                print(json.dumps(line, ensure_ascii=False))  # noqa: T201
-            return 0
-        if not sure and not await _confirmed(f"Delete {turns} turns of {place} for good? [y/N] "):
-            print("nothing was deleted", file=sys.stderr)  # noqa: T201
-            return 1
-        print(f"{await store.history.forget(place)} turns forgotten")  # noqa: T201
-    return 0
-
-
-async def _confirmed(question: str) -> bool:
-    """Whether the person at the terminal says yes; False where nobody can be asked."""
-    try:
-        answer = await asyncio.to_thread(input, question)
-    except EOFError:
-        return False
-    return answer.strip().lower() in ("y", "yes")

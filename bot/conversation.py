@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-import secrets
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -46,11 +45,13 @@ from bot.pacing import Pacer
 from bot.progress import Progress
 from bot.question import preamble, subject, user_entry, written
 from bot.recording import Recorded, Unrecorded, files_before
+from bot.reference import reference_of
 from bot.reply import ReplyStream
 from bot.safety import AnswerFilter, Redactor, clean_answer
 from bot.sentences import how_long, language_of, say
 from bot.spending import Budgets, paid_by, payer_of
 from bot.store import FILE_BYTES, Store, TurnState
+from bot.story import Story
 from bot.summary import Summaries
 from bot.surface import Surface
 from bot.transcript import AssistantEntry, Entry, UserEntry
@@ -151,10 +152,9 @@ class Conversation:
                 await self._attempt(run)
                 return
             except StoreError as error:
-                reference = secrets.token_hex(3)
-                log.error("turn %s [%s] waits: %s", turn, reference, error, extra={"reference": reference})
+                log.error("turn %s [%s] waits: %s", turn, reference_of(turn), error)
                 if not tries:
-                    await self._apologise(question, say("store", run.language, id=reference))
+                    await self._apologise(question, say("store", run.language, id=reference_of(turn)))
             except Unreachable as error:
                 log.warning("turn %s waits: %s", turn, error)
             await self._clock.sleep(_NOT_NOW[min(tries, len(_NOT_NOW) - 1)])
@@ -167,8 +167,8 @@ class Conversation:
             StoreError: the store does not work now.
             Unreachable: the platform is not connected now.
         """
-        reference = secrets.token_hex(3)
         turn, question, language = run.turn, run.question, run.language
+        reference = reference_of(turn)
         try:
             await self._registry.settle(SERVERS_SECONDS)
             named = named_call(written(question), self._registry.specs(), language)
@@ -183,13 +183,7 @@ class Conversation:
             if run.attempts > MOST_ATTEMPTS:
                 await self.tell(question, say("failed", language, id=reference), turn=f"t{turn}")
                 await self._store.intake.end(turn, "failed")
-                log.error(
-                    "turn %s [%s]: given up after %d attempts",
-                    turn,
-                    reference,
-                    run.attempts - 1,
-                    extra={"reference": reference},
-                )
+                log.error("turn %s [%s]: given up after %d attempts", turn, reference, run.attempts - 1)
                 self._metrics.turns_ended.add("failed")
                 return
             if known is None:
@@ -201,7 +195,7 @@ class Conversation:
         except (StoreError, Unreachable):
             raise
         except Exception:
-            log.exception("turn %s [%s] failed", turn, reference, extra={"reference": reference})
+            log.exception("turn %s [%s] failed", turn, reference)
             self._metrics.turns_ended.add("failed")
             await self._apologise(question, say("failed", language, id=reference))
             await self._store.intake.end(turn, "failed")
@@ -256,7 +250,8 @@ class Conversation:
         asked = user_entry(question, past.quoted_origin)
         policy = policy_for(question)
 
-        made = Progress(passes=[one.entry for one in before.passes])
+        made = Progress(Story(self._clock), passes=[one.entry for one in before.passes])
+        made.story.asked(question, run.attempts)
         for one in before.passes:
             made.model, made.usage = one.model, made.usage + one.usage
             made.cost += self._budgets.prices.cost_of(one.model, one.usage) or 0.0
@@ -392,6 +387,7 @@ class Conversation:
             error=redact(error or reply.lost),
         )
         self._metrics.turns_ended.add(state)
+        made.story.answered(state, pages=len(reply.refs), edits=reply.edits, usage=made.usage, dollars=made.cost)
         new = context.cost([context.as_told(entry) for entry in entries], self._models.estimator(model.name).tokens)
         self._summaries.after_turn(
             question.chat, model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0
@@ -416,6 +412,7 @@ class Conversation:
                 await self._store.turns.save_pass(turn, len(made.passes) + 1, entry, model, usage)
                 made.passes.append(entry)
                 made.current.clear()
+                made.story.thought(len(made.passes), model, usage, entry.calls)
                 if model:
                     self._metrics.called(model, usage)
             case ToolStarted(call, status):
@@ -432,6 +429,7 @@ class Conversation:
                 learn_result(policy, self._registry.spec(call.name), call, result)
                 await self._store.turns.call_ended(turn, call.id, result)
                 self._metrics.tool_calls.add(call.name, result.status)
+                made.story.called(call, result)
             case FileProduced(file):
                 made.attach(file, reply, most_bytes)
             case Finished() | Failed():
@@ -446,8 +444,8 @@ class Conversation:
             case Finished(cut):
                 return say(cut, language, **words) if cut else ""
             case Failed():
-                reference = secrets.token_hex(3)
-                log.warning("turn %s [%s]: %s", run.turn, reference, outcome.detail, extra={"reference": reference})
+                reference = reference_of(run.turn)
+                log.warning("turn %s [%s]: %s", run.turn, reference, outcome.detail)
                 self._metrics.model_calls.add(self._models.name, outcome.sentence)
                 words["wait"] = how_long(max(1.0, outcome.until - self._clock.wall()), language)
                 sentence, tokens = outcome.sentence, self._models.estimator(self._models.name).tokens(asked.text)

@@ -1,8 +1,9 @@
 """What the operator reads: a line each for people, or a JSON object each for machines; never a secret.
 
-Every line written while a turn is worked on names its chat and its turn. Message texts are not logged. Everything goes
-through the outlet, traces of exceptions too. Of other people's libraries only warnings are heard, and of these only the
-words their authors wrote: what is filled in may be what a person wrote.
+Every line written while a turn is worked on names its chat, its turn and the turn's reference. Messages of people and
+models are not logged; what tools are given and give is, at DEBUG. Everything goes through the outlet, traces of
+exceptions too. Of other people's libraries only warnings are heard, and of these only the words their authors wrote:
+what is filled in may be what a person wrote.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from contextvars import ContextVar
 from pathlib import Path, PurePath
 
 from bot.outlet import Outlet, raw
+from bot.reference import reference_of
 
 MOST_CHARS = 8_000
 """Characters of a line; an error may quote megabytes of what a server said."""
@@ -76,7 +78,8 @@ class _Formatter(logging.Formatter):
 class _ForPeople(_Formatter):
     def format(self, record: logging.LogRecord) -> str:
         chat, turn = getattr(record, "chat", ""), getattr(record, "turn", 0)
-        place = " ".join(part for part in (self.outlet.line(chat), f"t{turn}" if turn else "") if part)
+        named = f"t{turn} {reference_of(turn)}" if turn else ""
+        place = " ".join(part for part in (self.outlet.line(chat), named) if part)
         at = time.strftime("%H:%M:%S", time.localtime(record.created))
         line = f"{at} {record.levelname:<7} {record.name}: {f'[{place}] ' if place else ''}{self.said(record)}"
         # One event is one line, and what follows it cannot be taken for another.
@@ -91,6 +94,8 @@ class _ForMachines(_Formatter):
             "where": record.name,
             "what": self.said(record),
         }
+        if turn := getattr(record, "turn", 0):
+            value["reference"] = reference_of(turn)
         for name in ("chat", "turn", "reference"):
             if known := getattr(record, name, ""):
                 value[name] = self.outlet.line(known) if isinstance(known, str) else known

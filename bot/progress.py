@@ -13,6 +13,7 @@ from bot.reply import ReplyStream
 from bot.safety import clean_name
 from bot.sentences import say
 from bot.sources import Citations
+from bot.story import Story
 from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.untrusted import new_marker
 
@@ -21,6 +22,7 @@ from bot.untrusted import new_marker
 class Progress:
     """The passes, results and words of one turn."""
 
+    story: Story
     passes: list[AssistantEntry] = field(default_factory=list)
     results: dict[CallKey, ToolEntry] = field(default_factory=dict)
     current: list[str] = field(default_factory=list)

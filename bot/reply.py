@@ -102,6 +102,7 @@ class ReplyStream:
         self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, posted=posted, unsure=unsure)
         self._finished = False
         self._dead = ""
+        self.edits = 0  # posts and edits that the platform took
         self._wanted = asyncio.Event()
         self._stale_since: float | None = None
         self._next_progress = 0.0
@@ -377,6 +378,7 @@ class ReplyStream:
         if not self._exists(number + 1):
             self._stale_since = None
         ref = await self._surface.show(page, at, nonce)
+        self.edits += 1
         moved = ref != shown.ref
         shown.ref, shown.page, shown.tries = ref, page, 0
         self._pacer.seen(self._presence)

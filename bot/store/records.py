@@ -83,7 +83,7 @@ class TurnState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRecord:
-    """One turn as it ended."""
+    """One turn, as it ended or as it stands now."""
 
     id: int
     chat: ChatId
@@ -99,6 +99,7 @@ class TurnRecord:
     error: str
     started_at: float
     ended_at: float
+    """0 while it runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,5 +147,5 @@ def turn_record(row: Row) -> TurnRecord:
         cost=cost,
         error=error,
         started_at=started_at,
-        ended_at=ended_at,
+        ended_at=ended_at or 0.0,
     )

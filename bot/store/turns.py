@@ -19,7 +19,7 @@ from bot.store.intake import count_attempt
 from bot.store.readers import Readers
 from bot.store.records import CallRecord, PageRecord, PassRecord, TurnRecord, TurnState, message_ref
 from bot.store.text import entry_json, plain, to_json, usage_from_json, usage_json
-from bot.store.turnrecords import close_turn, last_turn, open_turn, replace_last_turn
+from bot.store.turnrecords import TURN, close_turn, last_turn, open_turn, replace_last_turn, turn_record
 from bot.store.writer import Writer
 from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, entry_from_json
 from tools.base import Json, Source, ToolCall, ToolResult
@@ -215,6 +215,16 @@ class Turns:
     async def last(self, chat: ChatId) -> TurnRecord | None:
         """The newest ended turn of a chat since its last `/new` that was not answered again."""
         return await last_turn(self._readers, chat)
+
+    async def record(self, turn: int) -> TurnRecord | None:
+        """A turn by its number, running or ended; None where there is none."""
+        row = await self._readers.row(f"{TURN} WHERE t.id = ?", (turn,))
+        return None if row is None else turn_record(row)
+
+    async def newest(self) -> int:
+        """The number of the newest turn; 0 where there is none."""
+        row = await self._readers.row("SELECT coalesce(max(id), 0) FROM turns")
+        return 0 if row is None else int(row[0])
 
     async def replace_last(self, chat: ChatId, by: int) -> TurnRecord | None:
         """Take the last turn out of the history the model sees, because the open turn `by` answers its question again.

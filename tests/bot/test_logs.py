@@ -67,7 +67,7 @@ def test_people_read_one_line_an_event(stream: Told) -> None:
         log.warning("the server said %s", "<html>\n\x1b[2J</html>")
 
     [line] = stream.getvalue().splitlines()
-    assert line[8:] == " WARNING bot.somewhere: [telegram:42/7 t12] the server said <html> \\u001b[2J</html>"
+    assert line[8:] == " WARNING bot.somewhere: [telegram:42/7 t12 c66b95] the server said <html> \\u001b[2J</html>"
 
 
 @pytest.mark.parametrize("form", ["console", "json"])

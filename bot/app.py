@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bot.messages import MessageSent
     from bot.model import ModelOptions
     from bot.model.base import Model
+    from bot.model.chain import Chain
     from bot.surface import Adapter, Surface
 
 log = logging.getLogger(__name__)
@@ -342,9 +343,9 @@ class App:
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
-    def _paid(self, model: Model) -> Model:
+    def _paid(self, model: Chain) -> Model:
         """The same model, on the budgets of who asks."""
-        return self.budgets.metered(model, self.models.estimator(model.name).tokens)
+        return self.budgets.metered(model, self.models.estimator)
 
     def _gauges(self) -> None:
         """What is not counted but looked at when somebody asks."""

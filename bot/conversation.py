@@ -243,8 +243,7 @@ class Conversation:
         before, past = known.before, known.past
         redact = Redactor(options.secrets).redact
         deadline = self._clock.monotonic() + options.turn_seconds
-        chosen = self._models.choose(known.model)
-        model = self._budgets.metered(chosen, self._models.estimator(chosen.name).tokens)
+        model = self._budgets.metered(self._models.choose(known.model), self._models.estimator)
         surface = self._surface(question)
         form = surface.limits.command_form
         asked = user_entry(question, past.quoted_origin)

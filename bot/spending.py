@@ -1,37 +1,50 @@
 """How much may be spent: budgets reserved before a model call and settled after it.
 
 A budget is somebody's (a person's, a chat's, everybody's), for a minute or a day (UTC), in messages, tokens or money.
-Every model call goes through a `MeteredModel`: what it may need is set aside first, so that ten calls at once cannot
-each spend the same rest; what it really used replaces that afterwards, also when it failed or was stopped. What a
-killed process had set aside counts until its day ends.
+Every model call goes through a `MeteredModel`: the most that it can use is set aside first and the model is allowed no
+more, so that a hundred calls at once cannot spend the same rest; what it really used replaces that afterwards, also
+when it failed or was stopped. Where what is left is only set aside and not spent, a call waits for others to end. What
+a killed process had set aside counts as spent: it may have been.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from bot.agent import stream_of
 from bot.clock import Clock
 from bot.context import cost, tool_cost
 from bot.errors import ContextTooLong, ModelBusy, ModelRefused, StoreError, Unaffordable
 from bot.events import Failed
+from bot.holdings import Holdings
 from bot.messages import ChatId, MessageSent
-from bot.model.base import Answer, Model, Piece, ReasoningPiece, Request, TextPiece
+from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
+from bot.model.usage import WIDE_TOKENS, Estimator
 from bot.prices import Prices
 from bot.sentences import how_long, say
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
 from bot.transcript import Usage
 
+if TYPE_CHECKING:
+    from bot.model.chain import Chain, Link
+
 log = logging.getLogger(__name__)
 
 MINUTE, DAY = 60, 86_400
 ANSWER_TOKENS = 1_000
-"""Set aside for an answer, whose length nobody knows before."""
+"""The shortest limit on an answer that is worth a call."""
+WISHED_TOKENS = 4_000
+"""An answer is allowed this much, however few characters are wanted: models think before they write."""
+PROMPT_MARGIN = 1.25
+"""How far an estimate of a prompt may be from the server's count."""
+WAIT_SECONDS = 20.0
+"""How long a call waits for others to give back what they do not need."""
 EVERYBODY = "*"
 MOST_TOLD = 5
 """People that the whole day's report names."""
@@ -123,14 +136,15 @@ class Budgets:
         self._limits = limits or BudgetLimits()
         self.prices = prices or Prices()
         self._settling: set[asyncio.Task[None]] = set()
+        self._holdings = Holdings(clock)
 
     async def close(self) -> None:
         """Wait until everything is settled."""
         await asyncio.gather(*self._settling, return_exceptions=True)
 
-    def metered(self, model: Model, tokens: Callable[[str], int]) -> MeteredModel:
-        """The same model, spending only what may be spent; `tokens` estimates the tokens of a text."""
-        return MeteredModel(model, self, tokens)
+    def metered(self, chain: Chain, estimator: Callable[[str], Estimator]) -> Chain:
+        """The same models, each spending only what may be spent; `estimator` knows how each one counts tokens."""
+        return chain.each(lambda model: MeteredModel(model, self, estimator(model.name).tokens))
 
     async def message(self, payer: Payer) -> bool:
         """Count a message; False when it is one too many of this minute."""
@@ -144,6 +158,7 @@ class Budgets:
     async def exhausted(self, payer: Payer) -> Unaffordable | None:
         """Why this payer can have no model call now; None while something is left of every budget."""
         for limit, spent in await self._spent(payer):
+            # What is only set aside comes back in part.
             if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.money <= spent.money:
                 return _unaffordable(limit, self._clock.wall() // DAY * DAY + DAY)
         return None
@@ -177,28 +192,42 @@ class Budgets:
             top=tuple((key.removeprefix("person "), amount) for key, amount in top),
         )
 
-    async def reserve(self, model: str, expected: Usage) -> Reserved:
-        """Set aside what a call is expected to use.
+    async def reserve(self, model: str, least: Usage, most: Usage | None = None) -> Reserved:
+        """Set aside what a call can use: `most`, or as much of it as there is, but no less than `least`.
 
         Raises:
-            Unaffordable: it would exceed a budget.
+            Unaffordable: it would exceed a budget, whatever the calls under way give back.
         """
-        reserving = asyncio.create_task(
-            self._spending.reserve(self._daily(_PAYER.get()), self._amount(model, expected)), name="reserve"
-        )
+        limits, until = self._daily(_PAYER.get()), self._clock.monotonic() + WAIT_SECONDS
+        needed, wished = self._amount(model, least), self._amount(model, most or least)
+        keys = [limit.key for limit in limits]
+        with self._holdings.asking(keys):
+            while True:
+                ended, others = self._holdings.ended, self._holdings.others(keys)
+                result = await self._reserve(limits, needed, wished, others)
+                if isinstance(result, Reserved):
+                    self._holdings.take(result)
+                    return result
+                key, most_of_it = result.limit.key, result.limit.most
+                hopeless = _exceeds(result.spent - self._holdings.amount(key) + needed, most_of_it)
+                hopeless = hopeless or not self._holdings.calls(key)
+                if self._holdings.ended == ended and (hopeless or not await self._holdings.next_end(until)):
+                    raise _unaffordable(result.limit, result.until)
+
+    async def _reserve(
+        self, limits: Sequence[Limit], least: Amount, most: Amount, others: Sequence[int]
+    ) -> Reserved | Refused:
+        reserving = asyncio.create_task(self._spending.reserve(limits, least, most, others), name="reserve")
         try:
-            result = await asyncio.shield(reserving)
+            return await asyncio.shield(reserving)
         except asyncio.CancelledError:
             # It may be on its way into the database; what nobody will use is given back.
             self._in_background(self._give_back(reserving))
             raise
-        if isinstance(result, Refused):
-            raise _unaffordable(result.limit, result.until)
-        return result
 
     async def settle(self, reserved: Reserved, model: str, used: Usage) -> None:
         """Replace what was set aside by what was used. Goes on when its caller is cancelled, and never raises else."""
-        await asyncio.shield(self._in_background(self._settle(reserved, self._amount(model, used))))
+        await asyncio.shield(self._in_background(self._settle_held(reserved, self._amount(model, used))))
 
     def _in_background(self, work: Awaitable[None]) -> asyncio.Task[None]:
         async def settling() -> None:
@@ -208,6 +237,10 @@ class Budgets:
         self._settling.add(task)
         task.add_done_callback(self._settling.discard)
         return task
+
+    async def _settle_held(self, reserved: Reserved, amount: Amount) -> None:
+        await self._settle(reserved, amount)
+        self._holdings.end(reserved)
 
     async def _settle(self, reserved: Reserved, amount: Amount) -> None:
         try:
@@ -224,8 +257,11 @@ class Budgets:
             await self._settle(result, Amount())
 
     async def _spent(self, payer: Payer) -> list[tuple[Limit, Amount]]:
+        """What was spent of each budget, without what calls under way have set aside."""
         limits = self._daily(payer)
-        return list(zip(limits, await self._spending.spent([limit.key for limit in limits], DAY), strict=True))
+        held = [self._holdings.amount(limit.key) for limit in limits]
+        spent = await self._spending.spent([limit.key for limit in limits], DAY)
+        return [(limit, one - other) for limit, one, other in zip(limits, spent, held, strict=True)]
 
     def _daily(self, payer: Payer | None) -> list[Limit]:
         limits = self._limits
@@ -244,9 +280,9 @@ class Budgets:
 
 
 class MeteredModel:
-    """A `bot.model.base.Model` that reserves before each call and settles after it."""
+    """A model of a chain that reserves before each call, may use no more, and settles after it."""
 
-    def __init__(self, model: Model, budgets: Budgets, tokens: Callable[[str], int]) -> None:
+    def __init__(self, model: Link, budgets: Budgets, tokens: Callable[[str], int]) -> None:
         self._model = model
         self._budgets = budgets
         self._tokens = tokens
@@ -255,17 +291,21 @@ class MeteredModel:
     def name(self) -> str:
         return self._model.name
 
-    async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
-        """Ask the model, once the call can be paid. See `bot.model.base.Model`.
+    async def stream(self, request: Request, *, longest_wait: float = math.inf) -> AsyncGenerator[Piece, None]:
+        """Ask the model, once the call can be paid. See `bot.model.client.ModelClient`.
 
         Raises:
             Unaffordable: it cannot; nothing was asked.
         """
         prompt = self._prompt(request)
-        reserved = await self._budgets.reserve(self.name, Usage(prompt, ANSWER_TOKENS))
+        most = int(prompt * PROMPT_MARGIN)
+        # As many tokens as the characters that may be read have in the script that needs most.
+        wished = max(WISHED_TOKENS, int(request.max_output_chars * WIDE_TOKENS))
+        reserved = await self._budgets.reserve(self.name, Usage(most, ANSWER_TOKENS), Usage(most, wished))
+        request = replace(request, max_tokens=reserved.amount.tokens - most)
         model, used, said = self.name, Usage(prompt), list[str]()
         try:
-            async with aclosing(stream_of(self._model, request)) as pieces:
+            async with aclosing(self._model.stream(request, longest_wait=longest_wait)) as pieces:
                 async for piece in pieces:
                     match piece:
                         case TextPiece(text) | ReasoningPiece(text):
@@ -288,6 +328,10 @@ class MeteredModel:
     def _prompt(self, request: Request) -> int:
         told = cost(request.entries, self._tokens) + tool_cost(request.tools, self._tokens)
         return told + self._tokens(request.reminder)
+
+
+def _exceeds(spent: Amount, most: Amount) -> bool:
+    return 0 < most.tokens < spent.tokens or 0 < most.money < spent.money
 
 
 def _unaffordable(limit: Limit, until: float) -> Unaffordable:

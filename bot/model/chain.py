@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 from urllib.parse import urlsplit
 
 import httpx2
 import openai
 
 from bot.clock import Clock
-from bot.errors import ModelBusy, ModelDropped, ModelError, ModelSlow, SettingsError
+from bot.errors import ModelBusy, ModelDropped, ModelError, ModelSlow, SettingsError, Unaffordable
 from bot.model.base import Piece, ReasoningPiece, Request
 from bot.model.client import ModelClient
 from bot.model.crowd import Crowd
@@ -36,16 +36,31 @@ _WAIT_FOR_LAST = 20.0
 """Nor longer than this when none could: a person is told, and may ask again."""
 
 
+class Link(Protocol):
+    """One model of a chain: a `ModelClient`, or something around one."""
+
+    @property
+    def name(self) -> str: ...
+
+    def stream(self, request: Request, *, longest_wait: float = ...) -> AsyncGenerator[Piece, None]:
+        """See `ModelClient.stream`."""
+        ...
+
+
 class Chain:
     """Models asked in order until one begins to answer."""
 
-    def __init__(self, clients: Sequence[ModelClient]) -> None:
+    def __init__(self, clients: Sequence[Link]) -> None:
         self._clients = tuple(clients)
 
     @property
     def name(self) -> str:
         """The first one's `provider:name`; `Answer.model` says which one answered."""
         return self._clients[0].name
+
+    def each(self, wrap: Callable[[Link], Link]) -> Chain:
+        """The same models, each with something around it."""
+        return Chain([wrap(client) for client in self._clients])
 
     async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Ask the first; before the first text, go on to the next when it cannot answer.
@@ -66,7 +81,7 @@ class Chain:
                         started = started or not isinstance(piece, ReasoningPiece)
                         yield piece
                 return
-            except (ModelBusy, ModelDropped, ModelSlow, SetupRefused) as error:
+            except (ModelBusy, ModelDropped, ModelSlow, SetupRefused, Unaffordable) as error:
                 if started:
                     error.failed = "" if last else client.name
                     raise

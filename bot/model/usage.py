@@ -19,7 +19,7 @@ _OTHER_LETTER_CHARS = 2.6
 _DIGITS = 2.4
 _SIGNS = 1.35
 """Punctuation, as code is full of: marks often stand together in one token."""
-_WIDE_TOKENS = 0.75
+WIDE_TOKENS = 0.75
 """Tokens of one Chinese, Japanese or Korean character."""
 _ASTRAL_TOKENS = 2.0
 """Tokens of one emoji."""
@@ -48,7 +48,7 @@ def _raw(text: str) -> float:
         + digits / _DIGITS
         + marks / _SIGNS
         + other / _OTHER_LETTER_CHARS
-        + wide * _WIDE_TOKENS
+        + wide * WIDE_TOKENS
         + astral * _ASTRAL_TOKENS
     )
 

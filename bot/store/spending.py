@@ -1,4 +1,4 @@
-"""How much was spent, in windows of time: reserved before a model call, settled after it."""
+"""How much was spent, in windows of time: reserved before a paid call, settled after it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ class Amount:
     tokens: int = 0
     messages: int = 0
     money: float = 0.0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.tokens + other.tokens, self.messages + other.messages, self.money + other.money)
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.tokens - other.tokens, self.messages - other.messages, self.money - other.money)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +63,31 @@ class Spending:
         self._readers = readers
         self._clock = clock
 
-    async def reserve(self, limits: Sequence[Limit], amount: Amount) -> Reserved | Refused:
-        """Set an amount aside under every limit, or under none where one would be exceeded.
+    async def reserve(
+        self, limits: Sequence[Limit], least: Amount, most: Amount | None = None, sharing: Sequence[int] = ()
+    ) -> Reserved | Refused:
+        """Set aside as much as every limit lets, between `least` and `most`; nothing where one has less left.
 
         What a killed process reserved stays counted until its windows end.
+
+        Args:
+            most: what is wished for beyond `least`; None: `least` is all.
+            sharing: for each limit, how many others may come for what is left of it just now.
         """
         now = self._clock.wall()
         windows = [(limit.key, limit.seconds, int(now // limit.seconds) * limit.seconds) for limit in limits]
+        wish = (most or least) - least
+        others = sharing or [0] * len(limits)
 
         def work(db: Connection) -> Reserved | Refused:
-            for limit, window in zip(limits, windows, strict=True):
-                for tokens, messages, money in db.execute(_SPENT, window).fetchall():
-                    spent = Amount(tokens, messages, money)
-                    if _exceeds(spent, amount, limit.most):
-                        return Refused(limit, spent, float(window[2] + limit.seconds))
-                if _exceeds(Amount(), amount, limit.most):
-                    return Refused(limit, Amount(), float(window[2] + limit.seconds))
+            part = 1.0
+            for limit, window, count in zip(limits, windows, others, strict=True):
+                row = db.execute(_SPENT, window).fetchone()
+                spent = Amount(*row) if row else Amount()
+                if _exceeds(spent, least, limit.most):
+                    return Refused(limit, spent, float(window[2] + limit.seconds))
+                part = min(part, _part(limit.most, spent + least, wish, count))
+            amount = least + Amount(int(wish.tokens * part), wish.messages, wish.money * part)
             _add(db, windows, amount)
             return Reserved(amount, tuple(windows))
 
@@ -80,11 +95,7 @@ class Spending:
 
     async def settle(self, reserved: Reserved, spent: Amount) -> None:
         """Replace a reservation by what was really spent; `Amount()` gives it back."""
-        difference = Amount(
-            spent.tokens - reserved.amount.tokens,
-            spent.messages - reserved.amount.messages,
-            spent.money - reserved.amount.money,
-        )
+        difference = spent - reserved.amount
         await self._writer.run(lambda db: _add(db, reserved.windows, difference))
 
     async def spent(self, keys: Sequence[str], seconds: int) -> list[Amount]:
@@ -121,6 +132,15 @@ def _add(db: Connection, windows: Sequence[tuple[str, int, int]], amount: Amount
         "tokens = tokens + excluded.tokens, messages = messages + excluded.messages, money = money + excluded.money",
         [(*window, amount.tokens, amount.messages, amount.money) for window in windows],
     )
+
+
+def _part(most: Amount, spent: Amount, wish: Amount, others: int) -> float:
+    """How much of a wish one limit lets: all of it, or an equal share of what is left."""
+    part = 1.0
+    for limit, used, wished in ((most.tokens, spent.tokens, wish.tokens), (most.money, spent.money, wish.money)):
+        if limit and wished > 0:
+            part = min(part, (limit - used) / (others + 1) / wished)
+    return max(0.0, part)
 
 
 def _exceeds(spent: Amount, more: Amount, most: Amount) -> bool:

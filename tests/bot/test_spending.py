@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,19 @@ import pytest
 from bot.errors import ContextTooLong, ModelBusy, ModelDropped, Unaffordable
 from bot.messages import ChatId
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
+from bot.model.usage import WIDE_TOKENS
 from bot.prices import Prices, read_prices
-from bot.spending import ANSWER_TOKENS, DAY, BudgetLimits, Budgets, MeteredModel, Payer, paid_by
+from bot.spending import (
+    ANSWER_TOKENS,
+    DAY,
+    PROMPT_MARGIN,
+    WAIT_SECONDS,
+    BudgetLimits,
+    Budgets,
+    MeteredModel,
+    Payer,
+    paid_by,
+)
 from bot.store import Amount, Store
 from bot.transcript import Usage, UserEntry
 
@@ -23,7 +35,9 @@ BOB_ELSEWHERE = Payer("telegram:8", ChatId("telegram", "42", "-50", "9"))
 QUESTION = Request(entries=(UserEntry("w" * 94),))
 PROMPT = 100
 """Tokens of `QUESTION`: one a character, and what an entry costs beside its text."""
-EXPECTED = PROMPT + ANSWER_TOKENS
+RESERVED = int(PROMPT * PROMPT_MARGIN)
+LEAST = RESERVED + ANSWER_TOKENS
+WISHED = int(QUESTION.max_output_chars * WIDE_TOKENS)
 
 
 class Scripted:
@@ -34,9 +48,12 @@ class Scripted:
     def __init__(self, *pieces: Piece | Exception | Callable[[], Any]) -> None:
         self.pieces = pieces
         self.asked = 0
+        self.allowed: list[int] = []
+        """The tokens that each request was allowed."""
 
-    async def stream(self, request: Request) -> AsyncIterator[Piece]:
+    async def stream(self, request: Request, *, longest_wait: float = 0.0) -> AsyncGenerator[Piece, None]:
         self.asked += 1
+        self.allowed.append(request.max_tokens)
         for piece in self.pieces:
             if isinstance(piece, Exception):
                 raise piece
@@ -95,25 +112,134 @@ async def test_what_a_call_used_is_counted_for_person_chat_and_everybody(store: 
         assert found.money == pytest.approx(300 * 0.25e-6 + 40 * 2e-6)
 
 
-async def test_what_a_call_may_need_is_set_aside_while_it_runs(store: Store, make: Make) -> None:
-    budgets = make(tokens_person=2 * EXPECTED)
+async def test_what_a_call_may_use_is_set_aside_and_the_model_is_allowed_no_more(store: Store, make: Make) -> None:
+    budgets = make(tokens_person=RESERVED + WISHED + LEAST + 10_000)
     hold = asyncio.Event()
     held = Scripted(hold.wait, answer(10, 10))
     running = [asyncio.create_task(ask(budgets, held)) for _ in range(2)]
     while held.asked < 2:
         await asyncio.sleep(0)
 
-    assert await spent(store) == 2 * EXPECTED
-    third = Scripted(answer(10, 10))
-    with pytest.raises(Unaffordable):
-        await ask(budgets, third)
-    assert third.asked == 0
+    # The second takes half of what is left beyond the least that it needs: as much may be wanted by a third.
+    assert held.allowed == [WISHED, ANSWER_TOKENS + 5_000]
+    assert await spent(store) == sum(held.allowed) + 2 * RESERVED
 
     hold.set()
     await asyncio.gather(*running)
     assert await spent(store) == 40
-    await ask(budgets, third)
-    assert await spent(store) == 60
+
+
+async def test_a_call_waits_where_what_is_left_is_only_set_aside(make: Make) -> None:
+    budgets = make(tokens_person=LEAST)
+    hold = asyncio.Event()
+    held, second = Scripted(hold.wait, answer(10, 10)), Scripted(answer(10, 10))
+    running = asyncio.create_task(ask(budgets, held))
+    while not held.asked:
+        await asyncio.sleep(0)
+    waiting = asyncio.create_task(ask(budgets, second))
+    assert await budgets.exhausted(ADA) is None
+    assert (await budgets.report(ADA)).person.spent.tokens == 0
+    assert second.asked == 0
+
+    hold.set()
+    await running
+    with pytest.raises(Unaffordable):  # 20 are spent for good, so the rest is less than a call can use
+        await waiting
+    assert second.asked == 0
+
+
+async def test_a_call_that_waited_is_made_with_what_comes_back(make: Make) -> None:
+    budgets = make(tokens_person=LEAST + 500)
+    hold = asyncio.Event()
+    held, second = Scripted(hold.wait, answer(10, 10)), Scripted(answer(10, 10))
+    running = asyncio.create_task(ask(budgets, held))
+    while not held.asked:
+        await asyncio.sleep(0)
+    waiting = asyncio.create_task(ask(budgets, second))
+    hold.set()
+    await asyncio.gather(running, waiting)
+
+    assert held.allowed == [ANSWER_TOKENS + 500]
+    assert second.allowed == [ANSWER_TOKENS + 480]
+
+
+async def test_a_call_waits_no_longer_than_people_do(make: Make, clock: Any) -> None:
+    budgets = make(tokens_person=LEAST)
+    held = Scripted(asyncio.Event().wait)
+    running = asyncio.create_task(ask(budgets, held))
+    while not held.asked:
+        await asyncio.sleep(0)
+    waiting = asyncio.create_task(ask(budgets, Scripted(answer(1, 1))))
+    await clock.settle()
+    await clock.advance(WAIT_SECONDS)
+    with pytest.raises(Unaffordable):
+        await waiting
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await budgets.close()
+
+
+async def test_a_call_for_which_enough_is_spent_already_is_refused_at_once(make: Make) -> None:
+    budgets = make(tokens_person=3 * LEAST)
+    await ask(budgets, Scripted(answer(LEAST, LEAST + 10)))
+    held = Scripted(asyncio.Event().wait)
+    with pytest.raises(Unaffordable):
+        await ask(budgets, held)
+
+
+async def test_money_limits_an_answer_too(make: Make) -> None:
+    prices = Prices(read_prices([f"{Scripted.name}=0/0/1000"]))
+    model = Scripted(answer(10, 10))
+    budgets = make(prices, money_person=5.0)
+
+    await ask(budgets, model)
+
+    assert model.allowed == [5_000]
+
+
+async def test_a_model_asked_for_few_words_may_still_think(make: Make) -> None:
+    model = Scripted(answer(1, 1))
+    with paid_by(ADA):
+        async for _ in MeteredModel(model, make(), len).stream(replace(QUESTION, max_output_chars=200)):
+            pass
+
+    assert model.allowed == [4_000]
+
+
+class Writing(Scripted):
+    """Writes all it is allowed."""
+
+    async def stream(self, request: Request, *, longest_wait: float = 0.0) -> AsyncGenerator[Piece, None]:
+        self.allowed.append(request.max_tokens)
+        await asyncio.sleep(0)
+        yield answer(PROMPT, request.max_tokens)
+
+
+@pytest.mark.parametrize("limits", [{"tokens_all": 100_000}, {"money_all": 0.15}])
+async def test_two_hundred_calls_at_once_spend_no_more_than_there_is(
+    store: Store, make: Make, limits: dict[str, float]
+) -> None:
+    budgets, model = make(**limits), Writing()
+    payers = [Payer(f"telegram:{number}", ChatId("telegram", "42", str(number))) for number in range(200)]
+
+    outcomes = await asyncio.gather(*(ask(budgets, model, payer) for payer in payers), return_exceptions=True)
+
+    [all_] = await store.spending.spent(["*"], DAY)
+    assert all(isinstance(outcome, list | Unaffordable) for outcome in outcomes)
+    assert 0 < all_.tokens <= limits.get("tokens_all", 1e9)
+    assert 0 < all_.money <= limits.get("money_all", 1e9)
+    assert min(model.allowed) >= ANSWER_TOKENS
+    assert sum(isinstance(outcome, list) for outcome in outcomes) == len(model.allowed) > 5
+
+
+async def test_two_hundred_short_calls_at_once_are_all_made(make: Make) -> None:
+    """As many as the ordinary budget of a day lets: what is set aside for long answers comes back."""
+    budgets = make(tokens_all=2_000_000)
+    payers = [Payer(f"telegram:{number}", ChatId("telegram", "42", str(number))) for number in range(200)]
+
+    outcomes = await asyncio.gather(*(ask(budgets, Scripted(answer(100, 300)), payer) for payer in payers))
+
+    assert len(outcomes) == 200
 
 
 @pytest.mark.parametrize("error", [ModelBusy("429"), ContextTooLong("too long")])
@@ -162,9 +288,9 @@ async def test_a_call_stopped_before_it_was_made_leaves_nothing_set_aside(store:
 
 
 async def test_what_a_killed_process_set_aside_counts_until_the_day_ends(store: Store, make: Make, clock: Any) -> None:
-    budgets = make(tokens_person=2 * EXPECTED - 1)
     with paid_by(ADA):
-        await budgets.reserve("openai:gpt-5-mini", Usage(PROMPT, ANSWER_TOKENS))
+        await make(tokens_person=2 * LEAST - 1).reserve("openai:gpt-5-mini", Usage(RESERVED, ANSWER_TOKENS))
+    budgets = make(tokens_person=2 * LEAST - 1)  # of the next process
 
     with pytest.raises(Unaffordable) as refused:
         await ask(budgets, Scripted(answer(1, 1)))
@@ -238,7 +364,7 @@ async def test_twenty_messages_a_minute_and_no_more(make: Make, clock: Any) -> N
 
 
 async def test_a_spent_budget_is_known_before_a_turn_begins_and_told_once_a_window(make: Make, clock: Any) -> None:
-    budgets = make(tokens_person=1200)
+    budgets = make(tokens_person=1500)
     assert await budgets.exhausted(ADA) is None
     await ask(budgets, Scripted(answer(1000, 500)))
 

@@ -128,3 +128,20 @@ async def test_a_window_ends_and_says_when(store: Store, clock) -> None:
 async def test_zero_means_no_limit_and_more_than_a_whole_limit_is_refused(store: Store) -> None:
     assert isinstance(await store.spending.reserve([MINUTE], Amount(tokens=10**9, messages=1)), Reserved)
     assert isinstance(await store.spending.reserve([Limit("x", 60, Amount(5))], Amount(6)), Refused)
+
+
+async def test_as_much_is_reserved_as_every_limit_lets_and_others_leave(store: Store) -> None:
+    limits = [Limit("a", 60, Amount(10_000)), Limit("b", 60, Amount(0, 0, 0.5))]
+    least, most = Amount(1_000, 0, 0.1), Amount(5_000, 0, 0.9)
+
+    whole = await store.spending.reserve([limits[0]], least, most)
+    half = await store.spending.reserve(limits, least, most)
+    shared = await store.spending.reserve([limits[0]], least, most, [1])
+    rest = await store.spending.reserve([limits[0]], Amount(1), most)
+
+    assert isinstance(whole, Reserved) and whole.amount == most
+    # 0.4 dollars of the 0.8 that were wished for are left of b, so half of the tokens.
+    assert isinstance(half, Reserved) and (half.amount.tokens, half.amount.money) == (3_000, pytest.approx(0.5))
+    assert isinstance(shared, Reserved) and shared.amount.tokens == 1_000 + 500
+    assert isinstance(rest, Reserved) and rest.amount.tokens == 500
+    assert isinstance(await store.spending.reserve([limits[0]], Amount(1), most), Refused)

@@ -12,10 +12,10 @@ from bot import context, prompts
 from bot.clock import Clock
 from bot.links import LinkFilter, LinkPolicy
 from bot.markdown import quote
-from bot.memory import ChatFacts
+from bot.memory import ChatFacts, Pinned
 from bot.messages import MessageSent
 from bot.model import Models
-from bot.origin import OURS, OUTSIDE
+from bot.origin import OURS, OUTSIDE, joined
 from bot.safety import clean_untrusted
 from bot.sentences import say
 from bot.store import Store, Summary
@@ -95,7 +95,7 @@ class Briefings:
         question: MessageSent,
         asked: UserEntry,
         past: Past,
-        facts: Sequence[str],
+        facts: Pinned,
         model: str,
         tools: Sequence[ToolSpec] = (),
     ) -> Briefing:
@@ -109,11 +109,11 @@ class Briefings:
                 language=question.sender.language,
                 group=question.group,
                 extra=self._instructions,
-                facts=facts,
+                facts=facts.lines,
                 summary=summary,
                 withholds=any(spec.outside for spec in tools),
             ),
-            origin=past.summary.origin if past.summary else OURS,
+            origin=joined((facts.origin, past.summary.origin if past.summary else OURS)),
         )
         estimate = self._models.estimator(model).tokens
         fixed = estimate(system.text) + estimate(asked.text) + context.tool_cost(tools, estimate)
@@ -148,8 +148,8 @@ class Briefings:
         ]
         if briefing.left_out:
             lines.append(say("context_left_out", language, turns=briefing.left_out))
-        if facts:
-            lines.append(say("context_facts", language) + "\n\n" + "\n".join(f"- {fact}" for fact in facts))
+        if facts.lines:
+            lines.append(say("context_facts", language) + "\n\n" + "\n".join(f"- {fact}" for fact in facts.lines))
         if past.summary is not None:
             folded = await self._store.history.folded(question.chat)
             lines.append(say("context_summary", language, turns=folded))

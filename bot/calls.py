@@ -139,7 +139,7 @@ class CallRunner:
             else:
                 twins[key] = []
                 if isinstance(verdict, Run):
-                    contexts[key] = replace(self._context, origin=self.origin, follow=verdict.follow)
+                    contexts[key] = replace(self._context, outside=self._clearance.outside, follow=verdict.follow)
                 if spec is not None and spec.effects:
                     in_order.append(call)
                 else:

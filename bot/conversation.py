@@ -36,7 +36,7 @@ from bot.events import (
 )
 from bot.lines import paragraph
 from bot.links import LinkFilter, LinkPolicy
-from bot.memory import ChatFacts
+from bot.memory import ChatFacts, Pinned
 from bot.messages import MessageSent
 from bot.metrics import Metrics
 from bot.model import Models
@@ -89,7 +89,7 @@ class _Known:
     model: str
     """Chosen in this chat; empty: the configured one."""
     past: Past
-    facts: tuple[str, ...]
+    facts: Pinned
 
 
 class Conversation:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
 
+from bot.origin import OUTSIDE
+
 Scalar: TypeAlias = str | int | float | bool | None
 
 LONGEST_TEXT: Final = 200_000
@@ -200,6 +202,8 @@ class TimerDue(_Delivery):
     """A reminder set earlier in this chat is due. Made by the core, never by an adapter."""
 
     text: str
+    origin: str = OUTSIDE
+    """Whose words led to it, see `bot.origin`."""
 
 
 Incoming: TypeAlias = (

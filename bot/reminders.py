@@ -17,7 +17,6 @@ from bot.delivery import ShownBefore
 from bot.errors import StoreError, Unreachable
 from bot.links import LinkFilter, LinkPolicy
 from bot.messages import MessageSent, TimerDue
-from bot.origin import OUTSIDE
 from bot.pacing import Pacer
 from bot.recording import Recorded
 from bot.reply import ReplyStream
@@ -116,8 +115,8 @@ class Reminders:
             "failed" if reply.lost else "done",
             [
                 # A model wrote it: none of its addresses is anybody's word.
-                UserEntry(reminded := f"(A reminder set earlier is due: {due.text})", OUTSIDE, begins=len(reminded)),
-                AssistantEntry(text=reply.text, origin=OUTSIDE),
+                UserEntry(told := f"(A reminder set earlier is due: {due.text})", due.origin, begins=len(told)),
+                AssistantEntry(text=reply.text, origin=due.origin),
             ],
             visible=reply.text,
             reasoning="",

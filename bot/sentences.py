@@ -263,6 +263,10 @@ _TABLE: dict[str, tuple[str, str]] = {
     ),
     "memory_listed": ("This is what I remember:", "我记住的内容："),
     "memory_empty": ("I remember nothing here.", "我这里没有记住任何内容。"),
+    "memory_outside": (
+        "kept beside text from outside; used only when it is looked up",
+        "记住时对话中有外部内容，只在查找时使用",
+    ),
     "memory_usage": ("Write `{command} forget N` to delete one.", "发送 `{command} forget N` 可以删除一条。"),
     "memory_forgotten": ("Fact {number} is forgotten.", "第 {number} 条已删除。"),
     "memory_no_such": (

@@ -154,7 +154,9 @@ class ToolSpec:
 class Facts(Protocol):
     """Where a tool keeps facts about a person or a chat."""
 
-    async def remember(self, owner: str, text: str) -> int: ...
+    async def remember(self, owner: str, text: str, *, outside: bool = False) -> int:
+        """Keep a fact; `outside` as in `ToolContext`."""
+        ...
 
     async def recall(self, owners: tuple[str, ...], query: str, limit: int) -> list[tuple[int, str, str]]:
         """The best matches as (id, owner, text); all of them, newest first, for an empty query."""
@@ -166,8 +168,12 @@ class Facts(Protocol):
 class Timers(Protocol):
     """Where a tool sets a time at which the bot writes again."""
 
-    async def set(self, scope: str, person: str, due: float, text: str) -> int:
-        """Raises ToolError where this chat keeps no target that lasts until then."""
+    async def set(self, scope: str, person: str, due: float, text: str, *, outside: bool = False) -> int:
+        """Set one; `outside` as in `ToolContext`.
+
+        Raises:
+            ToolError: this chat keeps no target that lasts until then.
+        """
         ...
 
     async def pending(self, scope: str, person: str) -> list[tuple[int, float, str]]: ...
@@ -205,8 +211,8 @@ class ToolContext:
     facts: Facts | None = None
     timers: Timers | None = None
     files: Files | None = None
-    origin: str = ""
-    """Whose words led to the call; opaque, kept with what a tool keeps."""
+    outside: bool = False
+    """The conversation that led to the call holds words from outside: what is kept may be theirs."""
     follow: Callable[[str], bool] = field(default=lambda address: True)
     """Whether a page may send the tool on to this address."""
     progress: Callable[[str], None] = field(default=lambda text: None)

@@ -58,5 +58,8 @@ async def remember(context: ToolContext, fact: str, about: Literal["person", "ch
         about: person for the one who writes, in every chat; chat for what concerns everybody in this chat.
     """
     owner = context.scope if about == "chat" else context.person
-    number = await facts_of(context).remember(owner, " ".join(fact.split()))
-    return f"Kept as fact {number}. The person can see and delete what is kept with the command memory."
+    number = await facts_of(context).remember(owner, " ".join(fact.split()), outside=context.outside)
+    kept = f"Kept as fact {number}. The person can see and delete what is kept with the command memory."
+    if context.outside:
+        kept += " You are told it only by recall, as this conversation holds words from outside."
+    return kept

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from tools import moments, zones
-from tools.base import Json, Timers, ToolContext, ToolError, Unavailable
+from tools.base import Json, Timers, ToolContext, ToolError, ToolResult, Unavailable
 from tools.function import FunctionTool, tool
 from tools.moments import NotAMoment
 from tools.zones import UnknownZone
@@ -58,7 +58,7 @@ async def remind_me(
     delay: str = "",
     zone: str = "",
     number: int = 0,
-) -> str:
+) -> ToolResult | str:
     """Set, list or cancel reminders: at the time, the bot writes the text into this chat.
 
     Use when: the person wants to be reminded, woken or told something later.
@@ -80,7 +80,8 @@ async def remind_me(
     info = _zone(zone or context.zone)
     match action:
         case "list":
-            return await _listed(timers, context, info)
+            # Words from outside may have had them set, in this conversation or in an earlier one.
+            return ToolResult(text=await _listed(timers, context, info), untrusted=True)
         case "cancel":
             if not await timers.cancel(context.scope, context.person, number):
                 raise ToolError(f"There is no reminder {number}. {await _listed(timers, context, info)}")
@@ -100,7 +101,7 @@ async def _set(timers: Timers, context: ToolContext, text: str, at: str, delay: 
         raise ToolError(f"{_written(due)} is in the past: it is {_written(now.astimezone(zone))} now.")
     if due - now > FARTHEST:
         raise ToolError("That is too far away: at most five years are possible.")
-    number = await timers.set(context.scope, context.person, due.timestamp(), text)
+    number = await timers.set(context.scope, context.person, due.timestamp(), text, outside=context.outside)
     return f"Reminder {number} is set for {_written(due)} ({zone}), {_in(due - now)}: {text}"
 
 

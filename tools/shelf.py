@@ -22,7 +22,7 @@ class Shelf:
         self._read()
         self.timers = ShelfTimers(self)
 
-    async def remember(self, owner: str, text: str) -> int:
+    async def remember(self, owner: str, text: str, *, outside: bool = False) -> int:
         return self.add("facts", {"owner": owner, "text": text})
 
     async def recall(self, owners: tuple[str, ...], query: str, limit: int) -> list[tuple[int, str, str]]:
@@ -87,7 +87,7 @@ class ShelfTimers:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
 
-    async def set(self, scope: str, person: str, due: float, text: str) -> int:
+    async def set(self, scope: str, person: str, due: float, text: str, *, outside: bool = False) -> int:
         return self._shelf.add("timers", {"scope": scope, "person": person, "due": due, "text": text})
 
     async def pending(self, scope: str, person: str) -> list[tuple[int, float, str]]:

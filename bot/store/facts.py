@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from itertools import pairwise
 from sqlite3 import Connection
 
 from bot.clock import Clock
+from bot.origin import OURS, OUTSIDE
 from bot.store.readers import Readers
 from bot.store.text import plain
 from bot.store.writer import Writer
@@ -26,16 +28,30 @@ _ONE = re.compile(f"([{_UNSPACED}])")
 _RUN = re.compile(f"[{_UNSPACED}]+|[^\\W{_UNSPACED}]+")
 
 
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One fact that is kept."""
+
+    id: int
+    text: str
+    origin: str
+    """Whose words led to it."""
+
+
 class StoredFacts:
-    """`tools.base.Facts` in the database."""
+    """Facts of all owners."""
 
     def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
         self._writer = writer
         self._readers = readers
         self._clock = clock
 
-    async def remember(self, owner: str, text: str) -> int:
-        """Keep a fact and return its id; one that is kept already keeps its id.
+    async def remember(self, owner: str, text: str, origin: str = OURS) -> int:
+        """Keep a fact and return its id; one that is kept already keeps its id, and words from outside take nothing
+        from it.
+
+        Args:
+            origin: whose words led to it.
 
         Raises:
             ToolError: it is empty or too long, or the owner has too many.
@@ -49,12 +65,15 @@ class StoredFacts:
 
         def work(db: Connection) -> int:
             for (known,) in db.execute("SELECT id FROM facts WHERE owner = ? AND text = ?", (owner, text)).fetchall():
+                if origin != OUTSIDE:
+                    db.execute("UPDATE facts SET origin = ? WHERE id = ? AND origin = ?", (origin, known, OUTSIDE))
                 return int(known)
             [(count,)] = db.execute("SELECT count(*) FROM facts WHERE owner = ?", (owner,)).fetchall()
             if count >= FACTS:
                 raise ToolError(f"{count} facts are kept already, which is the limit. Forget one first.")
             [(id,)] = db.execute(
-                "INSERT INTO facts (owner, text, at) VALUES (?, ?, ?) RETURNING id", (owner, text, now)
+                "INSERT INTO facts (owner, text, at, origin) VALUES (?, ?, ?, ?) RETURNING id",
+                (owner, text, now, origin),
             ).fetchall()
             db.execute("INSERT INTO fact_words (rowid, words) VALUES (?, ?)", (id, words(text)))
             return int(id)
@@ -79,6 +98,16 @@ class StoredFacts:
         else:
             rows = []
         return [(int(id), str(owner), str(text)) for id, owner, text in rows]
+
+    async def newest(self, owners: tuple[str, ...], limit: int, *, without: str = "") -> list[Fact]:
+        """What is kept for these owners, the newest first, without what is of the origin `without`."""
+        marks = ", ".join("?" * len(owners))
+        rows = await self._readers.rows(
+            f"SELECT id, text, origin FROM facts WHERE owner IN ({marks}) AND (? = '' OR origin <> ?) "
+            "ORDER BY id DESC LIMIT ?",
+            (*owners, without, without, limit),
+        )
+        return [Fact(*row) for row in rows]
 
     async def forget(self, owners: tuple[str, ...], fact: int) -> bool:
         """Delete a fact of one of these owners; False where they have none of this id."""

@@ -160,7 +160,13 @@ _ORIGINS = (
     "ALTER TABLE chats ADD COLUMN summary_origin TEXT NOT NULL DEFAULT 'outside'",
 )
 
-STEPS: tuple[tuple[str, ...], ...] = (_INTAKE, _TURNS, _ACCESS, _PORTS, _SPENDING, _ORIGINS)
+_KEPT_ORIGINS = (
+    # The facts that are there stay told: their people can list them, and most of them asked for them.
+    "ALTER TABLE facts ADD COLUMN origin TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE timers ADD COLUMN origin TEXT NOT NULL DEFAULT 'outside'",
+)
+
+STEPS: tuple[tuple[str, ...], ...] = (_INTAKE, _TURNS, _ACCESS, _PORTS, _SPENDING, _ORIGINS, _KEPT_ORIGINS)
 
 
 def upgrade(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:

@@ -10,6 +10,7 @@ from sqlite3 import Connection
 
 from bot.clock import Clock
 from bot.messages import ChatId, ReplyTarget, Sender, TimerDue
+from bot.origin import OUTSIDE
 from bot.store.incoming import sender_of
 from bot.store.readers import Readers
 from bot.store.text import escaped, plain, to_json
@@ -34,6 +35,8 @@ class Timer:
     chat: ChatId
     person: Sender
     target: ReplyTarget
+    origin: str
+    """Whose words led to it."""
 
     def delivery(self) -> TimerDue:
         """As the inbox takes it: once, however often it is tried."""
@@ -44,6 +47,7 @@ class Timer:
             target=self.target,
             sent_at=self.due,
             text=self.text,
+            origin=self.origin,
         )
 
 
@@ -64,13 +68,15 @@ class StoredTimers:
     async def due(self, now: float, platforms: Collection[str]) -> list[Timer]:
         """Timers of these platforms whose time has come by `now` (wall clock), the longest due first, at most 100."""
         rows = await self._readers.rows(
-            "SELECT id, due, text, chat, sender, target FROM timers "
+            "SELECT id, due, text, chat, sender, target, origin FROM timers "
             f"WHERE due <= ? AND {_OF_PLATFORMS} ORDER BY due, id LIMIT ?",
             (now, json.dumps([*platforms]), _AT_ONCE),
         )
         return [
-            Timer(id, due, text, ChatId.parse(chat), sender_of(json.loads(sender)), ReplyTarget.from_json(target))
-            for id, due, text, chat, sender, target in rows
+            Timer(
+                id, due, text, ChatId.parse(chat), sender_of(json.loads(sender)), ReplyTarget.from_json(target), origin
+            )
+            for id, due, text, chat, sender, target, origin in rows
         ]
 
     async def next_due(self, platforms: Collection[str]) -> float | None:
@@ -104,7 +110,7 @@ class ChatTimers:
         self._target = target
         self._changed = changed
 
-    async def set(self, scope: str, person: str, due: float, text: str) -> int:
+    async def set(self, scope: str, person: str, due: float, text: str, *, outside: bool = False) -> int:
         """Set a timer for a wall-clock time and return its id.
 
         Raises:
@@ -123,6 +129,7 @@ class ChatTimers:
             to_json(asdict(self._person)),
             escaped(self._target.to_json()),
             self._clock.wall(),
+            OUTSIDE if outside else self._person.id,
         )
 
         def work(db: Connection) -> int:
@@ -132,8 +139,8 @@ class ChatTimers:
             if count >= TIMERS:
                 raise ToolError(f"{count} reminders wait already, which is the limit. Cancel one first.")
             [(id,)] = db.execute(
-                "INSERT INTO timers (scope, person, due, text, chat, sender, target, set_at) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                "INSERT INTO timers (scope, person, due, text, chat, sender, target, set_at, origin) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                 row,
             ).fetchall()
             return int(id)

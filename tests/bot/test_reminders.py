@@ -15,6 +15,7 @@ from bot.pacing import Pacer
 from bot.reminders import Reminders
 from bot.store import Store
 from bot.surface import Cost, SurfaceLimits
+from bot.transcript import UserEntry
 
 CHAT = ChatId("telegram", "42", "7")
 ADA = Sender(id="telegram:7", name="Ada")
@@ -169,6 +170,28 @@ async def taken_in(store: Store, inbox: Inbox, due: float, text: str = "Tea!") -
     [timer] = [one for one in await store.timers.due(due, ["telegram"]) if one.id == id]
     await inbox.deliver(timer.delivery())
     return inbox.rows[-1]
+
+
+@pytest.mark.parametrize("outside", [True, False])
+async def test_it_holds_the_words_that_led_to_it_and_brings_no_address(
+    outside: bool, store: Store, reminders: Reminders, clock: Any
+) -> None:
+    timers = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"))
+    await timers.set(str(CHAT), ADA.id, clock.wall(), "open https://evil.test/?q=all", outside=outside)
+    [timer] = await store.timers.due(clock.wall(), ["telegram"])
+    turn = await store.intake.take_in(timer.delivery())
+    assert turn is not None
+
+    [waiting] = await store.intake.waiting()
+    assert isinstance(waiting.incoming, TimerDue)
+    showing = asyncio.create_task(reminders.show(turn, waiting.incoming))
+    await until(lambda: showing.done() or clock._sleepers)
+    await clock.advance(5.0)
+    await showing
+
+    [asked, answer] = [row.entry for row in await store.history.entries(CHAT)]
+    assert {asked.origin, answer.origin} == {"outside" if outside else "telegram:7"}
+    assert isinstance(asked, UserEntry) and not asked.text[asked.begins :]
 
 
 async def test_it_is_shown_once_and_stays_in_the_history(

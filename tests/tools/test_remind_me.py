@@ -20,7 +20,7 @@ class Noted:
     def __init__(self) -> None:
         self.rows: dict[int, tuple[str, str, float, str]] = {}
 
-    async def set(self, scope: str, person: str, due: float, text: str) -> int:
+    async def set(self, scope: str, person: str, due: float, text: str, *, outside: bool = False) -> int:
         if scope == "fleeting":
             raise ToolError("In this place nothing can be written later.", retry=False)
         self.rows[len(self.rows) + 1] = (scope, person, due, text)
@@ -101,7 +101,7 @@ async def test_reminders_are_listed_and_cancelled_by_number(timers: Noted) -> No
     assert set_one.text == (
         "Reminder 1 is set for Tuesday 2026-12-01 09:00 (Europe/Paris), in 41 days 20 hours: Call Mia"
     )
-    assert "- 1: Tuesday 2026-12-01 09:00 Call Mia" in listed.text
+    assert "- 1: Tuesday 2026-12-01 09:00 Call Mia" in listed.text and listed.untrusted
     assert not wrong.ok and "Call Mia" in wrong.text
     assert cancelled.ok and timers.rows == {}
     assert (await call(timers, action="list")).text == "No reminders wait in this chat."

@@ -41,6 +41,8 @@ from bot.untrusted import new_marker
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
 
+CLASSICAL_ROUNDS = 2
+"""One pass that calls and one that answers: with so few nobody expects more, and nothing is said at their end."""
 BEFORE_FIRST_PASS = "before the first pass"
 """Stands as the provider of an entry whose call no model asked for."""
 
@@ -206,7 +208,9 @@ class Agent:
                     reminded = True
                     continue
                 # Words of an earlier pass are an answer where the model was free to add to them, not where it had to.
-                yield _end(made.answer, bool(made.visible) if last else shown_before, runner.used)
+                spent = self._limits.rounds > CLASSICAL_ROUNDS and number >= self._limits.rounds
+                unfinished = spent or bool(made.answer.calls or made.text_calls)
+                yield _end(made.answer, bool(made.visible) if last else shown_before, runner.used, unfinished)
                 return
             results: dict[str, ToolEntry] = {}
             async with aclosing(runner.run(entry.calls, cut=_is_cut(made.answer))) as calls:
@@ -262,7 +266,7 @@ class Agent:
         self, task: Task, entries: list[Entry], runner: CallRunner, *, last: bool, first: bool, reminder: str
     ) -> Request:
         withdrawn = runner.withdrawn
-        tools = tuple(spec for spec in task.tools if spec.name not in withdrawn)
+        tools = tuple(spec for spec in (*task.tools, *runner.added) if spec.name not in withdrawn)
         choice = "none" if last else task.tool_choice if first else "auto"
         return Request(
             entries=tuple(entries),
@@ -318,7 +322,7 @@ class Agent:
         self, task: Task, request: Request, made: _Pass, shown_before: bool
     ) -> AsyncGenerator[TextDelta | ReasoningDelta, None]:
         """Read one stream: visible text and reasoning come out, calls written as text stay in `made`."""
-        detector = Detector({spec.name: spec.parameters for spec in task.tools})
+        detector = Detector({spec.name: spec.parameters for spec in (*task.tools, *request.tools)})
 
         def sort(items: Sequence[Text | Reasoning | Call]) -> list[TextDelta | ReasoningDelta]:
             deltas: list[TextDelta | ReasoningDelta] = []
@@ -464,9 +468,14 @@ def _reminder(made: _Pass, answer: Answer) -> str:
     return ""
 
 
-def _end(answer: Answer, shown: bool, used: Sequence[str]) -> Finished | Failed:
-    """How the last pass ended, as the person must know it."""
+def _end(answer: Answer, shown: bool, used: Sequence[str], unfinished: bool) -> Finished | Failed:
+    """How the last pass ended, as the person must know it.
+
+    Args:
+        unfinished: the model might have gone on, but it may call nothing any more.
+    """
     cut = {"length": "length", "cut": "cut", "content_filter": "filtered"}.get(answer.finish, "")
+    cut = cut or ("rounds" if unfinished else "")
     if shown:
         return Finished(cut)
     if used:

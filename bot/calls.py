@@ -21,7 +21,7 @@ from bot.safety import clean_name
 from bot.sources import numbered
 from bot.transcript import Entry, ToolEntry
 from bot.untrusted import tool_entry
-from tools.base import ToolCall, ToolContext, ToolResult
+from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
 
 CallEvent: TypeAlias = ToolStarted | ToolFinished | FileProduced
@@ -72,6 +72,8 @@ class CallRunner:
         """Names of the tools that ran, in order."""
         self.over = False
         """The model repeats itself: the next pass is the last."""
+        self.added: list[ToolSpec] = []
+        """Tools that were not offered and that the model asked for: they are from the next pass on."""
 
     @property
     def withdrawn(self) -> frozenset[str]:
@@ -185,8 +187,7 @@ class CallRunner:
     def _problem(self, call: ToolCall, number: int, verdict: Verdict) -> ToolResult | None:
         """Why this call is not run at all, as the result the model reads."""
         if call.name not in self._offered:
-            names = ", ".join(sorted(self._offered - self.withdrawn)) or "none"
-            return _error(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
+            return self._not_offered(call.name)
         if isinstance(verdict, Refuse):
             return _error(verdict.reason, retry=False)
         if call.name in self.withdrawn:
@@ -199,6 +200,16 @@ class CallRunner:
         if number >= self._calls_per_pass:
             return _error(f"Not run: at most {self._calls_per_pass} calls are made at once. Ask again for this one.")
         return None
+
+    def _not_offered(self, name: str) -> ToolResult:
+        """A tool that exists is offered from now on: the model that names it knows better than our choice."""
+        spec = next((one for one in self._registry.specs() if one.name == name), None)
+        if spec is None:
+            names = ", ".join(sorted(self._offered - self.withdrawn)) or "none"
+            return _error(f"There is no tool {name[:100]!r}. Available tools: {names}.")
+        self._offered.add(name)
+        self.added.append(spec)
+        return _error(f"{name} was not run, because it was not offered before. It is from now on: call it again.")
 
     def _note(self, call: ToolCall, result: ToolResult) -> None:
         self.used.append(call.name)

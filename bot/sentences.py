@@ -64,6 +64,10 @@ _TABLE: dict[str, tuple[str, str]] = {
         "The answer was cut here because it became too long.",
         "回答过长，已在此处截断。",
     ),
+    "rounds": (
+        "I have used all the steps that one question may take, so something may be missing. Ask me to go on if it is.",
+        "一个问题可用的步骤已用完，内容可能不完整。需要的话可以让我继续。",
+    ),
     "filtered": (
         "The model's provider withheld the rest of this answer.",
         "模型提供方隐藏了其余的回答。",

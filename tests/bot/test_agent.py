@@ -197,7 +197,7 @@ async def test_with_two_rounds_the_second_pass_may_call_nothing_and_is_told_so()
     assert [bool(request.reminder) for request in model.requests] == [False, True]
     assert look.ran == ["tea"]
     assert shown(events) == "Leaves."
-    assert events[-1] == Finished()
+    assert events[-1] == Finished("rounds"), "it wanted to go on"
     ended = [event.entry for event in events if isinstance(event, PassEnded)]
     assert ended[-1].calls == () and ended[-1].raw == {}
 
@@ -211,6 +211,14 @@ async def test_a_chain_goes_on_for_as_many_model_calls_as_are_allowed_and_no_fur
     assert len(model.requests) == 4
     assert look.ran == ["0", "1", "2"]
     assert events[-1] == Failed("empty_after_tools", "the model gave no text after its tools", tools=("look",))
+
+
+async def test_an_answer_that_used_up_its_rounds_says_so_unless_they_are_the_classical_two() -> None:
+    chain = Scripted(*(says("", ("look", str(number))) for number in range(2)), says("Two leaves."))
+    classical = Scripted(says("", ("look", "tea")), says("A leaf."))
+
+    assert (await answer(chain, Small("look"), rounds=3))[-1] == Finished("rounds")
+    assert (await answer(classical, Small("look"), rounds=2))[-1] == Finished()
 
 
 async def test_calls_written_in_the_last_reply_are_neither_shown_nor_run() -> None:
@@ -562,15 +570,17 @@ async def test_an_unknown_tool_is_answered_with_the_names_that_exist() -> None:
     assert not any(isinstance(event, ToolStarted) and event.call.name == "lookup" for event in events)
 
 
-async def test_a_tool_that_is_registered_but_not_offered_is_not_run() -> None:
-    secret = Small("secret")
-    look = Small("look")
-    model = Scripted(says("", ("secret", "x")), says("Done."))
+async def test_a_tool_that_was_not_offered_is_named_as_such_and_offered_in_the_next_pass() -> None:
+    """Chains over many tools need one that the question alone did not call for."""
+    keep, look = Small("keep"), Small("look")
+    model = Scripted(says("", ("keep", "x")), says("", ("keep", "x")), says("Done."))
 
-    await answer(model, look, secret, tools=(look.spec,))
+    events = await answer(model, look, keep, tools=(look.spec,))
 
-    assert secret.ran == []
-    assert "There is no tool 'secret'" in told(model.requests[1])[0].text
+    assert [[spec.name for spec in request.tools] for request in model.requests[:2]] == [["look"], ["look", "keep"]]
+    assert "keep was not run, because it was not offered before" in told(model.requests[1])[0].text
+    assert keep.ran == ["x"]
+    assert events[-1] == Finished()
 
 
 async def test_a_native_call_cut_off_by_length_is_not_run_and_the_model_is_told_once() -> None:

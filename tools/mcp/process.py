@@ -2,19 +2,23 @@
 
 The SDK has such a transport. This one differs where a server may be broken or hostile: a line has a largest size, and
 a result over it fails that call alone; standard error goes to our log, a bounded part of it; and whatever the program
-started is gone when it is, however the end came about.
+started is gone when it is, or when we are, however the end came about: `keeper.py` sees to that.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import re
+import shutil
 import signal
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -24,12 +28,16 @@ from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_a
 
 from tools.mcp.config import Command
 from tools.mcp.errors import LastWords
+from tools.mcp.keeper import ASK, GRACE_SECONDS, KILL
 
 log = logging.getLogger(__name__)
 
+KEEPER = Path(__file__).with_name("keeper.py")
 MOST_MESSAGE_BYTES = 12_000_000
 PATIENCE_SECONDS = 1.0
-"""How long the program has to end by itself, and then once more after it was asked to."""
+"""How long the program has to end by itself once its input is closed; then its keeper asks it, and kills it."""
+KEEPER_SECONDS = GRACE_SECONDS + 1.0
+"""How long the keeper has to end the program, before it is killed with the program's group."""
 WORDS_SECONDS = 0.5
 """How long the end of its standard error, and its exit code, are waited for once its output has ended."""
 IN_A_THREAD_BYTES = 200_000
@@ -53,16 +61,7 @@ async def process_transport(
     Raises:
         OSError: it cannot be started.
     """
-    process = await asyncio.create_subprocess_exec(
-        command.program,
-        *command.arguments,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=get_default_environment() | dict(command.environment),
-        cwd=command.folder,
-        start_new_session=True,
-    )
+    process, lifeline = await _started(command)
     received, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     writing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
     listener = _Log(name, words)
@@ -75,21 +74,76 @@ async def process_transport(
         yield reading, writing
     finally:
         try:
-            await _end(process, words)
+            await _end(process, lifeline, words)
         finally:
             # Also after a second cancellation: nothing of the program's may outlive this block.
-            _kill(process, signal.SIGKILL)
+            await _kill(process, lifeline)
             await asyncio.wait([errors], timeout=WORDS_SECONDS)
             for task in (*tasks, errors):
                 task.cancel()
             for stream in (received, reading, writing, to_send):
                 stream.close()
             await asyncio.gather(*tasks, errors, return_exceptions=True)
-            await process.wait()
 
 
-async def _end(process: asyncio.subprocess.Process, words: LastWords) -> None:
-    """Close its input, which asks a server to end; then ask the whole group by signal; then it is killed."""
+async def _started(command: Command) -> tuple[asyncio.subprocess.Process, Lifeline]:
+    """Start the program with its keeper.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    environment = get_default_environment() | dict(command.environment)
+    _find(command, environment.get("PATH"))
+    reading, writing = os.pipe()
+    lifeline = Lifeline(writing)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", str(KEEPER), str(reading), command.program, *command.arguments),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment,
+            cwd=command.folder,
+            start_new_session=True,
+            pass_fds=[reading],
+        )
+    except BaseException:
+        lifeline.close()
+        raise
+    finally:
+        os.close(reading)
+    return process, lifeline
+
+
+def _find(command: Command, path: str | None) -> None:
+    """Look whether there is such a program: its keeper could only say so in words.
+
+    Raises:
+        OSError: there is none, or it is none.
+    """
+    place = Path(command.folder or "", command.program) if os.sep in command.program else Path(command.program)
+    if shutil.which(place, path=path) is None:
+        number = errno.EACCES if place.exists() else errno.ENOENT
+        raise OSError(number, os.strerror(number), command.program)
+
+
+class Lifeline:
+    """Our end of the pipe that a keeper watches; closed in any way, also by our death, it ends the program."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def say(self, what: bytes) -> None:
+        """Tell the keeper to end the program: `ASK` or `KILL`."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._descriptor, what)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+async def _end(process: asyncio.subprocess.Process, lifeline: Lifeline, words: LastWords) -> None:
+    """Close its input, which asks a server to end; then its keeper asks it by signal, and kills it."""
     assert process.stdin is not None
     with contextlib.suppress(TimeoutError):
         # One that closed its output is about to end by itself, with a code that tells why.
@@ -97,18 +151,27 @@ async def _end(process: asyncio.subprocess.Process, words: LastWords) -> None:
             words.exit_code = await process.wait()
             return
     process.stdin.close()
-    for _ in range(2):
+    for patience in (PATIENCE_SECONDS, KEEPER_SECONDS):
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(patience):
                 await process.wait()
                 return
-        _kill(process, signal.SIGTERM)
+        lifeline.say(ASK)
 
 
-def _kill(process: asyncio.subprocess.Process, how: signal.Signals) -> None:
-    """Signal the group, which is there as long as one of its members is, its first process gone or not."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, how)
+async def _kill(process: asyncio.subprocess.Process, lifeline: Lifeline) -> None:
+    """Have the keeper kill everything, and kill its group where it does not: it is there as long as a member is."""
+    lifeline.say(KILL)
+    try:
+        async with asyncio.timeout(WORDS_SECONDS):
+            await process.wait()
+    except TimeoutError:
+        pass
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        lifeline.close()
+    await process.wait()
 
 
 async def _read(

@@ -160,8 +160,45 @@ async def test_a_cancelled_program_leaves_nothing_running(bench: Any, is_alive: 
     await bench.until(lambda: not [pid for pid in pids if is_alive(pid)])
 
 
-async def test_when_we_are_killed_the_servers_end(bench: Any, is_alive: Callable[[int], bool]) -> None:
-    (bench.folder / "mcp.json").write_text(json.dumps({"mcpServers": {"e": bench.everything()}}))
+async def brood(bench: Any) -> list[int]:
+    """The processes of a server that ends for nobody, with a child in its group and one that has left it."""
+    file = bench.folder / "brood"
+    await bench.until(lambda: file.exists() and len(file.read_text().split()) == 3)
+    return [int(pid) for pid in file.read_text().split()]
+
+
+async def test_a_server_that_ends_for_nobody_is_killed_with_all_it_has_started(
+    bench: Any, is_alive: Callable[[int], bool]
+) -> None:
+    await bench.open({"b": bench.plain("brood", args=[str(SERVER), "brood", str(bench.folder / "brood")])})
+    pids = await brood(bench)
+    assert all(is_alive(pid) for pid in pids)
+
+    await bench.registry.close()
+
+    assert not [pid for pid in pids if is_alive(pid)]
+
+
+async def test_what_a_server_has_started_ends_with_it(bench: Any, is_alive: Callable[[int], bool]) -> None:
+    bench.pauses.held = True
+    await bench.open({"b": bench.plain("brood", args=[str(SERVER), "brood", str(bench.folder / "brood")])})
+    pids = await brood(bench)
+
+    os.kill(pids[0], signal.SIGKILL)
+
+    await bench.until(lambda: not [pid for pid in pids if is_alive(pid)])
+    await bench.until(lambda: bench.pauses.asked)
+    assert "exit code 137" in bench.registry.unavailable["MCP b"]
+
+
+async def test_when_we_are_killed_the_servers_and_all_they_have_started_end(
+    bench: Any, is_alive: Callable[[int], bool]
+) -> None:
+    servers = {
+        "e": bench.everything(),
+        "b": bench.plain("brood", args=[str(SERVER), "brood", str(bench.folder / "brood")]),
+    }
+    (bench.folder / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
     program = (
         "import asyncio, os, signal, sys\n"
         "from tools import open_registry\n"
@@ -169,7 +206,7 @@ async def test_when_we_are_killed_the_servers_end(bench: Any, is_alive: Callable
         "async def main():\n"
         "    registry = open_registry({'mcp': McpSettings(mcp_config=sys.argv[1])})\n"
         "    await registry.settle(30)\n"
-        "    assert registry.spec('e__add')\n"
+        "    assert registry.spec('e__add') and registry.spec('b__echo')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "asyncio.run(main())\n"
     )
@@ -179,8 +216,8 @@ async def test_when_we_are_killed_the_servers_end(bench: Any, is_alive: Callable
     )
     assert await ours.wait() == -signal.SIGKILL
 
-    pid = int(bench.journalled()[0].split()[1])
-    await bench.until(lambda: not is_alive(pid))
+    pids = [int(bench.journalled()[0].split()[1]), *await brood(bench)]
+    await bench.until(lambda: not [pid for pid in pids if is_alive(pid)])
 
 
 async def test_what_a_server_wrote_before_it_died_is_told(bench: Any) -> None:

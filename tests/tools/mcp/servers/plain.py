@@ -4,7 +4,8 @@ silent: never answers a list. malformed: some tools of its list are none. enormo
 stubborn: ends neither when its input ends nor when it is asked to. babble: writes what is no message.
 legacy: tells that its tools changed. pages: its list has no end. shout: writes a lot to standard error.
 environment: its tool tells what it was given. dies: ends at once, with a reason. tasks: some of its tools run as tasks.
-confess: tells what it was given at its start and when it is called. Anything else: a tool that tells its process.
+confess: tells what it was given at its start and when it is called. brood FILE: as stubborn, with a child in its group,
+and one that left it; their numbers go to the file. Anything else: a tool that tells its process.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 MODE = sys.argv[1]
@@ -81,8 +84,14 @@ if MODE == "dies":
 if MODE == "confess":
     sys.stderr.write(GIVEN + "\n")
     sys.stderr.flush()
-if MODE == "stubborn":
+if MODE in ("stubborn", "brood"):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if MODE == "brood":
+    children = [
+        subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], start_new_session=leaves)
+        for leaves in (False, True)
+    ]
+    Path(sys.argv[2]).write_text(" ".join(str(pid) for pid in (os.getpid(), *(child.pid for child in children))))
 for line in sys.stdin:
     request = json.loads(line)
     if MODE == "babble":
@@ -95,5 +104,5 @@ for line in sys.stdin:
     result = answer(request)
     if result is not None:
         send({"id": request["id"], "result": result})
-while MODE == "stubborn":
+while MODE in ("stubborn", "brood"):
     time.sleep(600)

@@ -1,0 +1,155 @@
+"""A small process between us and a server that is a program, so that nothing of the program's outlives us.
+
+    python -I -S keeper.py LIFELINE PROGRAM [ARGUMENT ...]
+
+It starts the program, which speaks through the streams it was given itself, and ends as the program does. LIFELINE is
+the descriptor of a pipe whose other end only the bot has: whatever becomes of the bot, `kill -9` included, the system
+closes it. Then the program is asked to end and a second later killed, with everything that it has started: its group,
+and on Linux also what has left the group, as browsers do. The bot asks for the same with a byte, and with another to
+kill at once.
+
+Only the standard library is imported, and little of it: one such process runs beside each server.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+
+GRACE_SECONDS = 1.0
+"""What the program has to end by itself when we are gone."""
+ASK, KILL = b"?", b"!"
+"""What comes through the lifeline: end the program in order, or at once."""
+NOT_STARTED = 127
+_SIGNALLED = 128
+"""What the exit code of a program begins at that was ended by a signal."""
+_SET_CHILD_SUBREAPER = 36
+_SWEEPS = 200
+
+
+def main(lifeline: int, command: list[str]) -> int:
+    """Run `command` to its end, or to ours; its exit code."""
+    os.set_inheritable(lifeline, False)
+    _adopt_orphans()
+    ended, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # The group is asked to end, and we with it: our part is to stay until the program has done so.
+        signal.signal(number, lambda *_: None)
+    try:
+        # What Python ignores the program would ignore too.
+        program = os.posix_spawnp(
+            command[0], command, os.environ, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD]
+        )
+    except OSError as error:
+        os.write(2, f"{error.strerror}: {command[0]!r}\n".encode("utf-8", "replace"))
+        return NOT_STARTED
+    _let_go_of_streams()
+    try:
+        return _watch(program, ended, lifeline)
+    finally:
+        _sweep()
+
+
+def _watch(program: int, ended: int, lifeline: int) -> int:
+    """Wait for the end of the program, or for its time to be over; its exit code."""
+    watched = [ended, lifeline]
+    until: float | None = None
+    while True:
+        left = None if until is None else max(0.0, until - time.monotonic())
+        ready = select.select(watched, [], [], left)[0]
+        if ended in ready:
+            os.read(ended, 4096)
+            if (code := _collect(program)) is not None:
+                return code
+        if lifeline in ready:
+            said = os.read(lifeline, 1)
+            if not said:
+                watched.remove(lifeline)
+            if said == KILL:
+                until = time.monotonic()
+            elif until is None:
+                until = time.monotonic() + GRACE_SECONDS
+                os.killpg(0, signal.SIGTERM)
+        if until is not None and time.monotonic() >= until:
+            return _SIGNALLED + signal.SIGKILL
+
+
+def _collect(program: int) -> int | None:
+    """Take note of everybody who has ended; the program's exit code when it is among them."""
+    code = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return code
+        if not pid:
+            return code
+        if pid == program:
+            code = os.waitstatus_to_exitcode(status)
+            code = code if code >= 0 else _SIGNALLED - code
+
+
+def _adopt_orphans() -> None:
+    """Have processes whose parent ends become children of this one, where the system knows how."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _let_go_of_streams() -> None:
+    """The streams end when the program ends them, not when we do."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(null, stream)
+
+
+def _sweep() -> None:
+    """Kill everything that is left of the program."""
+    if sys.platform != "linux":
+        # Nobody tells who left the group; and with the group goes this process. Where the bot lives, it does this.
+        if os.getppid() == 1:
+            os.killpg(0, signal.SIGKILL)
+        return
+    for _ in range(_SWEEPS):
+        found = _descendants()
+        if not found:
+            return
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                continue
+        time.sleep(0.002)
+        _collect(0)
+
+
+def _descendants() -> list[int]:
+    """Everybody who descends from this process and runs."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):  # noqa: PTH208 - to import `pathlib` takes longer than all the rest
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", "rb") as file:  # noqa: PTH123
+                state, parent = file.read().rpartition(b")")[2].split()[:2]
+        except OSError:
+            continue
+        if state not in b"ZX":
+            children.setdefault(int(parent), []).append(int(entry))
+    found: list[int] = []
+    ahead = [os.getpid()]
+    while ahead:
+        below = children.get(ahead.pop(), [])
+        found += below
+        ahead += below
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), sys.argv[2:]))

@@ -7,37 +7,25 @@ has to remember it.
 
 from __future__ import annotations
 
-import io
 import logging
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO, cast
 from urllib.parse import quote
 
 from bot.redactor import REMOVED, Redactor
 from tools.credentials import SHORTEST_SECRET, is_key_name
+from tools.output import MaskedStream, inert
 
 if TYPE_CHECKING:
     from tools.base import Json
 
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-"""What a terminal obeys, what reverses the direction of text, and halves of characters, which cannot be written."""
 _ACCOUNT = re.compile(r"(?<=://)[^\s/?#]+@")
 _QUERY = re.compile(r"([?&])([\w.-]{1,60})=([^\s&#\"'<>]+)")
 
 log = logging.getLogger(__name__)
-
-
-def inert(text: str) -> str:
-    """The text with every control character written out, but for tabs and ends of lines.
-
-    As JSON writes them (`\\u001b`), so that JSON stays what it was.
-    """
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", text.replace("\r\n", "\n"))
 
 
 class Outlet:
@@ -93,47 +81,6 @@ class Outlet:
     def terminal(self) -> TextIO:
         """Standard output for who draws on a terminal: secrets are masked, control characters work."""
         return cast("TextIO", MaskedStream(raw(sys.stdout), lambda text: self._redactor.redact(text)))
-
-
-class MaskedStream(io.TextIOBase):
-    """A text stream that sends every line through one function. An open line waits for its end, or for a flush."""
-
-    def __init__(self, stream: TextIO, through: Callable[[str], str]) -> None:
-        self.raw = stream
-        self._through = through
-        self._open: list[str] = []
-
-    def write(self, text: str) -> int:
-        whole, end, rest = text.rpartition("\n")
-        if end:
-            self.raw.write(self._through("".join([*self._open, whole, end])))
-            self._open.clear()
-        if rest:
-            self._open.append(rest)
-        return len(text)
-
-    def flush(self) -> None:
-        if self._open:
-            self.raw.write(self._through("".join(self._open)))
-            self._open.clear()
-        self.raw.flush()
-
-    def isatty(self) -> bool:
-        return self.raw.isatty()
-
-    def fileno(self) -> int:
-        return self.raw.fileno()
-
-    def writable(self) -> bool:
-        return True
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]  # a plain attribute there
-        return self.raw.encoding
-
-    @property
-    def errors(self) -> str | None:  # type: ignore[override]  # a plain attribute there
-        return self.raw.errors
 
 
 def raw(stream: TextIO) -> TextIO:

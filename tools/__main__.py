@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TextIO, cast
 
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from tools import SETTINGS, shell
+from tools.credentials import accounts, hidden, in_address
+from tools.output import MaskedStream, inert
 from tools.settings import ToolSettings
 
 
@@ -23,15 +26,41 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--data", metavar="FILE", type=Path, help="a file that keeps what tools remember")
     options = parser.parse_args(list(arguments))
+    secrets: set[str] = set()
+
+    def through(text: str) -> str:
+        return inert(hidden(text, secrets))
+
+    sys.stdout = cast("TextIO", MaskedStream(sys.stdout, through))
+    sys.stderr = cast("TextIO", MaskedStream(sys.stderr, through))
     try:
         settings = read_settings(Path(os.environ.get("PARLEY_ENV_FILE") or ".env"))
     except ValueError as error:
         print(f"tools: {error}", file=sys.stderr)  # noqa: T201
         return 2
+    secrets.update(_secrets(settings.values()))
     try:
-        return shell.main(settings, options.name, options.arguments, data=options.data, program="python -m tools")
+        return shell.main(
+            settings,
+            options.name,
+            options.arguments,
+            data=options.data,
+            program="python -m tools",
+            mask=secrets.update,
+        )
     except (KeyboardInterrupt, BrokenPipeError):
         return 130
+
+
+def _secrets(settings: Iterable[ToolSettings]) -> Iterator[str]:
+    """What these settings hold that must not be shown."""
+    for one in settings:
+        for value in dict(one).values():
+            if isinstance(value, SecretStr):
+                yield value.get_secret_value()
+                yield from accounts(value.get_secret_value())
+            elif isinstance(value, str):
+                yield from in_address(value)
 
 
 def read_settings(file: Path) -> dict[str, ToolSettings]:

@@ -6,10 +6,12 @@ Better one value too many than one too few: what is masked by mistake can be see
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SHORTEST_SECRET = 12
 """Shorter values are never replaced: they would hit ordinary words."""
+_SHORTEST_HIDDEN = 6
+"""What a service says of itself holds few ordinary words: there shorter ones are taken out too."""
 
 _KEY_NAME = re.compile(r"key|token|secret|pass|pwd|auth|credential|signature|\bsig\b|cookie|bearer", re.IGNORECASE)
 _PUBLIC = frozenset(
@@ -30,6 +32,14 @@ _PIECE = re.compile(r"[^\s\"'=:,;{}]{12,}")
 def is_key_name(name: str) -> bool:
     """Whether a variable, header, flag or parameter of this name holds a key."""
     return bool(_KEY_NAME.search(name))
+
+
+def hidden(text: str, secrets: Iterable[str]) -> str:
+    """The text without these values as they are: for words of a service that knows them."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _SHORTEST_HIDDEN:
+            text = text.replace(secret, "***")
+    return text
 
 
 def accounts(text: str) -> Iterator[str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from tools.base import Json, ProducedFile, ToolContext, ToolError, ToolResult, Unavailable
+from tools.credentials import hidden
 from tools.function import FunctionTool, spec_of
 from tools.settings import ImageSettings
 
@@ -221,7 +222,7 @@ class GenerateImage(FunctionTool):
 
     def _said(self, error: Any) -> str:
         body = error.body if isinstance(error.body, dict) else {}
-        text = " ".join(str(body.get("message") or "no reason given").replace(self._key, "***").split())[:300]
+        text = " ".join(hidden(str(body.get("message") or "no reason given"), (self._key,)).split())[:300]
         return text if text.endswith((".", "!", "?")) else f"{text}."
 
 

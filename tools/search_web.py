@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tools import keyless_search
 from tools.base import Json, ToolContext, ToolError, ToolResult, Unavailable
+from tools.credentials import hidden
 from tools.function import FunctionTool, spec_of
 from tools.search_results import best_score, found_pages, labels_of, written
 from tools.settings import SearchSettings
@@ -245,7 +246,7 @@ class WebSearch(FunctionTool):
         return client
 
     def _quoted(self, error: Exception) -> str:
-        text = " ".join(str(error).replace(self._key, "***").replace(self._base_url, "***").split())[:200]
+        text = " ".join(hidden(str(error), (self._key, self._base_url)).split())[:200]
         return text if text.endswith((".", "!", "?")) else f"{text or 'no reason given'}."
 
 

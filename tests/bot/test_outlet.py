@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from bot import logs
-from bot.outlet import MaskedStream, Outlet, inert
+from bot.outlet import Outlet
+from tools.output import MaskedStream, inert
 
 ROOT = Path(__file__).parent.parent.parent
 CANARY = "c4nary-that-nobody-may-see"

@@ -233,15 +233,19 @@ async def test_no_secret_is_written_when_no_platform_can_be_reached(
     assert_nothing_leaks(world, secrets, pages)
 
 
+TOOLS = [
+    (),
+    ("near_echo",),
+    ("get_weather", '{"place": "Oslo"}'),
+    ("query_database", '{"sql": "SELECT 1"}'),
+    ("search_web", '{"query": "x"}'),
+]
 COMMANDS = [
-    ("doctor",),
-    ("tools",),
-    ("tools", "near_echo"),
-    ("tools", "get_weather", '{"place": "Oslo"}'),
-    ("tools", "query_database", '{"sql": "SELECT 1"}'),
-    ("tools", "search_web", '{"query": "x"}'),
-    ("chats",),
-    ("chats", "export", "telegram:1/2"),
+    ("bot", "doctor"),
+    *(("bot", "tools", *tool) for tool in TOOLS),
+    *(("tools", *tool) for tool in TOOLS),
+    ("bot", "chats"),
+    ("bot", "chats", "export", "telegram:1/2"),
 ]
 
 
@@ -253,7 +257,7 @@ async def test_no_command_shows_a_secret(
     secrets |= {"account": ACCOUNT, "short": SHORT, "path": PATH, "query": QUERY, "proxy": PROXY}
     environment = {"PATH": os.environ["PATH"], "HOME": str(world.data), **world.environment()}
 
-    told = await nursery.talk("bot", *command, folder=world.data, environment=environment)
+    told = await nursery.talk(*command, folder=world.data, environment=environment)
 
     assert "Traceback" not in told.err
     assert_nothing_leaks(world, secrets, {"output": told.out.encode(), "errors": told.err.encode()})

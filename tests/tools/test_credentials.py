@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tools.credentials import SHORTEST_SECRET, accounts, in_address, in_arguments, in_table
+from tools.credentials import SHORTEST_SECRET, accounts, hidden, in_address, in_arguments, in_table
 
 RANDOM = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 
@@ -80,3 +80,9 @@ def test_every_variable_and_header_counts_but_for_addresses_and_what_is_public(
 )
 def test_of_arguments_what_is_named_a_key_and_what_looks_like_one(arguments: Sequence[str], secrets: set[str]) -> None:
     assert found(in_arguments(arguments)) == secrets
+
+
+def test_what_a_service_says_loses_the_values_it_knows_the_longest_first() -> None:
+    assert (
+        hidden("key sk-abcdef-more of sk-abcdef by me", ["sk-abcdef", "me", "sk-abcdef-more"]) == "key *** of *** by me"
+    )

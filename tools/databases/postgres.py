@@ -16,8 +16,9 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from tools.credentials import accounts, hidden
 from tools.databases import MOST_COUNTED, Cell, Column, Limits, Refused, Rows
 from tools.databases.powers import powers_query
 
@@ -54,11 +55,7 @@ class PostgresDatabase:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        try:
-            password = urlsplit(url).password or ""
-        except ValueError:
-            password = ""
-        self._secrets = [one for one in (url, password, unquote(password)) if one]
+        self._secrets = [url, *(form for one in accounts(url) for form in (one, unquote(one)))]
 
     async def tables(self, limits: Limits) -> Sequence[str]:
         async with self._reading(limits) as connection:
@@ -174,9 +171,7 @@ class PostgresDatabase:
             connection.terminate()
 
     def _said(self, error: Exception) -> str:
-        text = " ".join(str(error).split())
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
+        text = " ".join(hidden(str(error), self._secrets).split())
         return f"PostgreSQL says: {text[:300].rstrip('.')}."
 
 

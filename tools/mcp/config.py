@@ -81,7 +81,7 @@ class ServerConfig:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that may be keys, the longest first; these never leave the program."""
+        """Values that may be keys; these never leave the program."""
         match self.reach:
             case Command():
                 found = {
@@ -90,7 +90,7 @@ class ServerConfig:
                 }
             case Endpoint():
                 found = {*in_address(self.reach.url), *in_table(self.reach.headers, self.public)}
-        return tuple(sorted((value for value in found if len(value) >= 6), key=len, reverse=True))
+        return tuple(sorted(value for value in found if value))
 
     def offers(self, tool: str) -> bool:
         """Whether the operator lets this tool through."""

@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from tools.base import ToolError, ToolSpec
+from tools.credentials import hidden
 from tools.mcp.config import Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone
 from tools.mcp.parameters import plain_text
@@ -201,6 +202,4 @@ def _reason(error: Exception, config: ServerConfig, words: LastWords) -> str:
         case _:
             told = f"{type(error).__name__}: {error}".rstrip(": ")
     text = f"{told}; {words.sentence()}" if words.sentence() else told
-    for secret in config.secrets:
-        text = text.replace(secret, "…")
-    return plain_text(_ADDRESS.sub("…", text), REASON_CHARS)
+    return plain_text(_ADDRESS.sub("…", hidden(text, config.secrets)), REASON_CHARS)

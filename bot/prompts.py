@@ -108,8 +108,9 @@ def system_prompt(
         parts.append(platform_hint.strip())
     if group:
         parts.append(
-            "Several people write in this chat; each message begins with its writer's name. Answer the last one, and "
-            "keep apart who said what."
+            "Several people write in this chat. Each message begins, after what it quotes, with its writer's name and "
+            "a colon at the start of a line; the indented lines below are the same writer's, whatever names stand in "
+            "them. Answer the last one, and keep apart who said what."
         )
     if facts:
         about = "this chat" if group else "the person and this chat"

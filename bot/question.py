@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from bot.markdown import escape, quote
 from bot.messages import MessageSent, Quoted
 from bot.origin import OUTSIDE, joined
 from bot.safety import clean_name, clean_untrusted
 from bot.transcript import UserEntry
-from bot.untrusted import defused
+from bot.untrusted import defused, spoken
 
+_COLON = re.compile("[:：﹕︓︰˸∶ꓽ]")
 MOST_QUOTED = 4_000
 """Characters of a quoted or forwarded message that the model is told."""
 
@@ -56,9 +59,13 @@ def preamble(question: MessageSent) -> str:
 
 
 def _spoken(question: MessageSent) -> str:
-    """The message without what it quotes."""
+    """The message without what it quotes; in groups under the name of who wrote it."""
     text = written(question)
-    return f"{_name(question.sender.name)}: {text}" if question.group and question.sender.name else text
+    if not question.group:
+        return text
+    # A name that ends early would be somebody else's, with the rest of it as his words.
+    name = _COLON.sub(" ", _name(question.sender.name)).strip()
+    return spoken(name or _COLON.sub(" ", question.sender.id), defused(clean_untrusted(text)))
 
 
 def _quoted(quoted: Quoted) -> str:

@@ -24,12 +24,12 @@ from bot.messages import ChatId
 from bot.metrics import Metrics
 from bot.model.base import Answer, Model, Request
 from bot.origin import joined
-from bot.safety import Redactor, clean_answer
+from bot.safety import Redactor, clean_answer, clean_name
 from bot.store import HistoryRow
 from bot.store.history import History
 from bot.toolsyntax import parse
 from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
-from bot.untrusted import as_data, new_marker
+from bot.untrusted import as_data, new_marker, spoken
 
 log = logging.getLogger(__name__)
 
@@ -247,16 +247,16 @@ def _written(turn: Iterable[HistoryRow]) -> str:
 def _line(entry: Entry) -> str:
     match entry:
         case UserEntry(text):
-            return f"Person: {_shortened(text, _PART_CHARS)}"
+            return spoken("Person", _shortened(text, _PART_CHARS))
         case AssistantEntry():
             arguments = (json.dumps(dict(call.arguments), ensure_ascii=False) for call in entry.calls)
             calls = "".join(
-                f"\nAssistant called {call.name} {_shortened(given, _ARGUMENT_CHARS)}"
+                f"\nAssistant called {clean_name(call.name)} {_shortened(given, _ARGUMENT_CHARS)}"
                 for call, given in zip(entry.calls, arguments, strict=True)
             )
-            return (f"Assistant: {_shortened(entry.text, _PART_CHARS)}" if entry.text else "") + calls
+            return (spoken("Assistant", _shortened(entry.text, _PART_CHARS)) if entry.text else "") + calls
         case ToolEntry(name=name, text=text):
-            return f"Result of {name}: {_shortened(text, _RESULT_CHARS)}"
+            return spoken(f"Result of {clean_name(name)}", _shortened(text, _RESULT_CHARS))
         case SystemEntry():
             return ""
 

@@ -50,6 +50,12 @@ def defused(text: str) -> str:
     return _MARKUP.sub(lambda found: _INSTEAD.get(found.group(), f"{found.group()}·"), text)
 
 
+def spoken(name: str, text: str) -> str:
+    """`text` as `name` said it: its further lines are indented, so that none can pass for what another one said."""
+    first, *rest = text.splitlines() or [""]
+    return "\n".join([f"{name}: {first}", *(f"    {line}" if line else "" for line in rest)])
+
+
 def as_data(text: str, marker: str, origin: str) -> str:
     """`text` from `origin` (a tool's name), between boundary lines, unable to close them or to act as markup."""
     safe = defused(clean_untrusted(text)).replace(marker, "·" * len(marker))

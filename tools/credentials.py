@@ -21,6 +21,7 @@ _PUBLIC = frozenset(
 
 _ACCOUNT = re.compile(r"://([^\s/@:]*:([^\s/]+))@([^\s/@]*)(?=[/?,\s]|\Z)")
 _ADDRESS = re.compile(r"\w[\w+.-]*://[^\s/?#]*(?P<path>[^\s?#]*)(?:\?(?P<query>[^\s#]*))?(?:#\S*)?")
+_PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][\w .-]+){2,}[/\\]?")
 _FLAG = re.compile(r"--?([A-Za-z][\w-]*)(?:=(.*))?", re.DOTALL)
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _HEADER = re.compile(r"([A-Za-z][\w-]*):(?!//)\s*(.+)", re.DOTALL)
@@ -57,19 +58,22 @@ def in_address(text: str) -> Iterator[str]:
     if found is None:
         return
     for parameter in (found["query"] or "").split("&"):
-        yield parameter.partition("=")[2]
+        name, _, value = parameter.partition("=")
+        if is_key_name(name) or len(value) >= SHORTEST_SECRET:
+            yield value
     for part in found["path"].split("/"):
         if is_random(part):
             yield part
 
 
 def in_table(table: Mapping[str, str], public: Sequence[str] = ()) -> Iterator[str]:
-    """What is secret in headers or variables: every value, but for addresses, of which it is a part."""
+    """What is secret in headers or variables: every value, but for paths, and addresses, of which it is a part."""
     known = _PUBLIC.union(name.lower() for name in public)
     for name, value in table.items():
         if name.lower() in known:
             continue
-        if is_key_name(name) or not _ADDRESS.fullmatch(value.strip()):
+        ordinary = _ADDRESS.fullmatch(value.strip()) or (_PATH.fullmatch(value) and not is_random(value))
+        if is_key_name(name) or not ordinary:
             yield value
         yield from in_address(value)
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from adapters.settings import DiscordSettings, SlackSettings
 from bot import app
 from bot.env_example import example
 from bot.errors import SettingsError
+from bot.model.providers import place_of
 from bot.settings import CoreSettings, env_file, read, refuse_unknown, secrets_of, variables
 
 
@@ -184,3 +186,30 @@ def test_the_example_begins_with_what_most_people_need_and_shows_nothing_that_do
     assert not {"TELEGRAM_WEBHOOK_URL", "TELEGRAM_WEBHOOK_SECRET", "SLACK_SIGNING_SECRET", "DISCORD_PUBLIC_KEY"} & set(
         names
     )
+
+
+@pytest.mark.parametrize(
+    "address", ["https://me:pw@slack.example/api/", "https://me@h/", "https://h/?key=1", "http://[x"]
+)
+def test_an_address_that_would_get_in_the_way_of_the_token_is_refused_without_showing_it(address: str) -> None:
+    for settings in (
+        SlackSettings(slack_bot_token="xoxb-1", slack_app_token="xapp-1", slack_api_base_url=address),
+        DiscordSettings(discord_bot_token="x", discord_api_base_url=address),
+    ):
+        with pytest.raises(SettingsError, match="_API_BASE_URL must be an address without user, password") as told:
+            settings.require()
+        assert address not in str(told.value)
+
+
+def test_a_gateways_key_in_the_path_of_a_base_url_is_masked_and_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "https://gateway.example/v1/k3yOf7The9Gateway5/openai"
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+
+    assert secrets_of([CoreSettings]) == ("k3yOf7The9Gateway5",)
+    assert "k3y" not in place_of(address) and place_of(address) != place_of(f"{address}/x")
+
+
+def test_the_password_of_a_proxy_is_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    for proxy in ("http://me:a-long-password@proxy.test:3128", "me:a-long-password@proxy.test:3128"):
+        monkeypatch.setenv("https_proxy", proxy)
+        assert "a-long-password" in secrets_of([CoreSettings])

@@ -269,7 +269,9 @@ class Conversation:
 
         first = self._first_call(question, named)
         # What was called before a restart, or is called first, must be among the tools.
-        certain = [call.name for entry in made.passes for call in entry.calls] + ([first.name] if first else [])
+        forced = named.tool if named is not None else ""
+        certain = [call.name for entry in made.passes for call in entry.calls]
+        certain += [name for name in (first.name if first else "", forced) if name]
         tools = await self._tools_for(question, past.entries, certain, model.name)
         briefing = self._briefings.of(question, asked, past, known.facts, model.name, tools)
         task = Task(
@@ -289,6 +291,7 @@ class Conversation:
                 files=store.files,
             ),
             deadline=deadline,
+            tool_choice=forced or "auto",
             begin_with=first,
             passes=tuple(made.passes),
             results=done,

@@ -1,8 +1,9 @@
 """The person's own word: a message that names a tool is a call of it, made before any model is asked.
 
-Written as `/tool NAME ARGS`, `tool NAME ARGS`, `使用工具：NAME: ARGS`, `我需要使用工具：NAME ARGS` or `NAME(ARGS)`, and
-always the whole message. Arguments are read by the same rules as a model's (`bot/toolsyntax/`), so that both may write
-the same.
+Written as `/tool NAME ARGS`, `tool NAME ARGS`, `使用工具：NAME: ARGS`, `我需要使用工具：NAME ARGS`, `NAME(ARGS)` or
+`{"name": NAME, "args": {ARGS}}`, and always the whole message. Arguments are read by the same rules as a model's
+(`bot/toolsyntax/`), so that both may write the same. A tool that is named without its arguments (`使用工具：NAME`, "use
+the NAME tool to …") is one that the model must call.
 """
 
 from __future__ import annotations
@@ -26,15 +27,27 @@ _BARE: Final = re.compile(r"tool\s+(?P<rest>\S.*)", re.DOTALL | re.IGNORECASE)
 _WORDED: Final = re.compile(r"(?P<need>我需要)?使用工具[ \t]*[：:][ \t]*(?P<rest>\S.*)", re.DOTALL)
 _NAME: Final = re.compile(r"[\"'“”‘’`]?(?P<name>[^\s：:(（{\"'“”‘’`]+)[\"'“”‘’`]?[ \t]*[：:]?(?P<rest>.*)", re.DOTALL)
 _CALLED: Final = re.compile(r"(?P<name>[^\s()（）]+)\(")
+_ORDERED: Final = re.compile(
+    r"(?:\b(?:use|using|call|run|via)\s+(?:the\s+|your\s+)?(?:tool\s+)?|(?:使用|调用|呼叫|調用|用)\s{0,3}(?:工具\s{0,3})?)"
+    r"[`'\"“]?(?P<name>[A-Za-z][A-Za-z0-9_.-]{2,63})(?![A-Za-z0-9_(])[`'\"”]?(?P<tool>\s{0,3}(?:tool\b|工具))?",
+    re.IGNORECASE,
+)
+_JSON_KEYS: Final = {"name", "args", "arguments", "parameters"}
+MOST_JSON: Final = 20_000
+"""Characters of a message in which a call or a name is looked for."""
 _NEAR: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class NamedCall:
-    """What a person asked for by name: a call, or why it cannot be made, as a sentence for that person."""
+    """What a person asked for by name."""
 
     call: ToolCall | None
+    """None where it cannot be made (`problem`), or where the model has to write its arguments (`tool`)."""
     problem: str = ""
+    """Why it cannot be made, as a sentence for that person."""
+    tool: str = ""
+    """The tool that the model must call."""
 
 
 def named_call(text: str, specs: Sequence[ToolSpec], language: str = "en") -> NamedCall | None:
@@ -53,13 +66,43 @@ def named_call(text: str, specs: Sequence[ToolSpec], language: str = "en") -> Na
         spec = known.get(registry.name(head["name"])) if head else None
         if head is None or spec is None:
             return None
+        if not head["rest"].strip() and "使用工具" in match[0] and spec.parameters.get("required"):
+            return NamedCall(None, tool=spec.name)
         if match.groupdict().get("need") and not head["rest"].lstrip().startswith("{"):
             return _made(spec, registry.first_parameter(spec.name, head["rest"]))
         return _made(spec, _read(spec, head["rest"].strip(), registry))
     name, inside = _parenthesised(text)
     spec = known.get(registry.name(name))
     arguments = registry.arguments_from_parentheses(spec.name, inside) if spec is not None else None
-    return _made(spec, arguments) if spec is not None and arguments is not None else None
+    if spec is None:
+        name, arguments = _as_json(text)
+        spec = known.get(registry.name(name))
+    if spec is not None and arguments is not None:
+        return _made(spec, arguments)
+    return _mentioned(text, known)
+
+
+def _as_json(text: str) -> tuple[str, dict[str, Any] | None]:
+    """Name and arguments of a call written as one JSON object."""
+    if not (text.startswith("{") and text.endswith("}") and len(text) <= MOST_JSON):
+        return "", None
+    try:
+        value = loads(text)
+    except Unreadable:
+        return "", None
+    if not isinstance(value, dict) or len(value) != len(_JSON_KEYS & value.keys()):
+        return "", None
+    name, given = value.pop("name", None), list(value.values()) or [{}]
+    return (name, given[0]) if isinstance(name, str) and len(given) == 1 and isinstance(given[0], dict) else ("", None)
+
+
+def _mentioned(text: str, known: dict[str, ToolSpec]) -> NamedCall | None:
+    """The tool that a sentence orders by its exact name: "use search_web to …", "用 search_web 查…"."""
+    for match in _ORDERED.finditer(text[:MOST_JSON]):
+        spec = known.get(match["name"])
+        if spec is not None and ("_" in spec.name or match["tool"]):
+            return NamedCall(None, tool=spec.name)
+    return None
 
 
 def _parenthesised(text: str) -> tuple[str, str]:

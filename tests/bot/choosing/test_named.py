@@ -57,6 +57,9 @@ SPECS = (
         ("roll_dice(6, 2)", "roll_dice", {"sides": 6, "count": 2}),
         ("search_web('tea')", "search_web", {"query": "tea"}),
         ("  current_time()\n", "current_time", {}),
+        ('{"name": "roll_dice", "arguments": {"sides": 6}}', "roll_dice", {"sides": 6}),
+        ('{"name": "search_web", "args": {"query": "tea"}}', "search_web", {"query": "tea"}),
+        ('{"name": "current_time"}', "current_time", {}),
     ],
 )
 def test_a_named_tool_is_called_with_what_was_written(text: str, name: str, arguments: dict[str, Any]) -> None:
@@ -100,10 +103,15 @@ def test_a_person_and_a_model_who_write_the_same_mean_the_same(text: str) -> Non
         "foo(1)",
         "print(calculator)",
         "使用工具：no_such: 1",
-        "使用工具：calculator",
         "使用工具的时候要小心",
         "我需要使用工具：锤子",
-        '{"name": "roll_dice", "arguments": {"sides": 6}}',
+        '{"name": "roll_dice", "arguments": {"sides": 6}, "note": "x"}',
+        '{"name": "roll_dice", "arguments": [6]}',
+        '{"name": "no_such", "arguments": {}}',
+        '{"name": "roll_dice"}',
+        '[{"name": "roll_dice", "arguments": {"sides": 6}}]',
+        "which is better to use, calculator or abacus?",
+        "how do I use roll_dicey?",
         '<tool_call>{"name": "roll_dice", "arguments": {"sides": 6}}</tool_call>',
         "please /tool calculator 1",
         "/tools",
@@ -113,6 +121,23 @@ def test_a_person_and_a_model_who_write_the_same_mean_the_same(text: str) -> Non
 )
 def test_every_other_message_is_left_to_the_model(text: str) -> None:
     assert named_call(text, SPECS) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("使用工具：calculator", "calculator"),
+        ("please use search_web to find out who won", "search_web"),
+        ("Use the calculator tool for this: a dozen dozens", "calculator"),
+        ("请用search_web查一下今天的新闻", "search_web"),
+        ("用 calculator 工具算一下利息", "calculator"),
+    ],
+)
+def test_a_tool_that_is_named_without_its_arguments_is_one_the_model_must_call(text: str, name: str) -> None:
+    named = named_call(text, SPECS)
+
+    assert named is not None
+    assert (named.call, named.problem, named.tool) == (None, "", name)
 
 
 @pytest.mark.parametrize(

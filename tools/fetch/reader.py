@@ -11,31 +11,65 @@ Out: a line of JSON (`title`, `date`, `author`, `site`, `note`, or `error`, a se
 from __future__ import annotations
 
 import codecs
+import contextlib
+import datetime
 import io
+import itertools
 import json
 import re
+import signal
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from typing import Any
+from urllib.parse import urldefrag, urljoin, urlsplit
 
 MOST_CHARS = 2_000_000
-MOST_MARKUP = 700_000
-"""Characters of a web page that are read: what is beyond takes the extraction more than its time."""
 MOST_FIELD = 2000
 """Characters of a title, an author's name, …."""
+MOST_ADDRESS = 2000
+"""Characters of a link's address; a longer one is no link."""
+MOST_OBJECTS = 1000
+"""Objects of a page's own data that are looked at."""
+SHORT = 8000
+"""Characters of a page that is given whole where less than half of it seems to be its main text."""
 _MEMORY = 1 << 30
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]+")
-_SCRIPTS = re.compile(r"<(script|style|svg)\b(?![^>]*ld\+json)[^>]*>.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
+_BLANKS = re.compile(r"\s+")
+_UNWRITTEN = re.compile(r"[\s<>\"`\\{}|^]")
+"""What stands in no address as it is."""
+_TITLES = ("og:title", "citation_title", "dc.title", "headline", "title")
+_DATES = (
+    *("article:published_time", "og:published_time", "datepublished", "citation_publication_date", "citation_date"),
+    *("dc.date.issued", "dcterms.issued", "dc.date", "dcterms.date", "dcterms.created", "parsely-pub-date"),
+    *("publication_date", "publish-date", "pubdate", "date", "marked date"),
+)
+_AUTHORS = ("author", "citation_author", "dc.creator", "parsely-author", "article:author", "author of data")
+_SITES = ("og:site_name", "application-name", "citation_journal_title")
+_UNSEEN = frozenset(
+    ("head", "iframe", "noscript", "object", "script", "select", "style", "svg", "template", "textarea")
+)
+_BESIDE = frozenset(("aside", "footer", "nav"))
+_BLOCKS = (
+    *("address", "article", "aside", "blockquote", "body", "details", "div", "dl", "fieldset", "figcaption", "figure"),
+    *("footer", "form", "header", "main", "nav", "ol", "p", "section", "summary", "table", "ul"),
+)
+_HEADINGS = {f"h{level}": f"\n\n{'#' * level} " for level in range(1, 7)}
+_BEFORE = (
+    dict.fromkeys(_BLOCKS, "\n\n")
+    | _HEADINGS
+    | {"a": "[", "br": "\n", "code": "`", "dd": "\n  ", "dt": "\n\n", "hr": "\n\n", "li": "\n- ", "pre": "\n\n```\n"}
+    | {"tr": "\n| "}
+)
+_AFTER = (
+    dict.fromkeys((*_BLOCKS, *_HEADINGS), "\n\n")
+    | dict.fromkeys(("td", "th"), " | ")
+    | {"code": "`", "pre": "\n```\n\n"}
+)
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
 _NO_CHARSETS = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
 """What Python decodes and no page is written in; some of it takes the square of the length."""
-_WORDS = r"\[((?:[^\[\]\\\n]|\\.){0,2000})\]"
-_TARGET = r"(?!https?:)(?:[a-z][a-z0-9+.-]*:|#|/)"
-_OTHER_LINKS = (
-    re.compile(_WORDS + r"\(<" + _TARGET + r"[^>\n]*>\)", re.IGNORECASE),
-    re.compile(_WORDS + r"\(" + _TARGET + r"[^()\s]*\)", re.IGNORECASE),
-)
 
 
 def limit(seconds: float) -> None:
@@ -86,54 +120,242 @@ def decoded(body: bytes, charset: str) -> str:
     return body.decode(best.encoding if best is not None else "cp1252", "replace")
 
 
-def html(body: bytes, url: str, charset: str) -> dict[str, Any]:
-    """The main text of a web page, without menus and advertisements."""
-    import trafilatura
+def html(body: bytes, url: str, charset: str, until: float) -> dict[str, str]:
+    """The main text of a web page in Markdown, with its links, and what the page says of itself."""
+    from lxml.etree import ParserError
 
-    text = decoded(body, charset)
-    scripted = "<script" in text.lower()
-    if len(text) > MOST_MARKUP:
-        text = _SCRIPTS.sub("", text)
-    note = "The page is long: only its beginning was read." if len(text) > MOST_MARKUP else ""
-    text = text[:MOST_MARKUP]
-    options: dict[str, Any] = {
-        "url": url,
-        "include_links": True,
-        "include_comments": False,
-        "include_formatting": True,
-        "favor_recall": True,
-    }
-    main = trafilatura.extract(text, output_format="markdown", **options) or ""
-    about = trafilatura.extract_metadata(text, default_url=url)
-    if not main.strip():
-        main = trafilatura.html2txt(text) or ""
-    found = {name: getattr(about, name, None) or "" for name in ("title", "date", "author")}
-    found["site"] = getattr(about, "sitename", None) or ""
-    if not main.strip():
+    try:
+        tree = parsed(decoded(body, charset))
+    except ParserError:
+        return {"error": "The page has no text that can be read."}
+    about = described(tree)
+    scripted = tree.find(".//script") is not None
+    flatten_code(tree)
+    resolve_links(tree, url)
+    text, note = main_text(tree, until), ""
+    if len(text) < SHORT:
+        # A table of contents is nothing but links, which the extraction takes for a menu.
+        whole = whole_text(tree, _UNSEEN | _BESIDE) or whole_text(tree, _UNSEEN)
+        if not text or 2 * len(text) < len(whole) < SHORT:
+            text, note = whole, "The main text could not be told from the rest: menus may be among it."
+    if not text:
         scripts = "; it seems to be made by scripts, which are not run" if scripted else ""
         return {"error": f"The page has no text that can be read{scripts}."}
-    return {**found, "text": without_other_links(main), "note": note}
+    return {**about, "text": text, "note": note}
 
 
-def without_other_links(text: str) -> str:
-    """Links to anything but pages (`javascript:`, mail, places within the page) become their words."""
-    for pattern in _OTHER_LINKS:
-        text = pattern.sub(r"\1", text)
-    return text
+def parsed(text: str) -> Any:
+    """The tree of an HTML document.
+
+    Raises:
+        ParserError: there is nothing in it.
+    """
+    from lxml.html import HTMLParser, document_fromstring
+
+    parser = HTMLParser(
+        collect_ids=False,
+        default_doctype=False,
+        encoding="utf-8",
+        remove_comments=True,
+        remove_pis=True,
+        huge_tree=True,
+    )
+    return document_fromstring(_CONTROLS.sub(" ", text).encode("utf-8", "replace"), parser=parser)
+
+
+def described(tree: Any) -> dict[str, str]:
+    """Title, date, author and site as the page names them in its metadata; nothing is guessed from its text."""
+    named: dict[str, str] = {}
+    for meta in tree.iter("meta"):
+        name = meta.get("property") or meta.get("name") or meta.get("itemprop") or ""
+        named.setdefault(name.lower(), meta.get("content") or "")
+    for data in itertools.islice(_linked_data(tree), MOST_OBJECTS):
+        author = data.get("author")
+        author = author[0] if isinstance(author, list) and author else author
+        for name, value in (
+            ("headline", data.get("headline")),
+            ("datepublished", data.get("datePublished")),
+            ("author of data", author.get("name") if isinstance(author, dict) else author),
+        ):
+            if isinstance(value, str):
+                named.setdefault(name, value)
+    for where in (".//*[@itemprop='datePublished']", ".//article", ".//main"):
+        if (place := tree.find(where)) is not None:
+            day = place.get("content") or next(place.iter("time"), place).get("datetime")
+            named["marked date"] = named.get("marked date") or day or ""
+    for tag in ("title", "h1"):
+        if (found := next(tree.iter(tag), None)) is not None:
+            named["title"] = named.get("title") or found.text_content().strip()
+    dates = (_day(named.get(name, "")) for name in _DATES)
+    return {
+        "title": _first(named.get(name, "") for name in _TITLES),
+        "date": _first(dates),
+        # Some name a profile where others name a person.
+        "author": _first(one for name in _AUTHORS if "://" not in (one := named.get(name, ""))),
+        "site": _first(named.get(name, "") for name in _SITES),
+    }
+
+
+def _linked_data(tree: Any) -> Iterator[dict[str, Any]]:
+    """The objects of a page's JSON-LD, outer ones first."""
+    for script in tree.iter("script"):
+        if "ld+json" not in (script.get("type") or ""):
+            continue
+        try:
+            waiting = [json.loads(script.text or "null")]
+        except (ValueError, RecursionError):
+            continue
+        while waiting:
+            match waiting.pop():
+                case dict() as found:
+                    yield found
+                    waiting.extend(reversed(found.values()))
+                case list() as several:
+                    waiting.extend(reversed(several))
+
+
+def _first(values: Iterable[str]) -> str:
+    """The first that is not blank, on one line."""
+    return next((line for value in values if (line := " ".join(value[:MOST_FIELD].split()))), "")
+
+
+def _day(text: str) -> str:
+    """The day at the beginning of `text`, as 2026-03-04; empty where there is none."""
+    found = re.match(r"\s*(\d{4})[-/.]?(\d{2})[-/.]?(\d{2})(?!\d)", text)
+    try:
+        return datetime.date(*map(int, found.groups())).isoformat() if found else ""
+    except ValueError:
+        return ""
+
+
+def flatten_code(tree: Any) -> None:
+    """Leave nothing but text in code: the extraction loses what follows a link or an emphasis there."""
+    from lxml.etree import SubElement, strip_tags
+
+    for code in list(tree.iter("pre", "code", "samp", "kbd", "tt")):
+        for line in code.iter("br"):
+            line.tail = "\n" + (line.tail or "")
+        strip_tags(code, "*")
+        if code.tag == "pre":
+            # By this the extraction knows a program from a quotation.
+            inner = SubElement(code, "span")
+            inner.text, code.text = code.text, None
+
+
+def resolve_links(tree: Any, url: str) -> None:
+    """Make the links of a page from `url` absolute. Those that lead to no other page become their words."""
+    from lxml.etree import strip_tags
+
+    base = next((found for one in tree.iter("base") if (found := _joined(url, one.get("href")))), url)
+    here = urldefrag(url)[0]
+    for link in list(tree.iter("a")):
+        target = _joined(base, link.get("href"))
+        if target and ("#" not in target or urldefrag(target)[0] != here):
+            link.set("href", target)
+        else:
+            link.tag = "words"
+    strip_tags(tree, "words")
+
+
+def _joined(base: str, href: str | None) -> str:
+    """The address of the page that `href` names in a page of `base`; empty where it names none."""
+    if not href or len(href) > MOST_ADDRESS:
+        return ""
+    try:
+        target = urljoin(base, href.strip())
+        parts = urlsplit(target)
+    except ValueError:
+        return ""
+    if parts.scheme not in ("http", "https") or not parts.netloc or len(target) > MOST_ADDRESS:
+        return ""
+    return _UNWRITTEN.sub(lambda found: f"%{ord(found[0]):02X}", parts.geturl())
+
+
+class TooSlow(BaseException):
+    """The extraction has had its time. No library takes this for an error that it may pass over."""
+
+
+def main_text(tree: Any, until: float) -> str:
+    """The text of a page in Markdown without its menus and advertisements; empty where it cannot be told in time."""
+    import trafilatura
+
+    try:
+        with _alarm(until):
+            found = trafilatura.extract(
+                tree,
+                output_format="markdown",
+                include_links=True,
+                include_comments=False,
+                include_formatting=True,
+                favor_recall=True,
+            )
+    except (TooSlow, MemoryError, RecursionError):
+        return ""
+    return tidy(found or "")
+
+
+@contextlib.contextmanager
+def _alarm(until: float) -> Iterator[None]:
+    """Raise TooSlow in the block at `until`, where the system has an alarm clock."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(signum: int, frame: object) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, max(0.1, until - time.monotonic()))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def whole_text(tree: Any, without: frozenset[str]) -> str:
+    """All text of a page in plain Markdown: paragraphs, headings, lists, rows, code, links; `without` is left out."""
+    from lxml.etree import iterwalk
+
+    made, code = ["\n"], 0
+    walk = iterwalk(tree, events=("start", "end"))
+    for event, node in walk:
+        if event == "start":
+            if node.tag in without:
+                walk.skip_subtree()
+                continue
+            mark, text = _BEFORE.get(node.tag, ""), node.text or ""
+            code += node.tag == "pre"
+        else:
+            mark, text = _AFTER.get(node.tag, ""), node.tail or ""
+            if node.tag == "a":
+                mark = f"]({node.get('href')})"
+                if made[-1] == "[":
+                    made.pop()
+                    mark = ""
+            code -= node.tag == "pre"
+        # A paragraph that begins an item stands beside its dash.
+        if mark and not (mark.isspace() and made[-1] == _BEFORE["li"]):
+            made.append(mark)
+        if not code:
+            text = _BLANKS.sub(" ", text)
+            text = text.lstrip() if made[-1][-1].isspace() or made[-1] == "[" else text
+        if text:
+            made.append(text)
+    return tidy("".join(made))
 
 
 def tidy(text: str) -> str:
     """`text` without control characters, blanks at the ends of lines, and more than one empty line in a row."""
-    text = _CONTROLS.sub("", text.replace("\r\n", "\n"))
+    text = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = "\n".join(line.rstrip(" \t") for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
-def pdf(body: bytes, seconds: float) -> dict[str, Any]:
+def pdf(body: bytes, until: float) -> dict[str, Any]:
     """The text of a PDF, page by page, as far as the time goes."""
     import pypdf
 
-    until = time.monotonic() + seconds * 0.8
     reader = pypdf.PdfReader(io.BytesIO(body), strict=False)
     if reader.is_encrypted and not reader.decrypt(""):
         return {"error": "The PDF asks for a password."}
@@ -153,7 +375,7 @@ def pdf(body: bytes, seconds: float) -> dict[str, Any]:
     about = reader.metadata
     made = about.creation_date if about else None
     return {
-        "text": "\n\n".join(parts),
+        "text": tidy("\n\n".join(parts)),
         "title": (about.title if about else None) or "",
         "author": (about.author if about else None) or "",
         "date": made.date().isoformat() if made else "",
@@ -161,30 +383,32 @@ def pdf(body: bytes, seconds: float) -> dict[str, Any]:
     }
 
 
-def read(about: dict[str, Any], body: bytes) -> dict[str, Any]:
-    """The page's text, or an error."""
+def read(about: dict[str, Any], body: bytes, until: float) -> dict[str, str]:
+    """The page's text, or an error; what can be left out is left at `until`."""
     match about["kind"]:
         case "html":
-            return html(body, about["url"], about["charset"])
+            return html(body, about["url"], about["charset"], until)
         case "pdf":
-            return pdf(body, float(about["seconds"]))
+            return pdf(body, until)
         case _:
-            return {"text": decoded(body, about["charset"])}
+            return {"text": tidy(decoded(body, about["charset"]))}
 
 
 def main() -> int:
     """Read one page; the exit code is 0 when JSON was written."""
+    started = time.monotonic()
     about = json.loads(sys.stdin.buffer.readline())
     body = sys.stdin.buffer.read()
-    limit(float(about["seconds"]))
+    seconds = float(about["seconds"])
+    limit(seconds)
     sys.setrecursionlimit(2000)
     try:
-        found = read(about, body)
+        found = read(about, body, started + seconds / 2)
     except (MemoryError, RecursionError):
         found = {"error": "The page is too complex to be read."}
     except Exception as error:  # noqa: BLE001  # the edge of this process; the libraries raise what they like
         found = {"error": "The page is damaged and cannot be read.", "reason": f"{type(error).__name__}"}
-    text = tidy(found.pop("text", ""))[:MOST_CHARS]
+    text = found.pop("text", "")[:MOST_CHARS]
     head = {name: value[:MOST_FIELD] for name, value in found.items()}
     sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + text.encode("utf-8", "replace"))
     return 0

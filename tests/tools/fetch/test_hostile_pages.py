@@ -117,26 +117,73 @@ async def test_a_packed_text_of_one_sign_is_read_without_holding_up_the_loop(
     assert loop.longest < 0.1
 
 
+def seconds(function: Callable[[Any], object], made: Callable[[], Any]) -> float:
+    """The processor time that `function` takes for what `made` makes, the least of three."""
+    spent = []
+    for _ in range(3):
+        given = made()
+        started = time.process_time()
+        function(given)
+        spent.append(time.process_time() - started)
+    return min(spent)
+
+
+def grows_evenly(function: Callable[[Any], object], made: Callable[[int], Any]) -> bool:
+    """Whether `function` takes at most 2.5 times as long for twice as much."""
+    # It may be slower by chance, but not three times in a row.
+    return any(
+        seconds(function, lambda: made(100_000)) < 2.5 * max(seconds(function, lambda: made(50_000)), 0.001)
+        for _ in range(3)
+    )
+
+
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize(
     "function",
     [
         reader.tidy,
+        reader.parsed,
         lambda text: reader.decoded(text.encode(), "punycode"),
         lambda text: in_parts(text, 4000),
         lambda text: as_data(text, "0" * 8, "x"),
     ],
-    ids=["tidy", "decoded", "parts", "data"],
+    ids=["tidy", "parsed", "decoded", "parts", "data"],
 )
 def test_the_time_for_a_text_grows_with_its_length_alone(function: Callable[[str], object], shape: str) -> None:
-    def seconds(length: int) -> float:
-        text = "x" + (shape * length)[: length - 2] + "x"
-        spent = []
-        for _ in range(3):
-            started = time.process_time()
-            function(text)
-            spent.append(time.process_time() - started)
-        return min(spent)
+    assert grows_evenly(function, lambda length: "x" + (shape * length)[: length - 2] + "x")
 
-    # Only slower by chance: not three times in a row.
-    assert min(seconds(100_000) / max(seconds(50_000), 0.001) for _ in range(3)) < 2.5
+
+PIECES = {
+    "links": "<a href='x/y'>link</a> word ",
+    "links nowhere": "<a href='#x'>link</a> word ",
+    "links in code": "<pre><code><a href='x'>name</a>",
+    "lines of code": "<code>x<br>y<br>",
+    "code": "<code>x</code> ",
+    "breaks": "x<br>",
+    "items": "<li>x",
+    "deep": "<div>x",
+    "bold": "<b>x</b> ",
+    "cells": "<tr><td>x",
+    "bases": "<base href='/'>",
+    "metas": "<meta name='author' content='x'>",
+    "times": "<article><time datetime='2020'>x</time>",
+    "titles": "<title>x</title><h1>x</h1>",
+    "data": "<script type='application/ld+json'>[{\"author\": [{}]}]</script>",
+    "blanks": "<p> \n </p> ",
+    "brackets": "[x]( ",
+}
+
+
+@pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES)
+@pytest.mark.parametrize(
+    "function",
+    [
+        reader.described,
+        reader.flatten_code,
+        lambda tree: reader.resolve_links(tree, "https://e.example/a/b"),
+        lambda tree: reader.whole_text(tree, frozenset({"script"})),
+    ],
+    ids=["described", "code", "links", "text"],
+)
+def test_the_time_for_a_page_grows_with_its_length_alone(function: Callable[[Any], object], piece: str) -> None:
+    assert grows_evenly(function, lambda length: reader.parsed("<body>" + piece * (length // len(piece)) + "end"))

@@ -111,7 +111,11 @@ class Access:
 
     async def admin(self, sender: Sender) -> bool:
         """This person may do what concerns others."""
-        return sender.id in self._admins or await self._roles.role(sender.id) in ("owner", "admin")
+        return await self.is_admin(sender.id)
+
+    async def is_admin(self, person: str) -> bool:
+        """The same of a person's id."""
+        return person in self._admins or await self._roles.role(person) in ("owner", "admin")
 
     async def pairing_code(self) -> str | None:
         """A fresh code when nobody could use the bot otherwise; None when somebody can."""

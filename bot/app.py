@@ -195,6 +195,15 @@ class App:
             self.watch = await stack.enter_async_context(LoopWatch())
             self.store = await stack.enter_async_context(Store.open(core.database_url, clock=clock))
             self.models = await stack.enter_async_context(open_models(options, clock))
+            self.access = Access(
+                self.store.access,
+                clock,
+                allow_all=core.allow_all,
+                users=(*core.allowed_users, *self._people),
+                chats=core.allowed_chats,
+                admins=core.admins,
+                groups=(*core.allowed_workspaces, *core.allowed_roles),
+            )
             self.budgets = Budgets(
                 self.store.spending,
                 self.store.access.once,
@@ -206,8 +215,10 @@ class App:
                     tokens_all=core.tokens_per_day,
                     money_person=core.money_per_day_person,
                     money_all=core.money_per_day,
+                    admin_share=core.admin_share,
                 ),
                 Prices(read_prices(core.prices)),
+                self.access.is_admin,
             )
             stack.push_async_callback(self.budgets.close)
             writer = None
@@ -238,15 +249,6 @@ class App:
                 ),
                 redact,
                 CallPolicy(hosts=core.trusted_hosts, tools=core.trusted_tools, words=core.instructions),
-            )
-            self.access = Access(
-                self.store.access,
-                clock,
-                allow_all=core.allow_all,
-                users=(*core.allowed_users, *self._people),
-                chats=core.allowed_chats,
-                admins=core.admins,
-                groups=(*core.allowed_workspaces, *core.allowed_roles),
             )
 
             def surface(message: MessageSent) -> Surface:

@@ -49,7 +49,7 @@ from bot.reference import reference_of
 from bot.reply import ReplyStream
 from bot.safety import AnswerFilter, Redactor, clean_answer
 from bot.sentences import how_long, language_of, say
-from bot.spending import Budgets, paid_by, payer_of
+from bot.spending import Budgets, Payer, paid_by
 from bot.store import FILE_BYTES, Store, TurnState
 from bot.story import Story
 from bot.summary import Summaries
@@ -90,6 +90,7 @@ class _Known:
     """Chosen in this chat; empty: the configured one."""
     past: Past
     facts: Pinned
+    payer: Payer
 
 
 class Conversation:
@@ -190,7 +191,7 @@ class Conversation:
                 await self.tell(question, problem, turn=f"t{turn}")
                 await self._store.intake.end(turn, "done")
                 return
-            with paid_by(payer_of(question)):
+            with paid_by(known.payer):
                 await self._answer(run, known, named)
         except (StoreError, Unreachable):
             raise
@@ -228,14 +229,15 @@ class Conversation:
         async with self._starts:
             # Side by side they are one way to the store's threads and back. What is stored of a turn that is opened
             # only now is nothing, whichever comes first.
-            _, before, model, past, facts = await asyncio.gather(
+            _, before, model, past, facts, payer = await asyncio.gather(
                 run.count(lambda: store.turns.begin(run.turn, question.chat, question.sender.id)),
                 store.turns.load(run.turn),
                 store.settings.get(question.chat, "model"),
                 self._briefings.past(question),
                 ChatFacts(store.facts, question).pinned(),
+                self._budgets.payer(question),
             )
-        return _Known(before, model or "", past, facts)
+        return _Known(before, model or "", past, facts, payer)
 
     async def _answer(self, run: Run, known: _Known, named: NamedCall | None) -> None:
         store, options = self._store, self._options

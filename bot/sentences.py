@@ -122,6 +122,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     "usage_you": ("you", "你"),
     "usage_chat": ("this chat", "此聊天"),
     "usage_all": ("everybody", "所有人"),
+    "usage_others": ("- of it without admins: {tokens}, {money}", "- 其中管理员以外：{tokens}，{money}"),
     "usage_top": ("Who used most:", "用量最多的人："),
     "allowed": ("{id} may write to me now ({role}).", "{id} 现在可以使用我了（{role}）。"),
     "forbidden": ("{id} is kept from writing to me now.", "{id} 现在不能再使用我了。"),

@@ -164,6 +164,12 @@ class CoreSettings(Settings):
     tokens_per_day: int = Field(2_000_000, ge=0, description="Tokens a day of everybody together; 0: no limit.")
     money_per_day_person: float = Field(0.0, ge=0, description="Dollars a day of one person; 0: no limit.")
     money_per_day: float = Field(0.0, ge=0, description="Dollars a day of everybody together; 0: no limit.")
+    admin_share: float = Field(
+        0.2,
+        ge=0,
+        le=0.9,
+        description="Part of TOKENS_PER_DAY and MONEY_PER_DAY that only owners and admins can spend; 0: none.",
+    )
     prices: Words = Field(
         (), description="Prices in dollars per million tokens, as openai:gpt-5-mini=0.25/0.025/2.00 (in/cached/out)."
     )

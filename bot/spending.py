@@ -46,6 +46,7 @@ PROMPT_MARGIN = 1.25
 WAIT_SECONDS = 20.0
 """How long a call waits for others to give back what they do not need."""
 EVERYBODY = "*"
+OTHERS = "* but admins"
 MOST_TOLD = 5
 """People that the whole day's report names."""
 
@@ -60,6 +61,8 @@ class BudgetLimits:
     tokens_all: int = 2_000_000
     money_person: float = 0.0
     money_all: float = 0.0
+    admin_share: float = 0.0
+    """The part of what everybody may spend that only admins can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,8 @@ class Payer:
 
     person: str
     chat: ChatId
+    admin: bool = False
+    """May spend what is kept for admins."""
 
     @property
     def keys(self) -> tuple[str, str, str]:
@@ -91,6 +96,8 @@ class Report:
     person: Day
     chat: Day
     everybody: Day
+    others: Day
+    """Everybody but the admins."""
     resets_in: float
     """Seconds until the budgets start afresh."""
     top: tuple[tuple[str, Amount], ...] = ()
@@ -101,7 +108,7 @@ _PAYER: ContextVar[Payer | None] = ContextVar("payer", default=None)
 
 
 def payer_of(message: MessageSent) -> Payer:
-    """Who pays for what a message asks for."""
+    """Who pays for what a message asks for, as somebody who is no admin; `Budgets.payer` knows better."""
     return Payer(message.sender.id, message.chat)
 
 
@@ -125,16 +132,19 @@ class Budgets:
         clock: Clock,
         limits: BudgetLimits | None = None,
         prices: Prices | None = None,
+        admin: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         """
         Args:
             once: `store.access.once`: whether a key comes up for the first time in so many seconds.
+            admin: whether a person may spend what is kept for admins; None: nobody may.
         """
         self._spending = spending
         self._once = once
         self._clock = clock
         self._limits = limits or BudgetLimits()
         self.prices = prices or Prices()
+        self._admin = admin
         self._settling: set[asyncio.Task[None]] = set()
         self._holdings = Holdings(clock)
 
@@ -145,6 +155,13 @@ class Budgets:
     def metered(self, chain: Chain, estimator: Callable[[str], Estimator]) -> Chain:
         """The same models, each spending only what may be spent; `estimator` knows how each one counts tokens."""
         return chain.each(lambda model: MeteredModel(model, self, estimator(model.name).tokens))
+
+    async def payer(self, message: MessageSent) -> Payer:
+        """Who pays for what a message asks for, with what an admin may."""
+        return replace(payer_of(message), admin=await self._is_admin(message.sender.id))
+
+    async def _is_admin(self, person: str) -> bool:
+        return self._admin is not None and await self._admin(person)
 
     async def message(self, payer: Payer) -> bool:
         """Count a message; False when it is one too many of this minute."""
@@ -157,9 +174,11 @@ class Budgets:
 
     async def exhausted(self, payer: Payer) -> Unaffordable | None:
         """Why this payer can have no model call now; None while something is left of every budget."""
-        for limit, spent in await self._spent(payer):
+        for limit, spent in await self._spent(self._daily(payer)):
             # What is only set aside comes back in part.
             if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.money <= spent.money:
+                if limit.key == OTHERS and await self._is_admin(payer.person):
+                    continue
                 return _unaffordable(limit, self._clock.wall() // DAY * DAY + DAY)
         return None
 
@@ -182,12 +201,15 @@ class Budgets:
 
     async def report(self, payer: Payer, *, everybody: bool = False) -> Report:
         """What was spent today; with the people who spent most when `everybody` is asked for."""
-        person, chat, all_ = [Day(spent, limit.most) for limit, spent in await self._spent(payer)]
+        limits = [*self._daily(replace(payer, admin=True)), self._others]
+        days = {limit.key: Day(spent, limit.most) for limit, spent in await self._spent(limits)}
+        person, chat, all_ = payer.keys
         top = await self._spending.top("person ", DAY, MOST_TOLD) if everybody else []
         return Report(
-            person,
-            chat,
-            all_,
+            days[person],
+            days[chat],
+            days[all_],
+            days[OTHERS],
             resets_in=DAY - self._clock.wall() % DAY,
             top=tuple((key.removeprefix("person "), amount) for key, amount in top),
         )
@@ -256,23 +278,30 @@ class Budgets:
         if isinstance(result, Reserved):
             await self._settle(result, Amount())
 
-    async def _spent(self, payer: Payer) -> list[tuple[Limit, Amount]]:
+    async def _spent(self, limits: Sequence[Limit]) -> list[tuple[Limit, Amount]]:
         """What was spent of each budget, without what calls under way have set aside."""
-        limits = self._daily(payer)
         held = [self._holdings.amount(limit.key) for limit in limits]
         spent = await self._spending.spent([limit.key for limit in limits], DAY)
         return [(limit, one - other) for limit, one, other in zip(limits, spent, held, strict=True)]
 
+    @property
+    def _others(self) -> Limit:
+        limits, part = self._limits, 1 - self._limits.admin_share
+        return Limit(OTHERS, DAY, Amount(int(limits.tokens_all * part), money=limits.money_all * part))
+
     def _daily(self, payer: Payer | None) -> list[Limit]:
+        """The budgets of a day on which somebody spends; side tasks of nobody are on those of all but admins."""
         limits = self._limits
-        everybody = Limit(EVERYBODY, DAY, Amount(tokens=limits.tokens_all, money=limits.money_all))
+        daily = [Limit(EVERYBODY, DAY, Amount(tokens=limits.tokens_all, money=limits.money_all))]
+        if payer is None or not payer.admin:
+            daily.insert(0, self._others)
         if payer is None:
-            return [everybody]
+            return daily
         person, chat, _ = payer.keys
         return [
             Limit(person, DAY, Amount(tokens=limits.tokens_person, money=limits.money_person)),
             Limit(chat, DAY, Amount(tokens=limits.tokens_chat)),
-            everybody,
+            *daily,
         ]
 
     def _amount(self, model: str, usage: Usage) -> Amount:
@@ -335,10 +364,8 @@ def _exceeds(spent: Amount, most: Amount) -> bool:
 
 
 def _unaffordable(limit: Limit, until: float) -> Unaffordable:
-    kind = limit.key.partition(" ")[0]
-    return Unaffordable(
-        f"the budget of {limit.key} is spent for today", whose="all" if kind == EVERYBODY else kind, until=until
-    )
+    whose = "all" if limit.key in (EVERYBODY, OTHERS) else limit.key.partition(" ")[0]
+    return Unaffordable(f"the budget of {limit.key} is spent for today", whose=whose, until=until)
 
 
 def usage_text(report: Report, language: str, *, priced: bool, everybody: bool) -> str:
@@ -355,14 +382,17 @@ def usage_text(report: Report, language: str, *, priced: bool, everybody: bool) 
             return amount
         return say("usage_of", language, spent=amount, most=form(most), left=form(max(0.0, most - spent)))
 
-    def line(who: str, day: Day) -> str:
+    def amounts(day: Day) -> dict[str, str]:
         money = say("usage_unpriced", language)
         if priced or day.spent.money:
             money = counted(day.spent.money, day.most.money, _dollars)
         tokens = counted(
             day.spent.tokens, day.most.tokens, "{:,.0f}".format, say("usage_tokens", language, count="{count}")
         )
-        return say("usage_line", language, who=who, messages=day.spent.messages, tokens=tokens, money=money)
+        return {"tokens": tokens, "money": money}
+
+    def line(who: str, day: Day) -> str:
+        return say("usage_line", language, who=who, messages=day.spent.messages, **amounts(day))
 
     lines = [
         say("usage_head", language, wait=how_long(report.resets_in, language)),
@@ -372,6 +402,7 @@ def usage_text(report: Report, language: str, *, priced: bool, everybody: bool) 
     ]
     if everybody:
         lines.append(line(say("usage_all", language), report.everybody))
+        lines.append(say("usage_others", language, **amounts(report.others)))
     if report.top:
         lines += ["", say("usage_top", language), ""]
         lines += [line(f"`{person}`", Day(amount, Amount())) for person, amount in report.top]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from bot.transcript import Usage, UserEntry
 ADA = Payer("telegram:7", ChatId("telegram", "42", "7"))
 ADA_ELSEWHERE = Payer("telegram:7", ChatId("telegram", "42", "-50", "3"))
 BOB_ELSEWHERE = Payer("telegram:8", ChatId("telegram", "42", "-50", "9"))
+OWNER = Payer("telegram:1", ChatId("telegram", "42", "1"), admin=True)
 QUESTION = Request(entries=(UserEntry("w" * 94),))
 PROMPT = 100
 """Tokens of `QUESTION`: one a character, and what an entry costs beside its text."""
@@ -77,11 +79,15 @@ async def store(tmp_path: Path, clock: Any) -> AsyncIterator[Store]:
 Make = Callable[..., Budgets]
 
 
+async def is_owner(person: str) -> bool:
+    return person == OWNER.person
+
+
 @pytest.fixture
 def make(store: Store, clock: Any) -> Make:
     def make(prices: Prices | None = None, **limits: Any) -> Budgets:
         none = {"messages_per_minute": 0, "tokens_person": 0, "tokens_all": 0}
-        return Budgets(store.spending, store.access.once, clock, BudgetLimits(**(none | limits)), prices)
+        return Budgets(store.spending, store.access.once, clock, BudgetLimits(**(none | limits)), prices, is_owner)
 
     return make
 
@@ -325,6 +331,36 @@ async def test_each_budget_refuses_those_it_concerns(
     else:
         with pytest.raises(Unaffordable):
             await ask(budgets, Scripted(answer(1, 1)), BOB_ELSEWHERE)
+
+
+@pytest.mark.parametrize("limits", [{"tokens_all": 100_000}, {"money_all": 0.1}])
+async def test_what_strangers_spend_leaves_the_owner_a_share(make: Make, limits: dict[str, float]) -> None:
+    prices = Prices(read_prices([f"{Scripted.name}=1/1/1"]))
+    budgets = make(prices, admin_share=0.2, **limits)
+    for number in range(10):
+        stranger = Payer(f"telegram:{100 + number}", ChatId("telegram", "42", str(100 + number)))
+        for _ in range(4):
+            with suppress(Unaffordable):
+                await ask(budgets, Scripted(answer(1_000, 9_000)), stranger)
+
+    assert await budgets.exhausted(ADA) is not None
+    assert await budgets.exhausted(OWNER) is None
+    assert (await budgets.report(OWNER)).others.spent.tokens == 80_000
+    await ask(budgets, Scripted(answer(1_000, 9_000)), OWNER)
+    await ask(budgets, Scripted(answer(1_000, 9_000)), OWNER)
+    with pytest.raises(Unaffordable):
+        await ask(budgets, Scripted(answer(1, 1)), OWNER)
+
+
+async def test_what_the_owner_spends_is_not_taken_from_the_others(make: Make) -> None:
+    budgets = make(tokens_all=100_000, admin_share=0.2)
+    await ask(budgets, Scripted(answer(10_000, 10_000)), OWNER)
+
+    for _ in range(8):
+        await ask(budgets, Scripted(answer(5_000, 5_000)), BOB_ELSEWHERE)
+    with pytest.raises(Unaffordable) as refused:
+        await ask(budgets, Scripted(answer(1, 1)), BOB_ELSEWHERE)
+    assert refused.value.whose == "all"
 
 
 async def test_a_side_task_of_nobody_is_on_everybodys_budget(store: Store, make: Make) -> None:

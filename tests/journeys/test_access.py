@@ -439,7 +439,7 @@ async def test_a_budget_that_ends_within_a_turn_keeps_what_stands_and_says_so(wo
 
 async def test_what_a_turn_cost_is_kept_and_an_admin_sees_the_whole_day(world: Any, start: Any) -> None:
     world.model.script = lambda body: Reply("Yes.", usage={"prompt_tokens": 30_000, "completion_tokens": 10_000})
-    settings = {"PRICES": "openai:scripted=10/1/50", "MONEY_PER_DAY": "2", "ADMINS": "telegram:7"}
+    settings = {"PRICES": "openai:scripted=10/1/50", "MONEY_PER_DAY": "2", "ADMINS": "telegram:7", "ADMIN_SHARE": "0"}
     async with start("telegram", **settings) as bot:
         place, admin = Place(world, "telegram"), Place(world, "telegram", person=ADA)
         for number in range(3):
@@ -456,3 +456,23 @@ async def test_what_a_turn_cost_is_kept_and_an_admin_sees_the_whole_day(world: A
     assert "telegram:8: 4 messages, 120,000 tokens, $2.40" in admin.texts[-1]
     with closing(sqlite3.connect(world.data / "parley.db")) as db:
         assert [cost for (cost,) in db.execute("SELECT cost FROM turns")] == pytest.approx([0.8] * 3)
+
+
+async def test_ten_strangers_of_an_open_bot_leave_its_owner_what_is_kept_for_admins(world: Any, start: Any) -> None:
+    world.model.script = lambda body: Reply("Yes.", usage={"prompt_tokens": 10_000, "completion_tokens": 9_000})
+    async with start("telegram", TOKENS_PER_DAY="100000", ADMINS="telegram:7") as bot:
+        strangers = [Place(world, "telegram", person=100 + number) for number in range(10)]
+        for stranger in strangers:
+            stranger.say("please answer me")
+            await stranger.until(bool)
+        await decided(world, bot, done=4, failed=6)
+        owner = Place(world, "telegram", person=ADA)
+        owner.say("please answer me")
+        await decided(world, bot, done=5)
+        owner.say("/usage")
+        await decided(world, bot, done=6)
+
+    assert owner.texts[0] == "Yes."
+    assert "95,000 tokens of 100,000 (5,000 left)" in owner.texts[-1]
+    assert "of it without admins: 76,000 tokens of 80,000 (4,000 left)" in owner.texts[-1]
+    assert sum(stranger.texts == ["Yes."] for stranger in strangers) == 4

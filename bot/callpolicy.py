@@ -118,7 +118,6 @@ class Clearance:
     def verdict(self, spec: ToolSpec, call: ToolCall) -> Verdict:
         """Decide about one call that the model asks for."""
         if self.withholds(spec):
-            log.info("%s is withheld: the model was told words from outside", spec.name)
             return Refuse(_WITHHELD.format(name=spec.name))
         address = call.arguments.get(spec.address) if spec.address else None
         if address is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import replace
@@ -23,6 +24,8 @@ from bot.transcript import Entry, ToolEntry
 from bot.untrusted import tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
+
+log = logging.getLogger(__name__)
 
 CallEvent: TypeAlias = ToolStarted | ToolFinished | FileProduced
 
@@ -79,12 +82,14 @@ class CallRunner:
     def withdrawn(self) -> frozenset[str]:
         """Tools that failed too often, and those that what the model was told last forbids."""
         failed = {name for name, count in self._failures.items() if count > CORRECTIONS}
-        specs = (self._registry.spec(name) for name in self._offered)
-        return frozenset(failed | {spec.name for spec in specs if spec is not None and self._clearance.withholds(spec)})
+        return frozenset(failed | self._withheld())
 
     def told(self, entries: Sequence[Entry]) -> None:
         """Take in what the model is told now: it decides about the calls that the model asks for next."""
+        outside = self._clearance.outside
         self._clearance = self._policy.over(entries, self._context.person, self._registry.spec)
+        if self._clearance.outside and not outside and (withheld := self._withheld()):
+            log.info("withheld from a conversation that holds words from outside: %s", ", ".join(sorted(withheld)))
 
     @property
     def origin(self) -> str:
@@ -183,6 +188,10 @@ class CallRunner:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    def _withheld(self) -> set[str]:
+        specs = (self._registry.spec(name) for name in self._offered)
+        return {spec.name for spec in specs if spec is not None and self._clearance.withholds(spec)}
 
     def _problem(self, call: ToolCall, number: int, verdict: Verdict) -> ToolResult | None:
         """Why this call is not run at all, as the result the model reads."""

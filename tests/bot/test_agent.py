@@ -909,7 +909,10 @@ async def test_after_outside_text_was_read_tools_that_reach_beyond_the_chat_are_
     assert [offered(request) for request in model.requests] == [["pay", "keep", "read"]] * 2 + [["keep", "read"]] * 2
 
 
-async def test_words_from_outside_that_the_conversation_held_before_withdraw_outside_tools_at_once() -> None:
+async def test_words_from_outside_that_the_conversation_held_before_withdraw_outside_tools_at_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
     entries = (
         SystemEntry("You help."),
         UserEntry("What does the page say?", "telegram:7"),
@@ -924,6 +927,7 @@ async def test_words_from_outside_that_the_conversation_held_before_withdraw_out
     assert offered(model.requests[0]) == ["keep"]
     assert pay.ran == []
     assert "new conversation" in results(events)[0][1]
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == ["pay"], "the operator is told once"
 
 
 async def test_an_address_that_the_model_made_up_is_opened_before_outside_text_was_read_and_not_after() -> None:

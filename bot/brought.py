@@ -72,7 +72,9 @@ def brings(form: str, entries: Iterable[Entry], person: str, spec_of: SpecOf) ->
                 spec, call = spec_of(entry.name), calls.get(entry.call_id)
                 if entry.ok and spec is not None and call is not None and not spec.echoes:
                     given = None if free else _given(spec, call)
-                    brought = any(given is None or not given.built(one) for one in _spellings(form, entry.text))
+                    brought = any(
+                        given is None or not given.built(one) for one in _spellings(form, entry.whole or entry.text)
+                    )
         if brought:
             return True
     return False

@@ -68,5 +68,6 @@ def fit(history: Sequence[Entry], budget: int, tokens: Callable[[str], int]) -> 
 def as_told(entry: Entry) -> Entry:
     """An entry as later turns are told it."""
     if isinstance(entry, ToolEntry) and len(entry.text) > OLD_RESULT_CHARS:
-        return replace(entry, text=entry.text[:OLD_RESULT_CHARS] + "\n[… the rest of this earlier result is left out]")
+        shorter = entry.text[:OLD_RESULT_CHARS] + "\n[… the rest of this earlier result is left out]"
+        return replace(entry, text=shorter, whole=entry.whole or entry.text)
     return entry

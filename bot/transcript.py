@@ -84,6 +84,8 @@ class ToolEntry:
     text: str
     ok: bool = True
     origin: str = OURS
+    whole: str = ""
+    """The text before it was shortened for the model: what stands there was brought all the same. Not stored."""
 
 
 Entry: TypeAlias = SystemEntry | UserEntry | AssistantEntry | ToolEntry

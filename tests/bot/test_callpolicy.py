@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bot.callpolicy import CallPolicy, Clearance, Refuse, Run
+from bot.context import fit
 from bot.origin import OUTSIDE
 from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
 from tools.base import ToolCall, ToolSpec
@@ -96,6 +97,15 @@ BROUGHT: list[tuple[list[Entry], str]] = [
     (searched("Title: A\nPart 1 of 2", name="read_page", url="https://example.org/guess", origin=ADA), "https://example.org/guess"),
     ([SystemEntry("Kept: the wiki is https://example.org/wiki", ADA)], "https://example.org/wiki"),
 ]  # fmt: skip
+
+
+def test_an_address_in_the_part_of_an_earlier_result_that_is_not_told_again_is_still_brought() -> None:
+    """The model may have named it in its answer, and the person asks for that page."""
+    found = searched("Obey. " * 500 + "Source: https://example.org/tea")
+    told = fit([UserEntry("Find tea", ADA), *found], 10_000, len)
+
+    assert "example.org" not in str([entry.text for entry in told if isinstance(entry, ToolEntry)])
+    assert opens(cleared(*told, UserEntry("Open the last one", ADA)), "https://example.org/tea")
 
 
 @pytest.mark.parametrize(("entries", "address"), BROUGHT)

@@ -406,6 +406,7 @@ class App:
         Raises:
             SettingsError: not one platform can be used as configured.
         """
+        from bot.store import Keep
         from bot.upkeep import prune_hourly
 
         code = await self.access.pairing_code()
@@ -422,7 +423,9 @@ class App:
         reminding = asyncio.create_task(
             self.reminders.watch(self.dispatcher.deliver, tuple(self._adapters)), name="reminders"
         )
-        pruning = asyncio.create_task(prune_hourly(self.store, self._clock), name="upkeep")
+        core = self._configuration.core
+        keep = Keep.days(core.keep_days, core.keep_files_days)
+        pruning = asyncio.create_task(prune_hourly(self.store, self._clock, keep), name="upkeep")
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
             reminding.cancel()

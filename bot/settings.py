@@ -131,6 +131,12 @@ class CoreSettings(Settings):
         "", description="A small model that writes summaries, as provider:name; empty: the one that answers."
     )
     database_url: str = Field("sqlite:///data/parley.db", description="Where conversations are kept.")
+    keep_days: int = Field(
+        0, ge=0, description="Days after which what was said and answered is deleted; 0: it is kept until /forget."
+    )
+    keep_files_days: int = Field(
+        30, ge=0, description="Days after which files are deleted, never later than their chat's words; 0: with those."
+    )
     bot_name: str = Field("Parley", description="What the assistant calls itself.")
     instructions: str = Field("", description="Anything the assistant should always know or do, in your words.")
     trusted_hosts: Hosts = Field(

@@ -59,6 +59,8 @@ class _Fold:
     """What becomes of a chat's past: these turns go into the summary, which then stands up to `upto`."""
 
     before: str
+    after: int
+    """Up to where `before` stands; 0 without one."""
     turns: tuple[tuple[HistoryRow, ...], ...]
     upto: int
     origin: str
@@ -169,7 +171,8 @@ class Summaries:
         if not text:
             log.warning("%s wrote no summary of %s", writer.name, chat)
             return "failed"
-        await self._history.set_summary(chat, text, fold.upto, fold.origin)
+        first = fold.turns[0][0].sequence
+        await self._history.set_summary(chat, text, fold.upto, fold.origin, first=first, after=fold.after)
         log.info("%d turns of %s are folded into a summary", len(fold.turns), chat)
         return "made"
 
@@ -194,7 +197,8 @@ class Summaries:
             return None
         origins = [row.entry.origin for turn in chosen for row in turn]
         origin = joined([*origins, before.origin] if before else origins)
-        return _Fold(before.text if before else "", tuple(chosen), chosen[-1][-1].sequence, origin)
+        earlier = (before.text, before.upto) if before else ("", 0)
+        return _Fold(*earlier, tuple(chosen), chosen[-1][-1].sequence, origin)
 
     async def _ask(self, model: Model, fold: _Fold, words: int) -> str:
         marker = new_marker()

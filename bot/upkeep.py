@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.clock import Clock
 from bot.errors import StoreError
-from bot.store import Store
+from bot.store import Keep, Store
 
 log = logging.getLogger(__name__)
 
@@ -20,12 +20,12 @@ PROBE_SECONDS = 1.0
 """How long a store in trouble is waited for before it counts as not writing."""
 
 
-async def prune_hourly(store: Store, clock: Clock) -> None:
-    """Remove what is older than it is kept for, until cancelled. A store that fails is tried again an hour later."""
+async def prune_hourly(store: Store, clock: Clock, keep: Keep) -> None:
+    """Remove what is older than `keep` says, until cancelled. A store that fails is tried again an hour later."""
     await clock.sleep(FIRST_AFTER)
     while True:
         try:
-            await store.prune()
+            await store.prune(keep)
         except StoreError as error:
             log.warning("old rows stay another hour: %s", error)
         await clock.sleep(EVERY)

@@ -8,6 +8,7 @@ What was awaited is durable. Errors of SQLite reach nobody as such: what cannot 
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,6 +19,7 @@ from bot.store.database import Database
 from bot.store.facts import StoredFacts
 from bot.store.faults import Fault, fault_of, store_error
 from bot.store.files import FILE_BYTES, StoredFiles
+from bot.store.forgetting import give_back
 from bot.store.history import History
 from bot.store.intake import InboxRow, Intake
 from bot.store.location import database_path
@@ -36,6 +38,7 @@ from bot.store.records import (
     TurnRecord,
     TurnState,
 )
+from bot.store.retention import Keep, Retention
 from bot.store.schema import upgrade
 from bot.store.settings import ChatSettings
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
@@ -52,6 +55,7 @@ __all__ = [
     "ChatTimers",
     "HistoryRow",
     "InboxRow",
+    "Keep",
     "Limit",
     "PageRecord",
     "PassRecord",
@@ -65,6 +69,8 @@ __all__ = [
     "database_path",
     "locked",
 ]
+
+_log = logging.getLogger(__name__)
 
 _PATIENCE = 60.0
 """Seconds the start waits for another program's lock."""
@@ -84,6 +90,7 @@ class Store:
         self.timers = StoredTimers(writer, readers, clock)
         self.files = StoredFiles(writer, readers, clock)
         self.spending = Spending(writer, readers, clock)
+        self.retention = Retention(writer, readers, clock)
 
     @classmethod
     @asynccontextmanager
@@ -141,7 +148,12 @@ class Store:
         """
         await self.access.once("probe", 0.0)
 
-    async def prune(self) -> None:
+    async def prune(self, keep: Keep = Keep()) -> None:  # noqa: B008 - frozen
         """Remove what is older than it is kept for. Cheap enough for once an hour; other writes go in between."""
-        for part in (self.intake, self.access, self.files, self.spending):
+        for part in (self.intake, self.access, self.spending):
             await part.prune()
+        turns = await self.retention.prune(keep.chats)
+        files = await self.files.prune(keep.files)
+        if turns or files:
+            _log.info("%d turns and %d files were kept long enough and are deleted", turns, files)
+            await give_back(self.writer)

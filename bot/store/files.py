@@ -17,7 +17,8 @@ FILE_BYTES = 16 * 1024 * 1024
 """The longest file that is kept."""
 SCOPE_BYTES = 64 * 1024 * 1024
 """Files of one scope together; the oldest give way."""
-KEEP_SECONDS = 30 * 86_400.0
+_STEP_BYTES = 1 << 20
+"""Bytes of files removed in one transaction, but for a single file that is larger."""
 
 
 class StoredFiles:
@@ -73,17 +74,36 @@ class StoredFiles:
         """The files of a turn's reply, in order."""
         return await self._readers.read(lambda db: attachments_of(db, turn))
 
-    async def prune(self) -> None:
-        """Remove files nobody touched for a month, a few at a time."""
-        before = self._clock.wall() - KEEP_SECONDS
+    async def prune(self, seconds: float) -> int:
+        """Remove files that nobody touched for so long, a few at a time, and content that no file has.
+
+        Returns:
+            How many files were removed.
+        """
+        before = self._clock.wall() - seconds
 
         def work(db: Connection) -> int:
-            old = db.execute("SELECT id FROM files WHERE at < ? LIMIT 8", (before,)).fetchall()
-            remove_files(db, [int(row[0]) for row in old])
+            room, old = _STEP_BYTES, list[int]()
+            for id, size in db.execute("SELECT id, size FROM files WHERE at < ? ORDER BY at LIMIT 32", (before,)):
+                if old and size > room:
+                    break
+                old.append(int(id))
+                room -= size
+            remove_files(db, old)
             return len(old)
 
-        while await self._writer.run(work):
-            pass
+        count = 0
+        while removed := await self._writer.run(work):
+            count += removed
+        # A process that died while it forgot a chat leaves content behind.
+        for (digest,) in await self._readers.rows(
+            "SELECT digest FROM blobs WHERE NOT EXISTS (SELECT 1 FROM files WHERE files.digest = blobs.digest)"
+        ):
+            await self._writer.execute(_REMOVE_CONTENT, (digest, digest))
+        return count
+
+
+_REMOVE_CONTENT = "DELETE FROM blobs WHERE digest = ? AND NOT EXISTS (SELECT 1 FROM files WHERE files.digest = ?)"
 
 
 def keep_file(db: Connection, scope: str, file: ProducedFile, now: float) -> int:
@@ -117,10 +137,7 @@ def remove_files(db: Connection, ids: list[int]) -> None:
     for id in ids:
         rows = db.execute("DELETE FROM files WHERE id = ? RETURNING digest", (id,)).fetchall()
         for (digest,) in rows:
-            db.execute(
-                "DELETE FROM blobs WHERE digest = ? AND NOT EXISTS (SELECT 1 FROM files WHERE files.digest = ?)",
-                (digest, digest),
-            )
+            db.execute(_REMOVE_CONTENT, (digest, digest))
 
 
 def produced_files(db: Connection, turn: int, passnumber: int, position: int) -> tuple[ProducedFile, ...]:

@@ -47,7 +47,9 @@ async def forget_chat(writer: Writer, readers: Readers, chat: ChatId) -> int:
         turns += removed
     while await writer.run(lambda db: _delete_inbox(db, key, id)):
         pass
-    await _leave_no_trace(writer)
+    await writer.run(_optimize)
+    await give_back(writer)
+    await writer.apart(_checkpoint)
     return turns
 
 
@@ -73,22 +75,24 @@ def _delete_inbox(db: Connection, key: str, id: int) -> int:
     return done.rowcount
 
 
-async def _leave_no_trace(writer: Writer) -> None:
-    """Let the search index drop deleted words, give free pages back, and empty the write-ahead log."""
-
-    def optimize(db: Connection) -> None:
-        db.execute("INSERT INTO fact_words (fact_words) VALUES ('optimize')")
+async def give_back(writer: Writer) -> None:
+    """Give free pages back to the disk, a few at a time."""
 
     def vacuum(db: Connection) -> int:
         db.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()
         [(left,)] = db.execute("PRAGMA freelist_count").fetchall()
         return int(left)
 
-    def checkpoint(db: Connection) -> None:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-    await writer.run(optimize)
     left = await writer.run(vacuum)
     while left and (now := await writer.run(vacuum)) < left:
         left = now
-    await writer.apart(checkpoint)
+
+
+def _optimize(db: Connection) -> None:
+    """Let the search index drop deleted words."""
+    db.execute("INSERT INTO fact_words (fact_words) VALUES ('optimize')")
+
+
+def _checkpoint(db: Connection) -> None:
+    """Empty the write-ahead log."""
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

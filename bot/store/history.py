@@ -85,12 +85,21 @@ class History:
         """What stands in place of older entries, where there is something."""
         return await self._readers.read(lambda db: _summary(db, str(chat)))
 
-    async def set_summary(self, chat: ChatId, text: str, upto_sequence: int, origin: str = OUTSIDE) -> None:
-        """Keep a summary of everything up to an entry; after a later `/new` or `/forget` it is dropped."""
+    async def set_summary(
+        self, chat: ChatId, text: str, upto_sequence: int, origin: str = OUTSIDE, *, first: int, after: int
+    ) -> None:
+        """Keep a summary of everything up to an entry; it is dropped where something of that is gone meanwhile, by
+        `/new`, `/forget` or its age.
+
+        Args:
+            first: the first entry that it was made from.
+            after: up to where the summary stood that it was made from, too; 0 without one.
+        """
         await self._writer.execute(
-            "UPDATE chats SET summary = ?, summary_upto = ?, summary_origin = ? "
-            "WHERE chat = ? AND since_sequence < ? AND last_sequence >= ?",
-            (plain(text), upto_sequence, origin, str(chat), upto_sequence, upto_sequence),
+            "UPDATE chats SET summary = ?, summary_upto = ?, summary_origin = ? WHERE chat = ? "
+            "AND since_sequence < ? AND last_sequence >= ? AND summary_upto = ? "
+            "AND EXISTS (SELECT 1 FROM history WHERE history.chat = chats.id AND sequence = ?)",
+            (plain(text), upto_sequence, origin, str(chat), first, upto_sequence, after, first),
         )
 
     async def folded(self, chat: ChatId) -> int:

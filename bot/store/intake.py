@@ -15,7 +15,7 @@ from bot.store.readers import Readers
 from bot.store.writer import Writer
 
 KEEP_SECONDS = 10 * 86_400.0
-"""How long delivery keys and ended rows stay: 7 days are promised, and the clock may be wrong by a day or two."""
+"""How long delivery keys stay: 7 days are promised, and the clock may be wrong by a day or two."""
 ENDED = frozenset({"done", "failed", "refused", "stopped", "offline"})
 _STEP = 500
 """Rows removed in one transaction, so that no message waits behind a cleaning."""
@@ -114,16 +114,17 @@ class Intake:
         )
 
     async def prune(self) -> None:
-        """Remove old delivery keys, and old rows that no turn refers to."""
+        """Remove old delivery keys."""
         before = self._clock.wall() - KEEP_SECONDS
-        for statement in (
-            "DELETE FROM deliveries WHERE (platform, account, delivery) IN "
-            "(SELECT platform, account, delivery FROM deliveries WHERE seen_at < ? LIMIT ?)",
-            "DELETE FROM inbox WHERE id IN (SELECT id FROM inbox WHERE ended_at < ? "
-            "AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id) LIMIT ?)",
+        while (
+            await self._writer.execute(
+                "DELETE FROM deliveries WHERE (platform, account, delivery) IN "
+                "(SELECT platform, account, delivery FROM deliveries WHERE seen_at < ? LIMIT ?)",
+                (before, _STEP),
+            )
+            == _STEP
         ):
-            while await self._writer.execute(statement, (before, _STEP)) == _STEP:
-                pass
+            pass
 
 
 def count_unfinished(db: Connection) -> Mapping[str, int]:

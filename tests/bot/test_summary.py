@@ -245,7 +245,7 @@ async def test_after_new_and_forget_a_late_summary_of_what_was_before_is_dropped
     await summaries.drop(CHAT)
     await store.history.forget(CHAT)
     await say(store, 7)
-    await store.history.set_summary(CHAT, "What was before.", 8)
+    await store.history.set_summary(CHAT, "What was before.", 8, first=1, after=0)
 
     assert await store.history.summary(CHAT) is None
     assert writer.running == 0

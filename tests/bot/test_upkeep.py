@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,8 +15,9 @@ from bot.errors import SettingsError, StoreError
 from bot.http import HttpServer
 from bot.metrics import Metrics
 from bot.outlet import Outlet
-from bot.store import Store
+from bot.store import Keep, Store
 from bot.upkeep import EVERY, FIRST_AFTER, prune_hourly, resident_bytes, writes
+from playground.model import Reply
 
 
 @pytest.fixture
@@ -33,15 +35,33 @@ async def test_old_rows_are_removed_every_hour_also_after_a_failure(clock: Any) 
     pruned: list[float] = []
 
     class Failing:
-        async def prune(self) -> None:
+        async def prune(self, keep: Keep) -> None:
             pruned.append(clock.monotonic())
             raise StoreError("the disk is full")
 
-    task = asyncio.create_task(prune_hourly(Failing(), clock))  # type: ignore[arg-type]  # only pruned
+    task = asyncio.create_task(prune_hourly(Failing(), clock, Keep()))  # type: ignore[arg-type]  # only pruned
     await clock.advance(FIRST_AFTER + 2 * EVERY + 1)
     task.cancel()
 
     assert [round(at - 1000) for at in pruned] == [FIRST_AFTER, FIRST_AFTER + EVERY, FIRST_AFTER + 2 * EVERY]
+
+
+async def test_the_operator_says_how_long_a_chat_is_kept(rig: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr("bot.upkeep.FIRST_AFTER", 0.0)
+    monkeypatch.setattr("bot.upkeep.EVERY", 0.0)
+    async with rig(KEEP_DAYS="3") as it:
+        it.model.script = lambda body: Reply("A leaf.")
+        for days, chat in ((5, "7"), (1, "8")):
+            now = time.time() - days * 86_400
+            with monkeypatch.context() as then:
+                then.setattr("bot.clock.SystemClock.wall", lambda _, now=now: now)
+                await it.say("What is tea?", chat=chat)
+
+        async with asyncio.timeout(60):
+            while len(chats := await it.bot.store.history.chats()) > 1:
+                await asyncio.sleep(0.001)
+
+    assert [row.chat.chat for row in chats] == ["8"]
 
 
 async def test_a_store_that_another_program_holds_does_not_write_and_writes_again_later(

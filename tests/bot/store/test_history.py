@@ -103,10 +103,10 @@ async def test_sizes_are_the_ones_given_and_else_an_estimate(store: Store, chat:
 
 async def test_after_new_the_model_sees_nothing_from_before(store: Store, chat: ChatId, message) -> None:
     await say(store, message, 1)
-    await store.history.set_summary(chat, "They said hello.", 2)
+    await store.history.set_summary(chat, "They said hello.", 2, first=1, after=0)
 
     await store.history.new(chat)
-    await store.history.set_summary(chat, "Made from what was before.", 2)
+    await store.history.set_summary(chat, "Made from what was before.", 2, first=1, after=0)
     await say(store, message, 2)
 
     assert texts(await store.history.entries(chat)) == ["question 2", "answer 2"]
@@ -117,8 +117,9 @@ async def test_a_summary_stands_until_the_next(store: Store, chat: ChatId, messa
     await say(store, message, 1)
     assert await store.history.summary(chat) is None
 
-    await store.history.set_summary(chat, "Hello was said.", 1)
-    await store.history.set_summary(chat, "Hello was said twice.", 2)
+    await store.history.set_summary(chat, "Hello was said.", 1, first=1, after=0)
+    await store.history.set_summary(chat, "Hello was said twice.", 2, first=2, after=1)
+    await store.history.set_summary(chat, "Made from another summary.", 2, first=2, after=0)
 
     assert await store.history.summary(chat) == Summary("Hello was said twice.", 2)
 
@@ -286,7 +287,7 @@ async def test_what_a_model_is_told_is_the_summary_and_what_came_after_it(store:
 
     summary, rows = await store.history.told(chat)
     assert summary is None and len(rows) == 6
-    await store.history.set_summary(chat, "Two questions were answered.", 4)
+    await store.history.set_summary(chat, "Two questions were answered.", 4, first=1, after=0)
     summary, rows = await store.history.told(chat)
 
     assert summary == Summary("Two questions were answered.", 4)

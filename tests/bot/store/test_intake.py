@@ -107,18 +107,6 @@ async def test_delivery_keys_are_kept_for_a_week_and_not_for_ever(store: Store, 
     assert await store.intake.take_in(message("u1")) == 2
 
 
-async def test_pruning_keeps_what_waits_and_what_history_refers_to(store: Store, clock, chat, message) -> None:
-    turn = await store.intake.take_in(message("u1"))
-    await store.turns.open(turn, chat, "telegram:1")
-    await store.intake.end(turn, "done")
-    await store.intake.take_in(message("u2"))
-
-    clock.day += 400 * DAY
-    await store.prune()
-
-    assert await states(store) == ["done", "new"]
-
-
 async def states(store: Store) -> list[str]:
     rows = await store.writer.run(lambda db: db.execute("SELECT state FROM inbox ORDER BY id").fetchall())
     return [row[0] for row in rows]

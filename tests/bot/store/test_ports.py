@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.messages import ChatId, File, MessageRef, ReplyTarget, Sender
-from bot.store import Store
+from bot.store import Keep, Store
 from bot.store.facts import FACTS, match_expression, words
 from bot.store.files import FILE_BYTES
 from tools.base import Facts, Files, Timers, ToolError
@@ -154,6 +154,30 @@ async def test_equal_content_is_kept_once_until_its_last_file_goes(store: Store,
     clock.day += 20 * 86_400
     await store.prune()
     assert await digests(store) == []
+
+
+async def test_files_are_kept_as_long_as_the_operator_says(store: Store, clock) -> None:
+    for name in ("a", "b"):
+        await store.files.put("chat", name, "x/y", name.encode() * (1 << 20))
+        clock.day += 86_400
+
+    await store.prune(Keep.days(chats=0, files=0))
+    assert len(await digests(store)) == 2
+    await store.prune(Keep(files=1.5 * 86_400))
+    assert [await store.files.read("chat", name) is None for name in ("a", "b")] == [True, False]
+    clock.day += 1
+    await store.prune(Keep.days(chats=1, files=300))
+    assert await digests(store) == [], "no file outlives what was said around it"
+
+
+async def test_content_that_a_crash_left_without_a_file_is_removed(store: Store) -> None:
+    await store.files.put("chat", "a", "x/y", b"kept")
+    await store.files.put("chat", "b", "x/y", b"orphan")
+    await store.writer.execute("DELETE FROM files WHERE name = 'b'")
+
+    await store.prune()
+
+    assert await digests(store) == [hashlib.sha256(b"kept").digest()]
 
 
 async def test_files_have_a_limit_each_and_together(store: Store) -> None:

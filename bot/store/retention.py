@@ -1,0 +1,140 @@
+"""What is removed once it has been kept long enough, a little at a time: other writes go in between."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from sqlite3 import Connection
+
+from bot.clock import Clock
+from bot.store.readers import Readers
+from bot.store.writer import Writer
+
+DAY = 86_400.0
+UNANSWERED_SECONDS = DAY
+"""How long a delivery is kept that became no turn: strangers' messages, refused ones, commands, edits. Nothing needs
+their text; that they were seen is kept apart, without text (`intake.KEEP_SECONDS`)."""
+_LOOKED_AT = 500
+"""Rows looked at in one read."""
+_STEP_ROWS = 25
+_STEP_BYTES = 1 << 20
+"""What one transaction removes at most, but for a single row that is larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How long things are kept, in seconds; `math.inf`: until somebody deletes them."""
+
+    chats: float = math.inf
+    """What was said, after the turn ended."""
+    files: float = 30 * DAY
+    """Files, after they were last made; none outlives what was said around it."""
+
+    @classmethod
+    def days(cls, chats: int, files: int) -> Keep:
+        """As the settings say it; 0 is no end."""
+        said = chats * DAY or math.inf
+        return cls(said, min(files * DAY or math.inf, said))
+
+
+class Retention:
+    """Removes deliveries that became no turn, and turns with all that belongs to them."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+        self._looked = (0.0, 0)
+        """The last row, by end and id, of which it is known that it stays for its turn's sake, with all before it."""
+
+    async def prune(self, seconds: float) -> int:
+        """Remove what ended longer ago, turns in whole days (UTC); how many turns that were."""
+        now = self._clock.wall()
+        await self._unanswered(now - UNANSWERED_SECONDS)
+        if math.isinf(seconds):
+            return 0
+        # By whole days, because a chat's summary has to be made anew when a turn goes that it speaks of.
+        return await self._turns((now - seconds) // DAY * DAY)
+
+    async def _unanswered(self, before: float) -> None:
+        while rows := await self._readers.rows(_ENDED, (before, *self._looked, _LOOKED_AT)):
+            for ids in _portions([(id, size) for _, id, size, answered in rows if not answered]):
+                await self._writer.run(partial(_remove_unanswered, ids=ids))
+            self._looked = (rows[-1][0], rows[-1][1])
+
+    async def _turns(self, before: float) -> int:
+        count, last = 0, (0.0, 0)
+        while rows := await self._readers.rows(_ANSWERED, (before, *last, _LOOKED_AT)):
+            for ids in _portions([(id, size) for _, id, size in rows]):
+                count += await self._writer.run(partial(_remove_turns, ids=ids, before=before))
+            last = (rows[-1][0], rows[-1][1])
+        return count
+
+
+_ENDED = """
+    SELECT ended_at, id, length(CAST(incoming AS BLOB)), EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)
+    FROM inbox WHERE ended_at < ? AND (ended_at, id) > (?, ?) ORDER BY ended_at, id LIMIT ?
+"""
+_BYTES = """
+    SELECT coalesce(sum(length(CAST(coalesce(h.body, b.body) AS BLOB))), 0) FROM history h
+    LEFT JOIN bodies b ON b.id = h.aside
+    WHERE h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence
+"""
+_ANSWERED = f"""
+    SELECT i.ended_at, i.id, ({_BYTES}) FROM inbox i JOIN turns t ON t.id = i.id
+    WHERE i.ended_at < ? AND (i.ended_at, i.id) > (?, ?) ORDER BY i.ended_at, i.id LIMIT ?
+"""
+_EXPIRED = f"""
+    WITH RECURSIVE later (id) AS (
+        SELECT ?1 UNION SELECT t.superseded_by FROM turns t JOIN later ON later.id = t.id
+    )
+    SELECT t.chat, t.first_sequence, t.last_sequence, t.ended_at IS NOT NULL, ({_BYTES}) FROM turns t WHERE t.id = ?1
+    AND NOT EXISTS (
+        SELECT 1 FROM later JOIN inbox i ON i.id = later.id WHERE i.ended_at IS NULL OR i.ended_at >= ?2
+    )
+"""
+"""A turn that ended before, and so did all that answered its question again: the question is theirs as well."""
+
+
+def _portions(rows: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """(id, bytes) in their order, as ids in pieces that are small enough for one transaction."""
+    pieces: list[list[int]] = []
+    room = 0
+    for id, size in rows:
+        if not pieces or room < size or len(pieces[-1]) == _STEP_ROWS:
+            pieces.append([])
+            room = _STEP_BYTES
+        pieces[-1].append(id)
+        room -= size
+    return pieces
+
+
+def _remove_unanswered(db: Connection, ids: Sequence[int]) -> None:
+    db.executemany(
+        "DELETE FROM inbox WHERE id = ? AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)",
+        [(id,) for id in ids],
+    )
+
+
+def _remove_turns(db: Connection, ids: Sequence[int], before: float) -> int:
+    """Remove turns with their entries and questions, but for those that are needed still; how many that were."""
+    count = 0
+    for turn in ids:
+        for chat, first, last, counted, size in db.execute(_EXPIRED, (turn, before)).fetchall():
+            entries = "FROM history WHERE chat = ? AND sequence BETWEEN ? AND ?"
+            db.execute(f"DELETE FROM bodies WHERE id IN (SELECT aside {entries})", (chat, first, last))
+            db.execute(f"DELETE {entries}", (chat, first, last))
+            db.execute("DELETE FROM inbox WHERE id = ?", (turn,))  # the turn goes with it, and all that hangs on that
+            # A summary may speak of what is gone; it is made anew from what is left.
+            db.execute(
+                "UPDATE chats SET turns = turns - ?, bytes = bytes - ?, summary = NULL, summary_upto = 0 WHERE id = ?",
+                (counted, size, chat),
+            )
+            db.execute(
+                "DELETE FROM chats WHERE id = ? AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.chat = chats.id)",
+                (chat,),
+            )
+            count += 1
+    return count

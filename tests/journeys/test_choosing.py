@@ -36,7 +36,7 @@ NAMED = (
 
 
 async def test_a_named_tool_runs_at_once_and_the_model_answers_from_its_result(world: Any, start: Any) -> None:
-    async with start("telegram", TOOL_MODE="native", SEARCH_AGAIN_BELOW="0") as bot:
+    async with start("telegram", TOOL_MODE="native") as bot:
         for number, text in enumerate(NAMED, 1):
             world.model.reply(Reply(f"Tea number {number} is not fermented."))
 

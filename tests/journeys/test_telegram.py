@@ -208,7 +208,7 @@ async def test_a_dead_search_is_told_to_the_model_and_answered_honestly(world: A
 
     assert message.text == "The search does not work right now."
     result = world.model.requests[1].messages[-1]
-    assert result["role"] == "tool" and result["content"].startswith("Error: ")
+    assert result["role"] == "tool" and "\nError: The search service cannot be reached." in result["content"]
     assert "127.0.0.1" not in result["content"]
 
 

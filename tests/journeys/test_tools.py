@@ -168,7 +168,7 @@ async def test_sources_of_two_searches_have_numbers_of_their_own(world: Any, sta
         return Reply(f"Tea is green [1], the sun is bright {numbers[-1]}, and pigs fly [99].")
 
     world.model.script = answer
-    async with start("telegram", TOOL_MODE="native", SEARCH_AGAIN_BELOW="0") as bot:
+    async with start("telegram", TOOL_MODE="native") as bot:
         [message] = await ask(world, bot, "please look up green tea and solar power")
 
     text, _, footer = message.text.partition("\n\nSources\n")

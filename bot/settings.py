@@ -147,7 +147,7 @@ class CoreSettings(Settings):
     trusted_tools: Words = Field(
         (),
         description="Tools of MCP servers that are not withheld while a conversation holds text from outside, as "
-        "calendar_list,github_*.",
+        "calendar__list,github__*.",
     )
     time_zone: str = Field("UTC", description="The time zone the assistant assumes, as Europe/Paris.")
     allow_all: bool = Field(False, description="Answer everybody. Costs you money if strangers find the bot.")

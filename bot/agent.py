@@ -268,6 +268,8 @@ class Agent:
         withdrawn = runner.withdrawn
         tools = tuple(spec for spec in (*task.tools, *runner.added) if spec.name not in withdrawn)
         choice = "none" if last else task.tool_choice if first else "auto"
+        if choice not in ("none", "auto", "required", *(spec.name for spec in tools)):
+            choice = "auto"  # the tool that the person wants is withheld
         return Request(
             entries=tuple(entries),
             tools=tools,

@@ -195,10 +195,10 @@ class CallRunner:
 
     def _problem(self, call: ToolCall, number: int, verdict: Verdict) -> ToolResult | None:
         """Why this call is not run at all, as the result the model reads."""
-        if call.name not in self._offered:
-            return self._not_offered(call.name)
         if isinstance(verdict, Refuse):
             return _error(verdict.reason, retry=False)
+        if call.name not in self._offered:
+            return self._not_offered(call.name)
         if call.name in self.withdrawn:
             return _error(f"{call.name} is not available any more in this turn. Answer without it.", retry=False)
         if call.problem:

@@ -21,9 +21,10 @@ _ROLES = f"""
 """
 
 # Of what every database begins with: what PostgreSQL lets nobody call whom a superuser did not allow it (files of the
-# server, its configuration, its log). Of what was added: C and other languages that nothing confines, where the author
-# says neither that it has no effect nor that it keeps nothing between calls, and PostgreSQL does not trust the
-# extension. That is what dials out (dblink, http, …), and what keeps its hands off passes (pgcrypto, PostGIS, …).
+# server, its configuration, its log). Of what was added: languages that nothing confines (PL/Python, …), and C where
+# the author says neither that it has no effect nor that it keeps nothing between calls, and PostgreSQL does not trust
+# the extension. That is what dials out (dblink, http, …); what stays inside passes (pgcrypto, PostGIS, …).
+# Not looked into is what runs with its owner's rights in a confined language: whoever wrote that has granted it.
 _FUNCTIONS = """
     SELECT format('it can call %s', p.oid::pg_catalog.regprocedure) AS power
     FROM pg_catalog.pg_proc p
@@ -34,7 +35,8 @@ _FUNCTIONS = """
         SELECT 1 FROM pg_catalog.pg_init_privs i
         WHERE i.classoid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND i.objoid = p.oid AND i.privtype = 'i'
         AND NOT EXISTS (SELECT 1 FROM pg_catalog.aclexplode(i.initprivs) a WHERE a.grantee <> p.proowner))
-    OR p.oid >= {own} AND NOT l.lanpltrusted AND p.provolatile = 'v' AND p.proparallel <> 's'
+    OR p.oid >= {own} AND NOT l.lanpltrusted
+        AND (l.lanname NOT IN ('c', 'internal') OR p.provolatile = 'v' AND p.proparallel <> 's')
         AND p.prorettype NOT IN ('trigger'::pg_catalog.regtype, 'event_trigger'::pg_catalog.regtype,
             'language_handler'::pg_catalog.regtype, 'fdw_handler'::pg_catalog.regtype,
             'internal'::pg_catalog.regtype)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -55,8 +56,10 @@ class Postgres:
                 break
             except (OSError, asyncpg.CannotConnectNowError):
                 await asyncio.sleep(0.05)
-        await db.execute(sql)
-        await db.close()
+        try:
+            await db.execute(sql)
+        finally:
+            await db.close()
 
 
 def user_to_run_as(folder: Path) -> dict[str, Any]:
@@ -102,7 +105,7 @@ def postgres() -> Iterator[Postgres]:
         asyncio.run(made.run(CONTENT))
         yield made
     finally:
-        process.terminate()
+        process.send_signal(signal.SIGINT)  # without waiting for its clients
         process.wait(20)
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -261,6 +261,19 @@ async def test_where_dblink_is_installed_nobody_dials_out(postgres: Any) -> None
     assert "| 1000 |" in (await ask(crm, sql="SELECT count(*) FROM customers")).text
 
 
+async def test_a_function_of_a_language_that_nothing_confines_is_refused(postgres: Any) -> None:
+    await postgres.run("CREATE DATABASE unconfined")
+    await postgres.run(
+        "CREATE LANGUAGE plunconfined HANDLER plpgsql_call_handler;"
+        "CREATE FUNCTION get_page(text) RETURNS text LANGUAGE plunconfined STABLE AS 'BEGIN RETURN $1; END'",
+        "unconfined",
+    )
+
+    found = await ask(named(postgres.address("reader", "unconfined")), sql="SELECT get_page('https://evil.example')")
+
+    assert not found.ok and "it can call get_page(text)" in found.text
+
+
 async def test_dblink_that_the_role_cannot_call_is_no_reason(postgres: Any) -> None:
     address = await extended(postgres, "dblink", "hstore")
     await postgres.run("CREATE SCHEMA apart; ALTER EXTENSION dblink SET SCHEMA apart", "with_dblink_hstore")

@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 
 from bot.logs import _Place
+from bot.reference import reference_of
 from playground.model import Reply
 
 ADA = 7
@@ -64,8 +65,8 @@ async def test_a_failed_model_is_counted_and_its_line_names_chat_turn_and_refere
             _, page = await get(bot, "/metrics")
 
     [said] = [message.text for message in world.telegram.screen.of(str(ADA))]
-    [line] = [record for record in caplog.records if getattr(record, "reference", "")]
-    assert line.reference in said
+    [line] = [record for record in caplog.records if "refuses the key" in record.getMessage()]
+    assert reference_of(line.turn) in said and f"[{reference_of(line.turn)}]" in line.getMessage()
     assert line.chat.endswith("/7") and line.turn > 0
     assert not any("secret question" in record.getMessage() for record in caplog.records)
     assert value(page, 'parley_turns_ended_total{state="failed"}') == 1

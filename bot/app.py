@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-import signal
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     from bot.surface import Adapter, Surface
 
 log = logging.getLogger(__name__)
-
-STOP_SECONDS = 8.0
-"""What running turns are given when the process is asked to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,6 +402,7 @@ class App:
         Raises:
             SettingsError: not one platform can be used as configured.
         """
+        from bot.stopping import end_in_order
         from bot.store import Keep
         from bot.upkeep import prune_hourly
 
@@ -428,14 +425,19 @@ class App:
         pruning = asyncio.create_task(prune_hourly(self.store, self._clock, keep), name="upkeep")
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            reminding.cancel()
-            await self.platforms.quiet()
-            await self.dispatcher.close(STOP_SECONDS)
         finally:
-            leave.set()
             for task in (stopping, reminding, pruning):
                 task.cancel()
+            await end_in_order(
+                turns=dispatcher.close,
+                quiet=self.platforms.quiet,
+                tools=self.registry.close,
+                leave=leave,
+                platforms=running,
+            )
             await asyncio.gather(stopping, reminding, pruning, return_exceptions=True)
+        if not running.done():
+            return
         try:
             await running
         except* SettingsError as group:
@@ -449,29 +451,17 @@ async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet
         SettingsError: it cannot start as configured.
     """
     from bot.heap import set_loaded_apart
+    from bot.stopping import StopRequest
     from bot.store import locked
 
-    stop = asyncio.Event()
-    asked = 0
-
-    def ask() -> None:
-        nonlocal asked
-        asked += 1
-        if asked > 1:
-            import os
-
-            os._exit(1)
-        log.info("stopping; running answers get %.0f s", STOP_SECONDS)
-        stop.set()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ask)
+    stop = StopRequest()
+    stop.hear()
     adapters = open_adapters(configuration, names)
-    with locked(configuration.core.database_url, "run"):
+    with locked(configuration.core.database_url, "run"), stop.while_starting():
         async with App(configuration, adapters, outlet=outlet) as app:
+            stop.started()
             set_loaded_apart()
-            await app.serve(stop)
+            await app.serve(stop.asked)
     log.info("stopped")
 
 

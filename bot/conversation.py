@@ -140,9 +140,13 @@ class Conversation:
             await self._tried(run)
         except asyncio.CancelledError:
             if ending() is not Ending.STOPPED:
-                with suppress(StoreError):
-                    await run.take_back(self._store.intake.pause)
+                await self._taken_back(run)
             raise
+
+    async def _taken_back(self, run: Run) -> None:
+        """Take an attempt back that is interrupted in good order, if the store can be written to."""
+        with suppress(StoreError):
+            await run.take_back(self._store.intake.pause)
 
     async def _tried(self, run: Run) -> None:
         """Attempt it until neither the store nor the platform stands in the way."""
@@ -339,9 +343,9 @@ class Conversation:
                 if current is not None:
                     current.uncancel()
                 if why is Ending.SHUTDOWN:
-                    await run.take_back(store.intake.pause)
                     reply.append(paragraph(made.visible, say("shutdown", language)))
-                    await reply.finish()
+                    # Side by side: a locked database keeps nobody from reading why the answer ends here.
+                    await asyncio.gather(self._taken_back(run), reply.finish())
                     return
                 state, note = "stopped", say("stopped", language)
                 reply.append(paragraph(made.visible, note))

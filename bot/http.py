@@ -42,7 +42,7 @@ class HttpServer:
         app.router.add_get("/ready", self._ready)
         app.router.add_get("/state", self._show)
         app.router.add_get("/metrics", self._count)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, self._host, self._port).start()

@@ -247,9 +247,15 @@ class Budgets:
             self._in_background(self._give_back(reserving))
             raise
 
-    async def settle(self, reserved: Reserved, model: str, used: Usage) -> None:
-        """Replace what was set aside by what was used. Goes on when its caller is cancelled, and never raises else."""
-        await asyncio.shield(self._in_background(self._settle_held(reserved, self._amount(model, used))))
+    async def settle(self, reserved: Reserved, model: str, used: Usage, *, wait: bool = True) -> None:
+        """Replace what was set aside by what was used. Goes on when its caller is cancelled, and never raises else.
+
+        Args:
+            wait: until it is written; who was told to stop has no time for a locked database.
+        """
+        settling = self._in_background(self._settle_held(reserved, self._amount(model, used)))
+        if wait:
+            await asyncio.shield(settling)
 
     def _in_background(self, work: Awaitable[None]) -> asyncio.Task[None]:
         async def settling() -> None:
@@ -333,6 +339,7 @@ class MeteredModel:
         reserved = await self._budgets.reserve(self.name, Usage(most, ANSWER_TOKENS), Usage(most, wished))
         request = replace(request, max_tokens=reserved.amount.tokens - most)
         model, used, said = self.name, Usage(prompt), list[str]()
+        given_up = False
         try:
             async with aclosing(self._model.stream(request, longest_wait=longest_wait)) as pieces:
                 async for piece in pieces:
@@ -348,11 +355,14 @@ class MeteredModel:
                 # Turned away at the door: nobody charges for that.
                 used = Usage()
             raise
+        except (asyncio.CancelledError, GeneratorExit):
+            given_up = True
+            raise
         finally:
             # Cut short, no server tells what it used: the prompt was read, and this much was written.
             if said:
                 used = Usage(prompt, self._tokens("".join(said)))
-            await self._budgets.settle(reserved, model, used)
+            await self._budgets.settle(reserved, model, used, wait=not given_up)
 
     def _prompt(self, request: Request) -> int:
         told = cost(request.entries, self._tokens) + tool_cost(request.tools, self._tokens)

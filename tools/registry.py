@@ -96,6 +96,7 @@ class ToolRegistry:
         self._recent: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
         self._missing = dict(unavailable or {})
         self._sources: list[ToolSource] = []
+        self._closed = False
         self._told: tuple[tuple[ToolSpec, ...], tuple[ToolSpec, ...]] = ((), ())
 
     @property
@@ -192,7 +193,10 @@ class ToolRegistry:
         return replace(result, text=await self._fitted(call, result), seconds=self._now() - started)
 
     async def close(self) -> None:
-        """Cancel what still runs and release what the tools opened."""
+        """Cancel what still runs and release what the tools opened, once."""
+        if self._closed:
+            return
+        self._closed = True
         for task in list(self._running.values()):
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)

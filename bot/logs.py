@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path, PurePath
 
+from bot.errors import origin_of
 from bot.outlet import Outlet, raw
 from bot.reference import reference_of
 
@@ -57,14 +58,17 @@ class _Formatter(logging.Formatter):
         self.outlet = outlet
 
     def said(self, record: logging.LogRecord) -> str:
-        """The message in one line."""
-        return self.outlet.line((_template(record) if _foreign(record) else _message(record))[: 2 * MOST_CHARS])[
-            :MOST_CHARS
-        ]
+        """The message in one line; a library's names the error that it would show a trace of."""
+        text = _message(record)
+        if _foreign(record):
+            error = record.exc_info[1] if record.exc_info else None
+            text = _template(record) + (f" ({origin_of(error)})" if error is not None else "")
+        return self.outlet.line(text[: 2 * MOST_CHARS])[:MOST_CHARS]
 
     def trace(self, record: logging.LogRecord) -> str:
-        """The traceback of what is reported, if there is one. Addresses in it end with their host."""
-        if not record.exc_info:
+        """The traceback of what is reported, if there is one of ours: a library's ends with whatever it was given.
+        Addresses in it end with their host."""
+        if not record.exc_info or _foreign(record):
             return ""
         text, most, words = self.formatException(record.exc_info), MOST_TRACE_CHARS, self.outlet.words
         if len(text) > 2 * most:

@@ -8,6 +8,8 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from telegram.error import TelegramError
+from telegram.request import BaseRequest
 
 from bot import logs, outlet
 from bot.messages import ChatId
@@ -117,3 +119,15 @@ def test_a_secret_finder_is_built_once_and_not_for_every_line(stream: Told, monk
         log.info("line %d", number)
 
     assert not built
+
+
+@pytest.mark.parametrize("form", ["console", "json"])
+def test_a_trace_of_a_library_is_one_line_that_names_the_error_and_quotes_nobody(stream: Told, form: str) -> None:
+    logs.set_up("INFO", form, Outlet())
+
+    with pytest.raises(TelegramError):
+        BaseRequest.parse_json_payload(b"what Ada wrote")
+
+    [line] = stream.getvalue().splitlines()
+    assert "Can not load invalid JSON data" in line and "(JSONDecodeError in decoder.py, line " in line
+    assert "Ada" not in line and "Traceback" not in line

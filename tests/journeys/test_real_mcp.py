@@ -22,6 +22,7 @@ import pytest
 from aiohttp import web
 
 from playground.model import Reply
+from playground.web import DexscreenerServer
 
 ROOT = Path(__file__).parent.parent.parent
 NODE = ROOT / ".real/node_modules/.bin"
@@ -180,6 +181,37 @@ async def test_every_question_finds_its_tool_among_those_of_all_servers(
     assert "person" in again, "a server that was killed is started again, with what it kept"
 
 
+async def test_a_price_is_looked_up_and_kept_by_a_server_in_one_question(
+    world: Any, start: Any, servers: dict[str, Any]
+) -> None:
+    """A chain over our own tool and a server's, with more tools than are offered; the operator trusts that server."""
+    file = world.data / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": servers}))
+    kept = {"entities": [{"name": "ETH", "entityType": "price", "observations": ["about 3,000 dollars"]}]}
+    steps = [
+        Reply(calls=(("token_price", {"token": "ETH"}),)),
+        Reply(calls=(("memory__create_entities", kept),)),
+        Reply(calls=(("memory__create_entities", kept),)),
+        Reply("记好了。"),
+    ]
+
+    def script(body: Any) -> Reply:
+        results = [str(message["content"]) for message in body["messages"] if message["role"] == "tool"]
+        if any('"ETH"' in result for result in results):
+            return steps[-1]
+        return steps[len(results)]
+
+    world.model.script = script
+    async with DexscreenerServer() as prices:
+        settings = {"TOOL_MODE": "native", "MCP_CONFIG": str(file), "TRUSTED_TOOLS": "memory__*"}
+        async with start("telegram", DEXSCREENER_BASE_URL=prices.base_url, **settings) as bot:
+            await bot.registry.settle(60.0)
+            answer = await _ask(world, bot, 700, "帮我查一下ETH的价格，然后保存到记忆里", chat=700)
+
+    assert answer.endswith("记好了。")
+    assert '"ETH"' in (world.data / "memory.jsonl").read_text()
+
+
 async def _ask(world: Any, bot: Any, number: int, question: str, chat: int = 0) -> str:
     """Each question in a chat of its own: nothing that a server said stands before it."""
     id = chat or 100 + number
@@ -191,12 +223,11 @@ async def _ask(world: Any, bot: Any, number: int, question: str, chat: int = 0) 
 
 
 async def _kill(program: str) -> None:
-    """`kill -9` for the server of this process's own."""
-    found = [
-        int(entry.name)
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdigit() and program in _command(entry) and _parent(entry) == os.getpid()
-    ]
+    """`kill -9` for the server of this process's own, which its keeper started."""
+    named = {int(entry.name): entry for entry in Path("/proc").iterdir() if entry.name.isdigit()}
+    named = {number: entry for number, entry in named.items() if program in _command(entry)}
+    keepers = {number for number, entry in named.items() if _parent(entry) == os.getpid()}
+    found = [number for number, entry in named.items() if _parent(entry) in keepers]
     assert len(found) == 1
     os.kill(found[0], signal.SIGKILL)
     while Path(f"/proc/{found[0]}").exists():

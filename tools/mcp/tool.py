@@ -32,6 +32,8 @@ class ListedTool:
     parameters: object = None
     read_only: bool = False
     """The server promises that it changes nothing; no promise counts as none."""
+    closed: bool = False
+    """The server promises that it deals with nothing outside its own data (`openWorldHint: false`)."""
     as_task: bool = False
     """It runs only as a task, whose result is fetched later. See
     https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks"""
@@ -130,8 +132,9 @@ def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> Tool
         icon="🔌",
         verb=f"{server} {told or plain_text(tool.name, 60)}",
         effects=not tool.read_only,
-        # Also one that only reads: its arguments go to a program that may be anybody's and send them anywhere.
-        outside=True,
+        # Also one that only reads, as a fetcher does, unless it says that it has nowhere to send what it is given. The
+        # operator chose the server: its word about itself counts, other people's text that passes through it does not.
+        outside=not (tool.read_only and tool.closed),
         timeout=config.timeout,
     )
 

@@ -80,9 +80,11 @@ async def test_only_a_promise_makes_a_tool_harmless(shared: Any) -> None:
     assert (add.effects, people.effects) == (False, True)
 
 
-async def test_what_any_of_its_tools_is_given_may_reach_others(shared: Any) -> None:
+async def test_what_its_tools_are_given_may_reach_others_unless_they_only_read_a_world_of_their_own(
+    shared: Any,
+) -> None:
     """A tool that only reads may still be one that opens whatever address it is told."""
-    assert all(spec.outside for spec in shared.registry.specs())
+    assert [spec.name for spec in shared.registry.specs() if not spec.outside] == ["e__ages"]
 
 
 async def test_progress_is_told_to_the_person(shared: Any) -> None:

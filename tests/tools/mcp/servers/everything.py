@@ -45,6 +45,12 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
+@server.tool(annotations=types.ToolAnnotations(read_only_hint=True, open_world_hint=False))
+def ages() -> str:
+    """How old they are."""
+    return "Ada was 36."
+
+
 @server.tool()
 def people() -> dict[str, Any]:
     """Who is there."""

@@ -22,6 +22,8 @@ KEPT_SECONDS = 600.0
 KEPT_PAGES = 16
 _READERS = 2
 """Pages parsed at once; each takes a processor."""
+_PAGES = 8
+"""Pages fetched at once; each may take the memory of a large PDF twice."""
 _ENDS = (". ", "! ", "? ", "。", "！", "？")
 """How sentences end."""
 _EXAMPLES: tuple[Mapping[str, Json], ...] = (
@@ -38,11 +40,10 @@ def open_tool(settings: ReadPageSettings | None) -> ReadPage:
     """The reader; the libraries are only looked for, not loaded.
 
     Raises:
-        Unavailable: one of them is not installed.
+        Unavailable: the one for web pages is not installed. Without the one for PDFs these are refused.
     """
-    missing = [name for name in ("trafilatura", "pypdf") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise Unavailable(f'it needs {" and ".join(missing)}: install the extra "pages" (parley-chat[pages])')
+    if importlib.util.find_spec("trafilatura") is None:
+        raise Unavailable('it needs trafilatura: install the extra "pages" (parley-chat[pages])')
     return ReadPage(settings.fetch_allow if settings is not None else "")
 
 
@@ -52,8 +53,10 @@ class ReadPage(FunctionTool):
     def __init__(self, allow: str = "", fetcher: Fetcher | None = None) -> None:
         self._allow = tuple(one.strip() for one in allow.split(",") if one.strip())
         self._fetcher = fetcher
+        self._pdf = importlib.util.find_spec("pypdfium2") is not None
         self._opening = asyncio.Lock()
-        self._places = asyncio.Semaphore(_READERS)
+        self._places = asyncio.Semaphore(_PAGES)
+        self._readers = asyncio.Semaphore(_READERS)
         self._kept: OrderedDict[str, tuple[float, Page]] = OrderedDict()
         super().__init__(
             self.read,
@@ -112,9 +115,10 @@ class ReadPage(FunctionTool):
             return kept[1]
         fetcher = await self._opened()
         extraction: Any = importlib.import_module("tools.fetch.extraction")
-        fetched = await fetcher.get(url, pdf=True, follow=context.follow)
         async with self._places:
-            page: Page = await extraction.extract(fetched)
+            fetched = await fetcher.get(url, pdf=self._pdf, follow=context.follow)
+            async with self._readers:
+                page: Page = await extraction.extract(fetched)
         self._kept[url] = (time.monotonic() + KEPT_SECONDS, page)
         self._kept.move_to_end(url)
         while len(self._kept) > KEPT_PAGES:

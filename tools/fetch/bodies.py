@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
+from collections.abc import Iterator
 from typing import Protocol
 
 MOST_BYTES = 2 * 1024 * 1024
 _CHUNK = 64 * 1024
+_PIECE = 1024 * 1024
+"""Bytes that are unpacked at once: more of them would hold up the loop."""
 
 
 class Unreadable(Exception):
@@ -19,7 +23,7 @@ class Stream(Protocol):
     async def read(self, n: int = -1) -> bytes: ...
 
 
-async def read_body(stream: Stream, encoding: str, most: int) -> tuple[bytes, bool]:
+async def read_body(stream: Stream, encoding: str, most: int) -> tuple[bytearray, bool]:
     """The body, decompressed, and whether it was cut at `most` bytes. No more than that is ever held.
 
     Raises:
@@ -30,11 +34,17 @@ async def read_body(stream: Stream, encoding: str, most: int) -> tuple[bytes, bo
     came = 0
     while chunk := await stream.read(_CHUNK):
         came += len(chunk)
-        body += chunk[: most + 1 - len(body)] if unpack is None else unpack.feed(chunk, most + 1 - len(body))
+        if unpack is None:
+            body += chunk[: most + 1 - len(body)]
+        else:
+            for piece in unpack.feed(chunk, most + 1 - len(body)):
+                body += piece
+                await asyncio.sleep(0)
         # What is packed may not be longer either: empty members and junk at the end unpack to nothing, for ever.
         if len(body) > most or came > most + _CHUNK:
-            return bytes(body[:most]), True
-    return bytes(body), False
+            del body[most:]
+            return body, True
+    return body, False
 
 
 class _Unpacker:
@@ -45,14 +55,15 @@ class _Unpacker:
         self._open: zlib._Decompress | None = None
         self._ended = False
 
-    def feed(self, data: bytes, room: int) -> bytes:
-        """What `data` unpacks to, at most `room` bytes (above 0) of it."""
-        made = bytearray()
+    def feed(self, data: bytes, room: int) -> Iterator[bytes]:
+        """What `data` unpacks to, in small pieces, at most `room` bytes (above 0) of it."""
         try:
-            while data and len(made) < room and not self._ended:
+            while data and room > 0 and not self._ended:
                 if self._open is None:
                     self._open = zlib.decompressobj(31 if self._gzip else 15 if _has_header(data) else -15)
-                made += self._open.decompress(data, room - len(made))
+                piece = self._open.decompress(data, min(room, _PIECE))
+                room -= len(piece)
+                yield piece
                 data = self._open.unconsumed_tail
                 if self._open.eof:
                     # A gzip body may have several members; what follows a deflate body is nobody's.
@@ -61,7 +72,6 @@ class _Unpacker:
                     self._open = None
         except zlib.error as error:
             raise Unreadable("The page arrived damaged.") from error
-        return bytes(made)
 
 
 def _unpacker(encoding: str) -> _Unpacker | None:

@@ -22,6 +22,8 @@ from tools.fetch.guard import PORTS, Address, Destination, Lookup, Refused, appr
 CONNECT_SECONDS = 5.0
 TOTAL_SECONDS = 10.0
 MOST_REDIRECTS = 3
+PDF_BYTES = 20 * 1024 * 1024
+"""A PDF must come whole: its table of contents stands at its end."""
 USER_AGENT = "Mozilla/5.0 (compatible; Parley/0.1; a page a person asked for)"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = "text/html, application/xhtml+xml, application/pdf;q=0.9, text/*;q=0.9, application/json;q=0.8, */*;q=0.1"
@@ -47,7 +49,7 @@ class Fetched:
     media_type: str
     charset: str
     """As the server says; empty when it does not."""
-    body: bytes
+    body: bytes | bytearray
     cut: bool
     """More would have come."""
 
@@ -201,15 +203,14 @@ class Fetcher:
         is_pdf = kind in ("application/pdf", "application/x-pdf")
         if kind and not _TEXT.match(kind) and not (pdf and is_pdf):
             raise ToolError(f"The address leads to {kind}, not to a text that can be read.")
-        body, cut = await read_body(response.content, response.headers.get("Content-Encoding", ""), MOST_BYTES)
+        most = PDF_BYTES if is_pdf else MOST_BYTES
+        body, cut = await read_body(response.content, response.headers.get("Content-Encoding", ""), most)
         if body.startswith(b"%PDF-"):
             is_pdf = True
         if is_pdf and not pdf:
             raise ToolError("The address leads to a PDF, not to a text that can be read.")
         if is_pdf and cut:
-            raise ToolError(
-                f"The PDF is larger than {MOST_BYTES >> 20} MiB and is not read. Try an HTML version of it."
-            )
+            raise ToolError(f"The PDF is larger than {most >> 20} MiB and is not read. Try an HTML version of it.")
         if not is_pdf and b"\0" in body[:4096] and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise ToolError("The address leads to a binary file, not to a text that can be read.")
         return Fetched(str(where.url), "application/pdf" if is_pdf else kind, response.charset or "", body, cut)

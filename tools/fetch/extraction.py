@@ -64,7 +64,7 @@ async def extract(page: Fetched, *, seconds: float = READ_SECONDS) -> Page:
     )
 
 
-async def _run(about: bytes, body: bytes, seconds: float) -> bytes:
+async def _run(about: bytes, body: bytes | bytearray, seconds: float) -> bytes:
     """What the reader answers to `about` and `body`; it has ended when this returns or raises."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -93,7 +93,7 @@ async def _run(about: bytes, body: bytes, seconds: float) -> bytes:
     return answer
 
 
-async def _feed(stdin: asyncio.StreamWriter, *parts: bytes) -> None:
+async def _feed(stdin: asyncio.StreamWriter, *parts: bytes | bytearray) -> None:
     """Write `parts` as fast as they are read; a reader that ends early says why in its answer."""
     with contextlib.suppress(OSError):
         for part in parts:

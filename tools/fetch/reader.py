@@ -13,7 +13,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import datetime
-import io
 import itertools
 import json
 import re
@@ -33,7 +32,13 @@ MOST_OBJECTS = 1000
 """Objects of a page's own data that are looked at."""
 SHORT = 8000
 """Characters of a page that is given whole where less than half of it seems to be its main text."""
+LONGEST_WORD = 60
+"""Characters on either side of a hyphen."""
 _MEMORY = 1 << 30
+_PASSWORD_NEEDED = 4
+"""PDFium's FPDF_ERR_PASSWORD."""
+_BROKEN = "\ufffe"
+"""By which PDFium marks a hyphen at the end of a line, whether it is the word's own or not."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]+")
 _BLANKS = re.compile(r"\s+")
 _UNWRITTEN = re.compile(r"[\s<>\"`\\{}|^]")
@@ -352,35 +357,49 @@ def tidy(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
-def pdf(body: bytes, until: float) -> dict[str, Any]:
+def pdf(body: bytes, until: float) -> dict[str, str]:
     """The text of a PDF, page by page, as far as the time goes."""
-    import pypdf
+    from pypdfium2 import PdfDocument, PdfiumError
 
-    reader = pypdf.PdfReader(io.BytesIO(body), strict=False)
-    if reader.is_encrypted and not reader.decrypt(""):
-        return {"error": "The PDF asks for a password."}
-    count = len(reader.pages)
+    try:
+        document = PdfDocument(body)
+    except PdfiumError as error:
+        # It says so of a PDF without pages, too.
+        if error.err_code == _PASSWORD_NEEDED and b"/Encrypt" in body:
+            return {"error": "The PDF asks for a password."}
+        raise
+    count, read, length = len(document), 0, 0
     parts: list[str] = []
-    length, read = 0, 0
-    for number in range(count):
-        if time.monotonic() > until or length > MOST_CHARS:
-            break
-        text = reader.pages[number].extract_text().strip()
+    while read < count and length <= MOST_CHARS and time.monotonic() < until:
+        page = document[read]
+        text = tidy(page.get_textpage().get_text_range())
+        page.close()
         read += 1
         if text:
-            parts.append(f"[page {number + 1}]\n\n{text}")
+            parts.append(f"[page {read}]\n\n{text}")
             length += len(text)
     if not parts:
         return {"error": "The PDF has no text; its pages seem to be pictures."}
-    about = reader.metadata
-    made = about.creation_date if about else None
+    about = document.get_metadata_dict()
     return {
-        "text": tidy("\n\n".join(parts)),
-        "title": (about.title if about else None) or "",
-        "author": (about.author if about else None) or "",
-        "date": made.date().isoformat() if made else "",
+        "text": whole_words("\n\n".join(parts)),
+        "title": _first([about["Title"]]),
+        "author": _first([about["Author"]]),
+        "date": _day(about["CreationDate"].removeprefix("D:")[:8]),
         "note": f"Only the first {read} of {count} pages were read." if read < count else "",
     }
+
+
+def whole_words(text: str) -> str:
+    """`text` with the hyphens that stood at the ends of lines, but for words that it also holds in one piece."""
+    first, *rest = text.split(_BROKEN)
+    known = set(re.findall(r"\w+", text)) if rest else set()
+    made = [first]
+    for part in rest:
+        end = re.search(r"\w*\Z", made[-1][-LONGEST_WORD:])
+        begin = re.match(r"\w*", part[:LONGEST_WORD])
+        made.append(part if f"{end and end[0]}{begin and begin[0]}" in known else f"-{part}")
+    return "".join(made)
 
 
 def read(about: dict[str, Any], body: bytes, until: float) -> dict[str, str]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tools.base import ToolError
 from tools.fetch.bodies import MOST_BYTES, Unreadable, read_body
-from tools.fetch.client import Fetcher
+from tools.fetch.client import PDF_BYTES, Fetcher
 
 TEXT = "Bridges hang from cables. 桥。 " * 200
 
@@ -71,8 +71,10 @@ async def test_a_long_page_is_cut_and_a_long_pdf_is_refused(site: Any, fetcher: 
 
     assert (len(page.body), page.cut) == (MOST_BYTES, True)
     assert (len(whole.body), whole.cut) == (MOST_BYTES, False)
-    with pytest.raises(ToolError, match="larger than 2 MiB"):
-        await fetcher.get(site.page("/p", b"%PDF-1.7" + b"x" * MOST_BYTES, "application/pdf"), pdf=True)
+    pdf = await fetcher.get(site.page("/p", b"%PDF-1.7".ljust(PDF_BYTES), "application/pdf"), pdf=True)
+    assert (len(pdf.body), pdf.cut) == (PDF_BYTES, False)
+    with pytest.raises(ToolError, match="larger than 20 MiB"):
+        await fetcher.get(site.page("/p", b"%PDF-1.7".ljust(PDF_BYTES + 1), "application/pdf"), pdf=True)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from bot.untrusted import as_data
 from tools.base import ToolCall, ToolContext, ToolError
 from tools.fetch import reader
-from tools.fetch.client import Fetched, Fetcher
+from tools.fetch.client import PDF_BYTES, Fetched, Fetcher
 from tools.fetch.extraction import extract
 from tools.read_page import ReadPage, in_parts
 from tools.registry import ToolRegistry
@@ -115,6 +115,17 @@ async def test_a_packed_text_of_one_sign_is_read_without_holding_up_the_loop(
 
     assert result.ok
     assert loop.longest < 0.1
+
+
+async def test_a_packed_pdf_is_unpacked_without_holding_up_the_loop(site: Any, fetcher: Fetcher, loop: Loop) -> None:
+    body = gzip.compress(b"%PDF-1.7".ljust(PDF_BYTES))
+    url = site.page("/", body, "application/pdf", Content_Encoding="gzip")
+    loop.longest = 0.0
+
+    fetched = await fetcher.get(url, pdf=True)
+
+    assert len(fetched.body) == PDF_BYTES
+    assert loop.longest < 0.05
 
 
 def seconds(function: Callable[[Any], object], made: Callable[[], Any]) -> float:

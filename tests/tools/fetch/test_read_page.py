@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +67,48 @@ async def test_a_long_page_is_read_part_by_part_and_fetched_once(registry: ToolR
     assert len(site.requests) == 1
 
 
+async def test_few_pages_are_fetched_at_once(registry: ToolRegistry, site: Any) -> None:
+    """A hundred chats that open large PDFs at once do not take all memory."""
+    waiting, most, enough = 0, 0, asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal waiting, most
+        waiting += 1
+        most = max(most, waiting)
+        if waiting == 8:
+            enough.set()
+        await enough.wait()
+        await asyncio.sleep(0)
+        waiting -= 1
+        return web.Response(text="bridges", content_type="text/plain")
+
+    urls = [site.page(f"/{number}", "") for number in range(12)]
+    for number in range(12):
+        site.answers[f"/{number}"] = answer
+
+    results = await asyncio.gather(
+        *(
+            registry.run(ToolCall("1", "read_page", {"url": url}), ToolContext(scope=str(number)))
+            for number, url in enumerate(urls)
+        )
+    )
+
+    assert [result.ok for result in results] == [True] * 12
+    assert most == 8
+
+
+async def test_without_the_library_for_them_pdfs_are_refused(monkeypatch: pytest.MonkeyPatch, site: Any) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pypdfium2" else True)
+    tool = open_tool(ReadPageSettings(fetch_allow=site.allowed))
+
+    result = await ToolRegistry([tool]).run(
+        ToolCall("1", "read_page", {"url": site.page("/", b"%PDF-1.7", "application/pdf")}), ToolContext()
+    )
+    await tool.close()
+
+    assert "The address leads to application/pdf" in result.text
+
+
 async def test_a_part_that_is_not_there_is_refused_with_how_many_there_are(registry: ToolRegistry, site: Any) -> None:
     result = await read(registry, url=site.page("/", "<html><p>Only a short page here.</p></html>"), part=2)
 
@@ -95,7 +139,7 @@ async def test_without_its_libraries_it_is_not_offered_and_says_what_to_install(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
-    with pytest.raises(Unavailable, match=r"trafilatura and pypdf.*extra \"pages\""):
+    with pytest.raises(Unavailable, match=r"trafilatura.*extra \"pages\""):
         open_tool(None)
 
 
@@ -103,7 +147,7 @@ def test_opening_the_tools_loads_no_parser() -> None:
     code = (
         "import sys, tools\n"
         "tools.open_registry({})\n"
-        "print([name for name in ('trafilatura', 'lxml', 'pypdf', 'aiohttp', 'ddgs') if name in sys.modules])"
+        "print([name for name in ('trafilatura', 'lxml', 'pypdfium2', 'aiohttp', 'ddgs') if name in sys.modules])"
     )
 
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -30,13 +30,19 @@ _BEFORE = re.compile(rf"{_LOCAL}{{1,{MAIL_REACH}}}\Z")
 _AFTER = re.compile(_DOMAIN)
 
 
+_TRAILING = frozenset(".,;:!?'*_~{}$&")
+
+
 def trim_url(url: str) -> str:
     """Take off the punctuation of the sentence around a bare address."""
-    while url:
-        if url[-1] not in ".,;:!?'*_~{}$&" and (url[-1] != ")" or url.count(")") <= url.count("(")):
+    end, spare = len(url), url.count(")") - url.count("(")
+    while end:
+        if url[end - 1] == ")" and spare > 0:
+            spare -= 1
+        elif url[end - 1] not in _TRAILING:
             break
-        url = url[:-1]
-    return url
+        end -= 1
+    return url[:end]
 
 
 def bare_url(text: str, start: int, end: int | None = None) -> str:

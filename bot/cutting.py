@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -166,7 +167,8 @@ def _choose(page: str, floor: int, limit: int, room: int, found: _Candidates) ->
         if position > found.block:
             if spans is None:
                 spans = _units(page, found.block, limit, room // 2)
-            if any(start < position < end for start, end in spans):
+            before = bisect_left(spans, (position, 0)) - 1
+            if before >= 0 and position < spans[before][1]:
                 return False
         return is_boundary(page, position)
 
@@ -254,7 +256,7 @@ def _table_end(page: str, table: Table) -> int:
 
 
 def _units(page: str, start: int, limit: int, longest: int) -> list[tuple[int, int]]:
-    """The stretches around `limit` that should stay in one piece."""
+    """The stretches around `limit` that should stay in one piece, in order; no two overlap."""
     return [
         found.span() for found in _UNIT.finditer(page, start, limit + 640) if found.end() - found.start() <= longest
     ]

@@ -124,9 +124,9 @@ TRADITIONAL: Final = str.maketrans(
 """Traditional characters of these words → simplified ones."""
 
 SHAPES: Final = (
-    (r"(?<![\d-])\d[\d.,]*\s*(?:[+*/×÷^]|\*\*|\s-\s)\s*\(?\d|\)\s*[-+*/×÷^]|\d\s*%", "calculate", 1.0),
+    (r"(?<![\d-])\d[\d.,]{0,30}\s*(?:[+*/×÷^]|\*\*|\s-\s)\s*\(?\d|\)\s*[-+*/×÷^]|\d\s*%", "calculate", 1.0),
     (r"https?://\S+|\bwww\.\S+", "page", 1.0),
-    (r"[\w.+-]+@[\w-]+\.\w+", "email", 0.5),
+    (r"[\w.+-]@[\w-]+\.\w", "email", 0.5),
     (r"\b10\.\d{4,9}/\S+|\barxiv:\d", "citation", 1.0),
     (r"\b10\.\d{4,9}/\S+|\barxiv:\d", "paper", 0.7),
     (r"\.pdf\b", "pdf", 1.0),
@@ -136,13 +136,13 @@ SHAPES: Final = (
     (r"\.(?:png|jpe?g|gif|webp|heic)\b", "picture", 1.0),
     (r"\.(?:mp3|wav|m4a|ogg|flac)\b", "audio", 1.0),
     (r"\.(?:mp4|mov|mkv|webm)\b", "video", 1.0),
-    (r"(?<![/@\w.])(?:[a-z0-9-]+\.)+(?:com|org|net|io|cn|de|dev|ai)\b(?!/)", "domain", 0.5),
+    (r"(?<![/@\w.-])(?:[a-z0-9-]+\.)+(?:com|org|net|io|cn|de|dev|ai)\b(?!/)", "domain", 0.5),
     (r"\b\d{1,3}(?:\.\d{1,3}){3}\b", "domain", 1.0),
     (r"\b(?:[a-z]{2}|[a-z]\d|\d[a-z])\s?\d{3,4}\b", "flight", 0.6),
     (r"\b[a-z]{2,3}\d{6,}\b|\b\d{11,}\b", "parcel", 0.7),
     (r"[$€£¥₹]\s?\d|\d\s?[$€£¥₹]", "currency", 0.6),
-    (r"(?<![/\w.])[\w-]+/[\w.-]+\b(?!/)", "repository", 0.3),
+    (r"(?<![/\w.-])[\w-]+/[\w.-]+\b(?!/)", "repository", 0.3),
     (r"```|\bprint\(|\bdef \w+\(|\bimport \w+", "code", 1.0),
-    (r"\b(?:at|by) \d{1,2}(?::\d\d)?\b|\bin \d+ (?:min|hour)|\d+\s*(?:点|分钟后|小时后)", "remind", 0.4),
+    (r"\b(?:at|by) \d{1,2}(?::\d\d)?\b|\bin \d+ (?:min|hour)|\d\s*(?:点|分钟后|小时后)", "remind", 0.4),
 )
 """What a message looks like → which meaning it hints at, and how strongly (all are matched in lower case)."""

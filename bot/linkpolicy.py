@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
@@ -34,6 +35,8 @@ class Text:
     text: str
 
 
+_LONGEST_HOST = 253
+"""Characters; what is longer is none, and costs a microsecond each to spell in ASCII."""
 _HOST = re.compile(r"(?<![\w.\-])(?:[\w\-]{1,63}\.)+[^\W\d_]{2,24}(?![\w\-@])")
 
 
@@ -57,10 +60,9 @@ def _key(url: str) -> str:
     except ValueError:
         return url
     host = (parts.hostname or "").lower().rstrip(".")
-    try:
-        host = host.encode("idna").decode("ascii")
-    except UnicodeError:
-        pass
+    if not host.isascii() and len(host) <= _LONGEST_HOST:
+        with suppress(UnicodeError):
+            host = host.encode("idna").decode("ascii")
     account = f"{parts.username}@" if parts.username else ""
     query = f"?{unquote(parts.query)}" if parts.query else ""
     return f"{account}{host}{port}{unquote(parts.path).rstrip('/')}{query}"

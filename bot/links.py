@@ -39,6 +39,10 @@ _PIECE = 1_000
 
 _MARKER_PART = re.compile(r"[-*+]|\d{1,9}[.)]?")
 _LEAD = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*")
+_FENCE_BEGUN = frozenset(mark * size for mark in "`~" for size in (1, 2, 3))
+_NEWLINE = re.compile(r"\n")
+_BESIDE = {"`": re.compile(r"[^ \t>`]"), "~": re.compile(r"[^ \t>~]")}
+"""What shows that a line in a fence does not end it."""
 _SPECIAL = re.compile(
     r"[`\[!<\\\n]|(?:(?<=[A-Za-z0-9.+%_\-])|\A)@|\](?:\(|\Z)|https?://|www\.[A-Za-z0-9]|mailto:", re.IGNORECASE
 )
@@ -57,13 +61,13 @@ _GROWS = re.compile(r"[^\s<>\[\]`|\\]*")
 _WORD_BEFORE = re.compile(r"[A-Za-z0-9_]\Z")
 _LABEL = re.compile(r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*\](?:\([^()\s]*\))?)*+", re.DOTALL)
 _TARGET = re.compile(
-    r"""\(\s*(?:<(?P<angle>[^<>\n]*)>|(?P<plain>(?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.)*\))*))"""
-    r"""(?P<title>\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*\)""",
+    r"""\(\s*+(?:<(?P<angle>[^<>\n]*+)>|(?P<plain>(?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.)*+\))*+))"""
+    r"""(?P<title>\s++(?:"[^"]*+"|'[^']*+'|\([^()]*+\)))?+\s*+\)""",
     re.DOTALL,
 )
 _INNER_PART = re.compile(r"(?:\[(?:[^\[\]\\]|\\.)*)?\\?\Z", re.DOTALL)
 _TARGET_PART = re.compile(
-    r"""\(\s*(?:<[^<>\n]*>?|(?:[^\s()\\]|\\.?|\((?:[^\s()\\]|\\.)*\)?)*)(?:\s+(?:["'(][^"'()]*["')]?\s*)?)?""",
+    r"""\(\s*+(?:<[^<>\n]*+>?|(?:[^\s()\\]|\\.?|\((?:[^\s()\\]|\\.)*+\)?)*+)(?:\s++(?:["'(][^"'()]*+["')]?\s*+)?)?+""",
     re.DOTALL,
 )
 _ANGLE_PART = re.compile(r"<(?:[A-Za-z][\w.+\-]*(?:[:@][^\s<>]*)?)?\Z")
@@ -89,7 +93,13 @@ class LinkFilter:
         self._ticks: set[int] = set()
         """Lengths of the runs of backticks in this paragraph that begin no code."""
         self._held = ""
+        self._later: list[str] = []
+        """What came after it and decides nothing."""
+        self._awaits: re.Pattern[str] | None = None
+        """What has to come before it is worth a look again."""
         self._line_start = True
+        self._lead: list[str] = []
+        """The begin of this line that is given out already: spaces, quote signs, list markers."""
         self._raw = False
         """In the middle of a line of code."""
         self._address = False
@@ -99,11 +109,15 @@ class LinkFilter:
 
     def feed(self, text: str) -> str:
         """Take more Markdown; return what may be shown now."""
-        return self._apart(self._run(self._held + _BORDERS.sub("", text), final=False))
+        text = _BORDERS.sub("", text)
+        self._later.append(text)
+        if self._awaits is not None and self._awaits.search(text) is None:
+            return ""
+        return self._apart(self._run(final=False))
 
     def finish(self) -> str:
         """Return what was held back: the text ends here."""
-        return self._apart(self._run(self._held, final=True))
+        return self._apart(self._run(final=True))
 
     def _span(self, url: str) -> str:
         """An address as code, with a mark at each end."""
@@ -123,7 +137,10 @@ class LinkFilter:
         self._last = (self._last + text)[-MAIL_REACH:]
         return text
 
-    def _run(self, text: str, *, final: bool) -> str:
+    def _run(self, *, final: bool) -> str:
+        text = "".join([self._held, *self._later])
+        self._later.clear()
+        self._awaits = None
         shown = self._shown = []
         position = 0
         while position < len(text):
@@ -163,7 +180,11 @@ class LinkFilter:
         if fence is not None:
             rest = line.lstrip(" \t>")
             # A line outside the quote of a fence is one like any other; it may open another fence.
-            if not complete and (not rest.strip(" \t>" + fence.mark[0]) or (fence.depth and rest[0] in "`~")):
+            if not complete and not rest.strip(" \t>" + fence.mark[0]):
+                self._awaits = _BESIDE[fence.mark[0]]
+                return None
+            if not complete and fence.depth and rest[0] in "`~":
+                self._awaits = _NEWLINE
                 return None
             kind = self._scanner.feed(line)
             if kind in CODE_KINDS:
@@ -172,18 +193,21 @@ class LinkFilter:
                 return position + len(line)
             self._line_start = False
             return position
-        if newline and not line.strip(" \t>\n"):
-            self._ticks.clear()  # a paragraph ends
         lead = _LEAD.match(line)
         assert lead is not None
         rest = line[lead.end() :]
-        if not complete:
-            mark = rest[:3]
-            if not mark or _MARKER_PART.fullmatch(rest) or (mark[0] in "`~" and mark == mark[0] * len(mark)):
-                return None
-        if rest[:3] in ("```", "~~~") and self._scanner.feed(line) is Kind.FENCE_OPEN:
+        mark = rest[:3]
+        if not complete and (not mark or _MARKER_PART.fullmatch(rest) or mark in _FENCE_BEGUN):
+            self._awaits = _NEWLINE if len(mark) == 3 else None
+            self._lead.append(lead.group())  # it is the same whatever follows
+            return position + lead.end() if lead.group() else None
+        line = "".join([*self._lead, line])
+        self._lead.clear()
+        if newline and not line.strip(" \t>\n"):
+            self._ticks.clear()  # a paragraph ends
+        if mark in _FENCE_BEGUN and len(mark) == 3 and self._scanner.feed(line) is Kind.FENCE_OPEN:
             self._line_start = bool(newline)
-            return position + len(line)
+            return newline or len(text)
         self._line_start = False
         return position
 
@@ -310,11 +334,11 @@ class LinkFilter:
         if target is not None and _NEW_BLOCK.search(text, closed, target.end()):
             return ("![" if image else "["), opened + 1
         if target is None:
-            end = _NEW_BLOCK.search(text, closed + 1)
-            open_still = (end is None or end.end() == len(text)) and _TARGET_PART.fullmatch(
-                text, closed + 1
-            ) is not None
-            return None if waits and open_still else (("![" if image else "["), opened + 1)
+            if waits and _TARGET_PART.fullmatch(text, closed + 1):
+                end = _NEW_BLOCK.search(text, closed + 1)
+                if end is None or end.end() == len(text):
+                    return None
+            return ("![" if image else "["), opened + 1
         raw = target["angle"] if target["angle"] is not None else target["plain"]
         url = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", raw or "")).strip()
         words = label.group()
@@ -343,7 +367,8 @@ class LinkFilter:
         inner._line_start = False
         inner._ticks = self._ticks
         inner._last = apart or self._before()
-        return inner._run(label, final=True)
+        inner._held = label
+        return inner._run(final=True)
 
     def _angle(self, text: str, start: int, final: bool) -> _Found | None:
         """An address in angle brackets; other HTML is text, and the addresses in it are bare ones."""

@@ -13,15 +13,15 @@ from tools.base import Source, ToolResult
 MOST_LISTED = 20
 _TITLE_CHARS = 90
 _HEAD = re.compile(r"^\[(\d{1,3})\](?=[ \t])", re.MULTILINE)
-_CODE = re.compile(
-    r"^[ \t>]*(`{3,}|~{3,}).*?(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)|(`+)(?!`).+?(?<!`)\2(?!`)", re.MULTILINE | re.DOTALL
-)
+_FENCED = re.compile(r"^[ \t>]*(`{3,}|~{3,}).*?(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CITED = re.compile(r"[\[【](\d{1,3}(?:\s*[,，、;–\-]\s*\d{1,3})*)[\]】](?!\()")
 _RANGE = re.compile(r"(\d+)\s*[–\-]\s*(\d+)")
+_SIGNS = r"(?:[^\w\n]|_)*"
 _OWN_LIST = re.compile(
-    r"^[\W_]*(?:sources?|references?|citations?|来源|参考(?:资料|来源|文献|链接)?|出处)[\W_]*(?:[:：].*)?$",
+    rf"^{_SIGNS}(?:sources?|references?|citations?|来源|参考(?:资料|来源|文献|链接)?|出处){_SIGNS}(?:[:：].*)?$",
     re.MULTILINE | re.IGNORECASE,
 )
+_NUMBERED = re.compile(rf"^{_SIGNS}\d{{1,3}}[\].):]", re.MULTILINE)
 _MARKS = re.compile(r"[\[\]`*<>|~\\]|(?<!\w)_|_(?!\w)")
 
 
@@ -69,7 +69,7 @@ class Citations:
 
         Numbers that no result brought stay what they are, text.
         """
-        prose = _CODE.sub(" ", answer)
+        prose = _without_code(answer)
         cited = [self._known[number] for number in _numbers(prose) if number in self._known][:MOST_LISTED]
         if not cited or self._lists_itself(prose, cited):
             return ""
@@ -83,7 +83,29 @@ class Citations:
         if not heads:
             return False
         tail = prose[heads[-1].start() :]
-        return any(one.url in tail for one in cited) or bool(re.search(r"^[\W_]*\d{1,3}[\].):]", tail, re.MULTILINE))
+        return any(one.url in tail for one in cited) or _NUMBERED.search(tail) is not None
+
+
+def _without_code(answer: str) -> str:
+    """The answer with a space for each block and each piece of code: code begins and ends with as many backticks."""
+    answer = _FENCED.sub(" ", answer)
+    runs = list(re.finditer("`+", answer))
+    ends: dict[int, int] = {}
+    partner: dict[int, int] = {}
+    for place in reversed(range(len(runs))):
+        size = len(runs[place].group())
+        if size in ends:
+            partner[place] = ends[size]
+        ends[size] = place
+    prose: list[str] = []
+    at = place = 0
+    while place < len(runs):
+        if place in partner:
+            prose += (answer[at : runs[place].start()], " ")
+            place = partner[place]
+            at = runs[place].end()
+        place += 1
+    return "".join([*prose, answer[at:]])
 
 
 def _numbers(prose: str) -> list[int]:

@@ -6,21 +6,22 @@ Only the last lines matter: what stands before them cannot be open any more, exc
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from bot.lines import Kind, LineScanner, columns
 
-_LONE = re.compile(r"[ \t>]*(?:[-*+=_#~`|:]+|\d{1,9}[.)]|(?:[-*+]|\d{1,9}[.)])[ \t]+[*_~`#\[|]{0,3})?[ \t]*")
+_LONE = re.compile(r"[ \t>]*+(?:[-*+=_#~`|:]++|\d{1,9}[.)]|(?:[-*+]|\d{1,9}[.)])[ \t]++[*_~`#\[|]{0,3})?[ \t]*+")
 """A last line of nothing but marks: a bullet, a rule, a heading or a fence, nobody knows yet."""
 _BEGINS = re.compile(r"[ \t]*(?:[#>\-+*=|]|\d)")
 """A line that may begin a paragraph of its own: nothing that is open before it goes on in it for certain."""
-_RULE_PART = re.compile(r"[ \t>]*[|:\- \t]*")
+_RULE_PART = re.compile(r"[ \t>]*+[|:\- \t]*+")
 _TOKEN = re.compile(
-    r"(?P<escape>\\.)|(?P<code>`+)|(?P<link>!?\[)|(?P<end>\](?:\((?P<url>[^()\s]*(?:\([^()\s]*\))?[^()\s]*)(?P<closed>[^)]*\))?)?)"
+    r"(?P<escape>\\.)|(?P<code>`+)|(?P<link>!?\[)|(?P<end>\](?P<url>\([^()\s]*(?:\([^()\s]*\))?[^()\s]*)?)"
     r"|(?P<mark>\*{1,3}|_{1,3}|~~|\|\|)",
     re.DOTALL,
 )
 _LONGEST_WORD = 2_100
-_TAIL = re.compile(r"(?:\*+|_+|~+|`+|\||!?\[|\\|<[^<>\s]*|&\#?\w*)\Z")
+_TAIL = re.compile(r"(?:(?<!\*)\*+|(?<!_)_+|(?<!~)~+|(?<!`)`+|\||!?\[|\\|<[^<>\s]*|&\#?\w*)\Z")
 
 
 def close_open(text: str) -> str:
@@ -91,36 +92,43 @@ def _inline(text: str) -> str:
     if tail is not None and not _closes(text, tail.start(), tail.group()):
         text = text[: tail.start()]
     shown: list[str] = []
-    marks: list[tuple[str, int]] = []
-    """What is open, and its place in `shown`."""
+    marks: list[str] = []
+    """What is open, and in `counts` how often."""
+    counts: Counter[str] = Counter()
     labels: list[int] = []
     position = 0
+    closing = 0
+    """The last bracket that closed an address; -1 once there are no more."""
     while (found := _TOKEN.search(text, position)) is not None:
         shown.append(text[position : found.start()])
         position = found.end()
         sign = found.group()
         if found["code"]:
-            closing = re.compile(rf"(?<!`){sign}(?!`)").search(text, position)
-            if closing is None:
+            end = re.compile(rf"(?<!`){sign}(?!`)").search(text, position)
+            if end is None:
                 rest = text[position:]
                 if rest.strip("` \n"):
                     # Code that ends there may be code after all, when what seems open is none: it stays whole.
                     shown.append(sign + rest + (" " if rest.endswith("`") else "") + sign)
                 position = len(text)
                 break
-            shown.append(text[found.start() : closing.end()])
-            position = closing.end()
+            shown.append(text[found.start() : end.end()])
+            position = end.end()
         elif found["link"]:
             labels.append(len(shown))
             shown.append(sign)
         elif found["end"]:
             at = labels.pop() if labels else -1
-            if at >= 0 and found["url"] is not None and found["closed"] is None and position == len(text):
+            if found["url"] and closing >= 0:
+                closing = text.find(")", position)
+                position = closing + 1 or position
+            if at >= 0 and found["url"] and closing < 0 and position == len(text):
                 _unlabel(shown, at)  # the address is not complete: the label alone
             else:
-                shown.append(sign)
+                shown.append(text[found.start() : position])
         elif found["mark"]:
-            _mark(text, found.start(), position, sign, marks, shown)
+            _mark(text, found.start(), position, marks, counts)
+            shown.append(sign)
         else:
             shown.append(sign)
     shown.append(text[position:])
@@ -131,7 +139,7 @@ def _inline(text: str) -> str:
         return result
     body = result.rstrip()
     # A mark is closed only beside a word: `**` after a space would be shown.
-    return body + "".join(mark for mark, _ in reversed(marks)) + result[len(body) :]
+    return body + "".join(reversed(marks)) + result[len(body) :]
 
 
 def _unlabel(shown: list[str], at: int) -> None:
@@ -145,18 +153,22 @@ def _unlabel(shown: list[str], at: int) -> None:
         shown[at] = ""
 
 
-def _mark(text: str, start: int, end: int, sign: str, marks: list[tuple[str, int]], shown: list[str]) -> None:
-    before, after = text[start - 1 : start], text[end : end + 1]
+def _mark(text: str, start: int, end: int, marks: list[str], counts: Counter[str]) -> None:
+    """Open or close what the mark `text[start:end]` stands for, or neither."""
+    sign, before, after = text[start:end], text[start - 1 : start], text[end : end + 1]
     closes = bool(before) and not before.isspace()
     opens = bool(after) and not after.isspace()
     if sign in ("_", "*", "__") and before.isalnum() and after.isalnum() and (before + after).isascii():
         closes = opens = False
-    if closes and any(mark == sign for mark, _ in marks):
-        while marks.pop()[0] != sign:
-            pass
+    if closes and counts[sign]:
+        while True:
+            last = marks.pop()
+            counts[last] -= 1
+            if last == sign:
+                break
     elif opens:
-        marks.append((sign, len(shown)))
-    shown.append(sign)
+        marks.append(sign)
+        counts[sign] += 1
 
 
 def _closes(text: str, start: int, sign: str) -> bool:

@@ -23,7 +23,7 @@ MOST_ENTITIES = 100
 
 _TAGS: dict[Style, str] = {"strong": "b", "emphasis": "i", "strike": "s", "spoiler": "tg-spoiler"}
 _LANGUAGE = re.compile(r"[\w+#.\-]{1,40}")
-_TAG = re.compile(r"<[^>]*>")
+_TAG = re.compile(r"<[^<>]*>")
 
 
 def render(body: str, *, final: bool = True) -> Rendered:

@@ -23,22 +23,56 @@ _ENDINGS = (
     "sb sc sd se sg sh si sk sl sm sn so sr ss st su sv sx sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw tz ua ug "
     "uk us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw рф"
 )
+_REST = r"[^\s<>\"'`\ufffc]"
 _LIVE = re.compile(
-    r"[a-z][a-z0-9+.\-]{0,20}://[^\s<>\"'`\ufffc]*"
-    r"|[\w.+\-]{1,64}@[\w\-]+(?:\.[\w\-]+)+"
+    rf"[a-z][a-z0-9+.\-]{{0,20}}://{_REST}*"
+    r"|[\w.+\-]{1,64}+@[\w\-]++(?:\.[\w\-]++)++"
     r"|(?<!\w)@\w+"
-    rf"|(?<![\w@./])(?:[\w\-]+\.)+(?:{_ENDINGS.replace(' ', '|')})\b(?:[:/?#][^\s<>\"'`\ufffc]*)?"
-    r"|(?<![\w@./])www\.[^\s<>\"'`\ufffc]+",
+    rf"|(?P<www>(?<![\w@./])www\.{_REST}+)",
     re.IGNORECASE,
 )
+_LABELS = re.compile(r"[\w\-]+(?:\.[\w\-]+)*")
+_NO_HOST_AFTER = re.compile(r"[\w@./]")
+_DASH = re.compile(r"-(?=[\w\-])")
+_ENDING = re.compile(rf"\.(?:{_ENDINGS.replace(' ', '|')})\b", re.IGNORECASE)
+_PATH = re.compile(rf"(?:[:/?#]{_REST}*)?")
 _TRAILING = ".,;:!?)]}*_~"
 
 
 def live_parts(text: str) -> Iterator[tuple[int, int]]:
     """Where in `text` something would come to life: (start, end), in order."""
-    for found in _LIVE.finditer(text):
-        end = found.start() + len(found.group().rstrip(_TRAILING))
-        yield found.start(), max(end, found.start() + 1)
+    nothing = (len(text), len(text))
+    at = 0
+    other = host = (-1, -1)
+    while True:
+        if other[0] < at:
+            found = _LIVE.search(text, at)
+            other = found.span() if found else nothing
+            is_www = found is not None and found["www"] is not None
+        if host[0] < at:
+            host = _host(text, at) or nothing
+        start, end = host if host[0] < other[0] or (is_www and host[0] == other[0]) else other
+        if start == len(text):
+            return
+        at = end
+        yield start, max(start + len(text[start:end].rstrip(_TRAILING)), start + 1)
+
+
+def _host(text: str, at: int) -> tuple[int, int] | None:
+    """The next host from `at` on, with its path: labels and dots between them, the last label a known ending.
+
+    It begins after a sign of no address, or after a dash. However many dashes a run has, its labels are read once.
+    """
+    for run in _LABELS.finditer(text, at):
+        start = run.start()
+        if _NO_HOST_AFTER.match(text, max(start - 1, 0), start):
+            dash = _DASH.search(text, start, run.end())
+            start = dash.end() if dash else run.end()
+        if endings := list(_ENDING.finditer(text, start + 1, run.end())):
+            end = endings[-1].end()
+            path = _PATH.match(text, end)
+            return start, path.end() if path else end
+    return None
 
 
 def defanged(text: str) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from bot.clock import Clock
-from bot.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
+from bot.errors import Closed, DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
 from bot.messages import File, MessageRef, Page
-from bot.pacing import Pacer, Priority
+from bot.pacing import PATIENCE, Pacer, Priority
 from bot.surface import Surface
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,11 @@ class Attachments:
         self._files.append(file)
 
     async def post(self, after: MessageRef | None) -> None:
-        """Post all files, in order, after the message `after`."""
+        """Post all files, in order, after the message `after`.
+
+        Raises:
+            Closed: the platform takes no more of them now.
+        """
         for number, file in enumerate(self._files):
             if number not in self._posted:
                 await self._post(number, file, after)
@@ -69,7 +73,7 @@ class Attachments:
         if number in self._unsure and not cost.repeats_safely:
             self._give_up(file, "file_unsure", "a former process may have posted it")
             return
-        tries = 0
+        tries, since = 0, self._clock.monotonic()
         while True:
             delay = 0.0
             async with self._pacer.ask(cost, Priority.FINAL):
@@ -79,7 +83,12 @@ class Attachments:
                     await self._delivery.save_file(number, file, ref=ref, state="final", nonce=nonce)
                     return
                 except RateLimited as error:
+                    # It is surely not there: whoever goes on with it later may post it.
+                    await self._delivery.save_file(number, file, ref=None, state="gone", nonce=nonce)
                     self._pacer.refused(cost, error.scope, error.retry_after)
+                    until = self._clock.monotonic() + error.retry_after
+                    if until - since > PATIENCE:
+                        raise Closed(f"file {file.name!r} was refused for too long", until=until) from error
                 except TooLong as error:
                     self._give_up(file, "file_too_large", error)
                     return

@@ -4,6 +4,7 @@ BotError
 ├── SettingsError       cannot start as configured → exit 2, naming the variable and what it should hold
 ├── DeliveryError       a platform did not show something; it did not arrive and may be tried again
 │   ├── RateLimited     retry_after → pause, slow down, send the newest text
+│   ├── Closed          until → nobody waits so long: show it another way, or then
 │   ├── Unclear         it may have arrived → repeat only what repeats safely, else look it up
 │   ├── TooLong         by → cut the page again, shorter
 │   ├── MessageGone     somebody deleted the reply → no more progress; the final text once, as a new message
@@ -60,6 +61,15 @@ class RateLimited(DeliveryError):
         """Seconds until the next call is allowed."""
         self.scope = scope
         """The budget's scope that was refused; empty when every scope of the call may be meant."""
+
+
+class Closed(DeliveryError):
+    """The platform asked for a longer pause than anybody waits for; no call was made."""
+
+    def __init__(self, message: str, *, until: float) -> None:
+        super().__init__(message)
+        self.until = until
+        """Monotonic time of its end."""
 
 
 def pause(named: object) -> float:

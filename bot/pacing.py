@@ -9,17 +9,24 @@ Nobody waits for anybody except through a budget they truly share.
 from __future__ import annotations
 
 import asyncio
+import datetime
 import enum
+import logging
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 
 from bot.clock import Clock, SystemClock
+from bot.errors import Closed
 from bot.metrics import Metrics
 from bot.scopes import SHORT, Scope
 from bot.surface import Budget, Cost
 
+log = logging.getLogger(__name__)
+
+PATIENCE = 300.0
+"""Seconds that a call waits for a scope that its platform closed; what would wait longer is told so at once."""
 ENDS_WITHIN = 5.0
 """Seconds that the end of a reply may have to wait as things stand: about what most take to be written."""
 
@@ -34,7 +41,10 @@ class Priority(enum.IntEnum):
 
 
 class Grant:
-    """One call that waits for its turn, or has it: `async with` waits on entering and gives back on leaving."""
+    """One call that waits for its turn, or has it: `async with` waits on entering and gives back on leaving.
+
+    Entering raises `Closed` where a platform lets nothing through for longer than `PATIENCE`.
+    """
 
     __slots__ = ("_granted", "_pacer", "cost", "insist_at", "keep", "not_before", "number", "priority", "since")
 
@@ -95,6 +105,11 @@ class Grant:
         """Let it go."""
         if self._granted is not None:
             self._granted.set_result(None)
+
+    def end(self, error: Closed) -> None:
+        """Let whoever waits know that the call will not be made."""
+        if self._granted is not None and not self._granted.done():
+            self._granted.set_exception(error)
 
 
 @dataclass(slots=True, eq=False)
@@ -205,9 +220,32 @@ class Pacer:
         if chosen is None and cost.budgets:
             chosen = cost.budgets[0]
         if chosen is not None:
-            self._scope_of(chosen).refuse(now, retry_after)
+            known = self._scope_of(chosen)
+            told = known.closed_until > now + PATIENCE
+            known.refuse(now, retry_after)
             self._metrics.refusals.add(_platform(cost))
+            if retry_after > PATIENCE:
+                self._turn_away(known, told)
         self.pump()
+
+    def _turn_away(self, scope: Scope, told: bool) -> None:
+        """A platform lets nothing through for long: the operator is told once, and nobody waits for it."""
+        until = scope.closed_until
+        if not told:
+            end = datetime.datetime.fromtimestamp(self._clock.wall() + until - self._clock.monotonic(), datetime.UTC)
+            log.warning(
+                "%s is refused until %s: answers that can be shown in no other way are shown then",
+                scope.budget.scope,
+                f"{end:%Y-%m-%d %H:%M:%S} UTC",
+            )
+        for grant in list(self._waiting.in_order(())):
+            if any(budget.scope == scope.budget.scope for budget in grant.cost.budgets):
+                self._waiting.remove(grant)
+                grant.end(_closed(scope.budget.scope, until))
+
+    def opens_at(self, cost: Cost) -> float:
+        """The monotonic time until which a refusal stands in the way of a call; now, or in the past: none does."""
+        return max((self._scope_of(budget).closed_until for budget in cost.budgets), default=float("-inf"))
 
     def enter(self, budgets: tuple[Budget, ...]) -> Presence:
         """A reply that draws on `budgets` begins; progress of others leaves room for its beginning and its end."""
@@ -227,6 +265,8 @@ class Pacer:
             return True
         now = self._clock.monotonic()
         scopes = [self._scope_of(budget) for budget in presence.budgets]
+        if any(scope.closed_until > now + PATIENCE for scope in scopes):
+            return False
         if any(scope.budget.shared and scope.end_at(now) > now + ENDS_WITHIN for scope in scopes):
             return False
         self._admit(presence)
@@ -262,7 +302,14 @@ class Pacer:
         self.pump()
 
     def wait(self, grant: Grant) -> None:
-        """Put `grant` among those that wait."""
+        """Put `grant` among those that wait.
+
+        Raises:
+            Closed: it would wait for longer than anybody does.
+        """
+        until = self.opens_at(grant.cost)
+        if until > self._clock.monotonic() + PATIENCE:
+            raise _closed(", ".join(budget.scope for budget in grant.cost.budgets), until)
         self._waiting.add(grant)
         self.pump()
 
@@ -395,6 +442,10 @@ _ORDER = attrgetter("order")
 def _shared(cost: Cost) -> str:
     """The budget it shares with others; empty: none."""
     return next((budget.scope for budget in cost.budgets if budget.shared), "")
+
+
+def _closed(scope: str, until: float) -> Closed:
+    return Closed(f"{scope} is refused for a long time", until=until)
 
 
 def _platform(cost: Cost) -> str:

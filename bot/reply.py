@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from itertools import count
 from types import TracebackType
 
 from bot.attachments import Attachments
 from bot.clock import Clock
-from bot.delivery import Delivery, PageNow, ShownBefore, TextFilter
-from bot.errors import (
-    DeliveryError,
-    MessageGone,
-    RateLimited,
-    TooLong,
-    Unclear,
-    Unreachable,
-    Unrenderable,
-)
+from bot.closing import announce, take_away
+from bot.delivery import BACKOFF, Delivery, PageNow, ShownBefore, TextFilter
+from bot.errors import Closed, DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
 from bot.messages import File, MessageRef, Page, Status
 from bot.pacing import Grant, Pacer, Priority
 from bot.paging import PageText, Paginator, beginning, worth_showing
 from bot.surface import Cost, Surface
 from bot.typingsign import TypingSign
+from tools.cancelling import while_running
 
 log = logging.getLogger(__name__)
 
@@ -37,11 +32,6 @@ INSIST_AFTER = 1.6
 """Seconds without new words after which progress may take the call that was kept for the end."""
 PROGRESS_GAP = 0.35
 """Least seconds between two progress calls of one reply: more often nobody can read."""
-GIVE_UP_AFTER = 300.0
-"""Seconds for which the final text is tried before it goes out as a new message, once."""
-_BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
-_CAREFUL_BACKOFF = (0.5, 1.0, 3.0, 10.0, 20.0, 30.0, 60.0, 120.0)
-"""Seconds before a post whose outcome is unknown is made again: each may leave one more beginning on screen."""
 _LOOKS = 12
 """How often a post of unknown outcome is looked for, where that is possible, before it is made again all the same."""
 
@@ -65,18 +55,25 @@ class ReplyStream:
         turn: str,
         filters: tuple[TextFilter, ...] = (),
         preamble: str = "",
+        cuts: Sequence[int] = (),
         shown: Mapping[int, ShownBefore] | None = None,
         attached: Mapping[int, ShownBefore] | None = None,
         careful: bool = True,
+        delayed: Callable[[float], str] | None = None,
+        calm: bool = False,
     ) -> None:
         """
         Args:
             turn: names the reply for good; the nonces of its messages are made from it.
             preamble: Markdown that stands before the text on the first page (a quoted question).
+            cuts: the ends of the pages that an earlier process cut it into.
             shown: what an earlier process showed of this reply, by page number.
             attached: what an earlier process posted of its files, by number.
             careful: never post a whole text in a call that cannot be repeated safely: post its beginning,
                 and complete it by an edit, so that a crash in between cannot make a second final answer.
+            delayed: what is said where the rest of it can be shown only after so many seconds.
+            calm: nobody waits for it, since it was whole: its calls leave room for all that are waited for, and what
+                was deleted meanwhile stays so.
         """
         self._surface = surface
         self._pacer = pacer
@@ -84,16 +81,13 @@ class ReplyStream:
         self._clock = clock
         self._turn = turn
         self._filters = filters
-        self._preamble = preamble
         self._careful = careful
-        self._pages = Paginator(surface.limits.page_length, surface.limits.measure)
+        self._delayed = delayed
+        self._calm = calm
+        self._pages = Paginator.resume(surface.limits.page_length, surface.limits.measure, preamble, cuts)
         self._shown: dict[int, PageNow] = {}
         for number, before in (shown or {}).items():
-            state = self._shown[number] = PageNow(ref=before.ref, state=before.state)
-            state.held = before.ref is None and before.state in ("sending", "unclear")
-            state.unclear = int(state.held)
-        if preamble:
-            self._pages.extend(preamble)
+            self._of(number).restore(before, calm)
         self._text: list[str] = []
         self._status: dict[str, str] = {}
         begun = {number: file for number, file in (attached or {}).items() if file.state != "gone"}
@@ -103,6 +97,9 @@ class ReplyStream:
         self._finished = False
         self._dead = ""
         self.edits = 0  # posts and edits that the platform took
+        self._closed = False
+        """A platform lets nothing through for so long that progress is not waited for."""
+        self._owed: Closed | None = None
         self._wanted = asyncio.Event()
         self._stale_since: float | None = None
         self._next_progress = 0.0
@@ -162,6 +159,21 @@ class ReplyStream:
         return self._dead
 
     @property
+    def owed(self) -> float | None:
+        """Monotonic time at which what is missing of it may be shown; None: nothing is."""
+        return self._owed.until if self._owed is not None else None
+
+    @property
+    def unsettled(self) -> bool:
+        """An edit that was never answered may still be made, and put an older text in the place of what stands."""
+        return any(shown.unsettled and shown.ref is not None for shown in self._shown.values())
+
+    @property
+    def cuts(self) -> Sequence[int]:
+        """The ends of its pages in the preamble and the text, but for the last."""
+        return self._pages.sealed_ends
+
+    @property
     def undelivered(self) -> list[tuple[File, str]]:
         """Files that the platform did not take, each with why: a key of `bot.sentences`."""
         return self._attachments.undelivered
@@ -214,27 +226,13 @@ class ReplyStream:
         assert self._writer is not None
         await asyncio.shield(self._writer)
 
-    @asynccontextmanager
-    async def followed(self) -> AsyncIterator[None]:
+    def followed(self) -> AbstractAsyncContextManager[None]:
         """Leave the block, wherever it waits, once nothing more can be shown: what makes the reply runs inside.
 
         Why it was left is told by `lost`, or raised by `finish`.
         """
         assert self._writer is not None
-        try:
-            async with asyncio.timeout(None) as limit:
-
-                def end(_: object) -> None:
-                    limit.reschedule(asyncio.get_running_loop().time())
-
-                self._writer.add_done_callback(end)
-                try:
-                    yield
-                finally:
-                    self._writer.remove_done_callback(end)
-        except TimeoutError:
-            if not limit.expired():
-                raise
+        return while_running(self._writer)
 
     def _take(self, text: str) -> None:
         if text:
@@ -246,6 +244,10 @@ class ReplyStream:
         if self._stale_since is None:
             self._stale_since = self._clock.monotonic()
         self._wanted.set()
+
+    def _of(self, number: int) -> PageNow:
+        """Page `number` as the platform shows it."""
+        return self._shown.setdefault(number, PageNow(f"turn {self._turn}: page {number}", f"{self._turn}-{number}"))
 
     def _exists(self, number: int) -> bool:
         """There is such a page; the first one also where it only shows a status."""
@@ -267,6 +269,8 @@ class ReplyStream:
 
     def _next(self) -> int | None:
         """The first page that does not look as it should; pages are shown in order."""
+        if self._closed and not self._finished:
+            return None
         for number in count():
             pages = self._pages.upto(number + 1) or (_NOTHING,)
             if number >= len(pages):
@@ -274,7 +278,7 @@ class ReplyStream:
             if pages[number].blank and not (self._status and number == len(pages) - 1):
                 continue
             shown = self._shown.get(number)
-            if shown is not None and shown.state in ("done", "lost"):
+            if shown is not None and shown.done:
                 continue
             if shown is not None and (shown.looked if shown.held else shown.gone) and not self._finished:
                 return None
@@ -308,6 +312,10 @@ class ReplyStream:
         except Unreachable as error:
             self._dead = str(error)
             log.info("turn %s: the reply cannot be shown any more: %s", self._turn, error)
+        except Closed as error:
+            self._owed = error
+            log.info("turn %s: the reply cannot be completed yet: %s", self._turn, error)
+            await self._announce(error)
 
     async def _step(self, number: int) -> None:
         """One call: ask for it, then show page `number` as it is by then."""
@@ -324,7 +332,7 @@ class ReplyStream:
         # What completes a reply goes before what begins another one, though all of that is written too: where each
         # needs two calls and many wait, half of them are whole long before the last has begun.
         self._only_begins = first and self._begins_only(cost)
-        urgent = self._finished and not self._only_begins
+        urgent = self._finished and not self._only_begins and not self._calm
         self._grant = self._pacer.ask(
             cost,
             Priority.FINAL if urgent else Priority.FIRST if first else Priority.PROGRESS,
@@ -333,32 +341,59 @@ class ReplyStream:
             not_before=0.0 if self._finished or first else self._next_progress,
             insist_at=self._last_shown + INSIST_AFTER,
         )
+        try:
+            again = await self._call(number, at, cost, self._grant)
+        except Closed as error:
+            again = 0.0
+            await self._other_way(number, error)
+        finally:
+            self._grant = None
+        self._next_progress = self._clock.monotonic() + PROGRESS_GAP
+        if again:
+            await self._clock.sleep(again)
+
+    async def _call(self, number: int, at: MessageRef | None, cost: Cost, grant: Grant) -> float:
+        """Show page `number` when its call is granted; the seconds to wait before anything else."""
         again = 0.0
-        async with self._grant:
+        async with grant:
             self._grant = None
             if not self._exists(number):
-                return
+                return again
             if not cost.budgets and self._surface.cost(self._page(number), at).budgets:
-                return  # text came in since: what was to cost nothing would be a call now
+                return again  # text came in since: what was to cost nothing would be a call now
             try:
                 await self._show(number, at, cost)
             except RateLimited as error:
                 log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
                 self._pacer.refused(cost, error.scope, error.retry_after)
-                self._sign.quiet_until = self._clock.monotonic() + error.retry_after
+                until = self._sign.quiet_until = self._clock.monotonic() + error.retry_after
+                if self._of(number).overdue(until):
+                    raise Closed(f"page {number} was refused for too long", until=until) from error
             except TooLong as error:
                 again = self._shorten(number, error)
             except (MessageGone, Unrenderable) as error:
-                await self._mend(number, error)
+                self._of(number).vanished(error)
+                if isinstance(error, MessageGone):
+                    await self._delivery.save_page(number, body="", ref=None, state="gone", nonce="")
             except Unclear as error:
-                again = self._failed(number, error) if cost.repeats_safely else await self._hold(number, error)
+                again = await self._unclear(number, error, cost)
             except Unreachable:
                 raise
             except DeliveryError as error:
-                again = self._failed(number, error)
-        self._next_progress = self._clock.monotonic() + PROGRESS_GAP
-        if again:
-            await self._clock.sleep(again)
+                again = self._of(number).failed(error, self._clock.monotonic())
+        if (shown := self._of(number)).state == "lost":
+            await self._delivery.save_page(number, body="", ref=shown.ref, state="lost", nonce="")
+        return again
+
+    async def _unclear(self, number: int, error: Unclear, cost: Cost) -> float:
+        """A call may have arrived: an edit is made again, and what is posted blindly is not."""
+        shown = self._of(number)
+        if cost.repeats_safely:
+            shown.unsettled = True
+            return shown.failed(error, self._clock.monotonic())
+        again = shown.held_back(error)
+        await self._delivery.save_page(number, body="", ref=None, state="unclear", nonce="")
+        return again
 
     def _begins_only(self, cost: Cost) -> bool:
         """A post that nobody could tell from a second answer is never the whole text."""
@@ -366,12 +401,12 @@ class ReplyStream:
 
     async def _show(self, number: int, at: MessageRef | None, cost: Cost) -> None:
         page = self._page(number)
-        shown = self._shown.setdefault(number, PageNow())
+        shown = self._of(number)
         if shown.since is None and page.final:
             shown.since = self._clock.monotonic()
         if at is None and self._begins_only(cost) and not shown.gone and not shown.renewed:
             page = beginning(page)
-        nonce = f"{self._turn}-{number}"
+        nonce = shown.nonce
         if at is None:
             shown.state = "sending"
             await self._delivery.save_page(number, body=page.body, ref=None, state="sending", nonce=nonce)
@@ -397,103 +432,56 @@ class ReplyStream:
         """
         shown.looked = True
         try:
-            ref = await self._surface.find(f"{self._turn}-{number}")
+            ref = await self._surface.find(shown.nonce)
         except Unreachable:
             raise
         except DeliveryError as error:
             log.info("turn %s: page %d could not be looked for: %s", self._turn, number, error)
             shown.tries += 1
             if cost.found_again and shown.tries <= _LOOKS:
-                return _BACKOFF[min(shown.tries, len(_BACKOFF)) - 1]
+                return BACKOFF[min(shown.tries, len(BACKOFF)) - 1]
             ref = None
         if ref is not None:
             shown.held, shown.ref, shown.state = False, ref, "shown"
-            await self._delivery.save_page(number, body="", ref=ref, state="shown", nonce=f"{self._turn}-{number}")
+            await self._delivery.save_page(number, body="", ref=ref, state="shown", nonce=shown.nonce)
         elif self._finished or cost.repeats_safely:
             shown.held = False
         return 0.0
 
-    async def _hold(self, number: int, error: Unclear) -> float:
-        """A post may have arrived and must not be repeated blindly: the seconds before anything else is tried."""
-        shown = self._shown.setdefault(number, PageNow())
-        log.warning("turn %s: the outcome of posting page %d is unknown: %s", self._turn, number, error)
-        shown.held, shown.looked = True, False
-        shown.unclear += 1
-        if shown.unclear > len(_CAREFUL_BACKOFF):
-            log.error("turn %s: page %d could not be delivered: %s", self._turn, number, error)
-            shown.state = "lost"
-        await self._delivery.save_page(number, body="", ref=None, state="unclear", nonce="")
-        return _CAREFUL_BACKOFF[min(shown.unclear, len(_CAREFUL_BACKOFF)) - 1]
-
     def _shorten(self, number: int, error: TooLong) -> float:
-        shown = self._shown.setdefault(number, PageNow())
-        shown.shrunk += 1
-        if shown.shrunk > 8:
-            log.error("turn %s: page %d is still too long after %d cuts", self._turn, number, shown.shrunk)
-            shown.plain = True
         later = any(one.ref is not None for other, one in self._shown.items() if other > number)
-        if later or not self._pages.shrink(error.by, number):
-            shown.plain = True
-        return _BACKOFF[0] if shown.shrunk > 8 else 0.0
+        return self._of(number).too_long(not later and self._pages.shrink(error.by, number))
 
-    async def _mend(self, number: int, error: MessageGone | Unrenderable) -> None:
-        shown = self._shown.setdefault(number, PageNow())
-        match error:
-            case MessageGone():
-                shown.gone += 1
-                shown.ref, shown.page = None, None
-                if shown.gone > 1:
-                    shown.state = "lost"
-                await self._delivery.save_page(number, body="", ref=None, state="gone", nonce="")
-            case Unrenderable() if not shown.plain:
-                log.error("turn %s: our notation was refused, page %d goes out plain: %s", self._turn, number, error)
-                shown.plain = True
-            case Unrenderable():
-                log.error("turn %s: page %d was refused even as plain text: %s", self._turn, number, error)
-                shown.state = "lost"
+    async def _other_way(self, number: int, error: Closed) -> None:
+        """Nobody waits so long: the end goes out as a new message, where that goes sooner.
 
-    def _failed(self, number: int, error: DeliveryError) -> float:
-        """It did not arrive. Progress waits for newer text; the final text is tried until it lands."""
-        shown = self._shown.setdefault(number, PageNow())
-        shown.tries += 1
-        now = self._clock.monotonic()
-        if shown.since is not None and now - shown.since > GIVE_UP_AFTER:
-            if shown.ref is None or shown.renewed:
-                log.error("turn %s: page %d could not be delivered: %s", self._turn, number, error)
-                shown.state = "lost"
-                return 0.0
-            shown.ref, shown.page, shown.renewed = None, None, True
-        if shown.tries == 1:
-            log.warning("turn %s: page %d was not shown, trying again: %s", self._turn, number, error)
-        return _BACKOFF[min(shown.tries, len(_BACKOFF)) - 1]
+        Raises:
+            Closed: it does not.
+        """
+        shown = self._of(number)
+        if not self._finished:
+            self._closed = True
+            return
+        post = self._surface.cost(self._page(number), None)
+        if shown.ref is None or shown.renewed or self._pacer.opens_at(post) > self._clock.monotonic():
+            raise error
+        shown.renew()
 
     async def _close(self) -> None:
         """All pages stand: take away what an earlier try left over, then post the files."""
         for number in sorted(self._shown):
             shown = self._shown[number]
             if not self._exists(number) and shown.ref is not None:
-                await self._take_away(number, shown.ref)
+                await take_away(self._surface, self._pacer, self._clock, shown.ref, shown.name)
                 shown.ref = None
         after = max(self.refs.items(), default=(0, None))[1]
         await self._attachments.post(after)
 
-    async def _take_away(self, number: int, ref: MessageRef) -> None:
-        """Remove a message that the whole reply does not need; one that resists stays."""
-        cost = self._surface.cost(Page("x", final=True), ref)
-        problem: DeliveryError | None = None
-        for pause in (*_BACKOFF, None):
-            async with self._pacer.ask(cost, Priority.FINAL):
-                try:
-                    await self._surface.remove(ref)
-                    return
-                except RateLimited as error:
-                    self._pacer.refused(cost, error.scope, error.retry_after)
-                    problem = error
-                except Unreachable:
-                    raise
-                except DeliveryError as error:
-                    problem = error
-            if pause is None:
-                log.warning("turn %s: page %d could not be taken away: %s", self._turn, number, problem)
-                return
-            await self._clock.sleep(pause)
+    async def _announce(self, error: Closed) -> None:
+        """Say below what stands that the rest comes later."""
+        standing = max(self.refs, default=None)
+        if self._delayed is None or standing is None:
+            return
+        said = Status(self._delayed(error.until - self._clock.monotonic()))
+        page, shown = replace(self._page(standing), status=(said,), final=False), self._shown[standing]
+        await announce(self._surface, self._pacer, self._clock, page, self.refs[standing], shown.name)

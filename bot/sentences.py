@@ -221,6 +221,10 @@ _TABLE: dict[str, tuple[str, str]] = {
         "This code is not valid, or not any more. The operator's console shows the current one.",
         "这个配对码无效或已过期，请查看运行机器人的控制台。",
     ),
+    "delayed": (
+        "The rest follows in {wait}: I cannot write here until then.",
+        "其余内容将在{wait}后补上，在此之前我无法在这里发送消息。",
+    ),
     "sources": ("Sources", "来源"),
     "file_too_large": (
         "The file {name} ({size}) is too large to be posted here.",

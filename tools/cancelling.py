@@ -1,11 +1,33 @@
-"""Who is meant by a `CancelledError`: the task that sees it, or something that it waits for."""
+"""Who is meant by a `CancelledError`: the task that sees it, or something that it waits for; and ending with a task."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 
 def is_cancelled() -> bool:
     """Whether somebody cancelled the task that runs now; else what it waited for was cancelled, and it may go on."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
+
+
+@asynccontextmanager
+async def while_running(task: asyncio.Task[Any]) -> AsyncIterator[None]:
+    """Leave the block, wherever it waits, as soon as `task` ends, in whatever way."""
+    try:
+        async with asyncio.timeout(None) as limit:
+
+            def leave(_: object) -> None:
+                limit.reschedule(asyncio.get_running_loop().time())
+
+            task.add_done_callback(leave)
+            try:
+                yield
+            finally:
+                task.remove_done_callback(leave)
+    except TimeoutError:
+        if not limit.expired():
+            raise

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from bot.pacing import Pacer, Priority
+from bot.errors import Closed
+from bot.pacing import PATIENCE, Pacer, Priority
 from bot.scopes import Scope
 from bot.surface import Budget, Cost, Window
 
@@ -383,3 +384,55 @@ async def test_progress_leaves_every_admitted_reply_the_call_for_its_end(
     await clock.settle()
 
     assert [name for _, name in calls.granted[made:]] == ["end"] * 6
+
+
+async def test_nobody_waits_for_a_pause_of_a_day(pacer: Pacer, calls: Calls, clock: Any, caplog: Any) -> None:
+    """Neither who waits already, nor who comes later; who draws on other budgets goes on. The operator is told once."""
+    other = Budget("telegram:1/chat/8", rate=1.0, burst=3)
+    for number in range(5):
+        calls.ask(f"first {number}", Cost((CHAT, BOT)), Priority.FINAL)
+    await clock.settle()
+    assert len(calls.granted) == 3
+
+    for _ in range(3):
+        pacer.refused(Cost((CHAT, BOT)), "", 86_400.0)
+    await clock.settle()
+    calls.ask("late", Cost((CHAT, BOT)), Priority.FINAL)
+    calls.ask("other", Cost((other, BOT)), Priority.FINAL)
+    await clock.settle()
+
+    ended = [task.exception() for task in calls.tasks]
+    assert [type(error) for error in ended] == [type(None)] * 3 + [Closed] * 3 + [type(None)]
+    assert {error.until for error in ended if isinstance(error, Closed)} == {clock.now + 86_400.0}
+    assert calls.names[-1] == "other"
+    assert pacer.opens_at(Cost((CHAT, BOT))) == clock.now + 86_400.0 > pacer.opens_at(Cost((other, BOT)))
+    [told] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "telegram:1/chat/7 is refused until 2026-09-22 14:13:20 UTC" in told
+
+
+async def test_a_pause_that_a_reply_may_wait_for_is_waited_for(pacer: Pacer, calls: Calls, clock: Any) -> None:
+    pacer.refused(Cost((CHAT, BOT)), "", PATIENCE)
+    calls.ask("end", Cost((CHAT, BOT)), Priority.FINAL)
+    await clock.advance(PATIENCE + 0.1)
+
+    assert calls.granted == [(PATIENCE, "end")]
+
+
+async def test_after_a_pause_of_a_day_everything_goes_on(pacer: Pacer, calls: Calls, clock: Any) -> None:
+    pacer.refused(Cost((CHAT,)), "", 86_400.0)
+    await clock.advance(86_400.0)
+    calls.ask("end", Cost((CHAT,)), Priority.FINAL)
+    await clock.settle()
+
+    assert calls.names == ["end"]
+
+
+async def test_what_nobody_will_be_able_to_complete_does_not_begin(pacer: Pacer, clock: Any) -> None:
+    """Posts are allowed and edits are not: such a reply appears once, whole."""
+    posts, edits = Budget("slack:T/post", rate=1.0, burst=1), Budget("slack:T/update", windows=(Window(48, 60.0),))
+    presence = pacer.enter((posts, edits))
+    assert pacer.admits(pacer.enter((posts, edits)))
+
+    pacer.refused(Cost((edits,)), edits.scope, 86_400.0)
+
+    assert not pacer.admits(presence)

@@ -217,6 +217,184 @@ async def test_no_call_is_made_before_the_time_a_refusal_names(start: Any, scree
     await finish(reply, clock)
 
 
+DAY = 86_400.0
+
+
+async def test_a_pause_of_a_day_ends_the_wait_and_what_is_missing_is_owed(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [RateLimited("tomorrow", retry_after=DAY)]
+    reply.append(" and last")
+    await clock.settle()
+
+    await finish(reply, clock, 0)
+
+    assert reply.owed == pytest.approx(clock.now + DAY)
+    assert not reply.lost and screen.now() == "first"
+    assert len(screen.calls) == 2
+
+
+async def test_progress_that_is_refused_for_a_day_stops_and_the_text_is_still_taken_in(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [RateLimited("tomorrow", retry_after=DAY)]
+    for _ in range(100):
+        reply.append(" more")
+        await clock.advance(1.0)
+
+    assert len(screen.calls) == 2
+    assert reply.text == "first" + " more" * 100
+    await finish(reply, clock, 0)
+
+
+async def test_an_end_whose_edit_waits_a_day_goes_out_as_a_new_message_where_posts_are_let_through(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.edit_budgets = (Budget("edits", rate=1.0, burst=3),)
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [RateLimited("tomorrow", retry_after=DAY, scope="edits")]
+    reply.append(" and last")
+
+    await finish(reply, clock, 1.0)
+
+    assert reply.owed is None
+    assert [pages[-1].body for pages in screen.shown.values()] == ["first", "first and last"]
+
+
+async def test_where_posts_wait_a_day_the_last_page_says_so(start: Any, screen: Screen, clock: Any) -> None:
+    screen.edit_budgets = (Budget("edits", rate=1.0, burst=3),)
+    reply = await start(delayed=lambda seconds: f"the rest in {seconds:.0f} s")
+    reply.append("first. " * 20)
+    await clock.settle()
+    screen.faults = [None, RateLimited("tomorrow", retry_after=DAY, scope="chat")]
+    reply.append("second. " * 20)
+
+    await finish(reply, clock, 5.0)
+
+    [pages] = screen.shown.values()
+    assert pages[-1].body.startswith("first. first.") and not pages[-1].final
+    assert [line.text for line in pages[-1].status] == ["the rest in 86400 s"]
+    assert reply.owed is not None
+
+
+async def test_refusals_one_after_the_other_are_waited_for_five_minutes_in_all(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [RateLimited("a minute", retry_after=60.0) for _ in range(100)]
+    reply.append(" and last")
+
+    task = asyncio.create_task(reply.finish())
+    await clock.advance(299.0)
+    assert not task.done()
+    await clock.advance(2.0)
+    assert task.done()
+
+    assert reply.owed is not None
+    assert [kind for kind, _ in screen.calls] == ["post"] + ["edit"] * 6
+    await task
+
+
+async def test_a_file_is_not_waited_for_a_day(start: Any, screen: Screen, log: Log, clock: Any) -> None:
+    reply = await start()
+    refusals = [RateLimited("tomorrow", retry_after=DAY)]
+    posted = screen.attach
+
+    async def attach(file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        if refusals:
+            raise refusals.pop()
+        return await posted(file, after, nonce)
+
+    screen.attach = attach  # type: ignore[method-assign]
+    reply.append("Here it is.")
+    reply.attach(File("a.png", "image/png", b"1"))
+
+    await finish(reply, clock, 1.0)
+
+    assert screen.now() == "Here it is." and reply.owed is not None
+    assert log.pages[-1] == (0, "file gone"), "whoever goes on may post it"
+
+
+async def test_an_edit_without_an_answer_leaves_the_reply_unsettled(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [Unclear("no answer")]
+    reply.append(" more")
+    await clock.advance(1.0)
+
+    await finish(reply, clock)
+
+    assert reply.unsettled and screen.now() == "first more"
+
+
+@pytest.mark.parametrize("fault", [None, RateLimited("wait", retry_after=1.0), DeliveryError("no connection")])
+async def test_a_reply_whose_edits_were_all_answered_is_settled(
+    fault: Exception | None, start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [fault]
+    reply.append(" more")
+    await clock.advance(1.0)
+
+    await finish(reply, clock)
+
+    assert not reply.unsettled and reply.owed is None
+
+
+async def test_what_was_deleted_is_not_shown_again_for_its_own_sake(start: Any, screen: Screen, clock: Any) -> None:
+    """A reply that was whole once: its text is only put right where it stands."""
+    screen.shown = {"m0": [Page("an older text")], "m1": [Page("another")]}
+    screen.faults = [MessageGone("deleted")]
+    before = {number: ShownBefore(MessageRef(f"m{number}"), "final") for number in range(2)}
+    reply = await start(preamble="x" * 150 + "\n\n" + "y" * 150, cuts=(152,), shown=before, calm=True)
+
+    await finish(reply, clock)
+
+    assert [kind for kind, _ in screen.calls] == ["edit", "edit"]
+    assert screen.now("m0") == "an older text" and screen.now("m1") == "y" * 150
+
+
+async def test_what_is_shown_again_leaves_the_calls_to_those_who_wait(start: Any, screen: Screen, clock: Any) -> None:
+    screen.budgets = (Budget("chat", rate=0.1, burst=1),)
+    screen.shown = {"m0": [Page("x")]}
+    calm = [
+        await start(preamble=f"again {n}", shown={0: ShownBefore(MessageRef("m0"), "final")}, calm=True)
+        for n in range(3)
+    ]
+    ends = [asyncio.create_task(reply.finish()) for reply in calm]
+    await clock.settle()
+    waiting = await start()
+    waiting.append("An answer that somebody waits for.")
+    ends.append(asyncio.create_task(waiting.finish()))
+    await clock.advance(40.0)
+
+    assert all(task.done() for task in ends)
+    assert [page.body.split()[0] for _, page in screen.calls] == ["again", "An", "again", "again"]
+
+
+async def test_pages_stay_cut_as_an_earlier_process_cut_them(start: Any, screen: Screen, clock: Any) -> None:
+    screen.shown = {"m0": [Page("x")], "m1": [Page("x")]}
+    before = {number: ShownBefore(MessageRef(f"m{number}"), "final") for number in range(2)}
+    reply = await start(preamble="word " * 30, cuts=(20,), shown=before, calm=True)
+
+    await finish(reply, clock)
+
+    assert (screen.now("m0"), screen.now("m1")) == ("word " * 4, "word " * 26)
+
+
 async def test_a_deleted_reply_makes_no_progress_and_its_end_is_sent_once(
     start: Any, screen: Screen, clock: Any
 ) -> None:

@@ -177,6 +177,7 @@ class App:
         from bot.prices import Prices, read_prices
         from bot.reminders import Reminders
         from bot.safety import Redactor
+        from bot.settling import Settling
         from bot.spending import BudgetLimits, Budgets
         from bot.store import Store
         from bot.summary import Summaries
@@ -274,8 +275,12 @@ class App:
             if core.tool_choice_model:
                 small = self._paid(self.models.only(core.tool_choice_model, "TOOL_CHOICE_MODEL"))
                 chooser = Chooser(decide=small_model(small, clock))
+            settling = self.settling = Settling(
+                store=self.store, pacer=self.pacer, clock=clock, surface=self.platforms.surface
+            )
             conversation = Conversation(
                 store=self.store,
+                settling=settling,
                 models=self.models,
                 agent=agent,
                 registry=self.registry,
@@ -296,6 +301,7 @@ class App:
             )
             self.reminders = Reminders(
                 store=self.store,
+                settling=settling,
                 pacer=self.pacer,
                 clock=clock,
                 surface=surface,
@@ -313,6 +319,7 @@ class App:
             )
             self.dispatcher = Dispatcher(
                 store=self.store,
+                settling=settling,
                 access=self.access,
                 conversation=conversation,
                 reminders=self.reminders,
@@ -390,6 +397,7 @@ class App:
             "waiting": self.dispatcher.queue.length,
             "resting": dict(self.dispatcher.resting),
             "replies": self.pacer.live,
+            "settling": self.settling.waiting,
             "tasks": len(asyncio.all_tasks()),
             "longest_block": round(self.watch.longest, 3),
             "longest_computing": round(self.watch.longest_computing, 3),

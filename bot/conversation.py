@@ -21,6 +21,7 @@ from bot.brought import learn_result, policy_for
 from bot.choosing import Chooser, NamedCall, named_call, pre_search
 from bot.clock import Clock
 from bot.delivery import ShownBefore
+from bot.ending import note_of
 from bot.errors import StoreError, Unreachable
 from bot.events import (
     Event,
@@ -49,12 +50,13 @@ from bot.reference import reference_of
 from bot.reply import ReplyStream
 from bot.safety import AnswerFilter, Redactor, clean_answer
 from bot.sentences import how_long, language_of, say
+from bot.settling import Settling
 from bot.spending import Budgets, Payer, paid_by
 from bot.store import FILE_BYTES, Store, TurnState
 from bot.story import Story
 from bot.summary import Summaries
 from bot.surface import Surface
-from bot.transcript import AssistantEntry, Entry, UserEntry
+from bot.transcript import AssistantEntry, Entry
 from bot.untrusted import tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
@@ -110,12 +112,14 @@ class Conversation:
         budgets: Budgets,
         summaries: Summaries,
         briefings: Briefings,
+        settling: Settling,
         chooser: Chooser | None = None,
         metrics: Metrics | None = None,
     ) -> None:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
         self._summaries = summaries
         self._briefings = briefings
+        self._settling = settling
         self._metrics = metrics or Metrics()
         self._budgets = budgets
         self._chooser = chooser or Chooser()
@@ -313,6 +317,7 @@ class Conversation:
             preamble=redact(preamble(question)),
             shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages} | run.shown,
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
+            delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
         )
         most_bytes = min(surface.limits.attachment_bytes, FILE_BYTES)
         for file in files_before(before):
@@ -350,9 +355,9 @@ class Conversation:
                 state, note = "stopped", say("stopped", language)
                 reply.append(paragraph(made.visible, note))
             else:
-                note = self._note(outcome, run, form, asked)
-                if isinstance(outcome, Finished) and not clean_answer(made.shown).strip():
-                    note = self._note(Failed("empty", "nothing of the answer can be seen"), run, form, asked)
+                empty = isinstance(outcome, Finished) and not clean_answer(made.shown).strip()
+                told = Failed("empty", "nothing of the answer can be seen") if empty else outcome
+                note = note_of(told, run, form, asked, self._models, self._metrics, self._clock)
                 if isinstance(outcome, Failed) and not await self._budgets.speaks(outcome, question):
                     note = note if made.visible else ""
                 for words in (
@@ -382,6 +387,7 @@ class Conversation:
             await self.tell(question, "\n\n".join(made.unsent_notes(language, f"t{turn}")), turn=f"t{turn}-unsent")
         if state == "done" and made.last_token and not reply.lost:
             self._metrics.lag.observe(self._clock.monotonic() - made.last_token)
+        due = self._settling.due(reply, resumed=any(page.ref for page in before.pages))
         entries = made.entries(asked, redact(note), redact, told=joined(entry.origin for entry in briefing.entries))
         await store.turns.close(
             turn,
@@ -393,7 +399,10 @@ class Conversation:
             usage=made.usage,
             cost=made.cost,
             error=redact(error or reply.lost),
+            again_at=due.at if due else None,
+            cuts=reply.cuts if due else (),
         )
+        self._settling.begin(turn, question.chat, due)
         self._metrics.turns_ended.add(state)
         made.story.answered(state, pages=len(reply.refs), edits=reply.edits, usage=made.usage, dollars=made.cost)
         new = context.cost([context.as_told(entry) for entry in entries], self._models.estimator(model.name).tokens)
@@ -443,26 +452,6 @@ class Conversation:
             case Finished() | Failed():
                 return event
         return None
-
-    def _note(self, outcome: Finished | Failed | None, run: Run, form: str, asked: UserEntry) -> str:
-        """What the person is told at the end, beside the answer."""
-        language = run.language
-        words: dict[str, object] = {"retry": form.format(word="retry"), "new": form.format(word="new")}
-        match outcome:
-            case Finished(cut):
-                return say(cut, language, **words) if cut else ""
-            case Failed():
-                reference = reference_of(run.turn)
-                log.warning("turn %s [%s]: %s", run.turn, reference, outcome.detail)
-                self._metrics.model_calls.add(self._models.name, outcome.sentence)
-                words["wait"] = how_long(max(1.0, outcome.until - self._clock.wall()), language)
-                sentence, tokens = outcome.sentence, self._models.estimator(self._models.name).tokens(asked.text)
-                if sentence == "too_long" and outcome.window:
-                    sentence = "too_long_for_window" if tokens * 2 > outcome.window else "window_too_small"
-                words |= {"tokens": f"{tokens:,}", "window": f"{outcome.window:,}", "tools": ", ".join(outcome.tools)}
-                return say(sentence, language, id=reference, **words)
-            case None:
-                return ""
 
     def _first_call(self, question: MessageSent, named: NamedCall | None) -> ToolCall | None:
         """The call to make before any model is asked: the person's own, or a search that is plainly needed."""

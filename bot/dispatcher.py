@@ -26,6 +26,7 @@ from bot.messages import ChatId, Incoming, MessageSent, StopPressed, TimerDue
 from bot.question import subject
 from bot.reminders import Reminders
 from bot.sentences import how_long, language_of, say
+from bot.settling import Settling
 from bot.spending import MINUTE, Budgets, payer_of
 from bot.store import InboxRow, Store
 from bot.summary import Summaries
@@ -82,6 +83,7 @@ class Dispatcher:
         budgets: Budgets,
         admission: Admission | None = None,
         summaries: Summaries,
+        settling: Settling,
         answers: CommandAnswers,
         redact: redaction.Redact = redaction.nothing,
     ) -> None:
@@ -92,6 +94,7 @@ class Dispatcher:
         self._redact = redact
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
         self._summaries = summaries
+        self._settling = settling
         self._answers = answers
         self._store = store
         self._access = access
@@ -143,6 +146,7 @@ class Dispatcher:
         self._queue.enter(platform)
         now = self._clock.wall()
         try:
+            await self._settling.resume(platform)
             waiting = await self._store.intake.waiting()
         except BaseException:
             # Asked again, it has all of it to do.
@@ -161,6 +165,7 @@ class Dispatcher:
         """Begin nothing more on a platform that is of no use in this run; what is unfinished there goes on at a start
         that has it, and the attempts that failed for want of it do not count."""
         self._resumed.discard(platform)
+        await self._settling.rest(platform)
         for turn in await self._queue.leave(platform):
             await self._patiently(platform, partial(self._store.intake.pause, turn))
         await self._patiently(platform, lambda: self.name_resting(platform.__eq__))
@@ -176,6 +181,7 @@ class Dispatcher:
         """Take in nothing more, and end what runs; unfinished turns go on at the next start."""
         self._open = False
         await self._queue.close(grace)
+        await self._settling.close()
         rest = [*self._routes.values(), *self._loose]
         for task in rest:
             task.cancel()

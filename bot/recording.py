@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bot.delivery import ShownBefore
 from bot.messages import File, MessageRef
 from bot.store import Store, TurnState
@@ -41,6 +43,20 @@ class Recorded:
     async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
         kept = await self._store.files.put(self._scope, file.name, file.media_type, file.content)
         await self._store.files.save_attachment(self._turn, number, kept, ref=ref, state=state, nonce=nonce)
+
+
+class Reshown(Recorded):
+    """The record of an ended turn's reply that is shown again: its text and where that is cut stay as they are."""
+
+    def __init__(self, store: Store, turn: int, scope: str, ends: Mapping[int, int]) -> None:
+        super().__init__(store, turn, scope)
+        self._ends = ends
+
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+        end = self._ends.get(number, 0)
+        await self._store.turns.save_page(
+            self._turn, number, start=0, end=end, body="", ref=ref, state=state, nonce=nonce
+        )
 
 
 class Unrecorded:

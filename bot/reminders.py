@@ -21,7 +21,8 @@ from bot.pacing import Pacer
 from bot.recording import Recorded
 from bot.reply import ReplyStream
 from bot.safety import AnswerFilter, Redactor
-from bot.sentences import language_of, say
+from bot.sentences import how_long, language_of, say
+from bot.settling import Settling
 from bot.store import Store
 from bot.surface import Deliver, Surface
 from bot.transcript import AssistantEntry, Usage, UserEntry
@@ -45,6 +46,7 @@ class Reminders:
         pacer: Pacer,
         clock: Clock,
         surface: Callable[[MessageSent], Surface],
+        settling: Settling,
         zone: str,
         secrets: tuple[str, ...] = (),
     ) -> None:
@@ -52,6 +54,7 @@ class Reminders:
         self._pacer = pacer
         self._clock = clock
         self._surface = surface
+        self._settling = settling
         self._zone = zone
         self._secrets = secrets
 
@@ -107,9 +110,11 @@ class Reminders:
             turn=f"t{turn}",
             filters=(AnswerFilter(), Redactor(self._secrets), LinkFilter(LinkPolicy())),
             shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages},
+            delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
         )
         async with reply:
             reply.append(self._text(due, language))
+        again = self._settling.due(reply, resumed=any(page.ref for page in before.pages))
         await store.turns.close(
             turn,
             "failed" if reply.lost else "done",
@@ -123,7 +128,10 @@ class Reminders:
             model="",
             usage=Usage(),
             error=reply.lost,
+            again_at=again.at if again else None,
+            cuts=reply.cuts if again else (),
         )
+        self._settling.begin(turn, due.chat, again)
 
     def _text(self, due: TimerDue, language: str) -> str:
         if not due.sent_at or self._clock.wall() - due.sent_at <= LATE_AFTER:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.messages import ChatId, Incoming, MessageRef
+from bot.messages import ChatId, Incoming, MessageRef, ReplyTarget
 from bot.origin import OUTSIDE
 from bot.transcript import AssistantEntry, Entry, Usage
 from tools.base import ToolCall, ToolResult
@@ -46,10 +46,10 @@ class PageRecord:
     start: int
     end: int
     body: str
-    """Empty once the turn has ended."""
+    """Empty once the turn has ended; `end` is then where its text was cut, 0 for the last page."""
     ref: MessageRef | None
     state: str
-    """`sending`, `shown`, `final`, `unclear` or `gone`."""
+    """`sending`, `shown`, `final`, `unclear`, `gone`, or `lost`: nothing more is shown of it."""
     nonce: str
 
 
@@ -100,6 +100,20 @@ class TurnRecord:
     started_at: float
     ended_at: float
     """0 while it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRecord:
+    """What an ended turn showed: enough to show it again."""
+
+    chat: ChatId
+    question: Incoming
+    """What was answered; another delivery than the one that asked, where it was answered again."""
+    target: ReplyTarget
+    """Where it is shown."""
+    visible: str
+    """All text of it, without the preamble."""
+    state: TurnState
 
 
 @dataclass(frozen=True, slots=True)

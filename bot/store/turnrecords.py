@@ -48,6 +48,7 @@ async def close_turn(
     tokens: Sequence[int],
     record: Mapping[str, Any],
     now: float,
+    cuts: Sequence[int] = (),
 ) -> None:
     """End a turn; see `Turns.close`. `record` holds the columns to write, by name."""
     if state not in ENDED:
@@ -73,7 +74,9 @@ async def close_turn(
             "UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND state IN ('new', 'running')", (state, now, turn)
         )
         db.execute("DELETE FROM passes WHERE turn = ?", (turn,))
-        db.execute("UPDATE pages SET body = '' WHERE turn = ?", (turn,))
+        db.execute("UPDATE pages SET body = '', starts = 0, ends = 0 WHERE turn = ?", (turn,))
+        ends = [(end, turn, number) for number, end in enumerate(cuts)]
+        db.executemany("UPDATE pages SET ends = ? WHERE turn = ? AND number = ?", ends)
         db.execute("UPDATE calls SET status = 'cancelled' WHERE turn = ? AND status IN ('pending', 'running')", (turn,))
         db.execute(
             "UPDATE calls SET text = NULL WHERE turn = ? AND call_id IN (SELECT value FROM json_each(?))",

@@ -15,16 +15,17 @@ from bot.clock import Clock
 from bot.messages import ChatId, MessageRef
 from bot.origin import OUTSIDE, joined
 from bot.store.files import FILE_BYTES, attachments_of, keep_file, produced_files
+from bot.store.incoming import incoming_from_json
 from bot.store.intake import count_attempt
 from bot.store.readers import Readers
-from bot.store.records import CallRecord, PageRecord, PassRecord, TurnRecord, TurnState, message_ref
+from bot.store.records import CallRecord, PageRecord, PassRecord, ReplyRecord, TurnRecord, TurnState, message_ref
 from bot.store.text import entry_json, plain, to_json, usage_from_json, usage_json
 from bot.store.turnrecords import TURN, close_turn, last_turn, open_turn, replace_last_turn, turn_record
 from bot.store.writer import Writer
 from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, entry_from_json
 from tools.base import Json, Source, ToolCall, ToolResult
 
-_PAGE_STATES = frozenset({"sending", "shown", "final", "unclear", "gone"})
+_PAGE_STATES = frozenset({"sending", "shown", "final", "unclear", "gone", "lost"})
 
 
 class Turns:
@@ -154,7 +155,7 @@ class Turns:
         """Store a page as it is now.
 
         Raises:
-            ValueError: `state` is not one of `sending`, `shown`, `final`, `unclear`, `gone`.
+            ValueError: `state` is not one of `sending`, `shown`, `final`, `unclear`, `gone`, `lost`.
         """
         if state not in _PAGE_STATES:
             raise ValueError(f"{state!r} is no state of a page; those are {', '.join(sorted(_PAGE_STATES))}")
@@ -186,11 +187,15 @@ class Turns:
         cost: float = 0.0,
         error: str = "",
         tokens: Sequence[int] = (),
+        again_at: float | None = None,
+        cuts: Sequence[int] = (),
     ) -> None:
         """End a turn in one transaction: its entries join the chat's history, its record is written, its inbox row
         ends, and what was kept only for resuming is dropped. A turn that has ended already is left as it is.
 
         `tokens` are the sizes of `entries`, one each, as the context counts them; a rough estimate where left out.
+        `again_at` is the wall-clock time at which its reply is to be shown again, and `cuts` are the ends of its
+        pages in its text; see `unsettled`.
 
         Raises:
             ValueError: `state` is no end, or `tokens` do not fit `entries`.
@@ -208,9 +213,28 @@ class Turns:
                 "usage": usage_json(usage),
                 "cost": cost,
                 "error": plain(error),
+                "again_at": again_at,
             },
             self._clock.wall(),
+            cuts,
         )
+
+    async def unsettled(self) -> list[tuple[int, ChatId, float, float]]:
+        """Ended turns whose reply is to be shown again, oldest first: each with its chat, when that is to be, and when
+        it ended, both in wall-clock time."""
+        rows = await self._readers.rows(
+            "SELECT t.id, c.chat, t.again_at, t.ended_at FROM turns t JOIN chats c ON c.id = t.chat "
+            "WHERE t.again_at IS NOT NULL ORDER BY t.id"
+        )
+        return [(int(turn), ChatId.parse(chat), float(at), float(ended)) for turn, chat, at, ended in rows]
+
+    async def shown(self, turn: int) -> ReplyRecord | None:
+        """What an ended turn showed; None where its chat was forgotten."""
+        return await self._readers.read(lambda db: _shown(db, turn))
+
+    async def show_again(self, turn: int, at: float | None) -> None:
+        """Store when the reply of an ended turn is shown next; None: it surely stands."""
+        await self._writer.execute("UPDATE turns SET again_at = ? WHERE id = ?", (at, turn))
 
     async def last(self, chat: ChatId) -> TurnRecord | None:
         """The newest ended turn of a chat since its last `/new` that was not answered again."""
@@ -278,6 +302,19 @@ def _load(db: Connection, turn: int) -> TurnState:
         ),
         tuple(attachments_of(db, turn)),
     )
+
+
+def _shown(db: Connection, turn: int) -> ReplyRecord | None:
+    row = db.execute(
+        "SELECT c.chat, q.incoming, own.incoming, t.visible FROM turns t JOIN chats c ON c.id = t.chat "
+        "JOIN inbox q ON q.id = t.question JOIN inbox own ON own.id = t.id WHERE t.id = ? AND t.ended_at IS NOT NULL",
+        (turn,),
+    ).fetchone()
+    if row is None:
+        return None
+    chat, question, own, visible = row
+    asked, target = incoming_from_json(question), incoming_from_json(own).target
+    return ReplyRecord(ChatId.parse(chat), asked, target, visible, _load(db, turn))
 
 
 def _calls(db: Connection, turn: int) -> list[CallRecord]:

@@ -13,6 +13,7 @@ from bot.errors import Unreachable
 from bot.messages import ChatId, File, Incoming, MessageRef, Page, ReplyTarget, Sender, TimerDue
 from bot.pacing import Pacer
 from bot.reminders import Reminders
+from bot.settling import Settling
 from bot.store import Store
 from bot.surface import Cost, SurfaceLimits
 from bot.transcript import UserEntry
@@ -68,8 +69,13 @@ def screen() -> Screen:
 @pytest.fixture
 async def reminders(store: Store, screen: Screen, clock: Any) -> AsyncIterator[Reminders]:
     pacer = Pacer(clock)
-    yield Reminders(store=store, pacer=pacer, clock=clock, surface=lambda _: screen, zone="Europe/Paris")
+    yield reminding(store, pacer, clock, lambda _: screen, zone="Europe/Paris")
     await pacer.close()
+
+
+def reminding(store: Store, pacer: Pacer, clock: Any, surface: Any, **more: Any) -> Reminders:
+    settling = Settling(store=store, pacer=pacer, clock=clock, surface=surface)
+    return Reminders(store=store, pacer=pacer, clock=clock, surface=surface, settling=settling, **more)
 
 
 async def remind(store: Store, due: float, text: str = "Tea!") -> int:
@@ -227,9 +233,7 @@ async def test_a_secret_or_a_link_does_not_leave_with_a_reminder(
     store: Store, inbox: Inbox, screen: Screen, clock: Any
 ) -> None:
     pacer = Pacer(clock)
-    reminders = Reminders(
-        store=store, pacer=pacer, clock=clock, surface=lambda _: screen, zone="UTC", secrets=("sk-very-secret-key",)
-    )
+    reminders = reminding(store, pacer, clock, lambda _: screen, zone="UTC", secrets=("sk-very-secret-key",))
     id, due = await taken_in(store, inbox, clock.wall(), "sk-very-secret-key [here](https://evil.example/x)")
 
     await reminders.show(id, due)
@@ -248,7 +252,7 @@ async def test_where_the_bot_was_blocked_it_ends_and_where_nobody_is_connected_i
         raise Unreachable("telegram is not connected")
 
     pacer = Pacer(clock)
-    offline = Reminders(store=store, pacer=pacer, clock=clock, surface=nobody, zone="UTC")
+    offline = reminding(store, pacer, clock, nobody, zone="UTC")
     await offline.show(id, due)
     await pacer.close()
     assert [row.id for row in await store.intake.waiting()] == [id]

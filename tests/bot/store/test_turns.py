@@ -311,3 +311,50 @@ async def test_what_has_ended_is_neither_counted_nor_opened(store: Store, chat: 
 
     assert await store.turns.begin(turn, chat, incoming.sender.id) == 0
     assert await store.history.chats() == []
+
+
+async def test_a_reply_that_is_to_be_shown_again_is_found_by_the_next_process(
+    store: Store, url: str, clock, turn: int, chat: ChatId
+) -> None:
+    for number in range(2):
+        ref = MessageRef(f"9{number}")
+        await store.turns.save_page(turn, number, start=0, end=3, body="It", ref=ref, state="final", nonce="n")
+    await store.turns.close(
+        turn, "done", [], visible="It rains.", reasoning="", model="", usage=USAGE, again_at=clock.wall() + 2, cuts=(3,)
+    )
+
+    async with Store.open(url, clock=clock) as other:
+        assert await other.turns.unsettled() == [(turn, chat, clock.wall() + 2, clock.wall())]
+        record = await other.turns.shown(turn)
+        await other.turns.show_again(turn, None)
+        assert await other.turns.unsettled() == []
+
+    assert record is not None and record.visible == "It rains."
+    assert (record.chat, record.question.delivery, record.target) == (chat, "q1", record.question.target)
+    assert [(page.ref, page.end, page.body) for page in record.state.pages] == [
+        (MessageRef("90"), 3, ""),
+        (MessageRef("91"), 0, ""),
+    ]
+
+
+async def test_a_reply_of_a_forgotten_chat_is_not_shown_again(store: Store, clock, turn: int, chat: ChatId) -> None:
+    await store.turns.close(
+        turn, "done", [], visible="It rains.", reasoning="", model="", usage=USAGE, again_at=clock.wall()
+    )
+    await store.history.forget(chat)
+
+    assert await store.turns.unsettled() == []
+    assert await store.turns.shown(turn) is None
+
+
+async def test_a_question_that_is_answered_again_is_shown_where_it_was_asked_again(store: Store, message, chat) -> None:
+    first = await begin(store, message("q1", "What is the weather?"))
+    await close(store, first)
+    again = await begin(store, message("q2", "retry"))
+    await store.turns.replace_last(chat, again)
+    await close(store, again, visible="It rains.")
+
+    record = await store.turns.shown(again)
+
+    assert record is not None
+    assert (record.question.delivery, record.visible) == ("q1", "It rains.")

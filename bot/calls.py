@@ -170,7 +170,9 @@ class CallRunner:
                 for file in result.files:
                     queue.put_nowait(FileProduced(File(file.name, file.media_type, file.content)))
                 for twin in twins[signature(call)]:
-                    queue.put_nowait(ToolFinished(twin, self._again(signature(call)) if result.ok else result))
+                    queue.put_nowait(
+                        ToolFinished(twin, self._again(signature(call)) if result.ok else replace(result, dollars=0.0))
+                    )
 
         async def everything() -> None:
             try:

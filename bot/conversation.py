@@ -44,6 +44,7 @@ from bot.model import Models
 from bot.origin import joined
 from bot.pacing import Pacer
 from bot.progress import Progress
+from bot.purse import DayPurse
 from bot.question import preamble, subject, user_entry, written
 from bot.recording import Recorded, Unrecorded, files_before
 from bot.reference import reference_of
@@ -122,6 +123,7 @@ class Conversation:
         self._settling = settling
         self._metrics = metrics or Metrics()
         self._budgets = budgets
+        self._purse = DayPurse(budgets)
         self._chooser = chooser or Chooser()
         self._store = store
         self._models = models
@@ -269,6 +271,7 @@ class Conversation:
         for record in before.calls:
             key = (record.passnumber, record.call.id)
             if record.result is not None:
+                made.cost += record.result.dollars
                 done[key] = record.result
                 origin = made.passes[record.passnumber - 1].origin
                 made.results[key] = tool_entry(record.call, record.result, made.marker, origin)
@@ -299,6 +302,7 @@ class Conversation:
                     question.chat, question.sender, question.target if question.target.lasts else None
                 ),
                 files=store.files,
+                purse=self._purse,
             ),
             deadline=deadline,
             tool_choice=forced or "auto",
@@ -442,6 +446,7 @@ class Conversation:
                 reply.status(call.id, status)
             case ToolFinished(call, result):
                 made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker, made.passes[-1].origin)
+                made.cost += result.dollars
                 made.citations.add(result.sources)
                 learn_result(policy, self._registry.spec(call.name), call, result)
                 await self._store.turns.call_ended(turn, call.id, result)

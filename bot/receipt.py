@@ -41,8 +41,9 @@ def _calls(calls: Sequence[CallRecord], language: str) -> str:
         return say("why_no_tools", language)
     lines = [
         say(
-            "why_call",
+            "why_call_paid" if call.result is not None and call.result.dollars else "why_call",
             language,
+            cost=f"${call.result.dollars:.4f}" if call.result is not None else "",
             name=clean_untrusted(call.call.name)[:100].replace("`", "'"),
             arguments=_arguments(call),
             status=say(f"why_{call.status}", language),

@@ -122,6 +122,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     "usage_you": ("you", "你"),
     "usage_chat": ("this chat", "此聊天"),
     "usage_all": ("everybody", "所有人"),
+    "usage_tools": ("- of it for tools: {tools}", "- 其中工具：{tools}"),
     "usage_others": ("- of it without admins: {tokens}, {money}", "- 其中管理员以外：{tokens}，{money}"),
     "usage_top": ("Who used most:", "用量最多的人："),
     "allowed": ("{id} may write to me now ({role}).", "{id} 现在可以使用我了（{role}）。"),
@@ -252,6 +253,10 @@ _TABLE: dict[str, tuple[str, str]] = {
     "why_call": (
         "- **{name}** `{arguments}`: {status}, {seconds} s",
         "- **{name}** `{arguments}`：{status}，{seconds} 秒",
+    ),
+    "why_call_paid": (
+        "- **{name}** `{arguments}`: {status}, {seconds} s, {cost}",
+        "- **{name}** `{arguments}`：{status}，{seconds} 秒，{cost}",
     ),
     "why_more": ("- and {count} more", "- 以及另外 {count} 次"),
     "why_pending": ("not begun", "未开始"),

@@ -100,6 +100,8 @@ class Report:
     """Everybody but the admins."""
     resets_in: float
     """Seconds until the budgets start afresh."""
+    tools: tuple[tuple[str, Amount], ...] = ()
+    """What the person's part was paid for tools, as (tool, how often and how much)."""
     top: tuple[tuple[str, Amount], ...] = ()
     """Who spent most, as (person, amount); only for admins."""
 
@@ -204,6 +206,7 @@ class Budgets:
         limits = [*self._daily(replace(payer, admin=True)), self._others]
         days = {limit.key: Day(spent, limit.most) for limit, spent in await self._spent(limits)}
         person, chat, all_ = payer.keys
+        tools = await self._spending.top(_tools_of(payer.person), DAY, MOST_TOLD)
         top = await self._spending.top("person ", DAY, MOST_TOLD) if everybody else []
         return Report(
             days[person],
@@ -211,6 +214,7 @@ class Budgets:
             days[all_],
             days[OTHERS],
             resets_in=DAY - self._clock.wall() % DAY,
+            tools=tuple((key.removeprefix(_tools_of(payer.person)), amount) for key, amount in tools),
             top=tuple((key.removeprefix("person "), amount) for key, amount in top),
         )
 
@@ -220,18 +224,21 @@ class Budgets:
         Raises:
             Unaffordable: it would exceed a budget, whatever the calls under way give back.
         """
+        return await self.hold(self._amount(model, least), self._amount(model, most or least))
+
+    async def hold(self, least: Amount, most: Amount | None = None) -> Reserved:
+        """The same of any amount, for who is named by `paid_by`; `release` ends it."""
         limits, until = self._daily(_PAYER.get()), self._clock.monotonic() + WAIT_SECONDS
-        needed, wished = self._amount(model, least), self._amount(model, most or least)
         keys = [limit.key for limit in limits]
         with self._holdings.asking(keys):
             while True:
                 ended, others = self._holdings.ended, self._holdings.others(keys)
-                result = await self._reserve(limits, needed, wished, others)
+                result = await self._reserve(limits, least, most or least, others)
                 if isinstance(result, Reserved):
                     self._holdings.take(result)
                     return result
                 key, most_of_it = result.limit.key, result.limit.most
-                hopeless = _exceeds(result.spent - self._holdings.amount(key) + needed, most_of_it)
+                hopeless = _exceeds(result.spent - self._holdings.amount(key) + least, most_of_it)
                 hopeless = hopeless or not self._holdings.calls(key)
                 if self._holdings.ended == ended and (hopeless or not await self._holdings.next_end(until)):
                     raise _unaffordable(result.limit, result.until)
@@ -248,12 +255,17 @@ class Budgets:
             raise
 
     async def settle(self, reserved: Reserved, model: str, used: Usage, *, wait: bool = True) -> None:
-        """Replace what was set aside by what was used. Goes on when its caller is cancelled, and never raises else.
+        """Replace what was set aside by what was used; see `release`."""
+        await self.release(reserved, self._amount(model, used), wait=wait)
+
+    async def release(self, reserved: Reserved, used: Amount, *, tool: str = "", wait: bool = True) -> None:
+        """Replace what was set aside by `used`. Goes on when its caller is cancelled, and never raises else.
 
         Args:
+            tool: what used it, where that was no model; told apart in the report.
             wait: until it is written; who was told to stop has no time for a locked database.
         """
-        settling = self._in_background(self._settle_held(reserved, self._amount(model, used)))
+        settling = self._in_background(self._settle_held(reserved, used, tool))
         if wait:
             await asyncio.shield(settling)
 
@@ -266,15 +278,19 @@ class Budgets:
         task.add_done_callback(self._settling.discard)
         return task
 
-    async def _settle_held(self, reserved: Reserved, amount: Amount) -> None:
-        await self._settle(reserved, amount)
+    async def _settle_held(self, reserved: Reserved, used: Amount, tool: str) -> None:
+        await self._settle(reserved, used, tool)
         self._holdings.end(reserved)
 
-    async def _settle(self, reserved: Reserved, amount: Amount) -> None:
+    async def _settle(self, reserved: Reserved, used: Amount, tool: str = "") -> None:
+        payer = _PAYER.get()
         try:
-            await self._spending.settle(reserved, amount)
+            await self._spending.settle(reserved, used)
+            if tool and payer is not None and used.money:
+                own = Limit(f"{_tools_of(payer.person)}{tool}", DAY, Amount())
+                await self._spending.reserve([own], Amount(messages=1, money=used.money))
         except StoreError as error:
-            log.error("what a model call used could not be counted; its estimate stays: %s", error)
+            log.error("what a call used could not be counted; what was set aside for it stays: %s", error)
 
     async def _give_back(self, reserving: asyncio.Task[Reserved | Refused]) -> None:
         try:
@@ -369,6 +385,11 @@ class MeteredModel:
         return told + self._tokens(request.reminder)
 
 
+def _tools_of(person: str) -> str:
+    """How the keys begin under which is counted what a person's tools cost."""
+    return f"tool {person} "
+
+
 def _exceeds(spent: Amount, most: Amount) -> bool:
     return 0 < most.tokens < spent.tokens or 0 < most.money < spent.money
 
@@ -410,6 +431,12 @@ def usage_text(report: Report, language: str, *, priced: bool, everybody: bool) 
         line(say("usage_you", language), report.person),
         line(say("usage_chat", language), report.chat),
     ]
+    if report.tools:
+        paid = (
+            f"{name} {amount.messages} × {_dollars(amount.money / max(1, amount.messages))}"
+            for name, amount in report.tools
+        )
+        lines.insert(3, say("usage_tools", language, tools=", ".join(paid)))
     if everybody:
         lines.append(line(say("usage_all", language), report.everybody))
         lines.append(say("usage_others", language, **amounts(report.others)))

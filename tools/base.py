@@ -21,6 +21,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from tools.payments import Bill, Purse
+
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 Arguments: TypeAlias = Mapping[str, Json]
 
@@ -34,6 +36,10 @@ class ToolError(Exception):
     def __init__(self, message: str, *, retry: bool = True) -> None:
         super().__init__(message)
         self.retry = retry
+
+
+class Unpaid(ToolError):
+    """No budget has enough left for what the call would have to buy."""
 
 
 class Unavailable(Exception):
@@ -91,6 +97,8 @@ class ToolResult:
     inside a boundary before a model."""
     seconds: float = 0.0
     """How long the call took."""
+    dollars: float = 0.0
+    """What it paid to others; the registry says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +219,10 @@ class ToolContext:
     facts: Facts | None = None
     timers: Timers | None = None
     files: Files | None = None
+    purse: Purse | None = None
+    """What pays for what a call buys; None: it may buy everything."""
+    bill: Bill = field(default_factory=Bill)
+    """Through which a tool pays; the registry gives each call its own."""
     outside: bool = False
     """The conversation that led to the call holds words from outside: what is kept may be theirs."""
     follow: Callable[[str], bool] = field(default=lambda address: True)

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from tools.base import Json, ProducedFile, ToolContext, ToolError, ToolResult, Unavailable
 from tools.credentials import hidden
 from tools.function import FunctionTool, spec_of
+from tools.payments import Payment
 from tools.settings import ImageSettings
 
 if TYPE_CHECKING:
@@ -28,6 +29,15 @@ log = logging.getLogger(__name__)
 LONGEST_PROMPT = 4_000
 MOST_BYTES = 40 * 1024 * 1024
 _SECONDS = 150.0
+_PRICES: tuple[tuple[str, tuple[float, float, float]], ...] = (
+    ("dall-e-2", (0.02, 0.02, 0.02)),
+    ("dall-e-3", (0.04, 0.04, 0.08)),
+    ("gpt-image-1-mini", (0.005, 0.011, 0.036)),
+    ("gpt-image-1.5", (0.009, 0.034, 0.133)),
+    # Models without a row are taken for the dearest.
+    ("", (0.011, 0.042, 0.167)),
+)
+"""List prices of November 2026 of a square image, of gpt-image-1 at last. https://developers.openai.com/api/docs/pricing"""
 _KINDS = (
     (b"\x89PNG\r\n\x1a\n", "png", "image/png"),
     (b"\xff\xd8\xff", "jpg", "image/jpeg"),
@@ -64,6 +74,7 @@ class GenerateImage(FunctionTool):
         self._model = settings.image_model.strip().removeprefix("openai:")
         self._key = settings.image_api_key.get_secret_value().strip()
         self._base_url = settings.image_base_url.rstrip("/")
+        self._prices = _prices_of(self._model, settings.image_price)
         self._client: AsyncOpenAI | None = None
         self._opening = asyncio.Lock()
         super().__init__(
@@ -105,7 +116,9 @@ class GenerateImage(FunctionTool):
             raise ToolError("The prompt is empty: describe what is to be seen.")
         if len(prompt) > LONGEST_PROMPT:
             raise ToolError(f"The prompt has {len(prompt)} characters, at most {LONGEST_PROMPT} are possible.")
-        answer = await self._ask(self._request(prompt, size, quality), min(_SECONDS, context.seconds))
+        request = self._request(prompt, size, quality)
+        async with context.bill.pay(self._price(request)) as payment:
+            answer = await self._ask(request, min(_SECONDS, context.seconds), payment)
         content = await self._content(answer)
         found = next(((name, kind) for sign, name, kind in _KINDS if content.startswith(sign)), None)
         if found is None:
@@ -138,12 +151,24 @@ class GenerateImage(FunctionTool):
             request["quality"] = quality
         return request
 
-    async def _ask(self, request: Mapping[str, Any], seconds: float) -> Any:
-        """The first image of the answer; every failure becomes a sentence for the model."""
+    def _price(self, request: Mapping[str, Any]) -> float:
+        """What an image costs at most: what is left to the model may be the best and largest."""
+        older = self._model.startswith("dall-e")
+        quality = {"low": 0, "medium": 1, "standard": 1}.get(request.get("quality", "medium" if older else "auto"), 2)
+        square = request.get("size", "1024x1024" if older else "auto") == "1024x1024"
+        return self._prices[quality] * (1.0 if square else 2.0 if older else 1.5)
+
+    async def _ask(self, request: Mapping[str, Any], seconds: float, payment: Payment) -> Any:
+        """The first image of the answer; every failure becomes a sentence for the model.
+
+        A request that is refused costs nothing; one that is not answered may have cost all of it.
+        """
         client = await self._opened()
         openai = importlib.import_module("openai")
+        refusals = (openai.BadRequestError, openai.RateLimitError, openai.AuthenticationError)
         try:
-            answer = await client.images.generate(**request, timeout=seconds)
+            with payment.nothing_for(*refusals, openai.PermissionDeniedError, openai.NotFoundError):
+                answer = await client.images.generate(**request, timeout=seconds)
         except openai.APITimeoutError as error:
             raise ToolError(
                 f"The image was not made within {seconds:g} s. Try once more with a lower quality."
@@ -170,6 +195,9 @@ class GenerateImage(FunctionTool):
         except openai.OpenAIError as error:
             log.warning("generate_image cannot reach its service (%s); IMAGE_BASE_URL says where", type(error).__name__)
             raise ToolError("The image service cannot be reached. Say so.", retry=False) from error
+        # What the service chose itself, it says.
+        chosen = {name: value for name in ("size", "quality") if (value := getattr(answer, name, None))}
+        payment.dollars = min(payment.dollars, self._price({**request, **chosen}))
         if not answer.data:
             raise ToolError("The image service answered without an image.", retry=False)
         return answer.data[0]
@@ -216,7 +244,10 @@ class GenerateImage(FunctionTool):
 
     def _open(self) -> AsyncOpenAI:
         client: AsyncOpenAI = importlib.import_module("openai").AsyncOpenAI(
-            api_key=self._key, base_url=self._base_url, max_retries=1
+            # A second try after one that may have been carried out could be a second image to pay for.
+            api_key=self._key,
+            base_url=self._base_url,
+            max_retries=0,
         )
         return client
 
@@ -224,6 +255,14 @@ class GenerateImage(FunctionTool):
         body = error.body if isinstance(error.body, dict) else {}
         text = " ".join(hidden(str(body.get("message") or "no reason given"), (self._key,)).split())[:300]
         return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _prices_of(model: str, setting: str) -> tuple[float, float, float]:
+    """Dollars of a square image of low, medium and high quality."""
+    if setting:
+        numbers = [float(part) for part in setting.split("/")]
+        return (numbers[0], numbers[0], numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1], numbers[2])
+    return next(prices for name, prices in _PRICES if model.startswith(name))
 
 
 def _blocked(error: Any) -> bool:

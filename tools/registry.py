@@ -18,6 +18,7 @@ from tools.base import Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolS
 from tools.cancelling import is_cancelled
 from tools.conversion import converted
 from tools.descriptions import told_apart
+from tools.payments import Bill
 from tools.schema import check, without_unknown
 
 log = logging.getLogger(__name__)
@@ -216,7 +217,7 @@ class ToolRegistry:
         kept = self._cache.get(key)
         if kept is not None and kept.until > self._now():
             self._cache.move_to_end(key)
-            return replace(kept.result, status="cached")
+            return replace(kept.result, status="cached", dollars=0.0)
         task = self._running.get(key)
         own = task is None
         if task is None:
@@ -234,12 +235,21 @@ class ToolRegistry:
             self._cache[key] = _Kept(result, self._now() + spec.cache_seconds)
             while len(self._cache) > CACHE_ENTRIES:
                 self._cache.popitem(last=False)
-        return result if own or not result.ok else replace(result, status="cached")
+        if own:
+            return result
+        return replace(result, status="cached" if result.ok else result.status, dollars=0.0)
 
     async def _guarded(
         self, tool: Tool, arguments: Mapping[str, object], context: ToolContext, seconds: float
     ) -> ToolResult:
-        """The edge around a tool: whatever it raises becomes a result."""
+        """The edge around a tool: whatever it raises becomes a result, with what was paid until then."""
+        bill = Bill(tool.spec.name, context.purse)
+        result = await self._caught(tool, arguments, replace(context, bill=bill), seconds)
+        return replace(result, dollars=bill.dollars) if bill.dollars else result
+
+    async def _caught(
+        self, tool: Tool, arguments: Mapping[str, object], context: ToolContext, seconds: float
+    ) -> ToolResult:
         name = tool.spec.name
         try:
             async with asyncio.timeout(seconds) as limit:

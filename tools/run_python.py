@@ -116,7 +116,11 @@ class CodeRunner(FunctionTool):
             raise ToolError(f"The code has {len(code)} characters, at most {LONGEST_CODE} are possible.")
         try:
             backend = await self._chosen().backend()
-            done = await backend.run(context.scope, code, max(1.0, context.seconds - _MARGIN))
+            seconds, price = max(1.0, context.seconds - _MARGIN), self._settings.e2b_hour_price / 3600
+            async with context.bill.pay(price * backend.paid_seconds(context.scope, seconds)) as payment:
+                with payment.nothing_for(SandboxFailed):
+                    done = await backend.run(context.scope, code, seconds)
+                payment.dollars = price * done.paid_seconds
         except SandboxFailed as failure:
             raise ToolError(f"Code cannot be run here: {failure}. Answer without running code.", retry=False) from None
         return ToolResult(

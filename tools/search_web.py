@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from tools import keyless_search
-from tools.base import Json, ToolContext, ToolError, ToolResult, Unavailable
+from tools.base import Json, ToolContext, ToolError, ToolResult, Unavailable, Unpaid
 from tools.credentials import hidden
 from tools.function import FunctionTool, spec_of
+from tools.payments import Bill
 from tools.search_results import best_score, found_pages, labels_of, written
 from tools.settings import SearchSettings
 
@@ -34,6 +35,8 @@ _DEPTHS: dict[str, dict[str, Any]] = {
     "quick": {"search_depth": "basic", "max_results": 3},
     "deep": {"search_depth": "advanced", "max_results": 10, "include_answer": True},
 }
+_CREDITS = {"basic": 1, "advanced": 2}
+"""What Tavily takes for a search. https://docs.tavily.com/documentation/api-credits"""
 _SECONDS = {"quick": 12.0, "deep": 18.0}
 """How long Tavily may take; below the tool's timeout, so that the reason can be told."""
 _EXAMPLES: tuple[Mapping[str, Json], ...] = (
@@ -71,6 +74,7 @@ class WebSearch(FunctionTool):
     def __init__(self, settings: SearchSettings) -> None:
         self._key = settings.tavily_api_key.get_secret_value().strip()
         self._base_url = settings.tavily_api_base_url.rstrip("/")
+        self._credit_price = settings.tavily_credit_price
         self._second = bool(settings.search_fallback)
         self._depth = settings.search_depth
         self._again_below = settings.search_again_below
@@ -140,13 +144,14 @@ class WebSearch(FunctionTool):
             options["exclude_domains"] = _domains("exclude_domains", exclude_domains)
         if self._key:
             try:
-                answer = await self._answer(options, depth, context.seconds)
+                answer = await self._answer(options, depth, context)
                 return _result(query, answer, context.chars, context.language)
-            except Unanswered as error:
+            except (Unanswered, Unpaid) as error:
                 if not self._second:
                     raise
                 log.warning("search_web asks its second source: %s", error)
-                failed, note = error, "(From a second source, for the first one fails now.)\n"
+                failed: ToolError | None = error
+                note = "(From a second source, for the first one fails now.)\n"
         else:
             failed, note = None, ""
         try:
@@ -167,31 +172,42 @@ class WebSearch(FunctionTool):
         if client is not None:
             await client.close()
 
-    async def _answer(self, options: Mapping[str, Any], depth: str, seconds: float) -> Mapping[str, Any]:
+    async def _answer(self, options: Mapping[str, Any], depth: str, context: ToolContext) -> Mapping[str, Any]:
         """What Tavily found; once more and deep where a quick search found nothing that fits."""
-        answer = _checked(await self._ask({**options, "timeout": min(_SECONDS[depth], seconds)}))
+        seconds, bill = context.seconds, context.bill
+        answer = _checked(await self._ask({**options, "timeout": min(_SECONDS[depth], seconds)}, bill))
         score = best_score(answer)
         if depth == "deep" or score is None or score >= self._again_below:
             return answer
         log.info("search_web searches deep: the best of a quick search has a relevance of %.2f", score)
         try:
             again = _checked(
-                await self._ask({**options, **_DEPTHS["deep"], "timeout": min(_SECONDS["deep"], seconds / 2)})
+                await self._ask({**options, **_DEPTHS["deep"], "timeout": min(_SECONDS["deep"], seconds / 2)}, bill)
             )
         except ToolError as error:
             log.warning("search_web keeps its quick results: %s", error)
             return answer
         return again if found_pages(again) else answer
 
-    async def _ask(self, options: Mapping[str, Any]) -> Any:
-        """What Tavily answers; every failure becomes a sentence for the model."""
+    async def _ask(self, options: Mapping[str, Any], bill: Bill) -> Any:
+        """What Tavily answers, paid for; every failure becomes a sentence for the model.
+
+        A request that is refused takes no credit; one that is not answered may have.
+        """
         client = await self._opened()
         # Both are loaded by now. Tavily's errors have no common base, and it lets httpx's through.
         import httpx
         from tavily import errors
 
+        refusals = (
+            *(errors.UsageLimitExceededError, errors.ForbiddenError, errors.InvalidAPIKeyError),
+            *(errors.BadRequestError, httpx.HTTPStatusError, httpx.ConnectError, httpx.InvalidURL),
+        )
+        price = self._credit_price * _CREDITS[options["search_depth"]]
         try:
-            return await client.search(**options)
+            async with bill.pay(price) as payment:
+                with payment.nothing_for(*refusals):
+                    return await client.search(**options)
         except errors.UsageLimitExceededError as error:
             raise Unanswered(
                 "The search service's request limit is reached; it opens again in about a minute. "

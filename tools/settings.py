@@ -30,6 +30,11 @@ class SearchSettings(ToolSettings):
         le=1,
         description="A quick search whose best result has a lower relevance is made once more, deep; 0: never.",
     )
+    tavily_credit_price: float = Field(
+        0.008,
+        ge=0,
+        description="Dollars that a credit costs; a quick search takes one, a deep one two. 0: your plan is free.",
+    )
     search_fallback: Literal["", "ddgs"] = Field(
         "",
         description="ddgs: search DuckDuckGo, Brave and Mojeek without a key where Tavily has none or fails.",
@@ -109,6 +114,9 @@ class CodeSettings(ToolSettings):
     e2b_api_key: SecretStr = Field(SecretStr(""), description="Key for remote sandboxes, from e2b.dev.")
     e2b_api_base_url: str = Field("https://api.e2b.app", description="Where E2B is.")
     e2b_sandbox_base_url: str = Field("", description="Where E2B's sandboxes are; empty: each at its own address.")
+    e2b_hour_price: float = Field(
+        0.12, ge=0, description="Dollars that an hour of a remote sandbox costs, idle or not (2 vCPU, 1 GiB)."
+    )
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -139,4 +147,10 @@ class ImageSettings(ToolSettings):
         "https://api.openai.com/v1",
         validation_alias=AliasChoices("image_base_url", "openai_base_url"),
         description="Where it is; without this line OPENAI_BASE_URL.",
+    )
+    image_price: str = Field(
+        "",
+        pattern=r"^$|^\d+(\.\d+)?(/\d+(\.\d+)?/\d+(\.\d+)?)?$",
+        description="Dollars of a square image of low/medium/high quality, as 0.011/0.042/0.167, or one number; "
+        "empty: OpenAI's list price.",
     )

@@ -111,6 +111,7 @@ class Turns:
             "retry": result.retry,
             "untrusted": result.untrusted,
             "own_words": result.own_words,
+            "dollars": result.dollars,
             "sources": [[source.title, source.url, source.number] for source in result.sources],
         }
         now = self._clock.wall()
@@ -373,5 +374,6 @@ def _call(row: tuple[Any, ...], texts: dict[str, list[str]]) -> CallRecord:
         untrusted=facts["untrusted"],
         own_words=facts.get("own_words", False),
         seconds=seconds,
+        dollars=facts.get("dollars", 0.0),
     )
     return CallRecord(passnumber, position, call, bool(effects), status, started_at, seconds, outcome)

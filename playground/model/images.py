@@ -16,6 +16,8 @@ from playground.model.strictness import Refused
 
 _SIZES = ("auto", "1024x1024", "1536x1024", "1024x1536")
 _QUALITIES = ("auto", "low", "medium", "high")
+_CHOSEN = {"quality": "medium", "size": "1024x1024"}
+"""What the model takes where the request leaves it to it."""
 _LONGEST_PROMPT = 32_000
 
 
@@ -45,7 +47,9 @@ class Images:
             datum: Body = {"url": self.elsewhere or f"{base_url}/images/made/{name}"}
         else:
             datum = {"b64_json": base64.b64encode(content).decode()}
-        return web.json_response({"created": int(time.time()), "data": [datum]})
+        chosen = {"quality": body.get("quality", "auto"), "size": body.get("size", "auto")}
+        chosen = {name: _CHOSEN[name] if value == "auto" else value for name, value in chosen.items()}
+        return web.json_response({"created": int(time.time()), "data": [datum], **chosen})
 
     def file(self, name: str) -> web.Response:
         """A made image by its name."""

@@ -185,7 +185,9 @@ class ModelServer:
         if not readable:
             raise Refused("We could not parse the JSON body of your request: expected an object.")
         if method == "images":
-            return self.images.answer(seen.body, self.base_url)
+            made = self.images.answer(seen.body, self.base_url)
+            lost = await after(fault, request)
+            return made if lost is None else lost
         chat = self._check_body(method, seen.body)
         reply = wire.spoken(await self._choose(chat))
         _, most = lengths.asked(chat)

@@ -321,7 +321,7 @@ async def test_calls_of_two_passes_with_one_id_keep_each_its_result(rig: Any) ->
 
 
 async def test_why_tells_how_the_last_answer_came_about(rig: Any) -> None:
-    async with rig(PRICES="openai:scripted=1000/500/2000") as it:
+    async with rig(PRICES="openai:scripted=1000/500/2000", MONEY_PER_DAY="0", MONEY_PER_DAY_PERSON="0") as it:
         it.model.reply(
             Reply("", calls=(("calculator", {"expression": "17*3"}), ("calculator", {"expression": "17*3"}))),
             Reply("", calls=(("calculator", {"expression": "17*"}), ("nothing", {}))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from bot.messages import ChatId
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
 from bot.model.usage import WIDE_TOKENS
 from bot.prices import Prices, read_prices
+from bot.purse import DayPurse
 from bot.spending import (
     ANSWER_TOKENS,
     DAY,
@@ -26,9 +27,11 @@ from bot.spending import (
     MeteredModel,
     Payer,
     paid_by,
+    usage_text,
 )
 from bot.store import Amount, Store
 from bot.transcript import Usage, UserEntry
+from tools.base import Unpaid
 
 ADA = Payer("telegram:7", ChatId("telegram", "42", "7"))
 ADA_ELSEWHERE = Payer("telegram:7", ChatId("telegram", "42", "-50", "3"))
@@ -467,3 +470,85 @@ async def test_a_database_that_fails_while_settling_costs_nobody_an_answer(
 
     assert isinstance(pieces[-1], Answer)
     assert "the disk is full" in caplog.text
+
+
+async def test_what_tools_buy_is_on_the_budgets_of_who_asks(store: Store, make: Make) -> None:
+    budgets = make(money_person=0.10, admin_share=0.2)
+    purse = DayPurse(budgets)
+    with paid_by(ADA):
+        async with purse.pay("generate_image", 0.06) as payment:
+            [during] = await store.spending.spent(["person telegram:7"], DAY)
+            payment.dollars = 0.042
+        async with purse.pay("search_web", 0.008) as payment:
+            pass
+        with pytest.raises(ValueError):
+            async with purse.pay("search_web", 0.008), _nothing():
+                raise ValueError("it broke")
+        with pytest.raises(Unpaid) as refused:
+            async with purse.pay("generate_image", 0.06):
+                pass
+
+    assert during.money == pytest.approx(0.06)
+    assert not refused.value.retry
+    for key in ("person telegram:7", "chat telegram:42/7", "* but admins", "*"):
+        assert (await store.spending.spent([key], DAY))[0].money == pytest.approx(0.058)
+    report = await budgets.report(ADA)
+    assert [(tool, used.messages, round(used.money, 3)) for tool, used in report.tools] == [
+        ("search_web", 2, 0.016),
+        ("generate_image", 1, 0.042),
+    ]
+    said = usage_text(report, "en", priced=True, everybody=False)
+    assert "- of it for tools: search_web 2 × $0.0080, generate_image 1 × $0.0420" in said
+    assert "$0.0580 of $0.10" in said
+
+
+@asynccontextmanager
+async def _nothing() -> AsyncIterator[None]:
+    yield
+
+
+async def test_a_request_that_costs_nothing_in_the_end_leaves_no_trace(store: Store, make: Make) -> None:
+    budgets = make(money_person=0.10)
+    with paid_by(ADA):
+        async with DayPurse(budgets).pay("search_web", 0.008) as payment:
+            payment.dollars = 0.0
+
+    assert (await store.spending.spent(["person telegram:7"], DAY))[0].money == pytest.approx(0.0)
+    assert (await budgets.report(ADA)).tools == ()
+
+
+async def test_a_paid_request_that_is_stopped_counts_as_made(store: Store, make: Make) -> None:
+    budgets = make()
+    begun = asyncio.Event()
+
+    async def buy() -> None:
+        with paid_by(ADA):
+            async with DayPurse(budgets).pay("generate_image", 0.25):
+                begun.set()
+                await asyncio.Event().wait()
+
+    buying = asyncio.create_task(buy())
+    await begun.wait()
+    buying.cancel()
+    await asyncio.gather(buying, return_exceptions=True)
+    await budgets.close()
+
+    assert (await store.spending.spent(["person telegram:7"], DAY))[0].money == pytest.approx(0.25)
+
+
+async def test_two_hundred_purchases_at_once_spend_no_more_than_there_is(store: Store, make: Make) -> None:
+    purse, bought = DayPurse(make(money_all=1.0, admin_share=0.2)), 0
+
+    async def buy(number: int) -> None:
+        nonlocal bought
+        with paid_by(Payer(f"telegram:{number}", ChatId("telegram", "42", str(number)))), suppress(Unpaid):
+            async with purse.pay("generate_image", 0.167) as payment:
+                bought += 1
+                await asyncio.sleep(0)
+                payment.dollars = 0.042
+
+    await asyncio.gather(*(buy(number) for number in range(200)))
+
+    [spent] = await store.spending.spent(["*"], DAY)
+    assert spent.money == pytest.approx(bought * 0.042)
+    assert 0.8 - 0.167 < spent.money <= 0.8

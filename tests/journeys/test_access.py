@@ -439,7 +439,8 @@ async def test_a_budget_that_ends_within_a_turn_keeps_what_stands_and_says_so(wo
 
 async def test_what_a_turn_cost_is_kept_and_an_admin_sees_the_whole_day(world: Any, start: Any) -> None:
     world.model.script = lambda body: Reply("Yes.", usage={"prompt_tokens": 30_000, "completion_tokens": 10_000})
-    settings = {"PRICES": "openai:scripted=10/1/50", "MONEY_PER_DAY": "2", "ADMINS": "telegram:7", "ADMIN_SHARE": "0"}
+    settings = {"PRICES": "openai:scripted=10/1/50", "MONEY_PER_DAY": "2", "MONEY_PER_DAY_PERSON": "0"}
+    settings |= {"ADMINS": "telegram:7", "ADMIN_SHARE": "0"}
     async with start("telegram", **settings) as bot:
         place, admin = Place(world, "telegram"), Place(world, "telegram", person=ADA)
         for number in range(3):

@@ -104,6 +104,9 @@ class Bubblewrap:
             self.limits,
         )
 
+    def paid_seconds(self, scope: str, seconds: float) -> float:
+        return 0.0
+
     async def run(self, scope: str, code: str, seconds: float) -> Cell:
         place = self._places.setdefault(scope, _Place())
         self._places.move_to_end(scope)

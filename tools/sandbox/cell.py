@@ -40,6 +40,8 @@ class Cell:
     """What else the model should know, a sentence each."""
     lost: bool = False
     """The sandbox is gone and with it the variables of this chat."""
+    paid_seconds: float = 0.0
+    """For how much longer the cell made a machine run that is paid by time."""
 
 
 class Backend(Protocol):
@@ -58,6 +60,10 @@ class Backend(Protocol):
         Raises:
             SandboxFailed: it is not, or cannot be run at all.
         """
+        ...
+
+    def paid_seconds(self, scope: str, seconds: float) -> float:
+        """`Cell.paid_seconds` at most of a cell that may take `seconds`; 0 where no machine is paid by time."""
         ...
 
     async def run(self, scope: str, code: str, seconds: float) -> Cell:

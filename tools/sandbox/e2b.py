@@ -11,8 +11,10 @@ import asyncio
 import base64
 import binascii
 import json
+import time
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import aiohttp
@@ -45,6 +47,8 @@ class _Place:
     remote: _Remote | None = None
     waiting: int = 0
     lost: str = ""
+    paid_until: float = 0.0
+    """Monotonic time until which its sandboxes are paid for."""
 
 
 class E2B:
@@ -52,8 +56,16 @@ class E2B:
 
     name = "e2b"
 
-    def __init__(self, key: str, base_url: str, sandbox_url: str = "", limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        key: str,
+        base_url: str,
+        sandbox_url: str = "",
+        limits: Limits | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`sandbox_url` replaces the sandboxes' own addresses, for a proxy."""
+        self._now = now
         self._key = key
         self._base_url = base_url.rstrip("/")
         self._sandbox_url = sandbox_url.rstrip("/")
@@ -70,13 +82,23 @@ class E2B:
         remote = await self._create()
         await self._kill(remote)
 
+    def paid_seconds(self, scope: str, seconds: float) -> float:
+        place = self._places.get(scope)
+        now = self._now()
+        until = now + min(seconds, self.limits.wall) + self.limits.grace + IDLE_SECONDS
+        return max(0.0, until - max(now, place.paid_until if place is not None else 0.0))
+
     async def run(self, scope: str, code: str, seconds: float) -> Cell:
         place = self._places.setdefault(scope, _Place())
         self._places.move_to_end(scope)
         place.waiting += 1
         try:
             async with place.lock:
-                return await self._run(place, code, min(seconds, self.limits.wall))
+                paid_until = max(self._now(), place.paid_until)
+                cell = await self._run(place, code, min(seconds, self.limits.wall))
+                # A sandbox that lives on does so until it has been idle for long.
+                place.paid_until = self._now() + (IDLE_SECONDS if place.remote is not None else 0.0)
+                return replace(cell, paid_seconds=max(0.0, place.paid_until - paid_until))
         finally:
             place.waiting -= 1
             while len(self._places) > _REMEMBERED and not next(iter(self._places.values())).waiting:

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from tools.sandbox.cell import SandboxFailed
-from tools.sandbox.e2b import E2B
+from tools.sandbox.e2b import E2B, IDLE_SECONDS
 from tools.sandbox.limits import KIB, Limits
 
 KEY = "e2b_0123456789abcdef"
@@ -175,3 +175,23 @@ async def test_a_wrong_key_and_a_silent_service_are_named(service: Service) -> N
     finally:
         await wrong.close()
         await silent.close()
+
+
+async def test_a_sandbox_is_paid_for_until_it_has_been_idle_for_long(service: Service) -> None:
+    now = 1_000.0
+    backend = E2B(KEY, service.url, service.url, Limits(wall=0.3, grace=0.2), now=lambda: now)
+    before = backend.paid_seconds("chat", 10.0)
+    first = await backend.run("chat", "count", 0.3)
+    now += 100.0
+    again = backend.paid_seconds("chat", 10.0)
+    second = await backend.run("chat", "count", 0.3)
+    now += 50.0
+    broken = await backend.run("chat", "broken", 0.3)
+    now += 1_000.0
+    late = await backend.run("chat", "count", 0.3)
+    await backend.close()
+
+    assert (before, again) == (pytest.approx(IDLE_SECONDS + 0.5), pytest.approx(100.5))
+    assert (first.paid_seconds, second.paid_seconds) == (IDLE_SECONDS, 100.0)
+    # It was paid for already, and a new one begins after the old one is over.
+    assert (broken.paid_seconds, late.paid_seconds) == (0.0, IDLE_SECONDS)

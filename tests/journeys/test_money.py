@@ -1,0 +1,119 @@
+"""What a day may cost holds through the whole bot: many at once, tools that are paid, and a kill in between."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+from playground.model import Reply
+from playground.model.lengths import asked
+from playground.model.wire import prompt_tokens
+
+DAY = 120_000
+LONG = "A leaf and a stone, and what lies between them. " * 800
+"""Nearly as long as `MAX_OUTPUT_CHARS`."""
+
+
+def spent(world: Any, key: str = "*") -> tuple[int, float]:
+    """Tokens and dollars of today as the database has them."""
+    with closing(sqlite3.connect(f"file:{world.data}/parley.db?mode=ro", uri=True)) as db:
+        rows = db.execute("SELECT tokens, money FROM spending WHERE key = ? AND seconds = 86400", (key,)).fetchall()
+    return (sum(row[0] for row in rows), sum(row[1] for row in rows))
+
+
+def cost(request: Any, *, answered: bool = True) -> int:
+    """The tokens of a request as its provider counts them; of one that was not answered, all that it may have used."""
+    _, most = asked(request.body)
+    return prompt_tokens(request.body) + (-(-request.sent // 4) if answered else most)
+
+
+async def test_two_hundred_people_at_once_spend_no_more_than_the_day_has(world: Any, start: Any) -> None:
+    world.model.script = lambda body: Reply(LONG)
+    async with start("telegram", TOKENS_PER_DAY=str(DAY), TOOL_MODE="prompt", ADMIN_SHARE="0") as bot:
+        for number in range(1, 201):
+            world.telegram.person(number, f"Person {number}")
+            world.telegram.say(number, "please tell me all of it", person=number)
+        await world.telegram.screen.until(
+            lambda screen: all(screen.of(str(number)) for number in range(1, 201)), seconds=120
+        )
+        await bot.dispatcher.idle()
+
+    made = [request for request in world.model.requests if request.status == 200]
+    assert 5 < len(made) < 200
+    assert sum(cost(request) for request in made) <= DAY
+    tokens, _ = spent(world)
+    assert 0.5 * DAY < tokens <= DAY
+    told = [world.telegram.screen.of(str(number))[0].text for number in range(1, 201)]
+    assert sum("used up everything I may spend today" in text for text in told) == 200 - len(made)
+
+
+async def test_a_kill_between_setting_aside_and_settling_spends_no_more_either(world: Any, process: Any) -> None:
+    let_go, day = asyncio.Event(), 300_000
+    world.model.script = lambda body: Reply(LONG, hang_before_headers=not let_go.is_set(), until=let_go)
+    world.settings |= {"TOKENS_PER_DAY": str(day), "TOOL_MODE": "prompt", "ADMIN_SHARE": "0"}
+
+    def ask(*people: int) -> None:
+        for number in people:
+            world.telegram.person(number, f"Person {number}")
+            world.telegram.say(number, "please tell me all of it", person=number)
+
+    ask(*range(1, 6))
+    await process.start()
+    await world.model.asked(5)
+    await process.kill()
+    killed = list(world.model.requests)
+    aside, _ = spent(world)
+    assert sum(cost(request, answered=False) for request in killed) <= aside <= day
+
+    let_go.set()
+    ask(*range(6, 41))
+    await process.start()
+    await world.telegram.screen.until(
+        lambda screen: all(screen.of(str(number)) for number in range(1, 41)), seconds=120
+    )
+    assert await process.stop() == 0
+
+    after = [request for request in world.model.requests[len(killed) :] if request.status == 200]
+    tokens, _ = spent(world)
+    assert after and aside < tokens <= day
+    assert sum(cost(one, answered=False) for one in killed) + sum(map(cost, after)) <= day
+
+
+async def test_tools_that_are_paid_end_with_the_money_and_the_person_sees_what_they_took(
+    world: Any, start: Any
+) -> None:
+    calls = iter(range(1_000))
+
+    def script(body: Any) -> Reply:
+        if body["messages"][-1]["role"] != "tool":
+            return Reply(calls=(("search_web", {"query": f"solar power {next(calls)}", "mode": "deep"}),))
+        return Reply("Not paid." if "budget" in body["messages"][-1]["content"] else "Found.")
+
+    world.model.script = script
+    settings = {"MONEY_PER_DAY_PERSON": "0.04", "TAVILY_CREDIT_PRICE": "0.008", "TOOL_MODE": "native"}
+    async with start("telegram", **settings) as bot:
+        world.telegram.person(7, "Ada")
+        for number, said in enumerate(("Found.", "Found.", "Not paid."), 1):
+            world.telegram.say(7, f"please search for number {number}", person=7)
+            await world.telegram.screen.until(lambda screen, n=number, s=said: _last(screen, n) == s)
+            await bot.dispatcher.idle()
+        world.telegram.say(7, "/usage", person=7)
+        await world.telegram.screen.until(lambda screen: len(screen.of("7")) == 4)
+        world.telegram.say(7, "/why", person=7)
+        await world.telegram.screen.until(lambda screen: len(screen.of("7")) == 5)
+
+    assert len(world.tavily.requests) == 2
+    _, dollars = spent(world, "person telegram:7")
+    assert dollars == 0.032
+    usage, why = (message.text for message in world.telegram.screen.of("7")[-2:])
+    assert re.search(r"you: 4 messages, [\d,]+ tokens of 200,000 .*, \$0\.0320 of \$0\.0400", usage)
+    assert "of it for tools: search_web 2 × $0.0160" in usage
+    assert "failed" in why
+
+
+def _last(screen: Any, count: int) -> str:
+    messages = screen.of("7")
+    return messages[-1].text if len(messages) == count else ""

@@ -48,7 +48,7 @@ class People:
     async def settled(self) -> None:
         """Wait until nothing is being asked."""
         while self._asking:
-            await asyncio.gather(*self._asking.values(), return_exceptions=True)
+            await asyncio.wait(self._asking.values())
 
     async def close(self) -> None:
         """Ask nothing more."""

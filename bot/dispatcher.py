@@ -189,8 +189,11 @@ class Dispatcher:
 
     async def idle(self) -> None:
         """Wait until everything taken in so far is answered."""
-        while self._loose or self._routes or self._queue.busy:
-            await asyncio.gather(*self._loose, *self._routes.values(), return_exceptions=True)
+        while (tasks := {*self._loose, *self._routes.values()}) or self._queue.busy:
+            if tasks:
+                # Not `gather`, which from Python 3.12 on returns at once where all are done: their callbacks, which
+                # take them out here, would never be called.
+                await asyncio.wait(tasks)
             await self._queue.idle()
 
     def _route(self, id: int, incoming: Incoming, *, again: bool = False) -> None:

@@ -371,7 +371,7 @@ class MeteredModel:
                 # Turned away at the door: nobody charges for that.
                 used = Usage()
             raise
-        except (asyncio.CancelledError, GeneratorExit):
+        except asyncio.CancelledError:
             given_up = True
             raise
         finally:

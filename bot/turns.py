@@ -93,7 +93,7 @@ class TurnQueue:
     async def idle(self) -> None:
         """Wait until nothing runs and nothing waits."""
         while workers := [box.worker for box in self._boxes.values() if box.worker is not None]:
-            await asyncio.gather(*workers, return_exceptions=True)
+            await asyncio.wait(workers)
 
     async def close(self, grace: float) -> None:
         """Begin nothing more; give running turns `grace` seconds, then end them with a note on screen."""

@@ -88,11 +88,11 @@ _ANSWERED = f"""
 """
 _EXPIRED = f"""
     WITH RECURSIVE later (id) AS (
-        SELECT ?1 UNION SELECT t.superseded_by FROM turns t JOIN later ON later.id = t.id
+        SELECT :turn UNION SELECT t.superseded_by FROM turns t JOIN later ON later.id = t.id
     )
-    SELECT t.chat, t.first_sequence, t.last_sequence, t.ended_at IS NOT NULL, ({_BYTES}) FROM turns t WHERE t.id = ?1
+    SELECT t.chat, t.first_sequence, t.last_sequence, t.ended_at IS NOT NULL, ({_BYTES}) FROM turns t WHERE t.id = :turn
     AND NOT EXISTS (
-        SELECT 1 FROM later JOIN inbox i ON i.id = later.id WHERE i.ended_at IS NULL OR i.ended_at >= ?2
+        SELECT 1 FROM later JOIN inbox i ON i.id = later.id WHERE i.ended_at IS NULL OR i.ended_at >= :before
     )
 """
 """A turn that ended before, and so did all that answered its question again: the question is theirs as well."""
@@ -122,7 +122,7 @@ def _remove_turns(db: Connection, ids: Sequence[int], before: float) -> int:
     """Remove turns with their entries and questions, but for those that are needed still; how many that were."""
     count = 0
     for turn in ids:
-        for chat, first, last, counted, size in db.execute(_EXPIRED, (turn, before)).fetchall():
+        for chat, first, last, counted, size in db.execute(_EXPIRED, {"turn": turn, "before": before}).fetchall():
             entries = "FROM history WHERE chat = ? AND sequence BETWEEN ? AND ?"
             db.execute(f"DELETE FROM bodies WHERE id IN (SELECT aside {entries})", (chat, first, last))
             db.execute(f"DELETE {entries}", (chat, first, last))

@@ -438,3 +438,18 @@ async def test_a_start_names_what_waits_for_a_platform_that_it_does_not_have(
     async with rig() as it:
         assert caplog.text.count("unfinished on slack: 1,") == 1
         assert await resting(it) == [("new", 0)]
+
+
+async def test_waiting_for_what_is_done_already_lets_the_loop_turn(rig: Any) -> None:
+    """From Python 3.12 on `gather` of tasks that are done does not: what takes them away would never be called."""
+    async with rig() as it:
+        loop = asyncio.get_running_loop()
+        loose = it.bot.dispatcher._loose
+        done: asyncio.Task[None] = asyncio.create_task(asyncio.sleep(0))
+        await done
+        loose.add(done)
+        loop.call_soon(loose.discard, done)
+
+        await it.bot.dispatcher.idle()
+
+        assert not loose

@@ -6,6 +6,7 @@ from pydantic import Field, SecretStr
 
 from bot.errors import SettingsError
 from bot.settings import PLANNED, Settings, refuse_account
+from tools.forms import Address, Key
 
 
 class PlatformSettings(Settings):
@@ -23,8 +24,8 @@ class PlatformSettings(Settings):
 class TelegramSettings(PlatformSettings):
     """Telegram."""
 
-    telegram_bot_token: SecretStr = Field(SecretStr(""), description="From BotFather, as 123456:ABC-DEF.")
-    telegram_api_base_url: str = Field(
+    telegram_bot_token: Key = Field(SecretStr(""), description="From BotFather, as 123456:ABC-DEF.")
+    telegram_api_base_url: Address = Field(
         "https://api.telegram.org", description="Where the Bot API is; for a local Bot API server."
     )
     telegram_webhook_url: str = Field(
@@ -49,12 +50,12 @@ class TelegramSettings(PlatformSettings):
 class SlackSettings(PlatformSettings):
     """Slack, over Socket Mode."""
 
-    slack_bot_token: SecretStr = Field(SecretStr(""), description="Bot token of the app, xoxb-…")
-    slack_app_token: SecretStr = Field(SecretStr(""), description="App-level token with connections:write, xapp-…")
+    slack_bot_token: Key = Field(SecretStr(""), description="Bot token of the app, xoxb-…")
+    slack_app_token: Key = Field(SecretStr(""), description="App-level token with connections:write, xapp-…")
     slack_signing_secret: SecretStr = Field(
         SecretStr(""), description="Signing secret; only for HTTP delivery.", json_schema_extra=PLANNED
     )
-    slack_api_base_url: str = Field("https://slack.com/api/", description="Where the Web API is.")
+    slack_api_base_url: Address = Field("https://slack.com/api/", description="Where the Web API is.")
 
     @property
     def configured(self) -> bool:
@@ -73,11 +74,11 @@ class SlackSettings(PlatformSettings):
 class DiscordSettings(PlatformSettings):
     """Discord, over the gateway."""
 
-    discord_bot_token: SecretStr = Field(SecretStr(""), description="Bot token from the developer portal.")
+    discord_bot_token: Key = Field(SecretStr(""), description="Bot token from the developer portal.")
     discord_public_key: str = Field(
         "", description="Public key of the application; only for HTTP interactions.", json_schema_extra=PLANNED
     )
-    discord_api_base_url: str = Field(
+    discord_api_base_url: Address = Field(
         "https://discord.com/api/v10", description="Where the API is; the gateway's address is taken from its /gateway."
     )
 

@@ -7,14 +7,15 @@ import importlib
 import logging
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.clock import Clock, SystemClock
+from bot.environment import Strays, env_file, strays
 from bot.errors import SettingsError
 from bot.outlet import Outlet
-from bot.settings import CoreSettings, Settings, env_file, read, refuse_unknown, secrets_of, variables
+from bot.settings import CoreSettings, Settings, read, secrets_of, variables
 from tools.base import Json
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Configuration:
     file: Path | None
     secrets: tuple[str, ...] = ()
     """What must never leave the program."""
+    strays: Strays = field(default_factory=Strays)
 
     @property
     def configured(self) -> list[str]:
@@ -56,10 +58,10 @@ def configure() -> Configuration:
     """Read all settings.
 
     Raises:
-        SettingsError: one is malformed, or `.env` holds a name that nobody declares.
+        SettingsError: one is malformed, or `.env` holds a name that is nearly a setting's.
     """
     file = env_file()
-    refuse_unknown(file, variables(settings_classes()) | {"PARLEY_ENV_FILE": ("", "")})
+    found = strays(file, variables(settings_classes()))
     platforms = importlib.import_module("adapters").PLATFORMS
     tools = importlib.import_module("tools").SETTINGS
     return Configuration(
@@ -68,6 +70,7 @@ def configure() -> Configuration:
         tools={name: read(kind, file) for name, kind in tools.items()} | {"mcp": _mcp(read(tools["mcp"], file), file)},
         file=file,
         secrets=secrets_of(settings_classes(), file),
+        strays=found,
     )
 
 
@@ -122,17 +125,18 @@ def open_adapters(configuration: Configuration, names: Iterable[str]) -> dict[st
     """
     table = importlib.import_module("adapters").PLATFORMS
     adapters: dict[str, Adapter] = {}
-    problem: SettingsError | None = None
+    problems: dict[str, SettingsError] = {}
     for name in names:
         settings = configuration.platforms[name]
         try:
             settings.require()
             adapters[name] = importlib.import_module(table[name][0]).open_adapter(settings)
         except SettingsError as error:
-            log.error("%s is off: %s", name, error)
-            problem = error
-    if not adapters and problem is not None:
-        raise problem
+            problems[name] = error
+    if not adapters and problems:
+        raise SettingsError("; ".join(map(str, problems.values())))
+    for name, problem in problems.items():
+        log.error("%s is off: %s", name, problem)
     return adapters
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,8 @@ from bot.errors import BotError, SettingsError
 if TYPE_CHECKING:
     from bot.app import Configuration
     from bot.outlet import Outlet
+
+log = logging.getLogger(__name__)
 
 _DESCRIPTION = """\
 One assistant that answers in Telegram, Slack and Discord.
@@ -98,6 +101,9 @@ def _command(options: argparse.Namespace, outlet: Outlet) -> int:
     configuration = _configured(outlet)
     if options.command is None and not configuration.configured:
         return _playground(parser().parse_args(["playground"]))
+    if options.command not in ("run", None, "doctor"):
+        for sentence in configuration.strays.sentences:
+            print(f"parley: {sentence}", file=sys.stderr)  # noqa: T201
     match options.command:
         case "run" | None:
             return _run(configuration, outlet)
@@ -119,7 +125,8 @@ def _command(options: argparse.Namespace, outlet: Outlet) -> int:
 def _configured(outlet: Outlet) -> Configuration:
     """All settings. Secrets are masked before one is checked, so that no complaint shows them."""
     from bot import app
-    from bot.settings import env_file, secrets_of
+    from bot.environment import env_file
+    from bot.settings import secrets_of
 
     outlet.mask(secrets_of(app.settings_classes(), env_file()))
     return app.configure()
@@ -132,6 +139,8 @@ def _run(configuration: Configuration, outlet: Outlet) -> int:
 
     read_in_pieces()
     set_up(configuration.core.log_level, configuration.core.log_format, outlet)
+    for sentence in configuration.strays.sentences:
+        log.warning("%s", sentence)
     names = configuration.configured
     if not names:
         raise SettingsError(

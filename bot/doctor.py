@@ -39,6 +39,10 @@ async def examine(configuration: app.Configuration, outlet: Outlet) -> int:
     logs.set_up("CRITICAL", "console", outlet)
     report = _Report(outlet)
     report.add(True, "settings", f"read from {'.env and ' if configuration.file else ''}the environment")
+    for sentence in configuration.strays.misspelt:
+        report.add(False, "settings", sentence)
+    if configuration.strays.foreign:
+        report.add(True, "settings", configuration.strays.foreign)
     await _examine_platforms(configuration, report)
     models = await _examine_model(configuration, report)
     await _examine_tools(configuration, report, outlet)

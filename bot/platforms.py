@@ -32,6 +32,7 @@ class Platforms:
         self._kept: dict[str, asyncio.Task[None]] = {}
         self._listening: dict[str, asyncio.Task[None]] = {}
         self._quiet = False
+        self._last_off = ""
         self._state: dict[str, str] = dict.fromkeys(adapters, "starting")
 
     @property
@@ -78,9 +79,13 @@ class Platforms:
             for name, adapter in self._adapters.items():
                 keeping = self._keep(name, adapter, deliver, resume, leave, off)
                 self._kept[name] = group.create_task(keeping, name=f"platform {name}")
-        refused = [state for state in self.state.values() if state.startswith("off: ")]
-        if self._adapters and len(refused) == len(self._adapters) and not leave.is_set():
-            raise SettingsError(refused[0].removeprefix("off: "))
+        if self._refused and not leave.is_set():
+            raise SettingsError(self._refused)
+
+    @property
+    def _refused(self) -> str:
+        """Why the last platform is off, when all of them are; else empty."""
+        return self._last_off if all(state.startswith("off: ") for state in self._state.values()) else ""
 
     async def quiet(self) -> None:
         """Stop taking in for good; surfaces go on working. A platform that is not logged in is given up."""
@@ -112,9 +117,10 @@ class Platforms:
                     await leave.wait()
                     return
             except SettingsError as error:
-                self._state[name] = f"off: {error}"
-                log.error("%s is off: %s", name, error)
+                self._state[name], self._last_off = f"off: {error}", str(error)
                 self._open.discard(name)
+                if not self._refused:  # the last one is told by whoever starts this
+                    log.error("%s is off: %s", name, error)
                 await off(name)
                 return
             except Exception as error:  # noqa: BLE001 - logged by `_failed`: the edge around a login

@@ -6,10 +6,9 @@ A malformed value is one clear sentence naming the variable, never a traceback.
 
 from __future__ import annotations
 
-import os
 import re
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -18,11 +17,12 @@ from pydantic import BeforeValidator, Field, JsonValue, SecretStr, ValidationErr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot import identity
+from bot.environment import ENCODING, texts
 from bot.errors import SettingsError
-from tools.credentials import accounts, in_address, is_random
+from tools.credentials import accounts, in_address
+from tools.forms import Address, Key, sentence
 
 _HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,39}|[a-z_][a-z0-9_]{0,39}")
 
 
 def _words(value: object) -> object:
@@ -70,7 +70,12 @@ class Settings(BaseSettings):
     """The base of every settings class: names are the variables' names, an empty value means the default."""
 
     model_config = SettingsConfigDict(
-        extra="ignore", env_ignore_empty=True, case_sensitive=False, frozen=True, env_file_encoding="utf-8"
+        extra="ignore",
+        env_ignore_empty=True,
+        case_sensitive=False,
+        frozen=True,
+        env_file_encoding=ENCODING,
+        allow_inf_nan=False,
     )
 
 
@@ -79,26 +84,26 @@ class CoreSettings(Settings):
 
     model: str = Field("", description="Which model answers, as provider:name (openai:gpt-5-mini, ollama:qwen3).")
     fallback_models: Words = Field((), description="Models to try when the first cannot answer, as a,b,c.")
-    openai_api_key: SecretStr = Field(
-        SecretStr(""), description="Key for OpenAI, or for any server at OPENAI_BASE_URL."
+    openai_api_key: Key = Field(SecretStr(""), description="Key for OpenAI, or for any server at OPENAI_BASE_URL.")
+    openai_base_url: Address = Field(
+        "https://api.openai.com/v1", description="Where OpenAI, or a compatible server, is."
     )
-    openai_base_url: str = Field("https://api.openai.com/v1", description="Where OpenAI, or a compatible server, is.")
-    ark_api_key: SecretStr = Field(SecretStr(""), description="Key for Volcengine Ark.")
-    ark_base_url: str = Field("https://ark.cn-beijing.volces.com/api/v3", description="Where Volcengine Ark is.")
-    deepseek_api_key: SecretStr = Field(SecretStr(""), description="Key for DeepSeek.")
-    deepseek_base_url: str = Field("https://api.deepseek.com", description="Where DeepSeek is.")
-    openrouter_api_key: SecretStr = Field(SecretStr(""), description="Key for OpenRouter.")
-    openrouter_base_url: str = Field("https://openrouter.ai/api/v1", description="Where OpenRouter is.")
-    gemini_api_key: SecretStr = Field(SecretStr(""), description="Key for Gemini.")
-    gemini_base_url: str = Field(
+    ark_api_key: Key = Field(SecretStr(""), description="Key for Volcengine Ark.")
+    ark_base_url: Address = Field("https://ark.cn-beijing.volces.com/api/v3", description="Where Volcengine Ark is.")
+    deepseek_api_key: Key = Field(SecretStr(""), description="Key for DeepSeek.")
+    deepseek_base_url: Address = Field("https://api.deepseek.com", description="Where DeepSeek is.")
+    openrouter_api_key: Key = Field(SecretStr(""), description="Key for OpenRouter.")
+    openrouter_base_url: Address = Field("https://openrouter.ai/api/v1", description="Where OpenRouter is.")
+    gemini_api_key: Key = Field(SecretStr(""), description="Key for Gemini.")
+    gemini_base_url: Address = Field(
         "https://generativelanguage.googleapis.com/v1beta/openai/", description="Where Gemini's compatible endpoint is."
     )
-    anthropic_api_key: SecretStr = Field(SecretStr(""), description="Key for Anthropic.")
-    anthropic_base_url: str = Field("https://api.anthropic.com/v1/", description="Where Anthropic's endpoint is.")
-    ollama_api_key: SecretStr = Field(SecretStr(""), description="Key for Ollama's cloud; a local Ollama needs none.")
-    ollama_api_url: str = Field("http://localhost:11434/v1", description="Where Ollama is.")
-    vllm_api_key: SecretStr = Field(SecretStr(""), description="Key for a vLLM server, if it has one.")
-    vllm_base_url: str = Field("http://localhost:8000/v1", description="Where a vLLM server is.")
+    anthropic_api_key: Key = Field(SecretStr(""), description="Key for Anthropic.")
+    anthropic_base_url: Address = Field("https://api.anthropic.com/v1/", description="Where Anthropic's endpoint is.")
+    ollama_api_key: Key = Field(SecretStr(""), description="Key for Ollama's cloud; a local Ollama needs none.")
+    ollama_api_url: Address = Field("http://localhost:11434/v1", description="Where Ollama is.")
+    vllm_api_key: Key = Field(SecretStr(""), description="Key for a vLLM server, if it has one.")
+    vllm_base_url: Address = Field("http://localhost:8000/v1", description="Where a vLLM server is.")
     tool_mode: Literal["auto", "native", "prompt"] = Field(
         "auto", description="How tools are offered: natively, in the prompt, or natively until the server refuses."
     )
@@ -190,13 +195,6 @@ class CoreSettings(Settings):
 S = TypeVar("S", bound=BaseSettings)
 
 
-def env_file() -> Path | None:
-    """The `.env` to read: `PARLEY_ENV_FILE` names another, and set but empty it means none."""
-    named = os.environ.get("PARLEY_ENV_FILE")
-    path = Path(".env" if named is None else named)
-    return path if (named is None or named) and path.is_file() else None
-
-
 def read(kind: type[S], file: Path | None = None) -> S:
     """Read one settings class from the environment and `file`.
 
@@ -206,9 +204,7 @@ def read(kind: type[S], file: Path | None = None) -> S:
     try:
         return kind(_env_file=file)
     except ValidationError as error:
-        raise SettingsError(_sentence(kind, error)) from None
-    except UnicodeDecodeError:
-        raise SettingsError(f"{file}: this file is not UTF-8 text; save it as UTF-8") from None
+        raise SettingsError(sentence(kind, error)) from None
 
 
 def refuse_account(setting: str, address: str) -> None:
@@ -241,52 +237,22 @@ def is_planned(name: str, kinds: Iterable[type[BaseSettings]]) -> bool:
     return any(field is not None and field.json_schema_extra == PLANNED for field in fields)
 
 
-def refuse_unknown(file: Path | None, known: Mapping[str, object]) -> None:
-    """Raises SettingsError when `file` sets a variable that no settings class declares."""
-    if file is None:
-        return
-    from dotenv import dotenv_values
-
-    for name, text in dotenv_values(file, interpolate=False).items():
-        if name.upper() in known:
-            continue
-        if text is None or not _VARIABLE.fullmatch(name) or is_random(name):
-            # It may be a key that stands alone, or one that was pasted over two lines.
-            raise SettingsError(f"{file} has a line that sets nothing: each must be NAME=value, or begin with #")
-        near = _nearest(name.upper(), known)
-        hint = f"; did you mean {near}?" if near else "; .env.example lists all settings"
-        raise SettingsError(f"{name} in {file} is no setting of this program{hint}")
-
-
 def secrets_of(kinds: Iterable[type[BaseSettings]], file: Path | None = None) -> tuple[str, ...]:
     """What must never leave the program: the values of secret settings, passwords and keys in addresses.
 
     Read before anything is checked, so that no sentence about a malformed setting shows one.
     """
-    texts = _texts(file)
+    written = texts(file)
     found: dict[str, None] = {}
     for kind in kinds:
         for name, field in kind.model_fields.items():
-            if text := texts.get(name.upper(), ""):
+            if text := written.get(name.upper(), "").strip():
                 if field.annotation is SecretStr:
                     found[text] = None
                 found |= dict.fromkeys(in_address(text))
     for proxy in urllib.request.getproxies().values():
         found |= dict.fromkeys(accounts(proxy if "://" in proxy else f"http://{proxy}"))
     return tuple(secret for secret in found if secret)
-
-
-def _texts(file: Path | None) -> dict[str, str]:
-    """Every variable of `file` and of the environment, which goes before it."""
-    from dotenv import dotenv_values
-
-    try:
-        texts = dotenv_values(file) if file is not None else {}
-    except (OSError, UnicodeDecodeError):
-        texts = {}
-    return {name.upper(): text or "" for name, text in texts.items()} | {
-        name.upper(): text for name, text in os.environ.items()
-    }
 
 
 def _written(value: Any) -> str:
@@ -299,21 +265,3 @@ def _written(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return "" if value is None else str(value)
-
-
-def _sentence(kind: type[BaseSettings], error: ValidationError) -> str:
-    """One clear sentence from the first thing pydantic found wrong."""
-    first = error.errors()[0]
-    name = str(first["loc"][0]) if first["loc"] else ""
-    field = kind.model_fields.get(name)
-    secret = field is not None and "Secret" in str(field.annotation)
-    what = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    got = "" if secret or first["type"] == "value_error" else f", not {first['input']!r}"
-    should = what if first["type"] == "value_error" else f"should be {what}{got}"
-    return f"{name.upper()} {should}" if first["type"] != "value_error" else f"{name.upper()}: {should}"
-
-
-def _nearest(name: str, known: Mapping[str, object]) -> str:
-    import difflib
-
-    return next(iter(difflib.get_close_matches(name, list(known), 1, 0.75)), "")

@@ -13,6 +13,7 @@ from pydantic import SecretStr, ValidationError
 
 from tools import SETTINGS, shell
 from tools.credentials import accounts, hidden, in_address
+from tools.forms import sentence
 from tools.output import MaskedStream, inert
 from tools.settings import ToolSettings
 
@@ -69,14 +70,16 @@ def read_settings(file: Path) -> dict[str, ToolSettings]:
     Raises:
         ValueError: one is malformed; the sentence names the variable.
     """
+    settings = {}
     try:
-        return {name: kind(_env_file=file) for name, kind in SETTINGS.items()}  # type: ignore[call-arg]  # pydantic's
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        variable = "_".join(str(part) for part in first["loc"]).upper()
-        raise ValueError(f"{variable}: {first['msg']}") from None
+        for name, kind in SETTINGS.items():
+            try:
+                settings[name] = kind(_env_file=file)  # type: ignore[call-arg]  # pydantic's
+            except ValidationError as error:
+                raise ValueError(sentence(kind, error)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"the settings file {str(file)!r} cannot be read: {type(error).__name__}") from error
+    return settings
 
 
 if __name__ == "__main__":

@@ -7,20 +7,27 @@ from typing import Literal
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from tools.forms import Address, Key
+
 
 class ToolSettings(BaseSettings):
     """The base: names are the variables' names, an empty value means the default."""
 
     model_config = SettingsConfigDict(
-        extra="ignore", env_ignore_empty=True, case_sensitive=False, frozen=True, env_file_encoding="utf-8"
+        extra="ignore",
+        env_ignore_empty=True,
+        case_sensitive=False,
+        frozen=True,
+        env_file_encoding="utf-8-sig",
+        allow_inf_nan=False,
     )
 
 
 class SearchSettings(ToolSettings):
     """search_web."""
 
-    tavily_api_key: SecretStr = Field(SecretStr(""), description="Key for web search, from tavily.com.")
-    tavily_api_base_url: str = Field("https://api.tavily.com", description="Where Tavily is.")
+    tavily_api_key: Key = Field(SecretStr(""), description="Key for web search, from tavily.com.")
+    tavily_api_base_url: Address = Field("https://api.tavily.com", description="Where Tavily is.")
     search_depth: Literal["quick", "deep"] = Field(
         "quick", description="How a search is made where the model asks for no depth; deep takes two credits."
     )
@@ -61,9 +68,9 @@ class ReadPageSettings(ToolSettings):
 class SearchPapersSettings(ToolSettings):
     """search_papers."""
 
-    openalex_base_url: str = Field("https://api.openalex.org", description="Where OpenAlex is.")
+    openalex_base_url: Address = Field("https://api.openalex.org", description="Where OpenAlex is.")
     openalex_email: str = Field("", description="Your address, told to OpenAlex so that it can write to you.")
-    openalex_api_key: SecretStr = Field(
+    openalex_api_key: Key = Field(
         SecretStr(""), description="Free key from openalex.org; without one about 100 searches a day are possible."
     )
 
@@ -71,8 +78,8 @@ class SearchPapersSettings(ToolSettings):
 class WeatherSettings(ToolSettings):
     """get_weather."""
 
-    open_meteo_base_url: str = Field("https://api.open-meteo.com", description="Where Open-Meteo's forecast is.")
-    open_meteo_geocoding_url: str = Field(
+    open_meteo_base_url: Address = Field("https://api.open-meteo.com", description="Where Open-Meteo's forecast is.")
+    open_meteo_geocoding_url: Address = Field(
         "https://geocoding-api.open-meteo.com", description="Where Open-Meteo finds places by name."
     )
 
@@ -80,7 +87,7 @@ class WeatherSettings(ToolSettings):
 class WikipediaSettings(ToolSettings):
     """wikipedia."""
 
-    wikipedia_base_url: str = Field(
+    wikipedia_base_url: Address = Field(
         "https://{language}.wikipedia.org", description="Where Wikipedia is; {language} becomes en, zh, …"
     )
     wikipedia_contact: str = Field(
@@ -91,7 +98,7 @@ class WikipediaSettings(ToolSettings):
 class TokenPriceSettings(ToolSettings):
     """token_price."""
 
-    dexscreener_base_url: str = Field("https://api.dexscreener.com", description="Where Dexscreener is.")
+    dexscreener_base_url: Address = Field("https://api.dexscreener.com", description="Where Dexscreener is.")
 
 
 class CodeSettings(ToolSettings):
@@ -111,9 +118,9 @@ class CodeSettings(ToolSettings):
         description="Whether the bwrap sandbox runs code in a Jupyter kernel: magics, rich display; "
         "needs the extra code-rich.",
     )
-    e2b_api_key: SecretStr = Field(SecretStr(""), description="Key for remote sandboxes, from e2b.dev.")
-    e2b_api_base_url: str = Field("https://api.e2b.app", description="Where E2B is.")
-    e2b_sandbox_base_url: str = Field("", description="Where E2B's sandboxes are; empty: each at its own address.")
+    e2b_api_key: Key = Field(SecretStr(""), description="Key for remote sandboxes, from e2b.dev.")
+    e2b_api_base_url: Address = Field("https://api.e2b.app", description="Where E2B is.")
+    e2b_sandbox_base_url: Address = Field("", description="Where E2B's sandboxes are; empty: each at its own address.")
     e2b_hour_price: float = Field(
         0.12, ge=0, description="Dollars that an hour of a remote sandbox costs, idle or not (2 vCPU, 1 GiB)."
     )
@@ -138,12 +145,12 @@ class ImageSettings(ToolSettings):
     """generate_image."""
 
     image_model: str = Field("", description="Which model makes images, as openai:gpt-image-1; empty: none.")
-    image_api_key: SecretStr = Field(
+    image_api_key: Key = Field(
         SecretStr(""),
         validation_alias=AliasChoices("image_api_key", "openai_api_key"),
         description="Its key; empty: OPENAI_API_KEY.",
     )
-    image_base_url: str = Field(
+    image_base_url: Address = Field(
         "https://api.openai.com/v1",
         validation_alias=AliasChoices("image_base_url", "openai_base_url"),
         description="Where it is; without this line OPENAI_BASE_URL.",

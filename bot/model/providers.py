@@ -14,9 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from bot.errors import SettingsError
 from tools.base import Json
-from tools.credentials import is_random
-
-_HOST = re.compile(r"[A-Za-z][\w.-]*(?::\d{1,5})?(?:/[\w./-]*)?")
+from tools.forms import checked_address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,11 +202,10 @@ def base_url_of(provider: Provider, base_urls: Mapping[str, str]) -> str:
         SettingsError: the setting holds no http address.
     """
     text = base_urls.get(provider.name, "").strip() or provider.base_url
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        # A host without http:// is a slip; anything else may be a key in the wrong place.
-        shown = f"{text!r}, but" if _HOST.fullmatch(text) and not is_random(text) else "no address: it"
-        raise SettingsError(f"{provider.base_url_setting} is {shown} must be an address such as {provider.base_url}")
+    try:
+        parts = urlsplit(checked_address(text))
+    except ValueError as error:
+        raise SettingsError(f"{provider.base_url_setting}: {error}") from None
     if parts.username is not None or parts.query:
         raise SettingsError(
             f"{provider.base_url_setting} must hold no user, password or query: what is sent with each request is "
@@ -234,6 +231,7 @@ def key_of(provider: Provider, keys: Mapping[str, str], base_urls: Mapping[str, 
     key = keys.get(provider.name, "").strip()
     if key:
         return key
-    if provider.key_needed and not base_urls.get(provider.name, "").strip():
+    own = base_urls.get(provider.name, "").strip().rstrip("/")
+    if provider.key_needed and own in ("", provider.base_url.rstrip("/")):
         raise SettingsError(f"{setting} names {provider.name!r}, so {provider.key} must hold its API key; it is empty")
     return "none"

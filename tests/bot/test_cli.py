@@ -72,7 +72,7 @@ def test_a_token_without_a_model_is_a_sentence_and_exit_code_2(parley: Parley) -
         ("HTTP_PORT", "abc", "HTTP_PORT"),
         ("HTTP_PORT", "70000", "HTTP_PORT"),
         ("MAX_TOOL_ROUNDS", "1", "MAX_TOOL_ROUNDS"),
-        ("TOOL_MODE", "sometimes", "'auto', 'native' or 'prompt'"),
+        ("TOOL_MODE", "sometimes", "auto, native or prompt"),
         ("ALLOWED_USERS", "12345", "telegram:12345"),
         ("ALLOWED_USERS", "@ada", "telegram:123, slack:T1/U1 or discord:456"),
         ("ADMINS", "telegram:00123", "'telegram:00123' is not how this id is written"),

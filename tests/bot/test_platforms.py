@@ -131,13 +131,15 @@ async def test_a_platform_that_refuses_its_settings_is_off_and_the_others_run(cl
         assert not task.done()
 
 
-async def test_when_no_platform_can_be_used_the_program_says_why(clock: Any) -> None:
+async def test_when_no_platform_can_be_used_the_program_says_why_and_nothing_twice(clock: Any, caplog: Any) -> None:
     wrong = Fake("slack", logins=[SettingsError("SLACK_BOT_TOKEN is refused")])
     revoked = Fake("telegram", listens=[SettingsError("TELEGRAM_BOT_TOKEN was revoked")])
 
     async with running(clock, wrong, revoked) as (_, _, task):
-        with pytest.raises(SettingsError, match="SLACK_BOT_TOKEN is refused"):
+        with pytest.raises(SettingsError, match="TELEGRAM_BOT_TOKEN was revoked"):
             await task
+
+    assert "SLACK_BOT_TOKEN is refused" in caplog.text and "revoked" not in caplog.text
 
 
 async def test_an_error_of_our_own_in_one_platform_is_logged_and_tried_again(clock: Any, caplog: Any) -> None:

@@ -11,9 +11,10 @@ import pytest
 from adapters.settings import DiscordSettings, SlackSettings
 from bot import app
 from bot.env_example import example
+from bot.environment import env_file, nearest, strays
 from bot.errors import SettingsError
 from bot.model.providers import place_of
-from bot.settings import CoreSettings, env_file, read, refuse_unknown, secrets_of, variables
+from bot.settings import CoreSettings, read, secrets_of, variables
 
 
 @pytest.fixture(autouse=True)
@@ -35,15 +36,15 @@ def told(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> str:
 @pytest.mark.parametrize(
     ("name", "value", "holds"),
     [
-        ("MAX_TOOL_ROUNDS", "1", "greater than or equal to 2"),
+        ("MAX_TOOL_ROUNDS", "1", "a whole number from 2 to 50, not '1'"),
         ("MAX_TOOL_ROUNDS", "many", "'many'"),
-        ("TOOL_MODE", "magic", "'auto', 'native' or 'prompt'"),
+        ("TOOL_MODE", "magic", "auto, native or prompt, not 'magic'"),
         ("ALLOWED_USERS", "123", "telegram:123"),
         ("ALLOWED_USERS", "telegram:1,-100200", "telegram:-100200"),
         ("ALLOWED_USERS", "@ada", "telegram:123, slack:T1/U1 or discord:456"),
         ("ADMINS", "slack:U1", "'slack:U1'"),
         ("HTTP_PORT", "80000", "65535"),
-        ("TURN_SECONDS", "0", "greater than 0"),
+        ("TURN_SECONDS", "0", "a number above 0"),
         ("ALLOW_ALL", "maybe", "'maybe'"),
     ],
 )
@@ -111,24 +112,57 @@ def test_a_key_is_neither_shown_nor_told_in_a_refusal(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("line", "hint"),
-    [("TELEGRAM_BOT_TOKN=1", "did you mean TELEGRAM_BOT_TOKEN?"), ("NOTHING_LIKE_IT=1", ".env.example lists all")],
+    ("written", "meant"),
+    [
+        ("TELEGRAM_BOT_TOKE", "TELEGRAM_BOT_TOKEN"),
+        ("telegrm_bot_token", "TELEGRAM_BOT_TOKEN"),
+        ("TELEGRAM_BTO_TOKEN", "TELEGRAM_BOT_TOKEN"),
+        ("TELEGRAM_TOKEN", "TELEGRAM_BOT_TOKEN"),
+        ("SLACK_TOKEN", "SLACK_APP_TOKEN or SLACK_BOT_TOKEN"),
+        ("OPENAI_APIKEY", "OPENAI_API_KEY"),
+        ("OPEN_AI_API_KEY", "OPENAI_API_KEY"),
+        ("OPENAI_KEY", "OPENAI_API_KEY"),
+        ("ALLOWED_USER", "ALLOWED_USERS"),
+        ("XAI_API_KEY", ""),
+        ("GROQ_API_KEY", ""),
+        ("AZURE_OPENAI_API_KEY", ""),
+        ("OPENAI_ORG_ID", ""),
+        ("OLLAMA_HOST", ""),
+        ("DATABASE_NAME", ""),
+        ("HTTP_PROXY", ""),
+        ("LOG_FILE", ""),
+        ("GITHUB_TOKEN", ""),
+        ("X" * 10_000, ""),
+    ],
 )
-def test_a_name_that_nobody_declares_is_refused_with_the_nearest(tmp_path: Path, line: str, hint: str) -> None:
+def test_a_slip_in_a_name_is_known_from_a_name_of_another_program(written: str, meant: str) -> None:
+    assert nearest(written, variables(app.settings_classes())) == meant
+
+
+def test_a_name_that_is_nearly_a_settings_is_refused_in_the_file_and_others_are_passed_over(tmp_path: Path) -> None:
     file = tmp_path / ".env"
-    file.write_text(f"MODEL=openai:x\n{line}\n")
+    known = variables(app.settings_classes())
+    file.write_text("MODEL=openai:x\nPOSTGRES_PASSWORD=hunter2\nexport COMPOSE_PROJECT_NAME=mine\n")
 
-    with pytest.raises(SettingsError) as caught:
-        refuse_unknown(file, variables(app.settings_classes()))
+    found = strays(file, known)
 
-    assert str(caught.value).startswith(line.partition("=")[0]) and hint in str(caught.value)
+    assert found.misspelt == () and "hunter2" not in found.foreign
+    assert found.foreign.startswith(f"passed over in {file}: POSTGRES_PASSWORD, COMPOSE_PROJECT_NAME (")
+    file.write_text("MODEL=openai:x\nTELEGRAM_BOT_TOKN=1\n")
+    with pytest.raises(SettingsError, match=r"^TELEGRAM_BOT_TOKN in .* did you mean TELEGRAM_BOT_TOKEN\?$"):
+        strays(file, known)
 
 
-def test_the_environment_itself_is_not_searched_for_unknown_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TELEGRAM_BOT_TOKN", "1")
+def test_a_name_in_the_environment_that_is_nearly_a_settings_is_told_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One word alone is nearly everything: `MODE` and `ADMIN` are many programs'."""
+    for name in ("TELEGRAM_BOT_TOKN", "XAI_API_KEY", "MODE", "ADMIN", "SOME_OTHER_PROGRAMS_SETTING"):
+        monkeypatch.setenv(name, "1")
 
-    refuse_unknown(None, {})
-    app.configure()
+    assert app.configure().strays.sentences == (
+        "TELEGRAM_BOT_TOKN in the environment is no setting of this program; did you mean TELEGRAM_BOT_TOKEN?",
+    )
 
 
 def test_another_file_can_be_named_or_none_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -140,17 +174,42 @@ def test_another_file_can_be_named_or_none_at_all(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PARLEY_ENV_FILE", "other")
     assert env_file() == Path("other")
     monkeypatch.setenv("PARLEY_ENV_FILE", "missing")
-    assert env_file() is None
+    with pytest.raises(SettingsError, match="PARLEY_ENV_FILE names 'missing'"):
+        env_file()
     monkeypatch.delenv("PARLEY_ENV_FILE")
     assert env_file() == Path(".env")
 
 
-def test_a_file_that_is_no_text_is_one_sentence(tmp_path: Path) -> None:
+def test_a_file_that_a_windows_editor_wrote_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / ".env"
-    file.write_bytes(b"BOT_NAME=\xff\xfe\n")
+    file.write_bytes(b"\xef\xbb\xbfBOT_NAME=Someone\r\nTIME_ZONE=Europe/Paris\r\n")
+    monkeypatch.setenv("PARLEY_ENV_FILE", str(file))
 
-    with pytest.raises(SettingsError, match="UTF-8"):
-        read(CoreSettings, file)
+    core = app.configure().core
+
+    assert (core.bot_name, core.time_zone) == ("Someone", "Europe/Paris")
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("BOT_NAME=A\n\nsk-4f9a8b7c6d5e\n", 3),
+        ("BOT NAME=A\n", 1),
+        ("BOT_NAME='A\nTIME_ZONE=UTC\n", 1),
+        ("# a\n=x\n", 2),
+    ],
+)
+def test_a_line_that_sets_nothing_is_named_by_its_number_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str, line: int
+) -> None:
+    file = tmp_path / ".env"
+    file.write_text(content)
+    monkeypatch.setenv("PARLEY_ENV_FILE", str(file))
+
+    with pytest.raises(SettingsError, match=f"^line {line} of .* sets nothing") as told:
+        app.configure()
+
+    assert "4f9a" not in str(told.value)
 
 
 def test_without_a_model_and_any_key_the_sentence_says_what_to_set() -> None:
@@ -188,9 +247,7 @@ def test_the_example_begins_with_what_most_people_need_and_shows_nothing_that_do
     )
 
 
-@pytest.mark.parametrize(
-    "address", ["https://me:pw@slack.example/api/", "https://me@h/", "https://h/?key=1", "http://[x"]
-)
+@pytest.mark.parametrize("address", ["https://me:pw@slack.example/api/", "https://me@h/", "https://h/?key=1"])
 def test_an_address_that_would_get_in_the_way_of_the_token_is_refused_without_showing_it(address: str) -> None:
     for settings in (
         SlackSettings(slack_bot_token="xoxb-1", slack_app_token="xapp-1", slack_api_base_url=address),

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from bot.errors import SettingsError
 from bot.model import ModelName, default_model
 from bot.model.providers import PROVIDERS, base_url_of, key_of
 
@@ -44,6 +45,12 @@ def test_ollama_is_found_below_its_root_address(url: str) -> None:
 def test_a_server_of_one_s_own_needs_no_key() -> None:
     assert key_of(PROVIDERS["openai"], {}, {"openai": "http://localhost:1234/v1"})
     assert key_of(PROVIDERS["ollama"], {}, {})
+
+
+def test_a_key_is_missing_also_where_the_provider_s_own_address_is_written_out() -> None:
+    for address in ("", "https://api.openai.com/v1", "https://api.openai.com/v1/"):
+        with pytest.raises(SettingsError, match="OPENAI_API_KEY must hold its API key"):
+            key_of(PROVIDERS["openai"], {}, {"openai": address})
 
 
 def test_reading_options_loads_no_http_library() -> None:

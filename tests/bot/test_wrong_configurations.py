@@ -1,0 +1,112 @@
+"""Everything that operators set wrongly, as a table: one sentence, said once, one exit code, never a traceback."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+KEY = "sk-loopback-key-0123456789"
+TOKEN = "123:abcdefgh-ijklmnop"
+WELL: Mapping[str, str] = {"TELEGRAM_BOT_TOKEN": TOKEN, "MODEL": "ollama:qwen3"}
+FILE = "".join(f"{name}={value}\n" for name, value in WELL.items())
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One row: what is set, and what is said of it."""
+
+    says: str
+    """What the sentence holds; the words before the first space name the setting."""
+    set: Mapping[str, str] = field(default_factory=dict)
+    """Beside what is right; in the environment."""
+    file: str | bytes | None = None
+    """The whole `.env`; None: there is none, and what is right stands in the environment."""
+    command: tuple[str, ...] = ("run",)
+    code: int = 2
+
+
+def wrong(says: str, **settings: str) -> Wrong:
+    return Wrong(says, settings)
+
+
+REFUSED = {
+    "typo in .env": Wrong("TELEGRAM_BOT_TOKE in .env is no setting of this program; did you mean TELEGRAM_BOT_TOKEN?",
+                          file=FILE.replace("TOKEN", "TOKE")),
+    "word left out in .env": Wrong("did you mean SLACK_APP_TOKEN or SLACK_BOT_TOKEN?", file=FILE + "SLACK_TOKEN=x\n"),
+    "letters swapped in .env": Wrong("OPENIA_API_KEY in .env", file=FILE + f"OPENIA_API_KEY={KEY}\n"),
+    ".env in UTF-16": Wrong(".env: this file is not UTF-8 text", file=FILE.encode("utf-16")),
+    ".env in Latin-1": Wrong(".env: this file is not UTF-8 text", file=FILE.encode() + b"BOT_NAME=Ren\xe9\n"),
+    "key alone on its line": Wrong("line 3 of .env sets nothing", file=FILE + f"{KEY}\n"),
+    "colon in place of =": Wrong("line 3 of .env sets nothing", file=FILE + f"OPENAI_API_KEY: {KEY}\n"),
+    "quote not closed": Wrong("line 3 of .env sets nothing", file=FILE + "BOT_NAME='A\n"),
+    ".env that is not there": wrong("PARLEY_ENV_FILE names 'gone.env'", PARLEY_ENV_FILE="gone.env"),
+    ".env that cannot be read": wrong("/proc/self/mem cannot be read", PARLEY_ENV_FILE="/proc/self/mem"),
+    "wrong value in .env": Wrong("HTTP_PORT must be a whole number", file=FILE + "HTTP_PORT=http\n"),
+    "no platform": wrong("no platform is configured: set TELEGRAM_BOT_TOKEN", TELEGRAM_BOT_TOKEN=""),
+    "no model": wrong("MODEL is not set and no provider's key is", MODEL=""),
+    "model without provider": wrong("MODEL is 'gpt-5'", MODEL="gpt-5"),
+    "unknown provider": wrong("'nobody' is no known provider", MODEL="nobody:gpt-5"),
+    "model without key": wrong("so OPENAI_API_KEY must hold its API key", MODEL="openai:gpt-5-mini"),
+    "fallback without key": wrong("so ARK_API_KEY must hold its API key", FALLBACK_MODELS="ark:doubao"),
+    "fallback without provider": wrong("FALLBACK_MODELS is 'gpt-5'", FALLBACK_MODELS="gpt-5"),
+    "summary model without key": wrong("SUMMARY_MODEL names 'deepseek'", SUMMARY_MODEL="deepseek:deepseek-chat"),
+    "choosing model without provider": wrong("TOOL_CHOICE_MODEL is 'small'", TOOL_CHOICE_MODEL="small"),
+    "key with a space": wrong("OPENAI_API_KEY: it holds a space", MODEL="openai:x", OPENAI_API_KEY="sk-aaaa bbbb cccc"),
+    "key in quotes": wrong("OPENAI_API_KEY: it holds a space, a quote", MODEL="openai:x", OPENAI_API_KEY=f'"{KEY}"'),
+    "key with a foreign sign": wrong("TAVILY_API_KEY: it holds", TAVILY_API_KEY="tvly-dev-…"),
+    "model address without scheme": wrong("OPENAI_BASE_URL: 'h:8000/v1' lacks http://", OPENAI_BASE_URL="h:8000/v1"),
+    "local model without scheme": wrong("OLLAMA_API_URL: '127.0.0.1:11434' lacks", OLLAMA_API_URL="127.0.0.1:11434"),
+    "platform address without scheme": wrong("SLACK_API_BASE_URL: 'slack.com' l", SLACK_API_BASE_URL="slack.com"),
+    "tool address without scheme": wrong("TAVILY_API_BASE_URL: 'tavily.com' lacks", TAVILY_API_BASE_URL="tavily.com"),
+    "key in an address's place": wrong("ARK_BASE_URL: this is no address", ARK_BASE_URL="sk4f9a8b7c6d5e4f3a"),
+    "address with a wrong port": wrong("VLLM_BASE_URL: this is no address", VLLM_BASE_URL="http://localhost:99999"),
+    "address with another scheme": wrong("IMAGE_BASE_URL: this is no address", IMAGE_BASE_URL="ftp://images.example"),
+    "address with a password": wrong("OPENAI_BASE_URL must hold no user, password", MODEL="openai:x", OPENAI_BASE_URL="http://me:secret@h/v1"),
+    "proxy of another kind": wrong("a socks5 proxy in the environment", OLLAMA_API_URL="http://192.0.2.1/v1", ALL_PROXY="socks5://h:1"),
+    "database of another kind": wrong("DATABASE_URL does not name a SQLite file", DATABASE_URL="mysql://h/x"),
+    "database without scheme": wrong("DATABASE_URL does not name a SQLite file", DATABASE_URL="data/parley.db"),
+    "database in memory": wrong("DATABASE_URL names a database in memory", DATABASE_URL="sqlite:///:memory:"),
+    "database that cannot be made": Wrong("/proc/none", {"DATABASE_URL": "sqlite:////proc/none/parley.db"}),
+    "port that is none": wrong("HTTP_PORT must be a whole number from 0 to 65535, not '70000'", HTTP_PORT="70000"),
+    "rounds too few": wrong("MAX_TOOL_ROUNDS must be a whole number from 2 to 50, not '1'", MAX_TOOL_ROUNDS="1"),
+    "time without end": wrong("TURN_SECONDS must be a number above 0, not 'inf'", TURN_SECONDS="inf"),
+    "unknown mode": wrong("TOOL_MODE must be auto, native or prompt, not 'sometimes'", TOOL_MODE="sometimes"),
+    "unknown level": wrong("LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR, not 'LOUD'", LOG_LEVEL="LOUD"),
+    "neither true nor false": wrong("ALLOW_ALL must be true or false, not 'perhaps'", ALLOW_ALL="perhaps"),
+    "unknown backend": wrong("CODE_BACKEND must be auto, bwrap, monty, e2b or off", CODE_BACKEND="docker"),
+    "price not written so": wrong("PRICES: 'gpt=1' must be written", PRICES="gpt=1"),
+    "person without platform": wrong("ALLOWED_USERS: '12345' lacks its platform", ALLOWED_USERS="12345"),
+    "person by name": wrong("ADMINS: '@ada' is no id of a person", ADMINS="@ada"),
+    "host that is none": wrong("TRUSTED_HOSTS: 'https://example.org' is no host", TRUSTED_HOSTS="https://example.org"),
+    "token that is none": wrong("TELEGRAM_BOT_TOKEN should look like 123456:ABC-DEF", TELEGRAM_BOT_TOKEN="not-a-token"),
+    "webhook": wrong("TELEGRAM_WEBHOOK_URL is not supported yet", TELEGRAM_WEBHOOK_URL="https://bot.example"),
+    "half of Slack": Wrong("SLACK_APP_TOKEN should be an app-level", file="MODEL=ollama:a\nSLACK_BOT_TOKEN=xoxb-1\n"),
+    "Slack's tokens swapped": Wrong("SLACK_BOT_TOKEN should be the app's bot token",
+                                    file="MODEL=ollama:a\nSLACK_BOT_TOKEN=xapp-1\nSLACK_APP_TOKEN=xoxb-1\n"),
+    "chat that is unknown": Wrong("no chat 'console:a/b'", command=("chats", "export", "console:a/b"), code=1),
+    "chat's id that is none": Wrong("which chat to forget?", command=("chats", "forget", "nonsense")),
+    "wrong value for another command": Wrong("HTTP_PORT must be", {"HTTP_PORT": "x"}, command=("chats",)),
+    "wrong value for the doctor": Wrong("HTTP_PORT must be", {"HTTP_PORT": "x"}, command=("doctor",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", REFUSED.values(), ids=REFUSED)
+def test_what_cannot_start_is_one_sentence_and_one_exit_code(row: Wrong, nursery: Any, tmp_path: Path) -> None:
+    right = WELL if row.file is None else {}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **right, **row.set}
+    if row.file is not None:
+        (tmp_path / ".env").write_bytes(row.file if isinstance(row.file, bytes) else row.file.encode())
+
+    ended = nursery.run("bot", *row.command, folder=tmp_path, environment=environment)
+
+    assert ended.code == row.code and not ended.out
+    [line] = ended.err.splitlines()
+    assert line.startswith("parley: ") and row.says in line
+    assert not [key for key in row.set.values() if len(key) > 12 and key in line and "KEY" in line.split(":")[1]]
+    for foreign in ("Traceback", "pydantic", "Input should", "validation error", "Value error", "Errno", KEY, TOKEN):
+        assert foreign not in line

@@ -1,0 +1,88 @@
+"""How values of settings are written: types that check them, and one sentence for a value that is not written so."""
+
+from __future__ import annotations
+
+import re
+import types
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from urllib.parse import urlsplit
+
+import annotated_types
+from pydantic import AfterValidator, BaseModel, SecretStr, ValidationError
+
+from tools.credentials import is_random
+
+_HOST = re.compile(r"(?:[A-Za-z][\w.-]*|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:/[\w./-]*)?")
+_KEY = re.compile(r"[!#-&(-~]*")
+"""Printable ASCII without spaces and quotes: what can be sent in a header."""
+_SHOWN_CHARS = 60
+
+
+def checked_address(text: str) -> str:
+    """The address, without spaces around it.
+
+    Raises:
+        ValueError: it is none that HTTP can reach. What may be a key in the wrong place is not shown.
+    """
+    text = text.strip()
+    try:
+        parts = urlsplit(text)
+        whole = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise ValueError("this is no address: its host or port is not written right") from None
+    if not text or (parts.scheme in ("http", "https") and whole):
+        return text
+    if "://" not in text and _HOST.fullmatch(text) and not is_random(text):
+        raise ValueError(f"{text!r} lacks http:// or https:// at its beginning")
+    raise ValueError("this is no address: it must begin with https:// or http:// and name a host")
+
+
+def _checked_key(key: SecretStr) -> SecretStr:
+    text = key.get_secret_value().strip()
+    if not _KEY.fullmatch(text):
+        raise ValueError("it holds a space, a quote or another sign that no key has: copy it again")
+    return SecretStr(text)
+
+
+Address = Annotated[str, AfterValidator(checked_address)]
+"""Where a service is: `https://host/path`."""
+Key = Annotated[SecretStr, AfterValidator(_checked_key)]
+"""A key or token."""
+
+
+def sentence(kind: type[BaseModel], error: ValidationError) -> str:
+    """What is wrong with the first malformed value, in our own words, naming the variable; never a key."""
+    first = error.errors(include_url=False)[0]
+    name = str(first["loc"][0]) if first["loc"] else ""
+    if first["type"] == "value_error":
+        return f"{name.upper()}: {first['msg'].removeprefix('Value error, ')}"
+    field = kind.model_fields.get(name)
+    got = " ".join(str(first["input"]).split())
+    if (field is not None and field.annotation is SecretStr) or is_random(got) or len(got) > _SHOWN_CHARS:
+        got = ""
+    form = _form(field.annotation, tuple(field.metadata)) if field is not None else "written otherwise"
+    return f"{name.upper()} must be {form}" + (f", not {got!r}" if got else "")
+
+
+def _form(annotation: Any, metadata: tuple[Any, ...]) -> str:
+    """What a field holds, in words."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        annotation = next(one for one in get_args(annotation) if one is not type(None))
+    if get_origin(annotation) is Literal:
+        *others, last = (str(one) for one in get_args(annotation) if one)
+        return f"{', '.join(others)} or {last}" if others else last
+    if annotation is bool:
+        return "true or false"
+    if annotation not in (int, float):
+        return "a text"
+    return f"{'a whole number' if annotation is int else 'a number'}{_bounds(metadata)}"
+
+
+def _bounds(metadata: tuple[Any, ...]) -> str:
+    least = next((one.ge for one in metadata if isinstance(one, annotated_types.Ge)), None)
+    above = next((one.gt for one in metadata if isinstance(one, annotated_types.Gt)), None)
+    most = next((one.le for one in metadata if isinstance(one, annotated_types.Le)), None)
+    begin = f"from {least}" if least is not None and most is not None else f"of at least {least}"
+    begin = f"above {above}" if above is not None else begin if least is not None else ""
+    end = ("" if most is None else f" to {most}") if above is None else "" if most is None else f" and at most {most}"
+    return f" {begin}{end}" if begin else ""

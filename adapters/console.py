@@ -70,6 +70,9 @@ class ConsoleAdapter:
         # From `target.data` alone: another process may have stored it.
         return ConsoleSurface(self._screen)
 
+    def earlier(self, message: MessageSent) -> None:
+        """A terminal has no threads."""
+
     async def listen(self, deliver: Deliver) -> None:
         """Deliver line after line, until the input ends."""
         lines = lines_of(self._source)

@@ -28,9 +28,10 @@ from adapters.slack_errors import REFUSED_TOKEN, error_code, field
 from adapters.slack_events import Me, incoming, people_in
 from adapters.slack_people import People
 from adapters.slack_surface import SlackSurface
+from adapters.slack_threads import SlackThread
 from bot.clock import Clock, SystemClock
 from bot.errors import BotError, Contested, SettingsError, Unreachable, origin_of
-from bot.messages import Incoming, ReplyTarget
+from bot.messages import Incoming, MessageSent, ReplyTarget
 from bot.proxies import is_direct
 from bot.surface import Deliver, Surface
 from bot.throttle import LogThrottle
@@ -135,6 +136,12 @@ class SlackAdapter:
 
     def surface(self, target: ReplyTarget) -> Surface:
         return SlackSurface(self._web, self._http, target, joined=self._joined, scopes=self.scopes)
+
+    def earlier(self, message: MessageSent) -> SlackThread | None:
+        """The thread that a message was written into; None for one that begins its own."""
+        if not message.message_id or message.chat.thread in ("", message.message_id):
+            return None
+        return SlackThread(self._web, self.me, self._people, message)
 
     async def listen(self, deliver: Deliver) -> None:
         """Take events from a socket until cancelled; the library replaces the connection whenever Slack asks."""

@@ -91,7 +91,7 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders) -> 
         chat=_chat(event, event, me),
         sender=sender(event),
         target=_target(event, event, me),
-        sent_at=_seconds(event.get("ts")),
+        sent_at=seconds_of(event.get("ts")),
         text=argument,
         command=word,
         message_id=str(event.get("ts", "")),
@@ -117,7 +117,7 @@ def _changed(
         chat=_chat(event, message, me),
         sender=sender(message),
         target=_target(event, message, me),
-        sent_at=_seconds(event.get("ts")),
+        sent_at=seconds_of(event.get("ts")),
         message_id=str(message.get("ts", "")),
         text=readable(_text(message), me, names),
     )
@@ -131,7 +131,7 @@ def _deleted(event: Json, before: Json, delivery: str, me: Me, sender: Senders) 
         chat=_chat(event, before, me),
         sender=sender(before),
         target=_target(event, before, me),
-        sent_at=_seconds(event.get("ts")),
+        sent_at=seconds_of(event.get("ts")),
         message_id=str(before.get("ts", "")),
     )
 
@@ -177,9 +177,21 @@ def people_in(payload: Json) -> set[str]:
     """The ids of everybody a payload names, so that their names can be learned."""
     event = payload.get("event")
     place = event if isinstance(event, Mapping) else payload
-    ids = {str(place.get("user") or place.get("user_id") or "")}
-    ids.update(re.findall(r"<@([UW]\w+)", _text(place)))
+    return people_named(place) | ({str(place["user_id"])} if place.get("user_id") else set())
+
+
+def people_named(message: Json) -> set[str]:
+    """The ids of who wrote a message, and of everybody it mentions."""
+    ids = {str(message.get("user") or "")}
+    ids.update(re.findall(r"<@([UW]\w+)", _text(message)))
     return ids - {""}
+
+
+def shown_text(message: Json) -> str:
+    """What a person sees of a message: many apps put all they say into attachments."""
+    shared = [one for one in message.get("attachments") or () if isinstance(one, Mapping)]
+    parts = [_text(message), *(_text(one) or _text(one, "fallback") for one in shared)]
+    return "\n".join(part for part in parts if part)[:LONGEST_TEXT]
 
 
 def readable(text: str, me: Me, names: Names) -> str:
@@ -303,7 +315,8 @@ def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:
     return None
 
 
-def _seconds(ts: object) -> float:
+def seconds_of(ts: object) -> float:
+    """When a message was sent, by its `ts`; 0 where that is none."""
     try:
         return float(str(ts))
     except ValueError:

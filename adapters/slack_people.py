@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -44,6 +44,15 @@ class People:
         for id in ids:
             if self._useful and id not in self._known and id not in self._asking and len(self._asking) < MOST_AT_ONCE:
                 self._asking[id] = asyncio.create_task(self._ask(id), name=f"name of {id}")
+
+    async def settle(self, ids: Collection[str], most: int) -> None:
+        """Ask for up to `most` names of those that are not known, and wait for them."""
+        unknown = [id for id in sorted(ids) if id not in self._known][:most]
+        while self._useful and unknown:
+            self.learn(unknown)
+            await self.settled()
+            # Whoever has no name in the answer is not asked for again.
+            unknown = unknown[MOST_AT_ONCE:]
 
     async def settled(self) -> None:
         """Wait until nothing is being asked."""

@@ -47,12 +47,7 @@ from bot.errors import (
     origin_of,
     pause,
 )
-from bot.messages import (
-    File,
-    MessageRef,
-    Page,
-    ReplyTarget,
-)
+from bot.messages import File, MessageRef, MessageSent, Page, ReplyTarget
 from bot.paging import utf16_length
 from bot.surface import Budget, Cost, Deliver, Surface, SurfaceLimits, Window
 from bot.throttle import LogThrottle
@@ -155,6 +150,9 @@ class TelegramAdapter:
 
     def surface(self, target: ReplyTarget) -> Surface:
         return TelegramSurface(self._bot, target)
+
+    def earlier(self, message: MessageSent) -> None:
+        """Telegram shows a bot no message but those that it is sent."""
 
     @property
     def conflicts(self) -> int:

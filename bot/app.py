@@ -174,6 +174,7 @@ class App:
         from bot.condensing import Condenser
         from bot.conversation import Conversation, TurnOptions
         from bot.dispatcher import Admission, Dispatcher
+        from bot.earlier import EarlierWords
         from bot.metrics import Metrics
         from bot.model import open_models
         from bot.pacing import Pacer
@@ -282,6 +283,15 @@ class App:
             settling = self.settling = Settling(
                 store=self.store, pacer=self.pacer, clock=clock, surface=self.platforms.surface
             )
+            earlier = EarlierWords(
+                self.store,
+                self.pacer,
+                self.platforms.earlier,
+                clock,
+                window=briefings.window,
+                tokens=lambda name: self.models.estimator(name).tokens,
+                redact=redact,
+            )
             conversation = Conversation(
                 store=self.store,
                 settling=settling,
@@ -300,6 +310,7 @@ class App:
                 budgets=self.budgets,
                 summaries=self.summaries,
                 briefings=briefings,
+                earlier=earlier,
                 chooser=chooser,
                 metrics=self.metrics,
             )
@@ -332,6 +343,7 @@ class App:
                 budgets=self.budgets,
                 summaries=self.summaries,
                 answers=answers,
+                earlier=earlier,
                 redact=redact,
                 admission=Admission(
                     message_chars=core.max_message_chars,

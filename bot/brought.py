@@ -37,6 +37,9 @@ def policy_for(question: MessageSent) -> LinkPolicy:
     # A message of the bot's own brings nothing: it may hold an address that a model made up.
     if question.quoted is not None and not question.quoted.from_bot:
         policy.learn(clean_untrusted(question.quoted.text))
+    for one in question.earlier:
+        if not one.from_bot:
+            policy.learn(clean_untrusted(one.text))
     return policy
 
 

@@ -21,6 +21,7 @@ from bot.brought import learn_result, policy_for
 from bot.choosing import Chooser, NamedCall, named_call, pre_search
 from bot.clock import Clock
 from bot.delivery import ShownBefore
+from bot.earlier import EarlierWords
 from bot.ending import note_of
 from bot.errors import StoreError, Unreachable
 from bot.events import (
@@ -94,6 +95,8 @@ class _Known:
     past: Past
     facts: Pinned
     payer: Payer
+    question: MessageSent
+    """With what was written before it."""
 
 
 class Conversation:
@@ -114,6 +117,7 @@ class Conversation:
         summaries: Summaries,
         briefings: Briefings,
         settling: Settling,
+        earlier: EarlierWords,
         chooser: Chooser | None = None,
         metrics: Metrics | None = None,
     ) -> None:
@@ -121,6 +125,7 @@ class Conversation:
         self._summaries = summaries
         self._briefings = briefings
         self._settling = settling
+        self._earlier = earlier
         self._metrics = metrics or Metrics()
         self._budgets = budgets
         self._purse = DayPurse(budgets)
@@ -247,11 +252,12 @@ class Conversation:
                 ChatFacts(store.facts, question).pinned(),
                 self._budgets.payer(question),
             )
-        return _Known(before, model or "", past, facts, payer)
+        question = await self._earlier.completed(question, model or self._models.name)
+        return _Known(before, model or "", past, facts, payer, question)
 
     async def _answer(self, run: Run, known: _Known, named: NamedCall | None) -> None:
         store, options = self._store, self._options
-        turn, question, language, ending = run.turn, run.question, run.language, run.ending
+        turn, question, language, ending = run.turn, known.question, run.language, run.ending
         before, past = known.before, known.past
         redact = Redactor(options.secrets).redact
         deadline = self._clock.monotonic() + options.turn_seconds

@@ -21,6 +21,7 @@ from bot.attempts import Ending
 from bot.clock import Clock
 from bot.commands import BY_WORD
 from bot.conversation import STARTS_AT_ONCE, Conversation
+from bot.earlier import EarlierWords
 from bot.errors import DeliveryError, SettingsError, StoreError
 from bot.messages import ChatId, Incoming, MessageSent, StopPressed, TimerDue
 from bot.question import subject
@@ -85,6 +86,7 @@ class Dispatcher:
         summaries: Summaries,
         settling: Settling,
         answers: CommandAnswers,
+        earlier: EarlierWords,
         redact: redaction.Redact = redaction.nothing,
     ) -> None:
         """
@@ -96,6 +98,7 @@ class Dispatcher:
         self._summaries = summaries
         self._settling = settling
         self._answers = answers
+        self._earlier = earlier
         self._store = store
         self._access = access
         self._conversation = conversation
@@ -338,6 +341,7 @@ class Dispatcher:
             case "new":
                 await self._summaries.drop(message.chat)
                 await self._store.history.new(message.chat)
+                await self._earlier.begin_anew(message)
                 await self._conversation.tell(message, say("new", language))
                 await self._store.intake.end(id, "done")
             case "retry":
@@ -360,6 +364,7 @@ class Dispatcher:
         await self._summaries.drop(message.chat)
         turns = await self._store.history.turns(message.chat)
         await self._store.history.forget(message.chat)
+        await self._earlier.begin_anew(message)
         log.info("%s forgot %s: %d turns", message.sender.id, message.chat, turns)
         return say("forgotten", language, turns=turns)
 

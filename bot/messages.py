@@ -121,6 +121,8 @@ class Quoted:
     message_id: str = ""
     forwarded: bool = False
     """The person forwarded it; whatever it says, the person did not say it."""
+    sent_at: float = 0.0
+    """When it was written, in seconds since the epoch, where that is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +152,10 @@ class MessageSent(_Delivery):
     group: bool = False
     """Several people read and write here: the model is told who speaks."""
     quoted: Quoted | None = None
+    earlier: tuple[Quoted, ...] = ()
+    """What others wrote before it in its thread, oldest first, looked up when its turn begins; never stored with it."""
+    left_out: int = 0
+    """How many of those did not fit."""
     quote_question: bool = False
     """Others cannot see the question, so the reply begins with it."""
     awaited: bool = False

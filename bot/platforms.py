@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from bot.clock import Clock
 from bot.errors import BotError, Contested, SettingsError, Unreachable, origin_of
-from bot.messages import ReplyTarget
+from bot.messages import MessageSent, ReplyTarget
 from bot.metrics import Metrics
-from bot.surface import Adapter, Deliver, Surface
+from bot.surface import Adapter, Deliver, Earlier, Surface
 from bot.throttle import LogThrottle
 
 log = logging.getLogger(__name__)
@@ -57,6 +57,16 @@ class Platforms:
         if target.platform not in self._open:
             raise Unreachable(f"{target.platform} is not connected")
         return self._adapters[target.platform].surface(target)
+
+    def earlier(self, message: MessageSent) -> Earlier | None:
+        """What stands before a message, to be looked up; None where nothing does.
+
+        Raises:
+            Unreachable: the platform is not in use, or not logged in.
+        """
+        if message.target.platform not in self._open:
+            raise Unreachable(f"{message.target.platform} is not connected")
+        return self._adapters[message.target.platform].earlier(message)
 
     async def run(
         self,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from bot.markdown import escape, quote
 from bot.messages import MessageSent, Quoted
-from bot.origin import OUTSIDE, joined
+from bot.origin import OURS, OUTSIDE, joined
 from bot.safety import clean_name, clean_untrusted
 from bot.transcript import UserEntry
 from bot.untrusted import defused, spoken
@@ -29,11 +30,9 @@ def subject(question: MessageSent) -> str:
 
 
 def question_text(question: MessageSent) -> str:
-    """What the model is told a person wrote: with the quoted message, and in groups with the speaker."""
-    text = _spoken(question)
-    if question.quoted is not None and question.quoted.text.strip():
-        text = f"{_quoted(question.quoted)}\n\n{text}".rstrip()
-    return text
+    """What the model is told a person wrote: with what came before it and the quoted message, and in groups with the
+    speaker."""
+    return "\n\n".join((*_told_before(question), _spoken(question))).rstrip()
 
 
 def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE) -> UserEntry:
@@ -43,11 +42,12 @@ def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE) -> UserEntry
         quoted_origin: whose words a quoted message of the bot's own holds, where that is known.
     """
     text, quoted = question_text(question), question.quoted
-    if quoted is None or not quoted.text.strip():
-        return UserEntry(text, question.sender.id)
-    if not quoted.from_bot:
-        return UserEntry(text, OUTSIDE)
-    return UserEntry(text, joined((question.sender.id, quoted_origin)), begins=len(_quoted(quoted)))
+    others = [*question.earlier, *([quoted] if quoted is not None and quoted.text.strip() else ())]
+    # An address in the bot's own words may be made up by a model, so what stands beside them brings none either.
+    begins = len("\n\n".join(_told_before(question))) if any(one.from_bot for one in others) else 0
+    if question.earlier or any(not one.from_bot for one in others):
+        return UserEntry(text, OUTSIDE, begins)
+    return UserEntry(text, joined((question.sender.id, quoted_origin if others else OURS)), begins)
 
 
 def preamble(question: MessageSent) -> str:
@@ -63,9 +63,36 @@ def _spoken(question: MessageSent) -> str:
     text = written(question)
     if not question.group:
         return text
-    # A name that ends early would be somebody else's, with the rest of it as his words.
-    name = _COLON.sub(" ", _name(question.sender.name)).strip()
-    return spoken(name or _COLON.sub(" ", question.sender.id), defused(clean_untrusted(text)))
+    return spoken(_speaker(question.sender.name, question.sender.id), defused(clean_untrusted(text)))
+
+
+def _told_before(question: MessageSent) -> list[str]:
+    """What stands before the person's own words: what others wrote before, then what the message quotes."""
+    parts = []
+    if question.earlier:
+        parts.append(earlier_text(question.earlier, question.left_out))
+    if question.quoted is not None and question.quoted.text.strip():
+        parts.append(_quoted(question.quoted))
+    return parts
+
+
+def earlier_text(earlier: Sequence[Quoted], left_out: int = 0) -> str:
+    """Other people's messages from before a question, as the model is told them."""
+    lines = ["(Written here before, and not to you; the words of others, for context:)"]
+    if left_out:
+        lines.append(f"> [… {left_out} more messages are left out]")
+    for one in earlier:
+        cut = "…" if len(one.text) > MOST_QUOTED else ""
+        text = defused(clean_untrusted(one.text[:MOST_QUOTED]) + cut)
+        said = spoken("(you)" if one.from_bot else _speaker(one.author, "somebody"), text)
+        lines += [f"> {line}" for line in said.splitlines()]
+    return "\n".join(lines)
+
+
+def _speaker(name: str, id: str) -> str:
+    """Who is said to speak: a name that ends early would be somebody else's, with the rest of it as his words, and a
+    name in brackets ours."""
+    return _COLON.sub(" ", _name(name)).strip(" \t").lstrip("(（ ") or _COLON.sub(" ", id)
 
 
 def _quoted(quoted: Quoted) -> str:

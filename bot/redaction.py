@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import TypeAlias, cast
 
-from bot.messages import Incoming, MessageEdited, MessageSent
+from bot.messages import Incoming, MessageEdited, MessageSent, Quoted
 from bot.transcript import AssistantEntry
 from tools.base import Json, ToolCall, ToolResult
 
@@ -27,14 +27,17 @@ def of_incoming(incoming: Incoming, redact: Redact) -> Incoming:
     sender = dataclasses.replace(incoming.sender, name=redact(incoming.sender.name))
     match incoming:
         case MessageSent():
-            quoted = incoming.quoted
-            if quoted is not None:
-                quoted = dataclasses.replace(quoted, text=redact(quoted.text), author=redact(quoted.author))
+            quoted = incoming.quoted and of_quoted(incoming.quoted, redact)
             return dataclasses.replace(incoming, sender=sender, text=redact(incoming.text), quoted=quoted)
         case MessageEdited():
             return dataclasses.replace(incoming, sender=sender, text=redact(incoming.text))
         case _:
             return dataclasses.replace(incoming, sender=sender)
+
+
+def of_quoted(quoted: Quoted, redact: Redact) -> Quoted:
+    """Other people's words that come with a message."""
+    return dataclasses.replace(quoted, text=redact(quoted.text), author=redact(quoted.author))
 
 
 def of_entry(entry: AssistantEntry, redact: Redact) -> AssistantEntry:

@@ -5,12 +5,12 @@ A message is data, a surface is a capability: a `MessageSent` can be stored, a `
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, TypeAlias
 
-from bot.messages import File, Incoming, MessageRef, Page, ReplyTarget
+from bot.messages import File, Incoming, MessageRef, MessageSent, Page, Quoted, ReplyTarget
 
 Deliver: TypeAlias = Callable[[Incoming], Awaitable[None]]
 """Returns when the delivery is safely stored; only then is the platform told "received".
@@ -122,6 +122,27 @@ class Surface(Protocol):
         ...
 
 
+class Earlier(Protocol):
+    """What people wrote before a question, in its thread or the messages it replies to, ready to be looked up."""
+
+    @property
+    def cost(self) -> Cost:
+        """What looking up one page draws on."""
+        ...
+
+    async def page(self, since: float, cursor: str) -> tuple[Sequence[Quoted], str]:
+        """One page of what is not in the history yet, in any order, and the cursor of the next one; empty when this is
+        the last.
+
+        Args:
+            since: when the last question of the chat was written, in seconds since the epoch; 0: there was none.
+
+        Raises:
+            DeliveryError: it cannot be looked up; the adapter has told the operator what it lacks.
+        """
+        ...
+
+
 class Adapter(Protocol):
     """One platform. Entering logs in (identity, HTTP client), leaving closes."""
 
@@ -156,4 +177,8 @@ class Adapter(Protocol):
 
     def surface(self, target: ReplyTarget) -> Surface:
         """Open a place to write to, from stored data alone: works from entering to leaving, at any later time."""
+        ...
+
+    def earlier(self, message: MessageSent) -> Earlier | None:
+        """What stands before `message` where it was written; None where nothing does, or the platform cannot tell."""
         ...

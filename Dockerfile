@@ -1,0 +1,24 @@
+# docker build -t parley . && docker run --env-file .env -v parley:/data parley
+FROM python:3.13-slim
+
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends bubblewrap \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --create-home --home-dir /data parley
+
+WORKDIR /app
+COPY requirements.lock ./
+RUN pip install --no-cache-dir --require-hashes -r requirements.lock
+COPY adapters adapters
+COPY bot bot
+COPY playground playground
+COPY tools tools
+
+USER parley
+WORKDIR /data
+VOLUME /data
+ENV PYTHONPATH=/app PYTHONUNBUFFERED=1 DATABASE_URL=sqlite:////data/parley.db HTTP_HOST=127.0.0.1 HTTP_PORT=8080
+HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \
+    CMD ["python", "-c", "import urllib.request as ask; ask.urlopen('http://127.0.0.1:8080/health', timeout=4)"]
+ENTRYPOINT ["python", "-P", "-m", "bot"]
+CMD ["run"]

@@ -6,6 +6,7 @@ layout.py     the few files of this machine that a sandbox sees
 launch.py     the command line of bubblewrap
 syscalls.py   the system calls a sandbox may not make
 processes.py  what a sandbox's processes use, read from procfs
+launcher.py   starts a program in a sandbox
 session.py    one live sandbox: start, run a cell, watch it, freeze it, end it
 bwrap.py      a session per chat, the least used ended first
 worker.py     the program inside; runs alone, imports nothing of ours

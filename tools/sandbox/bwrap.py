@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib.util
-import os
 import platform
-import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tools.sandbox.cell import Cell, SandboxFailed
-from tools.sandbox.launch import command, programs
-from tools.sandbox.layout import Layout, layout, private
+from tools.sandbox.launcher import Launcher
+from tools.sandbox.layout import code_layout
 from tools.sandbox.limits import Limits
 from tools.sandbox.session import Session
-from tools.sandbox.syscalls import program
 
 IDLE_SECONDS = 600.0
 SESSIONS = 8
@@ -57,19 +55,11 @@ class Bubblewrap:
         Raises:
             SandboxFailed: a program that this needs is missing.
         """
-        if sys.platform != "linux":
-            raise SandboxFailed("it needs Linux")
-        filtered = program()
-        if filtered is None:
-            raise SandboxFailed(f"its system call filter is not written for {platform.machine()} processors")
         if rich and importlib.util.find_spec("ipykernel") is None:
             raise SandboxFailed("CODE_RICH needs ipykernel (the extra `code-rich`)")
         self.limits = limits or Limits()
         self._rich = rich
-        self._programs = programs()
-        self._filter = filtered
-        self._packages = tuple(packages)
-        self._layout: Layout | None = None
+        self._launcher = Launcher(functools.partial(code_layout, tuple(packages), rich=rich), self.limits)
         self._sessions = sessions
         self._idle = idle
         self._now = now
@@ -79,7 +69,7 @@ class Bubblewrap:
 
     @property
     def summary(self) -> str:
-        found = self._layout
+        found = self._launcher.layout
         packages = ", ".join(found.packages) if found is not None and found.packages else "the standard library only"
         kernel = "Jupyter kernel on " if self._rich else ""
         return f"bubblewrap sandbox, {kernel}Python {platform.python_version()} with {packages}"
@@ -96,13 +86,7 @@ class Bubblewrap:
 
     async def open(self) -> Session:
         """A new sandbox, which belongs to the caller."""
-        seen = await self._seen()
-        root = os.geteuid() == 0
-        return await Session.start(
-            lambda descriptor: command(self._programs, seen, self.limits, descriptor, root=root),
-            self._filter,
-            self.limits,
-        )
+        return await Session.start(self._launcher)
 
     def paid_seconds(self, scope: str, seconds: float) -> float:
         return 0.0
@@ -186,12 +170,3 @@ class Bubblewrap:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             await self.sweep()
-
-    async def _seen(self) -> Layout:
-        if self._layout is None:
-            found = await asyncio.to_thread(layout, self._packages, rich=self._rich)
-            for path in private():
-                if found.exposes(path):
-                    raise SandboxFailed(f"{path} lies in a system folder that code could read")
-            self._layout = found
-        return self._layout

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 
 from tools.sandbox.cell import Backend, SandboxFailed
-
-log = logging.getLogger(__name__)
 
 Maker = Callable[[], Backend]
 
@@ -53,10 +50,8 @@ class Choice:
                         await made.close()
                     raise
                 self._chosen, self._reasons = made, tuple(reasons)
-                log.info("code runs in %s%s", made.summary, f" ({'; '.join(reasons)})" if reasons else "")
                 return made
             self._reasons = tuple(reasons)
-            log.error("code cannot be run: %s", "; ".join(reasons))
             raise SandboxFailed("; ".join(reasons))
 
     async def close(self) -> None:

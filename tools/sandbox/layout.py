@@ -10,13 +10,10 @@ import importlib.metadata
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-WORKER = "/worker.py"
-NOTEBOOK = "/notebook.py"
-KERNEL = "/kernel.py"
 PYTHON = "/python"
 PACKAGES = "/packages"
 _SYSTEM = (
@@ -66,7 +63,7 @@ class Layout:
     interpreter: str
     packages: tuple[str, ...]
     """The distributions that code can import, as `numpy 2.4`."""
-    program: tuple[str, ...] = (WORKER,)
+    program: tuple[str, ...]
     """What the interpreter runs, with its arguments."""
 
     @property
@@ -98,12 +95,27 @@ class Layout:
         return False
 
 
-def layout(packages: Iterable[str], *, rich: bool = False) -> Layout:
-    """What a sandbox sees that may import `packages` (distributions; those not installed are passed over).
+def code_layout(packages: Iterable[str], *, rich: bool = False) -> Layout:
+    """What a sandbox sees that runs cells, and may import `packages`.
 
     `rich` adds the Jupyter kernel and the programs that run cells in it.
     """
-    packages = (*packages, "ipykernel") if rich else tuple(packages)
+    worker, notebook, kernel = (
+        Path(__file__).resolve().with_name(name) for name in ("worker.py", "notebook.py", "kernel.py")
+    )
+    if rich:
+        return layout((*packages, "ipykernel"), (worker, notebook), (kernel,))
+    return layout(packages, (worker,))
+
+
+def layout(packages: Iterable[str], program: Sequence[Path], beside: Sequence[Path] = ()) -> Layout:
+    """What a sandbox sees that may import `packages` (distributions; those not installed are passed over).
+
+    Args:
+        program: a file that the interpreter runs, and files whose paths inside are its arguments.
+        beside: further files that it sees.
+    """
+    packages = tuple(packages)
     mounts, links = _system()
     prefix = Path(sys.base_prefix).resolve()
     base = getattr(sys, "_base_executable", "") or sys.executable
@@ -124,13 +136,12 @@ def layout(packages: Iterable[str], *, rich: bool = False) -> Layout:
             if mount.target not in seen:
                 seen.add(mount.target)
                 mounts.append(mount)
-    program = (WORKER, NOTEBOOK) if rich else (WORKER,)
-    programs = (*program, KERNEL) if rich else program
-    mounts += [Mount(str(Path(__file__).resolve().with_name(path[1:])), path) for path in programs]
+    mounts += [Mount(str(file), f"/{file.name}") for file in (*program, *beside)]
     named = {_normal(name) for name in packages}
     told = (f"{item.name} {item.version}" for item in chosen if _normal(item.name) in named)
     interpreter = f"{PYTHON}/bin/{executable.name}"
-    return Layout(tuple(mounts), tuple(links), emptied, interpreter, tuple(told), program)
+    runs = tuple(f"/{file.name}" for file in program)
+    return Layout(tuple(mounts), tuple(links), emptied, interpreter, tuple(told), runs)
 
 
 def _system() -> tuple[list[Mount], list[tuple[str, str]]]:

@@ -14,13 +14,13 @@ import os
 import secrets
 import signal
 import struct
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from tools.base import ProducedFile
 from tools.sandbox import processes
 from tools.sandbox.cell import Cell, SandboxFailed, produced, size
 from tools.sandbox.launch import FOLDER
+from tools.sandbox.launcher import Launcher
 from tools.sandbox.limits import Limits
 
 log = logging.getLogger(__name__)
@@ -67,37 +67,16 @@ class Session:
         """When it was last used, by the clock of its owner."""
 
     @classmethod
-    async def start(cls, command: Callable[[int], list[str]], filter_program: bytes, limits: Limits) -> Session:
+    async def start(cls, launcher: Launcher) -> Session:
         """Start a sandbox and wait until it can take a cell.
-
-        `command` gets the descriptor from which the launcher reads the system call filter.
 
         Raises:
             SandboxFailed: it did not start; says what the launcher wrote.
         """
-        read, write = os.pipe()
-        try:
-            with os.fdopen(write, "wb") as pipe:
-                pipe.write(filter_program)
-            process = await asyncio.create_subprocess_exec(
-                *command(read),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                # The launcher's environment can be read from inside, so it gets none: ours holds every key.
-                env={},
-                cwd="/",
-                pass_fds=(read,),
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise SandboxFailed(f"the launcher could not be run: {error.strerror}") from error
-        finally:
-            os.close(read)
-        session = cls(process, limits)
+        session = cls(await launcher.start(), launcher.limits)
         try:
             async with asyncio.timeout(START_SECONDS):
-                await session._send(asdict(limits))
+                await session._send(asdict(launcher.limits))
                 await session._header()
             session._hold()
             session._freeze()

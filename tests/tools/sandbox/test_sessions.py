@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.sandbox import launch, session
+from tools.sandbox import launch
 from tools.sandbox.bwrap import Bubblewrap
 from tools.sandbox.cell import SandboxFailed
 from tools.sandbox.limits import Limits
@@ -263,7 +263,7 @@ async def test_the_launcher_gets_no_environment_and_no_descriptor(
 def test_as_root_the_code_is_given_to_nobody_before_its_sandbox_begins() -> None:
     """The limit of processes does not bind root, so root is given up outside the inner sandbox."""
     found = launch.Programs("/usr/bin/bwrap", "/usr/bin/setpriv")
-    seen = launch.Layout((), (), (), "/python/bin/python3", ())
+    seen = launch.Layout((), (), (), "/python/bin/python3", (), ("/worker.py",))
 
     line = launch.command(found, seen, Limits(), 9, root=True)
 
@@ -290,7 +290,7 @@ async def test_a_sandbox_that_does_not_hold_fails_its_self_test(
     backend: Bubblewrap, monkeypatch: pytest.MonkeyPatch, weaker: tuple[str, ...], said: str
 ) -> None:
     real = launch.command
-    monkeypatch.setattr("tools.sandbox.bwrap.command", lambda *given, **more: _with(real(*given, **more), weaker))
+    monkeypatch.setattr("tools.sandbox.launcher.command", lambda *given, **more: _with(real(*given, **more), weaker))
 
     with pytest.raises(SandboxFailed, match=said):
         await backend.check()
@@ -304,7 +304,7 @@ def _with(line: list[str], more: tuple[str, ...]) -> list[str]:
 
 async def test_without_its_filter_the_self_test_fails(backend: Bubblewrap, monkeypatch: pytest.MonkeyPatch) -> None:
     allow = bytes.fromhex("0600000000 00ff7f".replace(" ", ""))
-    monkeypatch.setattr(backend, "_filter", allow)
+    monkeypatch.setattr(backend._launcher, "_filter", allow)
 
     with pytest.raises(SandboxFailed, match=r"does not confine: .*(filtered|traced)"):
         await backend.check()
@@ -313,24 +313,16 @@ async def test_without_its_filter_the_self_test_fails(backend: Bubblewrap, monke
 async def test_without_a_limit_of_processes_the_self_test_fails(sandbox_possible: None) -> None:
     """As far as it looks: the worker is told 200, the test expects 64."""
     backend = Bubblewrap((), Limits(processes=200))
-    asked = dataclasses.replace(backend.limits, processes=64)
-    real = session.Session.start
-
-    async def start(command: object, filtered: bytes, limits: Limits) -> session.Session:
-        return await real(command, filtered, Limits(processes=200))  # type: ignore[arg-type]
-
-    session.Session.start = start  # type: ignore[method-assign,assignment]
+    backend.limits = dataclasses.replace(backend.limits, processes=64)
     try:
-        backend.limits = asked
         with pytest.raises(SandboxFailed, match="number of processes is not limited"):
             await backend.check()
     finally:
-        session.Session.start = real  # type: ignore[method-assign]
         await backend.close()
 
 
 async def test_a_launcher_that_cannot_start_says_why(backend: Bubblewrap, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.sandbox.bwrap.command", lambda *given, **more: ["/usr/bin/bwrap", "--no-such-option"])
+    monkeypatch.setattr("tools.sandbox.launcher.command", lambda *given, **more: ["/usr/bin/bwrap", "--no-such-option"])
 
     with pytest.raises(SandboxFailed, match="no-such-option"):
         await backend.run("chat", "1", 1.0)

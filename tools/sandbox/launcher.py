@@ -1,0 +1,73 @@
+"""Starts programs in bubblewrap sandboxes: what every sandbox of this machine has in common."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sys
+from collections.abc import Callable
+
+from tools.sandbox.cell import SandboxFailed
+from tools.sandbox.launch import command, programs
+from tools.sandbox.layout import Layout, private
+from tools.sandbox.limits import Limits
+from tools.sandbox.syscalls import program
+
+
+class Launcher:
+    """Starts one program, each time in a new sandbox."""
+
+    def __init__(self, lay_out: Callable[[], Layout], limits: Limits) -> None:
+        """`lay_out` says what the sandboxes see; it is called once, in a thread.
+
+        Raises:
+            SandboxFailed: a program that this needs is missing.
+        """
+        if sys.platform != "linux":
+            raise SandboxFailed("it needs Linux")
+        filtered = program()
+        if filtered is None:
+            raise SandboxFailed(f"its system call filter is not written for {platform.machine()} processors")
+        self.limits = limits
+        self.layout: Layout | None = None
+        """What the sandboxes see, once one was started."""
+        self._lay_out = lay_out
+        self._programs = programs()
+        self._filter = filtered
+
+    async def start(self) -> asyncio.subprocess.Process:
+        """The launcher's process, with pipes to and from the program.
+
+        Raises:
+            SandboxFailed: it cannot be run, or would see what it must not.
+        """
+        layout = await self._seen()
+        read, write = os.pipe()
+        try:
+            with os.fdopen(write, "wb") as pipe:
+                pipe.write(self._filter)
+            return await asyncio.create_subprocess_exec(
+                *command(self._programs, layout, self.limits, read, root=os.geteuid() == 0),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                # The launcher's environment can be read from inside, so it gets none: ours holds every key.
+                env={},
+                cwd="/",
+                pass_fds=(read,),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxFailed(f"the launcher could not be run: {error.strerror}") from error
+        finally:
+            os.close(read)
+
+    async def _seen(self) -> Layout:
+        if self.layout is None:
+            found = await asyncio.to_thread(self._lay_out)
+            for path in private():
+                if found.exposes(path):
+                    raise SandboxFailed(f"{path} lies in a system folder that code could read")
+            self.layout = found
+        return self.layout

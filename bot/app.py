@@ -447,10 +447,11 @@ class App:
         core = self._configuration.core
         keep = Keep.days(core.keep_days, core.keep_files_days)
         pruning = asyncio.create_task(prune_hourly(self.store, self._clock, keep), name="upkeep")
+        trying = asyncio.create_task(self.registry.prove(), name="tool trials")
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (stopping, reminding, pruning):
+            for task in (stopping, reminding, pruning, trying):
                 task.cancel()
             await end_in_order(
                 turns=dispatcher.close,
@@ -459,7 +460,7 @@ class App:
                 leave=leave,
                 platforms=running,
             )
-            await asyncio.gather(stopping, reminding, pruning, return_exceptions=True)
+            await asyncio.gather(stopping, reminding, pruning, trying, return_exceptions=True)
         if not running.done():
             return
         try:

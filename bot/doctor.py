@@ -104,6 +104,7 @@ async def _examine_tools(configuration: app.Configuration, report: _Report, outl
     outlet.mask(registry.secrets)
     try:
         await registry.settle(SETTLE_SECONDS)
+        await registry.prove()
         for spec in registry.specs():
             describe: Callable[[], Coroutine[object, object, str]] | None = getattr(
                 registry.tool(spec.name), "describe", None

@@ -350,3 +350,14 @@ def nursery(request: pytest.FixtureRequest) -> Iterator[Nursery]:
     nursery = Nursery(getattr(request.config, "workerinput", {}).get("nursery", ""))
     yield nursery
     nursery.close()
+
+
+@pytest.fixture
+def refusing_bwrap(tmp_path: Path) -> str:
+    """A PATH on which bubblewrap says what it says where the kernel forbids namespaces, as in most containers."""
+    folder = tmp_path / "refusing"
+    folder.mkdir()
+    program = folder / "bwrap"
+    program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    program.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"

@@ -19,7 +19,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from tools.payments import Bill, Purse
 
@@ -229,6 +229,19 @@ class ToolContext:
     """Whether a page may send the tool on to this address."""
     progress: Callable[[str], None] = field(default=lambda text: None)
     """Tell the person, in a few words, what is being done now."""
+
+
+@runtime_checkable
+class Proven(Protocol):
+    """A tool of which only a trial tells whether, and how, it works on this machine."""
+
+    async def prove(self) -> str:
+        """Make the trial; nobody outside this machine is asked. A line for the operator, empty when there is no news.
+
+        Raises:
+            Unavailable: it does not work here.
+        """
+        ...
 
 
 class Tool(Protocol):

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
-from tools.base import Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
+from tools.base import Proven, Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, Unavailable
 from tools.cancelling import is_cancelled
 from tools.conversion import converted
 from tools.descriptions import told_apart
@@ -120,6 +120,24 @@ class ToolRegistry:
     async def settle(self, seconds: float) -> None:
         """Wait until every source knows its tools, at most until so long after it was started."""
         await asyncio.gather(*(source.settle(seconds) for source in self._sources))
+
+    async def prove(self) -> None:
+        """Try the tools of which only a trial tells whether they work here, and withdraw those that do not."""
+        for name, tool in list(self._tools.items()):
+            if not isinstance(tool, Proven):
+                continue
+            try:
+                found = await tool.prove()
+            except Exception as error:
+                known = isinstance(error, Unavailable)
+                reason = str(error) if known else f"its trial failed ({type(error).__name__})"
+                log.warning("%s is not offered: %s", name, reason, exc_info=not known)
+                self._missing[name] = reason
+                del self._tools[name]
+                await tool.close()
+            else:
+                if found:
+                    log.info("%s: %s", name, found)
 
     @property
     def secrets(self) -> tuple[str, ...]:

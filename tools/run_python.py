@@ -145,6 +145,14 @@ class CodeRunner(FunctionTool):
         reasons = self._chosen().reasons
         return backend.summary + (f" ({'; '.join(reasons)})" if reasons else "")
 
+    async def prove(self) -> str:
+        """What runs code here, as far as this machine alone can tell.
+
+        Raises:
+            Unavailable: nothing that is installed confines code.
+        """
+        return "" if "e2b" in self._backends else await self.describe()
+
     async def close(self) -> None:
         choice, self._choice = self._choice, None
         if choice is not None:

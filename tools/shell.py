@@ -57,6 +57,7 @@ async def _main(registry: ToolRegistry, name: str | None, arguments: str, contex
             # Only now are the servers needed that have further tools.
             await registry.settle(SETTLING)
         if name is None:
+            await registry.prove()
             print(listing(registry, program))  # noqa: T201
             return 0
         if registry.spec(name) is None:

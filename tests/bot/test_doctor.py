@@ -103,6 +103,13 @@ async def test_everything_right_is_well_on_all_three_platforms(world: World) -> 
     assert not any(token in told.out for name, token in world.tokens.items() if name.endswith("TOKEN"))
 
 
+async def test_a_sandbox_that_does_not_hold_is_said_with_its_reason(world: World, refusing_bwrap: str) -> None:
+    told = await world.doctor(PATH=refusing_bwrap, CODE_BACKEND="bwrap")
+
+    [(_, text)] = told.of("run_python")
+    assert text.startswith("not offered: bwrap: ") and "No permissions to create new namespace" in text
+
+
 @pytest.mark.parametrize(
     ("name", "wrong", "platform", "others"),
     [

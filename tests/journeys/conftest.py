@@ -52,6 +52,8 @@ class World:
             "TAVILY_API_BASE_URL": self.tavily.base_url,
             # Searches are counted in many tests, and what the emulator finds of most questions is of little relevance.
             "SEARCH_AGAIN_BELOW": "0",
+            # The sandbox is tried at each start, and hundreds of them run no code.
+            "CODE_BACKEND": "off",
             "ALLOW_ALL": "true",
             "DATABASE_URL": f"sqlite:///{self.data}/parley.db",
             "PARLEY_ENV_FILE": "",

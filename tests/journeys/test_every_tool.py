@@ -96,6 +96,7 @@ async def services(world: Any) -> AsyncIterator[dict[str, str]]:
             "FETCH_ALLOW": loopback.url.removeprefix("http://"),
             "DATABASES": f"sales=sqlite:///{world.data}/sales.db",
             "IMAGE_MODEL": "openai:gpt-image-1",
+            "CODE_BACKEND": "auto",
             "OPENALEX_BASE_URL": papers.base_url,
             "OPEN_METEO_BASE_URL": weather.base_url,
             "OPEN_METEO_GEOCODING_URL": weather.base_url,

@@ -26,6 +26,11 @@ SMALL = f"open('dot.png', 'wb').write({DOT!r})"
 PLATFORMS = ("telegram", "slack", "discord")
 
 
+@pytest.fixture(autouse=True)
+def _runs_code(world: Any) -> None:
+    world.settings["CODE_BACKEND"] = "auto"
+
+
 def code(source: str, answer: str = "Here it is.") -> Callable[[Any], Reply]:
     """A model that runs `source` once and then answers."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from dataclasses import replace
@@ -210,3 +211,19 @@ async def test_a_database_is_asked_through_the_whole_bot(world: Any, start: Any)
 
     assert message.text == "42 in total."
     assert "| total |\n|---|\n| 42 |" in world.model.requests[1].messages[-1]["content"]
+
+
+async def test_a_sandbox_that_does_not_hold_is_said_once_and_its_tool_never_offered(
+    world: Any, start: Any, refusing_bwrap: str, caplog: Any
+) -> None:
+    world.model.reply(Reply("I cannot run code here."))
+    async with start("telegram", TOOL_MODE="native", CODE_BACKEND="bwrap", PATH=refusing_bwrap) as bot:
+        async with asyncio.timeout(30):
+            while "run_python" not in bot.registry.unavailable:
+                await asyncio.sleep(0.005)
+        await ask(world, bot, "please run this Python code: print(2 ** 100)")
+
+    offered = [tool["function"]["name"] for tool in world.model.requests[-1].body.get("tools", [])]
+    assert "run_python" not in offered
+    said = [record.getMessage() for record in caplog.records if "run_python" in record.getMessage()]
+    assert len(said) == 1 and said[0].startswith("run_python is not offered: bwrap: ")

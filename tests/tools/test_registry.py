@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tools.base import Arguments, Json, Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
+from tools.base import Arguments, Json, Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, Unavailable
 from tools.registry import ToolRegistry
 
 Behaviour = Callable[[Arguments, ToolContext], Awaitable[ToolResult]]
@@ -361,3 +361,38 @@ def test_a_missing_tool_is_known_with_its_reason() -> None:
     assert [spec.name for spec in registry.specs()] == ["played"]
     assert registry.spec("search_web") is None
     assert registry.unavailable == {"search_web": "it needs a key"}
+
+
+class Tried(Played):
+    """A tool that is tried at the start."""
+
+    def __init__(self, name: str, found: str | Exception) -> None:
+        super().__init__(says("done"), name=name)
+        self._found = found
+
+    async def prove(self) -> str:
+        if isinstance(self._found, Exception):
+            raise self._found
+        return self._found
+
+
+async def test_a_tool_whose_trial_fails_is_withdrawn_with_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    """Else it would be offered to the model, and refuse each time."""
+    broken = Tried("broken", Unavailable("the kernel forbids it"))
+    odd = Tried("odd", OSError("no pipe"))
+    caplog.set_level(logging.INFO)
+    registry = ToolRegistry([Played(says("done")), Tried("works", "in a sandbox"), Tried("silent", ""), broken, odd])
+
+    await registry.prove()
+    await registry.prove()
+
+    assert [spec.name for spec in registry.specs()] == ["played", "works", "silent"]
+    assert registry.unavailable == {"broken": "the kernel forbids it", "odd": "its trial failed (OSError)"}
+    assert (broken.closed, odd.closed) == (1, 1)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
+        "broken is not offered: the kernel forbids it",
+        "odd is not offered: its trial failed (OSError)",
+    ]
+    assert "works: in a sandbox" in caplog.text and "silent" not in caplog.text
+    result = await registry.run(ToolCall("1", "broken", {"text": "x"}), ToolContext())
+    assert "There is no tool 'broken'" in result.text

@@ -191,6 +191,25 @@ async def test_a_backend_that_fails_its_self_test_is_passed_over_and_the_reason_
         await only.close()
 
 
+async def test_where_the_self_test_fails_it_is_withdrawn_and_a_remote_sandbox_is_not_asked(
+    refusing_bwrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", refusing_bwrap)
+    remote = _settings(code_backend="e2b", e2b_api_key=SecretStr("key"), e2b_api_base_url="http://127.0.0.1:9")
+    registry = ToolRegistry([open_tool(_settings(code_backend="bwrap"))])
+    remote_registry = ToolRegistry([open_tool(remote)])
+
+    await registry.prove()
+    await remote_registry.prove()
+    await registry.close()
+    await remote_registry.close()
+
+    assert registry.specs() == ()
+    assert "No permissions to create new namespace" in registry.unavailable["run_python"]
+    assert "AppArmor" in registry.unavailable["run_python"]
+    assert [spec.name for spec in remote_registry.specs()] == ["run_python"]
+
+
 async def test_the_self_test_is_made_once(sandbox: None) -> None:
     checked = []
 

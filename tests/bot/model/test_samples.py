@@ -1,0 +1,135 @@
+"""What three servers that nobody here wrote put on the wire, and what is made of it.
+
+`samples/` holds bodies as llama.cpp's server, llama-cpp-python's server and a litellm proxy before the first sent them
+to one tiny model (`tiny_model.py`); ids, times and durations are made equal. `test_real_servers.py` asks the servers
+themselves, and writes the bodies anew with `PARLEY_RECORD=1`.
+"""
+
+from __future__ import annotations
+
+import json
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from bot.errors import ContextTooLong, ModelBusy, ModelDropped, ModelRefused
+from bot.model.base import Answer, Request
+from tools.base import ToolSpec
+
+FOLDER = Path(__file__).with_name("samples")
+SERVERS = ("llama.cpp", "llama-cpp-python", "litellm")
+TINY = runpy.run_path(str(Path(__file__).with_name("tiny_model.py")))
+TOOL = ToolSpec(name=TINY["TOOL"]["name"], purpose="The weather.", parameters=TINY["TOOL"]["parameters"])
+
+
+def sample(whose: str, name: str) -> dict[str, Any]:
+    found = json.loads((FOLDER / f"{whose}.json").read_text())
+    return next(one for one in found if one["name"] == name)
+
+
+@pytest.fixture
+async def ask(raw_server: Any, opened: Any, asking: Any, question: Request, clock: Any) -> Any:
+    """Let a server answer every request with one of its samples, in pieces of so many bytes."""
+    clock.instant = True
+
+    async def ask(whose: str, name: str, size: int = 0) -> Any:
+        wire = sample(whose, name)
+        body = wire["body"].encode()
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            kind = "application/json" if wire["status"] != 200 else "text/event-stream"
+            response = web.StreamResponse(status=wire["status"], headers={"Content-Type": kind})
+            await response.prepare(request)
+            for start in range(0, len(body), size or len(body) or 1):
+                await response.write(body[start : start + (size or len(body))])
+            await response.write_eof()
+            return response
+
+        models = opened("vllm:tiny", base_urls={"vllm": await raw_server(handle)})
+        asked = await asking(models, replace(question, tools=(TOOL,), tool_choice="required", max_tokens=200))
+        asked.models = models
+        return asked
+
+    return ask
+
+
+@pytest.mark.parametrize("size", [0, 7])
+@pytest.mark.parametrize("whose", SERVERS)
+async def test_words_arrive_as_they_were_written(ask: Any, whose: str, size: int) -> None:
+    asked = await ask(whose, "text", size)
+
+    assert asked.text == asked.answer.text == TINY["TEXT"]
+    assert (asked.answer.finish, asked.answer.calls) == ("stop", ())
+
+
+@pytest.mark.parametrize("size", [0, 7])
+@pytest.mark.parametrize("whose", SERVERS)
+async def test_a_call_has_its_arguments_once(ask: Any, whose: str, size: int) -> None:
+    answer: Answer = (await ask(whose, "call", size)).answer
+
+    [call] = answer.calls
+    assert (call.name, call.arguments, call.problem) == (TINY["TOOL"]["name"], TINY["ARGUMENTS"], "")
+    assert answer.finish == "tool_calls"
+    assert answer.raw["tool_calls"][0]["id"] == call.id
+    # Where the grammar lets words stand before a call, the model writes some.
+    assert answer.text == ("" if whose == "llama-cpp-python" else TINY["TEXT"])
+
+
+@pytest.mark.parametrize("whose", SERVERS)
+async def test_an_answer_that_the_limit_cut_says_so(ask: Any, whose: str) -> None:
+    asked = await ask(whose, "truncated")
+
+    assert (asked.text, asked.answer.finish) == ("Tea is a", "length")
+
+
+@pytest.mark.parametrize("whose", ["llama.cpp", "litellm"])
+async def test_a_call_that_the_limit_cut_does_not_run(ask: Any, whose: str) -> None:
+    [call] = (await ask(whose, "cut call")).answer.calls
+
+    assert "cut off" in call.problem
+
+
+@pytest.mark.parametrize(
+    ("whose", "name", "used"),
+    [
+        ("llama.cpp", "text", (53, 5)),
+        ("litellm", "text", (53, 5)),
+        ("llama.cpp", "truncated", (53, 3)),
+        ("litellm", "truncated", (53, 3)),
+    ],
+)
+async def test_the_tokens_that_a_server_counted_are_taken_over(
+    ask: Any, whose: str, name: str, used: tuple[int, int]
+) -> None:
+    answer = (await ask(whose, name)).answer
+
+    assert (answer.usage.prompt, answer.usage.completion, answer.estimated) == (*used, False)
+
+
+async def test_a_server_that_counts_nothing_is_estimated(ask: Any) -> None:
+    assert (await ask("llama-cpp-python", "text")).answer.estimated
+
+
+@pytest.mark.parametrize("whose", ["llama.cpp", "litellm"])
+async def test_the_window_is_learned_from_the_refusal(ask: Any, whose: str) -> None:
+    asked = await ask(whose, "too long")
+
+    assert isinstance(asked.error, ContextTooLong)
+    assert asked.error.window == asked.models.window("vllm:tiny") == 2048
+
+
+@pytest.mark.parametrize(
+    ("whose", "name", "kind"),
+    [
+        # It finds out after it has said that all is well, and says nothing more.
+        ("llama-cpp-python", "too long", ModelDropped),
+        ("litellm", "backend gone", ModelBusy),
+        ("litellm", "unknown model", ModelRefused),
+    ],
+)
+async def test_a_failure_has_its_name(ask: Any, whose: str, name: str, kind: type) -> None:
+    assert isinstance((await ask(whose, name)).error, kind)

@@ -9,7 +9,7 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -177,9 +177,8 @@ async def test_the_database_is_looked_at_and_not_touched(world: World) -> None:
     damaged = world.data / "damaged.db"
     damaged.write_bytes(b"no database at all " * 1000)
     foreign = world.data / "foreign.db"
-    with sqlite3.connect(foreign) as other:
+    with closing(sqlite3.connect(foreign)) as other, other:
         other.execute("CREATE TABLE theirs (a)")
-    other.close()
 
     sound = await world.doctor()
     bad = await world.doctor(DATABASE_URL=f"sqlite:///{damaged}")
@@ -227,9 +226,8 @@ async def test_a_server_of_tools_that_does_not_come_up_is_named(world: World) ->
 
 
 async def test_a_database_that_does_not_answer_is_named(world: World) -> None:
-    with sqlite3.connect(world.data / "sales.db") as sales:
+    with closing(sqlite3.connect(world.data / "sales.db")) as sales, sales:
         sales.execute("CREATE TABLE orders (a)")
-    sales.close()
     well = f"sales=sqlite:///{world.data}/sales.db"
 
     told = await world.doctor(DATABASES=f"{well},gone=sqlite:///{world.data}/none.db")

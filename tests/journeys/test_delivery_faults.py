@@ -8,7 +8,7 @@ import re
 import sqlite3
 import statistics
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -449,7 +449,7 @@ async def test_an_edit_that_is_made_after_the_answer_was_whole_does_not_stay(
 
 def unsettled(world: Any) -> int:
     """How many ended answers the bot is going to show again."""
-    with sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True)) as db:
         return int(db.execute("SELECT count(*) FROM turns WHERE again_at IS NOT NULL").fetchone()[0])
 
 

@@ -9,7 +9,7 @@ import re
 import runpy
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,9 +82,8 @@ async def services(world: Any) -> AsyncIterator[dict[str, str]]:
     site = web.Application()
     site.router.add_get("/ferry", page)
     loopback = Loopback(site)
-    with sqlite3.connect(world.data / "sales.db") as db:
+    with closing(sqlite3.connect(world.data / "sales.db")) as db, db:
         db.execute("CREATE TABLE orders AS SELECT 4700 AS amount UNION ALL SELECT 11")
-    db.close()
     async with AsyncExitStack() as stack:
         await loopback.open()
         stack.push_async_callback(loopback.close)

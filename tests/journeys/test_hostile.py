@@ -12,6 +12,7 @@ import re
 import runpy
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -274,9 +275,8 @@ async def test_hostile_inputs_do_nothing_but_show_their_text(group: int, open_wo
     found += [f"fetched for a preview: {one}" for one in previews(world)]
     found += [f"refused: {one}" for one in refused(world)]
     found += journey.problems()
-    with sqlite3.connect(world.data / "parley.db") as db:
+    with closing(sqlite3.connect(world.data / "parley.db")) as db, db:
         stored = "\n".join(db.iterdump())
-    db.close()
     asked = "\n".join(json.dumps(request.body, ensure_ascii=False) for request in world.model.requests)
     for name, secret in journey.secrets.items():
         found += [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,7 +124,7 @@ POSTS = {
 
 def recorded(world: Any) -> int:
     """How many messages of its own the bot knows of."""
-    with sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True)) as db:
         return int(db.execute("SELECT count(*) FROM pages WHERE message IS NOT NULL").fetchone()[0])
 
 

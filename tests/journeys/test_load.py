@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def asked(body: Any) -> str:
 
 def states(world: Any) -> Counter[str]:
     """How many messages came to which end."""
-    with sqlite3.connect(f"file:{world.data}/parley.db?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{world.data}/parley.db?mode=ro", uri=True)) as db:
         return Counter(dict(db.execute("SELECT state, count(*) FROM inbox GROUP BY state")))
 
 

@@ -13,6 +13,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -210,7 +211,7 @@ class Soak:
             await asyncio.sleep(0.25)
 
     def _look(self) -> None:
-        with sqlite3.connect(f"file:{self.world.data}/parley.db?mode=ro", uri=True) as db:
+        with closing(sqlite3.connect(f"file:{self.world.data}/parley.db?mode=ro", uri=True)) as db:
             rows = db.execute("SELECT incoming ->> 'text', state FROM inbox").fetchall()
         ended: dict[int, int] = {}
         for text, state in rows:
@@ -240,7 +241,7 @@ class Soak:
 
     def check(self) -> dict[str, int]:
         """Every invariant of the reference's section 9; how many answers of which kind there were."""
-        with sqlite3.connect(f"file:{self.world.data}/parley.db?mode=ro", uri=True) as db:
+        with closing(sqlite3.connect(f"file:{self.world.data}/parley.db?mode=ro", uri=True)) as db:
             inbox = dict(db.execute("SELECT incoming ->> 'text', state FROM inbox"))
             rows = db.execute("SELECT count(*) FROM inbox").fetchone()[0]
             folded = db.execute("SELECT count(*) FROM chats WHERE summary IS NOT NULL").fetchone()[0]

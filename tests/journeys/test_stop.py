@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 from playground.faults import Fault
@@ -57,7 +58,7 @@ class Chats:
 
 def stored(world: Any) -> int:
     """How many deliveries the bot has taken in."""
-    with sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True)) as db:
         return int(db.execute("SELECT count(*) FROM inbox").fetchone()[0])
 
 
@@ -198,12 +199,12 @@ async def test_what_waited_longer_than_a_quarter_of_an_hour_is_asked_for_again_a
     database = world.data / "parley.db"
 
     def waiting() -> int:
-        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
             return int(db.execute("SELECT count(*) FROM inbox WHERE state = 'new'").fetchone()[0])
 
     await chats.until(lambda: waiting() == 3)
     await process.kill()
-    with sqlite3.connect(database) as db:
+    with closing(sqlite3.connect(database)) as db, db:
         db.execute("UPDATE inbox SET received_at = received_at - 1000")
     go_on.set()
     await process.start()

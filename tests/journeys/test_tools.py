@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -62,9 +63,8 @@ async def test_a_reminder_missed_while_the_bot_was_off_comes_late_once_and_says_
     world.model.reply(Reply(calls=(("remind_me", {"text": "Tea", "delay": "1 hour"}),)), Reply("I will."))
     async with start("telegram", TOOL_MODE="native") as bot:
         await ask(world, bot, "please remind me of my tea in an hour")
-    with sqlite3.connect(world.data / "parley.db") as db:
+    with closing(sqlite3.connect(world.data / "parley.db")) as db, db:
         db.execute("UPDATE timers SET due = due - 7200")
-    db.close()
 
     for _ in range(2):
         async with start("telegram") as bot:
@@ -84,9 +84,8 @@ async def test_a_reminder_taken_in_before_a_crash_is_shown_at_the_next_start(wor
         [timer] = await bot.store.timers.due(time.time() + 7200.0, ["telegram"])
         await bot.store.intake.take_in(replace(timer, due=time.time() - 3600.0).delivery())
         await bot.store.timers.fired(timer.id)
-    with sqlite3.connect(world.data / "parley.db") as db:
+    with closing(sqlite3.connect(world.data / "parley.db")) as db, db:
         db.execute("UPDATE inbox SET received_at = received_at - 3600 WHERE state = 'new'")
-    db.close()
 
     async with start("telegram") as bot:
         await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) == 2)
@@ -200,9 +199,8 @@ async def test_a_second_try_is_a_status_and_never_part_of_the_answer(world: Any,
 
 
 async def test_a_database_is_asked_through_the_whole_bot(world: Any, start: Any) -> None:
-    with sqlite3.connect(world.data / "sales.db") as db:
+    with closing(sqlite3.connect(world.data / "sales.db")) as db, db:
         db.execute("CREATE TABLE orders AS SELECT 42 AS amount")
-    db.close()
     world.model.reply(
         Reply(calls=(("query_database", {"sql": "SELECT sum(amount) AS total FROM orders"}),)), Reply("42 in total.")
     )

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def named(databases: str, seconds: float = 5.0) -> QueryDatabase:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "sales 100% #1.db"
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.executescript(
             "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL, country TEXT);"
             "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INTEGER REFERENCES customers, amount REAL);"
@@ -40,7 +41,6 @@ def file(tmp_path: Path) -> Path:
             [(n, f"Person {n}", "NO" if n % 2 else None) for n in range(1, 1001)],
         )
         db.execute("INSERT INTO orders VALUES (1, 1, 9.5)")
-    db.close()
     return path
 
 

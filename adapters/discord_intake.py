@@ -22,6 +22,8 @@ from bot.errors import StoreError
 from bot.messages import (
     LONGEST_TEXT,
     ChatId,
+    Enclosure,
+    EnclosureKind,
     Incoming,
     MessageDeleted,
     MessageEdited,
@@ -57,7 +59,8 @@ def message_sent(message: discord.Message, application: int, bot: int) -> Messag
     if not direct and not mentioned and not (quoted is not None and quoted.from_bot):
         return None
     forwarded = quoted is not None and quoted.forwarded
-    if not message.content and not message.attachments and not message.stickers and not forwarded:
+    enclosed = () if forwarded else _enclosed(message)
+    if not message.content and not enclosed and not forwarded:
         # Without the privileged intent Discord withholds what does not mention the bot.
         return None
     # A forward has no words beside it: a comment on it is a message of its own.
@@ -77,6 +80,7 @@ def message_sent(message: discord.Message, application: int, bot: int) -> Messag
         message_id=str(message.id),
         group=not direct,
         quoted=quoted,
+        enclosed=enclosed,
     )
 
 
@@ -196,9 +200,12 @@ def _forwarded(message: discord.Message, bot: int) -> str:
 
 
 def _quoted(message: discord.Message, bot: int) -> Quoted | None:
-    if forwarded := _forwarded(message, bot):
+    if message.message_snapshots:
         id = message.reference.message_id if message.reference is not None else None
-        return Quoted(text=forwarded, message_id=str(id or ""), forwarded=True)
+        text, enclosed = _forwarded(message, bot), _forwarded_files(message)
+        if not text and not enclosed:
+            return None
+        return Quoted(text=text, message_id=str(id or ""), forwarded=True, enclosed=enclosed)
     if message.type is not discord.MessageType.reply or message.reference is None:
         return None
     replied = message.reference.resolved
@@ -209,7 +216,29 @@ def _quoted(message: discord.Message, bot: int) -> Quoted | None:
         author=replied.author.display_name,
         from_bot=replied.author.id == bot,
         message_id=str(replied.id),
+        enclosed=_enclosed(replied) or _forwarded_files(replied),
     )
+
+
+def _enclosed(message: discord.Message | discord.MessageSnapshot) -> tuple[Enclosure, ...]:
+    """What is in a message beside its text."""
+    found = [_file(one) for one in message.attachments]
+    found += [Enclosure(kind=EnclosureKind.STICKER) for _ in message.stickers]
+    if isinstance(message, discord.Message) and message.poll is not None:
+        found.append(Enclosure(kind=EnclosureKind.POLL))
+    return tuple(found)
+
+
+def _file(attachment: discord.Attachment) -> Enclosure:
+    media_type = attachment.content_type or ""
+    if attachment.is_voice_message():
+        # Recorded in Discord, which names it itself.
+        return Enclosure(kind=EnclosureKind.VOICE, media_type=media_type, size=attachment.size)
+    return Enclosure.file(attachment.filename, media_type, attachment.size)
+
+
+def _forwarded_files(message: discord.Message) -> tuple[Enclosure, ...]:
+    return tuple(one for snapshot in message.message_snapshots for one in _enclosed(snapshot))
 
 
 class Intake:

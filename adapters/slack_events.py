@@ -16,6 +16,8 @@ from bot import commands
 from bot.messages import (
     LONGEST_TEXT,
     ChatId,
+    Enclosure,
+    EnclosureKind,
     Incoming,
     MessageDeleted,
     MessageEdited,
@@ -78,8 +80,8 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders) -> 
     if not _of_a_person(event, me) or not _addressed(event, event, me):
         return None
     text = readable(_text(event), me, names)
-    quoted = _quoted(event, me, names)
-    if not text and not event.get("files") and quoted is None and not _mentions(event, me):
+    quoted, enclosed = _quoted(event, me, names), _enclosed(event)
+    if not text and not enclosed and quoted is None and not _mentions(event, me):
         return None
     direct = _direct(event)
     command = commands.bare(text.removeprefix("/"), certain=text.startswith("/"))
@@ -97,6 +99,7 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders) -> 
         message_id=str(event.get("ts", "")),
         group=not direct,
         quoted=quoted,
+        enclosed=enclosed,
     )
 
 
@@ -304,15 +307,33 @@ def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:
     """A message that was forwarded to the bot, or whose link stands in the question."""
     for shared in event.get("attachments") or ():
         if shared.get("is_share") or shared.get("is_msg_unfurl"):
-            author = str(shared.get("author_id") or "")
+            author, enclosed = str(shared.get("author_id") or ""), _enclosed(shared)
+            # What stands in for a text names the author too, who has not said it.
+            text = _text(shared) or ("" if enclosed else _text(shared, "fallback"))
             return Quoted(
-                text=readable(_text(shared) or _text(shared, "fallback"), me, names),
+                text=readable(text, me, names),
                 author=str(shared.get("author_name") or author),
                 from_bot=author == me.user,
                 message_id=str(shared.get("ts") or ""),
                 forwarded=bool(shared.get("is_share")),
+                enclosed=enclosed,
             )
     return None
+
+
+def _enclosed(message: Json) -> tuple[Enclosure, ...]:
+    """The files of a message; of one from another organisation Slack tells no more than that it is there."""
+    return tuple(_file(file) for file in message.get("files") or () if isinstance(file, Mapping))
+
+
+def _file(file: Json) -> Enclosure:
+    name, media_type = str(file.get("name") or file.get("title") or ""), str(file.get("mimetype") or "")
+    size = file.get("size")
+    size = size if isinstance(size, int) and size > 0 else 0
+    if file.get("subtype") == "slack_audio":
+        # Recorded in Slack, which names it itself.
+        return Enclosure(kind=EnclosureKind.VOICE, media_type=media_type, size=size)
+    return Enclosure.file(name, media_type, size)
 
 
 def seconds_of(ts: object) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from telegram import (
     Bot,
     Chat,
+    ExternalReplyInfo,
     Message,
     MessageEntity,
     MessageOrigin,
@@ -23,13 +24,49 @@ from telegram import (
 
 from bot import commands
 from bot.errors import origin_of
-from bot.messages import LONGEST_TEXT, ChatId, Incoming, MessageEdited, MessageSent, Quoted, ReplyTarget, Sender
+from bot.messages import (
+    LONGEST_TEXT,
+    ChatId,
+    Enclosure,
+    EnclosureKind,
+    Incoming,
+    MessageEdited,
+    MessageSent,
+    Quoted,
+    ReplyTarget,
+    Sender,
+)
 
 log = logging.getLogger(__name__)
 
+_KINDS: Final = {
+    # An animation is a document too, and a venue a location, for programs that know only those.
+    "animation": EnclosureKind.ANIMATION,
+    "audio": EnclosureKind.AUDIO,
+    "document": EnclosureKind.FILE,
+    "live_photo": EnclosureKind.PICTURE,
+    "photo": EnclosureKind.PICTURE,
+    "sticker": EnclosureKind.STICKER,
+    "video": EnclosureKind.VIDEO,
+    "video_note": EnclosureKind.VIDEO_NOTE,
+    "voice": EnclosureKind.VOICE,
+    "contact": EnclosureKind.CONTACT,
+    "dice": EnclosureKind.DICE,
+    "poll": EnclosureKind.POLL,
+    "location": EnclosureKind.LOCATION,
+    "checklist": EnclosureKind.OTHER,
+    "game": EnclosureKind.OTHER,
+    "giveaway": EnclosureKind.OTHER,
+    "invoice": EnclosureKind.OTHER,
+    "paid_media": EnclosureKind.OTHER,
+    "story": EnclosureKind.OTHER,
+}
+"""Field of a message → what it holds. Of several fields the first says what the message is."""
+
 
 def meant_for(bot: Bot, updates: Iterable[dict[str, Any]]) -> list[Incoming]:
-    """What a batch of updates says to the bot, in order; an album is one message, the part with the caption.
+    """What a batch of updates says to the bot, in order; an album is one message, the part with the caption, with
+    everything that is in the album.
 
     Each is read by itself. One that cannot be read, by the library or here, is logged and left out: it would come again
     for ever, and hold up all others.
@@ -47,8 +84,11 @@ def meant_for(bot: Bot, updates: Iterable[dict[str, Any]]) -> list[Incoming]:
             continue
         if said is not None:
             found.append(((update.message and update.message.media_group_id) or "", said))
-    captioned = {album for album, said in found if album and _has_words(said)}
-    return [said for album, said in found if album not in captioned or _has_words(said)]
+    albums: dict[str, list[Incoming]] = {}
+    for album, said in found:
+        albums.setdefault(album, []).append(said)
+    chosen = {album: _as_one(parts) for album, parts in albums.items() if album}
+    return [said if not album else chosen[album] for album, said in found if not album or said is albums[album][0]]
 
 
 def incoming(update: Update, bot: Bot) -> Incoming | None:
@@ -77,7 +117,7 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     ordered = command is not None and (command[0] in commands.BY_WORD or "@" in text.split(maxsplit=1)[0])
     if not direct and not (to_us or mentioned or ordered):
         return None
-    if not _words(message) and not _has_content(message):
+    if not _words(message) and not _enclosed(message):
         return None
     thread = str(message.message_thread_id or "") if message.is_topic_message else ""
     chat = ChatId("telegram", str(bot.id), str(message.chat.id), thread)
@@ -118,14 +158,29 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
         message_id=str(message.message_id),
         group=not direct,
         quoted=_quoted(message, bot),
+        enclosed=() if forwarded else _enclosed(message),
     )
+
+
+def _as_one(parts: list[Incoming]) -> Incoming:
+    """The parts of an album as one message: that with somebody's words, or the first."""
+    said = next((part for part in parts if _has_words(part)), parts[0])
+    if not isinstance(said, MessageSent):
+        return said
+    others = [part for part in parts if isinstance(part, MessageSent)]
+    enclosed = tuple(one for part in others for one in part.enclosed)
+    quoted = said.quoted
+    if quoted is not None and quoted.forwarded:
+        quoted = replace(quoted, enclosed=tuple(one for part in others if part.quoted for one in part.quoted.enclosed))
+    return replace(said, enclosed=enclosed, quoted=quoted)
 
 
 def _has_words(said: Incoming) -> bool:
     """Somebody's words came with it, so that it is more than one picture of an album."""
     if not isinstance(said, MessageSent):
         return True
-    return bool(said.text or said.command) or (said.quoted is not None and said.quoted.forwarded)
+    forwarded = said.quoted is not None and said.quoted.forwarded and said.quoted.text
+    return bool(said.text or said.command or forwarded)
 
 
 def _words(message: Message) -> str:
@@ -167,21 +222,33 @@ def _names(bot: Bot, entity: MessageEntity, units: bytes) -> bool:
     return piece.decode("utf-16-le", "replace").lower() == name
 
 
-def _has_content(message: Message) -> bool:
-    return bool(message.photo or message.document or message.voice or message.audio or message.video or message.sticker)
+def _enclosed(message: Message | ExternalReplyInfo) -> tuple[Enclosure, ...]:
+    """What is in a message beside its text: at most one thing, as Telegram has it."""
+    for field, kind in _KINDS.items():
+        if held := getattr(message, field, None):
+            name, media_type = getattr(held, "file_name", None), getattr(held, "mime_type", None)
+            size = getattr(held[-1] if field == "photo" else held, "file_size", None)
+            return (Enclosure(kind=kind, name=name or "", media_type=media_type or "", size=size or 0),)
+    return ()
 
 
 def _quoted(message: Message, bot: Bot) -> Quoted | None:
     """What was forwarded, or what the message replies to."""
     if _is_forward(message):
-        text = _words(message)
-        return _by_author(message, bot, Quoted(text=text, forwarded=True)) if text else None
+        quoted = Quoted(text=_words(message), forwarded=True, enclosed=_enclosed(message))
+        return _by_author(message, bot, quoted)
     replied, part = message.reply_to_message, message.quote.text[:LONGEST_TEXT] if message.quote is not None else ""
-    if replied is None and message.external_reply is not None and part:
-        return _by_origin(message.external_reply.origin, bot, Quoted(text=part))
+    if replied is None and message.external_reply is not None:
+        enclosed = _enclosed(message.external_reply)
+        quoted = Quoted(text=part, enclosed=enclosed)
+        return _by_origin(message.external_reply.origin, bot, quoted) if part or enclosed else None
     if replied is None or replied.forum_topic_created is not None:
         return None
-    return _by_author(replied, bot, Quoted(text=part or _words(replied), message_id=str(replied.message_id)))
+    return _by_author(
+        replied,
+        bot,
+        Quoted(text=part or _words(replied), message_id=str(replied.message_id), enclosed=_enclosed(replied)),
+    )
 
 
 def _by_author(message: Message, bot: Bot, quoted: Quoted) -> Quoted:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
-from bot import context
+from bot import context, enclosures
 from bot.agent import Agent, CallKey, Task
 from bot.attempts import MOST_ATTEMPTS, Ending, Run
 from bot.briefing import Briefings, Past
@@ -265,7 +265,7 @@ class Conversation:
         surface = self._surface(question)
         form = surface.limits.command_form
         asked = user_entry(question, past.quoted_origin)
-        policy = policy_for(question)
+        policy, unread = policy_for(question), enclosures.unread(question, language)
 
         made = Progress(Story(self._clock), passes=[one.entry for one in before.passes])
         made.story.asked(question, run.attempts)
@@ -324,7 +324,7 @@ class Conversation:
             self._clock,
             turn=f"t{turn}",
             filters=(AnswerFilter(), Redactor(options.secrets), LinkFilter(policy)),
-            preamble=redact(preamble(question)),
+            preamble=redact(preamble(question, language)),
             shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages} | run.shown,
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
             delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
@@ -341,7 +341,8 @@ class Conversation:
                     reply.append(gap + entry.text)
             outcome: Finished | Failed | None = None
             try:
-                async with reply.followed(), aclosing(self._agent.answer(task)) as events:
+                answer = enclosures.answered_with(unread) if unread else self._agent.answer(task)
+                async with reply.followed(), aclosing(answer) as events:
                     async for event in events:
                         if isinstance(event, ModelReplaced):
                             made.visible.append(paragraph(made.visible, say("replaced", language)) + "\n\n")
@@ -405,7 +406,7 @@ class Conversation:
             entries,
             visible=reply.text,
             reasoning=redact("".join(made.reasoning)),
-            model=made.model or model.name,
+            model=made.model or ("" if unread else model.name),
             usage=made.usage,
             cost=made.cost,
             error=redact(error or reply.lost),

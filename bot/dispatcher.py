@@ -22,6 +22,7 @@ from bot.clock import Clock
 from bot.commands import BY_WORD
 from bot.conversation import STARTS_AT_ONCE, Conversation
 from bot.earlier import EarlierWords
+from bot.enclosures import enclosed_in
 from bot.errors import DeliveryError, SettingsError, StoreError
 from bot.messages import ChatId, Incoming, MessageSent, StopPressed, TimerDue
 from bot.question import subject
@@ -314,7 +315,7 @@ class Dispatcher:
         most, person = self._admission, message.sender.id
         if len(message.text) > most.message_chars:
             return say("too_big", language, length=len(message.text), limit=most.message_chars)
-        if not message.command and not subject(message).strip():
+        if not message.command and not subject(message).strip() and not enclosed_in(message):
             return say("empty_question", language)
         here = self._queue.running(message.chat)
         elsewhere = self._queue.of(person) - (here is not None and here.person == person)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
 
@@ -109,6 +110,46 @@ class MessageRef:
         return cls(*json.loads(text))
 
 
+class EnclosureKind(StrEnum):
+    """What can come with a message beside its text."""
+
+    FILE = "file"
+    PICTURE = "picture"
+    ANIMATION = "animation"
+    AUDIO = "audio"
+    VOICE = "voice"
+    VIDEO = "video"
+    VIDEO_NOTE = "video_note"
+    STICKER = "sticker"
+    LOCATION = "location"
+    CONTACT = "contact"
+    POLL = "poll"
+    DICE = "dice"
+    OTHER = "other"
+
+
+_MEDIA: Final = {"image": EnclosureKind.PICTURE, "audio": EnclosureKind.AUDIO, "video": EnclosureKind.VIDEO}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enclosure:
+    """Something that came with a message beside its text: a file, or a location, a contact, a poll."""
+
+    kind: EnclosureKind
+    name: str = ""
+    """The file's name: untrusted text, and seldom chosen by who sent it."""
+    media_type: str = ""
+    """As the platform tells it: untrusted text."""
+    size: int = 0
+    """Bytes; 0 where the platform does not tell."""
+
+    @classmethod
+    def file(cls, name: str, media_type: str, size: int) -> Enclosure:
+        """A file whose kind only its media type tells."""
+        kind = _MEDIA.get(media_type.partition("/")[0].lower(), EnclosureKind.FILE)
+        return cls(kind=kind, name=name, media_type=media_type, size=size)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quoted:
     """Other words than the person's own that came with the message: what it replies to, or what was forwarded."""
@@ -123,6 +164,7 @@ class Quoted:
     """The person forwarded it; whatever it says, the person did not say it."""
     sent_at: float = 0.0
     """When it was written, in seconds since the epoch, where that is known."""
+    enclosed: tuple[Enclosure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +198,8 @@ class MessageSent(_Delivery):
     """What others wrote before it in its thread, oldest first, looked up when its turn begins; never stored with it."""
     left_out: int = 0
     """How many of those did not fit."""
+    enclosed: tuple[Enclosure, ...] = ()
+    """What came with it beside the text; of a forward, `quoted` has it."""
     quote_question: bool = False
     """Others cannot see the question, so the reply begins with it."""
     awaited: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from bot.enclosures import enclosed_in, left_aside, told_to_model
 from bot.markdown import escape, quote
 from bot.messages import MessageSent, Quoted
 from bot.origin import OURS, OUTSIDE, joined
@@ -30,9 +31,10 @@ def subject(question: MessageSent) -> str:
 
 
 def question_text(question: MessageSent) -> str:
-    """What the model is told a person wrote: with what came before it and the quoted message, and in groups with the
-    speaker."""
-    return "\n\n".join((*_told_before(question), _spoken(question))).rstrip()
+    """What the model is told a person wrote: with what came before it, the quoted message and the files, and in groups
+    with the speaker."""
+    parts = [*_told_before(question), _spoken(question), told_to_model(question)]
+    return "\n\n".join(part for part in parts if part).rstrip()
 
 
 def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE) -> UserEntry:
@@ -45,17 +47,22 @@ def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE) -> UserEntry
     others = [*question.earlier, *([quoted] if quoted is not None and quoted.text.strip() else ())]
     # An address in the bot's own words may be made up by a model, so what stands beside them brings none either.
     begins = len("\n\n".join(_told_before(question))) if any(one.from_bot for one in others) else 0
-    if question.earlier or any(not one.from_bot for one in others):
+    # Who sends a file has seldom named it, and a name can be an order.
+    named = any(one.name for one in enclosed_in(question))
+    if question.earlier or named or any(not one.from_bot for one in others):
         return UserEntry(text, OUTSIDE, begins)
     return UserEntry(text, joined((question.sender.id, quoted_origin if others else OURS)), begins)
 
 
-def preamble(question: MessageSent) -> str:
-    """The question at the head of a reply whose readers cannot see it, sign by sign as it was written."""
-    if not question.quote_question:
-        return ""
-    text = clean_untrusted(" ".join(written(question).split()))
-    return quote(escape(text if len(text) <= 300 else text[:299] + "…")) + "\n\n"
+def preamble(question: MessageSent, language: str = "en") -> str:
+    """What stands at the head of a reply: the question where its readers cannot see it, sign by sign as it was written,
+    and what of it could not be read."""
+    parts = []
+    if question.quote_question:
+        text = clean_untrusted(" ".join(written(question).split()))
+        parts.append(quote(escape(text if len(text) <= 300 else text[:299] + "…")))
+    parts.append(left_aside(question, language))
+    return "".join(f"{part}\n\n" for part in parts if part)
 
 
 def _spoken(question: MessageSent) -> str:

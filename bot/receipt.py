@@ -24,6 +24,8 @@ async def receipt(store: Store, prices: Prices, chat: ChatId, language: str) -> 
     last = await store.turns.last(chat)
     if last is None:
         return say("why_nothing", language)
+    if not last.model:
+        return say("why_own", language)
     rows = [row.entry for row in await store.history.entries(chat) if row.turn == last.id]
     passes = sum(isinstance(entry, AssistantEntry) and entry.provider != BEFORE_FIRST_PASS for entry in rows)
     calls = await store.turns.calls(last.id)

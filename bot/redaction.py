@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
-from bot.messages import Incoming, MessageEdited, MessageSent, Quoted
+from bot.messages import Enclosure, Incoming, MessageEdited, MessageSent, Quoted
+from bot.safety import clean_name
 from bot.transcript import AssistantEntry
 from tools.base import Json, ToolCall, ToolResult
 
 Redact: TypeAlias = Callable[[str], str]
 """Replaces the secrets in a text."""
+
+MOST_ENCLOSED: Final = 50
+"""Files and the like that are kept of one message; platforms let people send ten or twenty."""
+LONGEST_NAME: Final = 255
+"""Characters that are kept of a file's name: no file system has longer ones."""
 
 
 def nothing(text: str) -> str:
@@ -27,8 +33,13 @@ def of_incoming(incoming: Incoming, redact: Redact) -> Incoming:
     sender = dataclasses.replace(incoming.sender, name=redact(incoming.sender.name))
     match incoming:
         case MessageSent():
-            quoted = incoming.quoted and of_quoted(incoming.quoted, redact)
-            return dataclasses.replace(incoming, sender=sender, text=redact(incoming.text), quoted=quoted)
+            return dataclasses.replace(
+                incoming,
+                sender=sender,
+                text=redact(incoming.text),
+                quoted=incoming.quoted and of_quoted(incoming.quoted, redact),
+                enclosed=_of_enclosed(incoming.enclosed, redact),
+            )
         case MessageEdited():
             return dataclasses.replace(incoming, sender=sender, text=redact(incoming.text))
         case _:
@@ -36,8 +47,21 @@ def of_incoming(incoming: Incoming, redact: Redact) -> Incoming:
 
 
 def of_quoted(quoted: Quoted, redact: Redact) -> Quoted:
-    """Other people's words that come with a message."""
-    return dataclasses.replace(quoted, text=redact(quoted.text), author=redact(quoted.author))
+    """Other people's words that come with a message, and their files."""
+    enclosed = _of_enclosed(quoted.enclosed, redact)
+    return dataclasses.replace(quoted, text=redact(quoted.text), author=redact(quoted.author), enclosed=enclosed)
+
+
+def _of_enclosed(enclosed: tuple[Enclosure, ...], redact: Redact) -> tuple[Enclosure, ...]:
+    """What came with a message, its names in one line each and without what cannot be seen."""
+    return tuple(
+        dataclasses.replace(
+            one,
+            name=clean_name(redact(one.name[: 4 * LONGEST_NAME]))[:LONGEST_NAME],
+            media_type=clean_name(redact(one.media_type[:LONGEST_NAME])),
+        )
+        for one in enclosed[:MOST_ENCLOSED]
+    )
 
 
 def of_entry(entry: AssistantEntry, redact: Redact) -> AssistantEntry:

@@ -9,6 +9,8 @@ from typing import Any
 from bot.messages import (
     ChatId,
     ConfirmPressed,
+    Enclosure,
+    EnclosureKind,
     FeedbackGiven,
     Incoming,
     MessageDeleted,
@@ -51,7 +53,7 @@ def incoming_to_json(incoming: Incoming) -> str:
             case ReplyTarget():
                 value[field.name] = {"platform": held.platform, "data": dict(held.data)}
             case tuple():
-                value[field.name] = list(held)
+                value[field.name] = [dataclasses.asdict(one) if isinstance(one, Enclosure) else one for one in held]
             case _:
                 value[field.name] = held
     return to_json(value)
@@ -64,6 +66,10 @@ def sender_of(value: dict[str, Any]) -> Sender:
         TypeError: it was written by a later version of the program.
     """
     return Sender(**{**value, "groups": tuple(value.get("groups", ()))})
+
+
+def _enclosed(value: dict[str, Any]) -> tuple[Enclosure, ...]:
+    return tuple(Enclosure(**{**one, "kind": EnclosureKind(one["kind"])}) for one in value.get("enclosed", ()))
 
 
 def incoming_from_json(text: str) -> Incoming:
@@ -79,7 +85,9 @@ def incoming_from_json(text: str) -> Incoming:
         value["sender"] = sender_of(value["sender"])
         value["target"] = ReplyTarget(value["target"]["platform"], value["target"]["data"])
         if value.get("quoted") is not None:
-            value["quoted"] = Quoted(**value["quoted"])
+            value["quoted"] = Quoted(**{**value["quoted"], "enclosed": _enclosed(value["quoted"])})
+        if "enclosed" in value:
+            value["enclosed"] = _enclosed(value)
         if "also" in value:
             value["also"] = tuple(value["also"])
         return kind(**value)

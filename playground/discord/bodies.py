@@ -33,6 +33,8 @@ class Draft:
     components: list[Json] = field(default_factory=list)
     flags: int = 0
     uploads: list[Upload] = field(default_factory=list)
+    stickers: list[str] = field(default_factory=list)
+    poll: str = ""
     kept: list[str] | None = None
     """Attachments that stay, by id, when an edit names any; None: all of them."""
     allowed: Mapping[str, Any] | None = None

@@ -143,6 +143,7 @@ def guild_head(server: Guild) -> Json:
 
 def attachment(file: Attachment, place: Channel, root: str) -> Json:
     address = f"{root}/attachments/{place.id}/{file.id}/{file.name}"
+    recorded: Json = {"duration_secs": 3.2, "waveform": "AAECAw=="} if file.voice else {}
     return {
         "id": file.id,
         "filename": file.name,
@@ -150,6 +151,7 @@ def attachment(file: Attachment, place: Channel, root: str) -> Json:
         "content_type": file.media_type,
         "url": address,
         "proxy_url": address,
+        **recorded,
     }
 
 
@@ -173,6 +175,19 @@ def message(said: Message, people: Mapping[str, Person], bot: Person, clock: Clo
         "components": said.components,
         "flags": said.flags,
     }
+    if said.stickers:
+        body["sticker_items"] = [
+            {"id": str(number), "name": name, "format_type": 1} for number, name in enumerate(said.stickers, 700)
+        ]
+    if said.poll:
+        answers = [{"answer_id": n, "poll_media": {"text": text}} for n, text in enumerate(("yes", "no"), 1)]
+        body["poll"] = {
+            "question": {"text": said.poll},
+            "answers": answers,
+            "expiry": clock.date(said.created + 86_400),
+            "allow_multiselect": False,
+            "layout_type": 1,
+        }
     if said.nonce is not None:
         body["nonce"] = said.nonce
     if said.webhook:
@@ -215,11 +230,12 @@ _SNAPSHOT = ("type", "content", "embeds", "attachments", "timestamp", "edited_ti
 
 def snapshot(body: Json) -> Json:
     """A message as a forward carries it."""
-    return {key: body[key] for key in (*_SNAPSHOT, "mention_roles", "components")}
+    return {key: body[key] for key in (*_SNAPSHOT, "mention_roles", "components", "sticker_items") if key in body}
 
 
 def without_content(body: Json) -> Json:
     """The same message for a bot that may not read it."""
     hidden: Json = {"content": "", "embeds": [], "attachments": [], "components": []}
     forwards = [{"message": one["message"] | hidden} for one in body.get("message_snapshots", ())]
+    body = {key: value for key, value in body.items() if key != "poll"}
     return body | hidden | ({"message_snapshots": forwards} if forwards else {})

@@ -132,15 +132,25 @@ class People:
         reply_to: str = "",
         ping: bool = True,
         files: Sequence[tuple[str, str, bytes]] = (),
+        stickers: Sequence[str] = (),
+        poll: str = "",
         webhook: str = "",
     ) -> str:
         """Write a message and return its id. A reply mentions its target's author unless `ping` is off.
 
-        `webhook` is the name of a webhook that writes instead of a person.
+        `files` are (name, media type, content), `stickers` names, and `poll` is the question of one. `webhook` is the
+        name of a webhook that writes instead of a person.
         """
         place = self._channel(channel)
         uploads = [Upload(str(number), *file) for number, file in enumerate(files)]
-        draft = Draft(frozenset({"content"}), text.strip(), uploads=uploads, reference=reply_to)
+        draft = Draft(
+            frozenset({"content"}),
+            text.strip(),
+            uploads=uploads,
+            stickers=list(stickers),
+            poll=poll,
+            reference=reply_to,
+        )
         hook = self.state.clock.snowflake() if webhook else ""
         if webhook:
             author = Person(hook, webhook, bot=True)

@@ -147,7 +147,8 @@ class State:
             forwarded=forwarded,
         )
         self._fill(said, draft)
-        if not said.loading and not (said.visible_parts() or said.attachments or said.components):
+        shows = said.visible_parts() or said.attachments or said.components or said.stickers or said.poll
+        if not said.loading and not (shows or forwarded):
             raise Refusal(EMPTY_MESSAGE)
         self.messages[said.id] = said
         place.messages.append(said.id)
@@ -269,6 +270,7 @@ class State:
         for key in ("content", "embeds", "components"):
             if key in draft.given:
                 setattr(said, key, getattr(draft, key))
+        said.stickers, said.poll = draft.stickers or said.stickers, draft.poll or said.poll
         if draft.kept is not None:
             said.attachments = [file for file in said.attachments if file.id in draft.kept]
         if draft.uploads:

@@ -107,6 +107,11 @@ class Attachment:
     media_type: str
     content: bytes
 
+    @property
+    def voice(self) -> bool:
+        """Recorded in the client, which gives it this name."""
+        return self.name == "voice-message.ogg"
+
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
@@ -131,6 +136,10 @@ class Message:
     embeds: list[Json] = field(default_factory=list)
     components: list[Json] = field(default_factory=list)
     attachments: list[Attachment] = field(default_factory=list)
+    stickers: list[str] = field(default_factory=list)
+    """Their names."""
+    poll: str = ""
+    """The question of a poll."""
     mentions: list[str] = field(default_factory=list)
     mention_roles: list[str] = field(default_factory=list)
     mention_everyone: bool = False

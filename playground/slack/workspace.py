@@ -382,6 +382,7 @@ class Workspace:
             "from_url": f"https://{self.team_name}.slack.com/archives/{place.id}/p{stamp}",
             "footer": "Direct message" if place.direct else f"Posted in #{place.name}",
             "mrkdwn_in": ["text"],
+            **({"files": [self.travel_file(file) for file in message.files]} if message.files else {}),
         }
 
     def travel_file(self, file: StoredFile) -> Json:
@@ -390,6 +391,9 @@ class Workspace:
         body: dict[str, Any] = {"id": file.id, "name": file.name, "title": file.title or file.name}
         body |= {"mimetype": file.media_type, "filetype": file.name.rpartition(".")[2], "size": len(file.content)}
         body |= {"user": file.owner, "mode": "hosted", "is_external": False, "created": self.seconds()}
+        if file.name.startswith("audio_message."):
+            # The name that the client gives to what is recorded in it.
+            body["subtype"] = "slack_audio"
         return body | {
             "url_private": f"{address}/{file.name}",
             "url_private_download": f"{address}/download/{file.name}",

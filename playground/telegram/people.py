@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from playground.telegram.call import Json
 from playground.telegram.entities import Entity, Formatted, cut, fix
+from playground.telegram.kinds import CAPTIONED, KINDS
 from playground.telegram.media import document_json, photo_json, store
 from playground.telegram.world import Chat, Message, Person, World
 
@@ -85,6 +86,27 @@ class People:
             extra["sender_chat"] = as_chat.json()
         return self._write(chat, text, person, thread, reply_to, quote, entities, files, extra)
 
+    def send(
+        self,
+        chat: int,
+        kind: str,
+        caption: str = "",
+        *,
+        person: int | Person | None = None,
+        thread: int = 0,
+        reply_to: int = 0,
+        author: Person | Chat | str | None = None,
+    ) -> int:
+        """Send something that is neither text nor a chosen file, and return the id of the update; 0 as in `say`.
+
+        Args:
+            kind: one of `playground.telegram.kinds.KINDS`.
+            author: who sent it first, where it is forwarded.
+        """
+        assert not caption or kind in CAPTIONED, f"A {kind} has no caption"
+        extra: Json = {} if author is None else {"forward_origin": self._origin(author)}
+        return self._write(chat, caption, person, thread, reply_to, "", (), (), extra, KINDS[kind](self.world))
+
     def forward(
         self,
         chat: int,
@@ -120,6 +142,7 @@ class People:
         entities: Sequence[Entity],
         files: Sequence[tuple[str, str, bytes]],
         extra: Json,
+        thing: Json | None = None,
     ) -> int:
         world = self.world
         place = self._chat(chat, person)
@@ -130,8 +153,10 @@ class People:
         quoted: Json = {"text": quote, "position": 0, "is_manual": True} if quote else {}
         result = fix(text, entities)
         contents: list[tuple[Json, list[tuple[str, str, bytes]]]] = [(result.json(), [])]
-        if files:
-            caption = result.json("caption", "caption_entities") if text else {}
+        caption = result.json("caption", "caption_entities") if text else {}
+        if thing is not None:
+            contents = [(thing | caption, [])]
+        elif files:
             contents = [
                 (self._file(*file) | (caption if index == 0 else {}), [file]) for index, file in enumerate(files)
             ]

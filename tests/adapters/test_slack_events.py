@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.slack_events import Me, incoming, readable
-from bot.messages import ChatId, MessageDeleted, MessageEdited, MessageSent, Quoted
+from bot.messages import ChatId, Enclosure, EnclosureKind, MessageDeleted, MessageEdited, MessageSent, Quoted
 
 ME = Me("T061EG9R6", "U0LAN0Z89", "B1")
 SAMPLES = Path(__file__).parent / "samples"
@@ -296,3 +296,33 @@ def test_plain_text_of_any_kind_comes_through_as_it_was_written(text: str) -> No
     escaped = sent.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
     assert readable(f"<@{ME.user}> {escaped}", ME, named) == sent
+
+
+@pytest.mark.parametrize(
+    ("file", "enclosed"),
+    [
+        (
+            {"id": "F1", "name": "a.pdf", "mimetype": "application/pdf", "size": 9},
+            Enclosure(kind=EnclosureKind.FILE, name="a.pdf", media_type="application/pdf", size=9),
+        ),
+        (
+            {"name": "a.png", "title": "Cat", "mimetype": "image/png", "size": 9},
+            Enclosure(kind=EnclosureKind.PICTURE, name="a.png", media_type="image/png", size=9),
+        ),
+        (
+            {"name": "audio_message.m4a", "mimetype": "audio/mp4", "subtype": "slack_audio", "size": 9},
+            Enclosure(kind=EnclosureKind.VOICE, media_type="audio/mp4", size=9),
+        ),
+        # Of a file that another organisation shares, and of one that is over the plan's limit, Slack tells nothing.
+        ({"id": "F1", "file_access": "check_file_info"}, Enclosure(kind=EnclosureKind.FILE)),
+        ({"id": "F1", "mode": "hidden_by_limit", "size": None}, Enclosure(kind=EnclosureKind.FILE)),
+    ],
+)
+def test_a_file_is_read_with_what_slack_tells_of_it(file: dict[str, Any], enclosed: Enclosure) -> None:
+    direct = {"channel": "D1", "channel_type": "im", "subtype": "file_share"}
+
+    found = read(event(**direct, text="", files=[file, "odd"]))
+    shared = read(event(**direct, attachments=[{"is_share": True, "author_id": "U2", "files": [file]}]))
+
+    assert (found.text, found.enclosed) == ("", (enclosed,))
+    assert (shared.enclosed, shared.quoted.enclosed, shared.quoted.text) == ((), (enclosed,), "")

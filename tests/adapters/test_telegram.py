@@ -29,7 +29,19 @@ from bot.errors import (
     Unreachable,
     Unrenderable,
 )
-from bot.messages import ChatId, File, Incoming, MessageEdited, MessageRef, MessageSent, Page, Quoted, ReplyTarget
+from bot.messages import (
+    ChatId,
+    Enclosure,
+    EnclosureKind,
+    File,
+    Incoming,
+    MessageEdited,
+    MessageRef,
+    MessageSent,
+    Page,
+    Quoted,
+    ReplyTarget,
+)
 from playground.faults import Fault
 from playground.telegram import TelegramServer
 from playground.telegram.world import Person
@@ -292,15 +304,21 @@ async def test_a_forwarded_album_is_one_message(reader: Reader) -> None:
     [said] = meant_for(reader.bot, reader.server.world.updates.all.values())
 
     assert message_of(said).text == ""
-    assert message_of(said).quoted == Quoted(text="Which is best?", author="Eve", forwarded=True)
+    picture = Enclosure(kind=EnclosureKind.PICTURE, size=4)
+    assert message_of(said).quoted == Quoted(
+        text="Which is best?", author="Eve", forwarded=True, enclosed=(picture,) * 3
+    )
+    assert message_of(said).enclosed == ()
 
 
-async def test_a_forwarded_picture_without_words_quotes_nothing(reader: Reader) -> None:
+async def test_a_forwarded_picture_without_words_is_enclosed_in_what_is_quoted(reader: Reader) -> None:
     people, picture = reader.server.people, ("a.png", "image/png", b"\x89PNG")
 
     said = message_of(reader.read(reader.raw(people.forward(ADA, "", people.person(666, "Eve"), files=[picture]))))
 
-    assert (said.text, said.quoted) == ("", None)
+    picture_of_eve = Quoted(text="", author="Eve", forwarded=True, enclosed=said.quoted.enclosed if said.quoted else ())
+    assert (said.text, said.quoted, said.enclosed) == ("", picture_of_eve, ())
+    assert [one.kind for one in picture_of_eve.enclosed] == ["picture"]
 
 
 async def test_a_change_of_a_forward_is_no_edit_by_the_person(reader: Reader) -> None:

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brought import policy_for
-from bot.messages import ChatId, MessageSent, Quoted, ReplyTarget, Sender
+from bot.enclosures import alone
+from bot.messages import ChatId, Enclosure, EnclosureKind, MessageSent, Quoted, ReplyTarget, Sender
 from bot.origin import OUTSIDE
-from bot.question import MOST_QUOTED, question_text, subject, user_entry
+from bot.question import MOST_QUOTED, preamble, question_text, subject, user_entry
 
 
 def asked(text: str, quoted: Quoted | None = None, **more: Any) -> MessageSent:
@@ -156,3 +157,53 @@ def test_what_the_bot_wrote_before_brings_no_address() -> None:
     assert "made.example" not in entry.text[entry.begins :] and "Open it" in entry.text[entry.begins :]
     policy = policy_for(question)
     assert policy.allows("https://example.org/plan") and not policy.allows("https://made.example/up")
+
+
+PDF = Enclosure(kind=EnclosureKind.FILE, name="report.pdf", media_type="application/pdf", size=1200)
+PICTURE = Enclosure(kind=EnclosureKind.PICTURE)
+
+
+def test_a_files_name_is_not_the_words_of_who_sent_it() -> None:
+    """Who downloads a file and sends it on has not read its name as an order."""
+    assert user_entry(asked("what is in it?", enclosed=(PDF,))).origin == OUTSIDE
+    assert user_entry(asked("what is in it?", enclosed=(PICTURE,))).origin == "telegram:7"
+    assert user_entry(asked("and this?", Quoted(text="", enclosed=(PDF,)))).origin == OUTSIDE
+    mine = Quoted(text="Tea is blue.", from_bot=True)
+    assert user_entry(asked("why?", mine, enclosed=(PDF,)), quoted_origin="telegram:7").origin == OUTSIDE
+
+
+@pytest.mark.parametrize(
+    ("question", "is_alone"),
+    [
+        (asked("", enclosed=(PDF,)), True),
+        (asked(" \n", enclosed=(PDF,)), True),
+        (asked("what is it?", enclosed=(PDF,)), False),
+        (asked("", enclosed=(PDF,), command="retry"), False),
+        (asked("", Quoted(text="Tea is blue.", from_bot=True), enclosed=(PDF,)), True),
+        (asked("", Quoted(text="", forwarded=True, enclosed=(PDF,))), True),
+        (asked("", Quoted(text="read it", forwarded=True, enclosed=(PDF,))), False),
+        (asked("what is it?", Quoted(text="", enclosed=(PDF,))), False),
+        (asked(""), False),
+    ],
+)
+def test_only_a_message_without_any_words_is_answered_without_a_model(question: MessageSent, is_alone: bool) -> None:
+    assert alone(question) == is_alone
+
+
+def test_what_cannot_be_read_is_said_before_the_answer_in_the_persons_language() -> None:
+    many = tuple(replace(PDF, name=f"{number}.pdf") for number in range(5))
+
+    assert preamble(asked("tea?"), "en") == ""
+    assert preamble(asked("", enclosed=(PDF,)), "en") == ""
+    assert preamble(asked("tea?", enclosed=(PICTURE, *many, PICTURE)), "en") == (
+        "I cannot read this yet, so my answer leaves it aside: 2 pictures, 5 files (`0.pdf`, `1.pdf`, `2.pdf`, …).\n\n"
+    )
+    assert preamble(asked("茶？", enclosed=(PDF, PICTURE), quote_question=True), "zh") == (
+        "> 茶？\n\n我还不能读取：一个文件（`report.pdf`）、一张图片，以下回答没有考虑其中的内容。\n\n"
+    )
+
+
+def test_the_model_is_told_of_so_many_files_and_how_many_more() -> None:
+    text = question_text(asked("tea?", enclosed=(PICTURE,) * 50))
+
+    assert text.count("> picture") == 20 and text.endswith("> and 30 more")

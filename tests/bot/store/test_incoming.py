@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from bot.messages import (
     ChatId,
     ConfirmPressed,
+    Enclosure,
+    EnclosureKind,
     FeedbackGiven,
     Incoming,
     MessageDeleted,
@@ -41,7 +43,13 @@ common = {
     "target": targets,
     "sent_at": st.floats(0, 4e9),
 }
-quoted = st.none() | st.builds(Quoted, text=words, author=words, from_bot=st.booleans(), message_id=words)
+enclosed = st.lists(
+    st.builds(Enclosure, kind=st.sampled_from(EnclosureKind), name=words, media_type=words, size=st.integers(0, 2**40)),
+    max_size=3,
+).map(tuple)
+quoted = st.none() | st.builds(
+    Quoted, text=words, author=words, from_bot=st.booleans(), message_id=words, enclosed=enclosed
+)
 incomings: st.SearchStrategy[Incoming] = st.one_of(
     st.builds(
         MessageSent,
@@ -51,6 +59,7 @@ incomings: st.SearchStrategy[Incoming] = st.one_of(
         message_id=words,
         group=st.booleans(),
         quoted=quoted,
+        enclosed=enclosed,
         quote_question=st.booleans(),
         awaited=st.booleans(),
     ),

@@ -14,6 +14,7 @@ from telegram.ext import Updater
 
 from playground.faults import Fault
 from playground.telegram import TelegramServer
+from playground.telegram.kinds import KINDS
 
 FORUM = -1_001_234_567_890
 
@@ -314,3 +315,16 @@ async def test_a_reply_to_another_chats_message_brings_only_what_was_quoted(free
     assert message is not None and message.text == "is this so?" and message.reply_to_message is None
     assert message.external_reply is not None and message.external_reply.origin.to_dict()["sender_user"]["id"] == 666
     assert message.quote is not None and message.quote.text == "tea is blue"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_is_neither_text_nor_a_file_is_read_whole_by_the_library(
+    free: TelegramServer, bot: Bot, kind: str
+) -> None:
+    free.people.send(7, kind)
+
+    [update] = await bot.get_updates()
+
+    assert update.message is not None and getattr(update.message, kind) and not update.message.text
+    assert update.message.effective_attachment in (getattr(update.message, kind), update.message.location)
+    assert not update.message.api_kwargs and not getattr(update.message, kind).api_kwargs

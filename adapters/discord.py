@@ -26,7 +26,7 @@ from adapters.discord_surface import AnswerSlot, DiscordSurface
 from adapters.settings import DiscordSettings
 from bot.clock import Clock, SystemClock
 from bot.errors import SettingsError, Unreachable, origin_of
-from bot.messages import ReplyTarget
+from bot.messages import MessageSent, ReplyTarget
 from bot.surface import Deliver, Surface
 from bot.throttle import LogThrottle
 
@@ -193,6 +193,9 @@ class DiscordAdapter:
     def surface(self, target: ReplyTarget) -> Surface:
         slot = self._slots.get(int(str(target.data.get("interaction") or 0)))
         return DiscordSurface(self._client, target, self._clock, slot)
+
+    def earlier(self, message: MessageSent) -> None:
+        """Nothing is looked up on Discord yet but the message that is replied to, which comes with its answer."""
 
     @property
     def listening(self) -> bool:

@@ -131,7 +131,9 @@ def _prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
         if price is not None:
             cost = f"${price.input:g} in, ${price.output:g} out for a million tokens" if price.output else "free"
             results.append(Result(True, "prices", f"{model}: {cost}"))
-        elif core.money_per_day or core.money_per_day_person:
+        elif core.model_fields_set & {"money_per_day", "money_per_day_person"} and (
+            core.money_per_day or core.money_per_day_person
+        ):
             text = f"nobody knows what {model} costs, so no limit in money holds for it: add it to PRICES"
             results.append(Result(False, "prices", text))
         else:

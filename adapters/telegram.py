@@ -336,6 +336,9 @@ class TelegramSurface:
     async def typing(self) -> None:
         try:
             await self._bot.send_chat_action(self._chat, ChatAction.TYPING, message_thread_id=self._thread)
+        except RetryAfter as error:
+            # The chat is closed to everything, whatever was refused.
+            raise _translated(error) from error
         except Exception as error:  # noqa: BLE001 - it is only a sign
             log.debug("telegram: typing was not shown (%s)", type(error).__name__)
 

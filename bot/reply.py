@@ -104,7 +104,6 @@ class ReplyStream:
         self._stale_since: float | None = None
         self._next_progress = 0.0
         self._last_shown = float("inf")
-        self._sign = TypingSign(surface, pacer, clock)
         self._grant: Grant | None = None
         self._only_begins = False
         """What is asked for now is a post that may not be the whole text."""
@@ -123,7 +122,8 @@ class ReplyStream:
             self._pacer.seen(self._presence)
         self._writer = asyncio.create_task(self._write(), name=f"reply {self._turn}")
         if self._surface.limits.typing_seconds and not self.visible:
-            typing = self._sign.keep(lambda: not self.visible and not self._dead)
+            sign = TypingSign(self._surface, self._pacer, self._clock)
+            typing = sign.keep(lambda: not self.visible and not self._dead)
             self._typing = asyncio.create_task(typing, name=f"typing {self._turn}")
         return self
 
@@ -366,8 +366,7 @@ class ReplyStream:
             except RateLimited as error:
                 log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
                 self._pacer.refused(cost, error.scope, error.retry_after)
-                until = self._sign.quiet_until = self._clock.monotonic() + error.retry_after
-                if self._of(number).overdue(until):
+                if self._of(number).overdue(until := self._clock.monotonic() + error.retry_after):
                     raise Closed(f"page {number} was refused for too long", until=until) from error
             except TooLong as error:
                 again = self._shorten(number, error)

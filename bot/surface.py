@@ -110,7 +110,11 @@ class Surface(Protocol):
         ...
 
     async def typing(self) -> None:
-        """Show once that an answer is being made. Never raises a DeliveryError: it is only a sign."""
+        """Show once that an answer is being made. It is only a sign: whatever else goes wrong is nobody's error.
+
+        Raises:
+            RateLimited: nothing can be shown here for so long, no page either.
+        """
         ...
 
     async def find(self, nonce: str) -> MessageRef | None:

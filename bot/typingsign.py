@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bot.clock import Clock
+from bot.errors import RateLimited
+from bot.messages import Page
 from bot.pacing import Pacer
 from bot.surface import Surface
 
@@ -21,17 +23,18 @@ class TypingSign:
         self._surface = surface
         self._pacer = pacer
         self._clock = clock
-        self.quiet_until = 0.0
-        """Monotonic time before which the platform asked for a pause."""
 
     async def keep(self, wanted: Callable[[], bool]) -> None:
         """Show it again and again while it is `wanted`."""
-        cost = self._surface.cost(None, None)
+        cost, post = self._surface.cost(None, None), self._surface.cost(Page("x"), None)
         await self._clock.sleep(TYPING_AFTER)
         while wanted():
-            if self._clock.monotonic() >= self.quiet_until and self._pacer.take(cost):
+            # Where no page may be posted, a platform wants to hear of no sign either.
+            if self._pacer.opens_at(post) <= self._clock.monotonic() and self._pacer.take(cost):
                 try:
                     await self._surface.typing()
+                except RateLimited as error:
+                    self._pacer.refused(post, error.scope, error.retry_after)
                 finally:
                     self._pacer.answered(cost)
                 await self._clock.sleep(self._surface.limits.typing_seconds)

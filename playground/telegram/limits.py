@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from playground.telegram.call import too_many
@@ -40,8 +41,18 @@ class Flood:
         self._closed: dict[int, float] = {}
 
     def close(self, chat: int, seconds: float) -> None:
-        """Refuse every call of `chat` for so long."""
-        self._closed[chat] = self._now() + seconds
+        """Refuse every call of `chat` for so long, or for as long as it is refused already."""
+        self._closed[chat] = max(self._closed.get(chat, 0.0), self._now() + seconds)
+
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """Count nothing: what is done inside was let in, and counted, when it arrived."""
+        limits, closed = self.limits, self._closed
+        self.limits, self._closed = None, {}
+        try:
+            yield
+        finally:
+            self.limits, self._closed = limits, closed
 
     def closed(self, chat: int) -> int:
         """The whole seconds for which `chat` is still closed; 0 when it is open."""

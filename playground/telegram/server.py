@@ -221,7 +221,7 @@ class TelegramServer:
         self.calls.append(call)
         fault = self.faults.take(method) or Fault()
         if fault.drop == "late":
-            self.faults.later(fault, lambda: self._run(call, arguments))
+            self.faults.later(fault, lambda: self._admitted(call, arguments))
             return _drop(request)
         if fault.delay:
             await asyncio.sleep(fault.delay)
@@ -237,6 +237,10 @@ class TelegramServer:
         if fault.hold_after is not None:
             await fault.hold_after.wait()
         return odd(fault) if fault.answer is not None and answer.status == 200 else answer
+
+    async def _admitted(self, call: Call, arguments: Arguments) -> None:
+        with self.world.flood.admitted():
+            await self._run(call, arguments)
 
     async def _run(self, call: Call, arguments: Arguments) -> web.Response:
         handler = METHODS.get(call.method)

@@ -849,6 +849,23 @@ async def test_a_platform_that_cannot_look_a_post_up_or_take_it_back_now_does_no
     assert screen.calls[-1][1].body == "All of it at once."
 
 
+async def test_a_refused_sign_closes_the_chat_as_a_refused_page_does(start: Any, screen: Screen, clock: Any) -> None:
+    screen.typing_seconds = 4.0
+
+    async def refused() -> None:
+        raise RateLimited("wait", retry_after=9.0)
+
+    screen.typing = refused  # type: ignore[method-assign]
+    reply = await start()
+    await clock.advance(0.4)
+    reply.append("words")
+    await clock.advance(8.8)
+    early = list(screen.calls)
+    await clock.advance(0.2)
+
+    assert early == [] and [kind for kind, _ in screen.calls] == ["post"]
+
+
 async def test_no_typing_is_shown_while_the_platform_asks_for_a_pause(start: Any, screen: Screen, clock: Any) -> None:
     screen.typing_seconds = 4.0
     reply = await start()

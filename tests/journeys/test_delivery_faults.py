@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import re
 import sqlite3
 import statistics
@@ -709,4 +710,99 @@ async def test_one_flooded_chat_does_not_slow_another_chats_first_words(world: A
 
     # Whoever waited behind the flood would wait for seconds; the quarter allows for a busy machine.
     assert beside <= alone * 1.2 + 0.25, f"{alone:.3f} s alone, {beside:.3f} s beside a flood"
+    assert world.telegram.refusals == 0
+
+
+CROWDS = [pytest.param(20), pytest.param(100, marks=pytest.mark.soak)]
+
+
+def crowd(world: Any, size: int) -> list[int]:
+    """So many people, each answered with what names them."""
+    for number in range(1000, 1000 + size):
+        world.telegram.person(number, f"P{number}")
+
+    def script(body: Any) -> Reply:
+        number = str(body["messages"][-1]["content"]).split()[-1]
+        return Reply(f"{number}: {WORDS} end-of-{number}", words_per_second=6)
+
+    world.model.script = script
+    return list(range(1000, 1000 + size))
+
+
+def shown_to(world: Any, number: int) -> list[str]:
+    return [message.text for message in world.telegram.screen.of(str(number))]
+
+
+async def ask_all(world: Any, bot: Any, people: Sequence[int]) -> None:
+    """Everybody asks, and the bot has nothing to do any more."""
+    before = len(world.model.requests)
+    for number in people:
+        world.telegram.say(number, f"please tell {number}", person=number)
+    async with asyncio.timeout(180):
+        while len(world.model.requests) < before + len(people):
+            await asyncio.sleep(0.05)
+        await bot.dispatcher.idle()
+
+
+@pytest.mark.parametrize("size", CROWDS)
+async def test_a_storm_of_refusals_over_many_chats_costs_none_its_answer(
+    size: int, world: Any, start: Any, caplog: Any
+) -> None:
+    """Every tenth chat is closed until tomorrow; of all other calls every sixth is refused for a second or two."""
+    people, chance = crowd(world, size), random.Random(11)
+    closed, others = people[::10], [number for number in people if number % 10]
+    for number in closed:
+        world.telegram.world.flood.close(number, 86_400)
+
+    def storm(method: str) -> Fault | None:
+        refused = method in (POST["telegram"], EDIT["telegram"]) and chance.random() < 1 / 6
+        return Fault(status=429, retry_after=chance.choice((1, 2))) if refused else None
+
+    async with start("telegram") as bot:
+        world.telegram.faults.source = storm
+        await ask_all(world, bot, people)
+        waiting = bot.settling.waiting
+        busy = [task.get_name() for task in asyncio.all_tasks() if task.get_name().split()[0] in ("turn", "reply")]
+        world.telegram.faults.source = None
+        await ask_all(world, bot, closed)
+
+    assert [number for number in others if shown_to(world, number) != [f"{number}: {WORDS} end-of-{number}"]] == []
+    assert [shown_to(world, number) for number in closed] == [[]] * len(closed)
+    assert waiting == len(closed) and busy == []
+    for number in closed:
+        calls = [call for call in world.telegram.calls if call.chat == str(number)]
+        # Asked twice, answered twice; a sign and a page may have been on their way together.
+        assert 1 <= sum(call.retry_after > 80_000 for call in calls) <= 2 and calls[-1].retry_after > 80_000
+    told = [record for record in caplog.records if "is refused until" in record.getMessage()]
+    assert len(told) == len(closed)
+    early = [
+        later
+        for index, call in enumerate(world.telegram.calls)
+        if call.retry_after and call.method != "sendChatAction"
+        for later in world.telegram.calls[index + 1 :]
+        if later.chat == call.chat and later.method == call.method and later.at < call.at + call.retry_after
+    ]
+    assert early == []
+
+
+@pytest.mark.parametrize("size", CROWDS)
+async def test_edits_that_are_made_late_in_many_chats_stay_in_none(
+    size: int, world: Any, start: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All at once, after everything was whole; putting it right keeps to the platform's limits."""
+    monkeypatch.setattr("bot.settling.SOON", (1.0, 8.0))
+    monkeypatch.setattr("bot.settling.SETTLED", 12.0)
+    people, held = crowd(world, size), asyncio.Event()
+    edits = [world.telegram.faults.add(EDIT["telegram"], Fault(drop="late", hold=held)) for _ in people]
+    async with start("telegram") as bot:
+        await ask_all(world, bot, people)
+        held.set()
+        for edit in edits:
+            await edit.done.wait()
+        assert any("end-of" not in text for number in people for text in shown_to(world, number))
+        async with asyncio.timeout(120):
+            while bot.settling.waiting:
+                await asyncio.sleep(0.05)
+
+    assert [number for number in people if shown_to(world, number) != [f"{number}: {WORDS} end-of-{number}"]] == []
     assert world.telegram.refusals == 0

@@ -180,7 +180,9 @@ class TelegramAdapter:
                 )
                 raise Contested("another program receives with the same TELEGRAM_BOT_TOKEN") from None
             except RetryAfter as error:
-                await asyncio.sleep(pause(error.retry_after))
+                seconds, self.listening = pause(error.retry_after), False
+                log.warning("telegram: nothing is received for %.0f s, as Telegram asks for", seconds)
+                await asyncio.sleep(seconds)
                 continue
             except InvalidToken:
                 raise SettingsError("TELEGRAM_BOT_TOKEN was revoked: copy the new one from BotFather") from None

@@ -615,6 +615,22 @@ async def test_a_revoked_token_ends_the_platform_with_one_sentence(
         await adapter.listen(Inbox())
 
 
+async def test_a_pause_in_receiving_is_told_and_seen(
+    server: TelegramServer, adapter: TelegramAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused = server.faults.add("getUpdates", Fault(status=429, retry_after=1)).reached
+    inbox = Inbox()
+    async with listening(adapter, inbox):
+        await refused.wait()
+        async with asyncio.timeout(10):
+            while not any("nothing is received for 1 s" in line for line in caplog.messages):
+                await asyncio.sleep(0.01)
+        deaf = not adapter.listening
+        server.say(ADA, "hello", person=ADA)
+        await inbox.until(1)
+        assert deaf and adapter.listening
+
+
 @pytest.mark.parametrize("fault", [Fault(status=502), Fault(drop="before")], ids=["gateway", "dropped"])
 async def test_a_server_in_trouble_is_unreachable_not_wrong(
     server: TelegramServer, adapter: TelegramAdapter, fault: Fault

@@ -475,6 +475,7 @@ async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet
     Raises:
         SettingsError: it cannot start as configured.
     """
+    from bot.checkup import standing_faults
     from bot.heap import set_loaded_apart
     from bot.stopping import StopRequest
     from bot.store import locked
@@ -486,6 +487,8 @@ async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet
         async with App(configuration, adapters, outlet=outlet) as app:
             stop.started()
             set_loaded_apart()
+            for sentence in standing_faults(configuration.core, app.models.names, app.registry.faults):
+                log.warning("%s", sentence)
             await app.serve(stop.asked)
     log.info("stopped")
 

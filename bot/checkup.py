@@ -9,7 +9,7 @@ import shutil
 import socket
 import urllib.request
 import zoneinfo
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +56,29 @@ async def examine_machine(
     if core.http_port:
         results.append(await asyncio.to_thread(_port, core.http_host, core.http_port))
     return results
+
+
+def standing_faults(core: CoreSettings, models: Sequence[str], tools: Mapping[str, str]) -> list[str]:
+    """A sentence for everything that is configured and will not work, as far as the start can tell.
+
+    Args:
+        models: the `provider:name` of every model that may answer.
+        tools: those that are configured and cannot be offered, and why.
+    """
+    models = list(dict.fromkeys(name for name in (*models, core.summary_model, core.tool_choice_model) if name))
+    prices = Prices(read_prices(core.prices))
+    zone = _zone(core.time_zone)
+    unpriced = [_unpriced(model) for model in models if _has_limits(core) and prices.of(model) is None]
+    return [*([] if zone.ok else [zone.text]), *unpriced, *(f"{name} is off: {why}" for name, why in tools.items())]
+
+
+def _has_limits(core: CoreSettings) -> bool:
+    """Whether anything is limited in money."""
+    return bool(core.money_per_day or core.money_per_day_person)
+
+
+def _unpriced(model: str) -> str:
+    return f"nobody knows what {model} costs, so no limit in money holds for it: add it to PRICES"
 
 
 async def _database(core: CoreSettings, clock: Clock, platforms: Collection[str]) -> list[Result]:
@@ -131,11 +154,10 @@ def _prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
         if price is not None:
             cost = f"${price.input:g} in, ${price.output:g} out for a million tokens" if price.output else "free"
             results.append(Result(True, "prices", f"{model}: {cost}"))
-        elif core.model_fields_set & {"money_per_day", "money_per_day_person"} and (
-            core.money_per_day or core.money_per_day_person
-        ):
-            text = f"nobody knows what {model} costs, so no limit in money holds for it: add it to PRICES"
-            results.append(Result(False, "prices", text))
+        elif _has_limits(core):
+            # Where nobody set a limit, it means nothing for a server of one's own.
+            wanted = {"money_per_day", "money_per_day_person"} & core.model_fields_set
+            results.append(Result(not wanted, "prices", _unpriced(model)))
         else:
             results.append(Result(True, "prices", f"what {model} costs is not known; /usage counts its tokens"))
     return results

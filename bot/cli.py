@@ -48,7 +48,8 @@ def parser() -> argparse.ArgumentParser:
     tools.add_argument("name", nargs="?", help="the tool to run")
     tools.add_argument("arguments", nargs="?", default="{}", help="its arguments as JSON")
     tools.add_argument("--data", metavar="FILE", type=Path, help="a file that keeps what tools remember")
-    commands.add_parser("doctor", help="check tokens, model and tools, and say what to mend")
+    doctor = commands.add_parser("doctor", help="check tokens, model and tools, and say what to mend")
+    doctor.add_argument("--offline", action="store_true", help="ask no service anything")
     chats = commands.add_parser("chats", help="list, export or forget stored chats; trace what became of a question")
     chats.add_argument("action", nargs="?", choices=["list", "export", "forget", "trace"], default="list")
     chats.add_argument("chat", nargs="?", help="the chat's id, as `parley chats` lists it; for trace, a reference")
@@ -114,7 +115,7 @@ def _command(options: argparse.Namespace, outlet: Outlet) -> int:
         case "doctor":
             from bot.doctor import examine
 
-            return asyncio.run(examine(configuration, outlet))
+            return asyncio.run(examine(configuration, outlet, offline=options.offline))
         case _:
             from bot.chats import look_after
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 from bot import app, logs
 from bot.checkup import Result, examine_machine
-from bot.clock import SystemClock
+from bot.clock import Clock, SystemClock
 from bot.errors import BotError, SettingsError
-from bot.model.base import Answer, Request
+from bot.model import Models
+from bot.model.base import Answer, Model, Request
 from bot.outlet import Outlet
 from bot.transcript import UserEntry
 from tools.base import ToolError, Unavailable
@@ -33,8 +35,12 @@ class _Report:
         print(self._outlet.line(f"{'ok ' if ok else 'BAD'}  {what}: {line}"), flush=True)  # noqa: T201
 
 
-async def examine(configuration: app.Configuration, outlet: Outlet) -> int:
-    """Look at everything; 0 when all is well, else 1."""
+async def examine(configuration: app.Configuration, outlet: Outlet, *, offline: bool = False) -> int:
+    """Look at everything; 0 when all is well, else 1.
+
+    Args:
+        offline: no service is asked anything, and no MCP server started: only what this machine tells is looked at.
+    """
     # What goes wrong is said here, in one sentence; nobody needs a library's traceback beside it.
     logs.set_up("CRITICAL", "console", outlet)
     report = _Report(outlet)
@@ -43,9 +49,9 @@ async def examine(configuration: app.Configuration, outlet: Outlet) -> int:
         report.add(False, "settings", sentence)
     if configuration.strays.foreign:
         report.add(True, "settings", configuration.strays.foreign)
-    await _examine_platforms(configuration, report)
-    models = await _examine_model(configuration, report)
-    await _examine_tools(configuration, report, outlet)
+    await _examine_platforms(configuration, report, offline)
+    models = await _examine_models(configuration, report, offline)
+    await _examine_tools(configuration, report, outlet, offline)
     for result in await examine_machine(
         configuration.core, models, SystemClock(), configuration.configured, _secret_files(configuration)
     ):
@@ -55,71 +61,110 @@ async def examine(configuration: app.Configuration, outlet: Outlet) -> int:
     return 0 if report.well else 1
 
 
-async def _examine_platforms(configuration: app.Configuration, report: _Report) -> None:
+async def _examine_platforms(configuration: app.Configuration, report: _Report, offline: bool) -> None:
     table = importlib.import_module("adapters").PLATFORMS
     if not configuration.configured:
         report.add(True, "platforms", "none is configured; `parley playground` needs none")
     for name in configuration.configured:
         try:
             configuration.platforms[name].require()
+            if offline:
+                report.add(True, name, "is configured and was not asked")
+                continue
             for finding in await importlib.import_module(table[name][0]).check(configuration.platforms[name]):
                 report.add(finding.ok, name, finding.text)
         except BotError as error:
             report.add(False, name, str(error))
 
 
-async def _examine_model(configuration: app.Configuration, report: _Report) -> tuple[str, ...]:
-    """Ask every model for a word; the names of all that may answer."""
+async def _examine_models(configuration: app.Configuration, report: _Report, offline: bool) -> tuple[str, ...]:
+    """Ask every model for a word, and one of each other provider whose key is set; the names of all that may answer."""
     from bot.model import open_models
 
-    clock = SystemClock()
+    core, clock = configuration.core, SystemClock()
     try:
-        async with open_models(app.model_options(configuration.core), clock) as models:
-            side = {
-                "TOOL_CHOICE_MODEL": configuration.core.tool_choice_model,
-                "SUMMARY_MODEL": configuration.core.summary_model,
-            }
+        options = app.model_options(core)
+        async with open_models(options, clock) as models:
+            side = {"TOOL_CHOICE_MODEL": core.tool_choice_model, "SUMMARY_MODEL": core.summary_model}
             asked = [(name, "MODEL") for name in models.names]
             asked += [(name, setting) for setting, name in side.items() if name and name not in models.names]
             for name, setting in asked:
-                request = Request(
-                    entries=(UserEntry("Say the word ready."),), deadline=clock.monotonic() + 30.0, max_output_chars=200
-                )
                 try:
-                    found = ""
-                    async for piece in models.only(name, setting).stream(request):
-                        if isinstance(piece, Answer):
-                            found = piece.model
-                    report.add(bool(found), "model", f"{name} answers" if found else f"{name} gave no answer")
+                    chosen = models.only(name, setting)
+                    if offline:
+                        report.add(True, "model", f"{name} is configured and was not asked")
+                        continue
+                    found = await _word(chosen, clock)
+                    report.add(found, "model", f"{name} answers" if found else f"{name} gave no answer")
                 except BotError as error:
                     report.add(False, "model", str(error))
+            used = {name.partition(":")[0] for name, _ in asked}
+            for provider, key in options.keys.items():
+                if key and provider not in used:
+                    await _examine_key(models, provider, report, offline)
             return tuple(name for name, _ in asked)
     except SettingsError as error:
         report.add(False, "model", str(error))
         return ()
 
 
-async def _examine_tools(configuration: app.Configuration, report: _Report, outlet: Outlet) -> None:
-    registry = importlib.import_module("tools").open_registry(configuration.tools)
+async def _word(model: Model, clock: Clock) -> bool:
+    """Whether a model answers."""
+    request = Request(
+        entries=(UserEntry("Say the word ready."),), deadline=clock.monotonic() + 30.0, max_output_chars=200
+    )
+    found = False
+    async for piece in model.stream(request):
+        found = found or isinstance(piece, Answer)
+    return found
+
+
+async def _examine_key(models: Models, provider: str, report: _Report, offline: bool) -> None:
+    """Whether the key of a provider that `/model` may choose is accepted; which of its models it opens may differ."""
+    from bot.model.failures import KeyRefused
+    from bot.model.providers import PROVIDERS, ModelName
+
+    row = PROVIDERS[provider]
+    try:
+        if not offline:
+            await _word(models.only(str(ModelName(row, row.default_model)), row.key), SystemClock())
+    except (KeyRefused, SettingsError) as error:
+        report.add(False, "model", str(error))
+    except BotError as error:
+        report.add(True, "model", f"the key of {row.key} was not refused, but {error}")
+    else:
+        what = "is set and was not asked" if offline else "is accepted"
+        report.add(True, "model", f"the key of {row.key} {what}; /model can choose its models")
+
+
+async def _examine_tools(configuration: app.Configuration, report: _Report, outlet: Outlet, offline: bool) -> None:
+    open_registry = importlib.import_module("tools").open_registry
+    # Where no event loop runs, no MCP server is started.
+    registry = await asyncio.to_thread(open_registry, configuration.tools)
     outlet.mask(registry.secrets)
     try:
-        await registry.settle(SETTLE_SECONDS)
+        if not offline:
+            await registry.settle(SETTLE_SECONDS)
         await registry.prove()
         for spec in registry.specs():
-            describe: Callable[[], Coroutine[object, object, str]] | None = getattr(
+            describe: Callable[..., Coroutine[object, object, str]] | None = getattr(
                 registry.tool(spec.name), "describe", None
             )
             try:
-                text = await describe() if describe is not None else spec.purpose
+                text = await describe(offline=offline) if describe is not None else spec.purpose
             except Unavailable as lack:
-                report.add(True, spec.name, f"not offered: {lack}")
+                report.add(not lack.wanted, spec.name, f"not offered: {lack}")
             except ToolError as error:
                 report.add(False, spec.name, str(error))
             else:
                 report.add(True, spec.name, text)
+        faults = registry.faults
         for name, reason in registry.unavailable.items():
-            # A tool without its key is a choice; a server that was named and does not come up is a fault.
-            report.add(not name.startswith("MCP "), name, f"not offered: {reason}")
+            if offline and name.startswith("MCP ") and name not in faults:
+                report.add(True, name, "is configured and was not started")
+                continue
+            # A tool that nobody configured is a choice; one that was configured and does not work is a fault.
+            report.add(name not in faults and not name.startswith("MCP "), name, f"not offered: {reason}")
     finally:
         await registry.close()
 

@@ -73,14 +73,18 @@ def open_registry(
     from tools.base import Unavailable
     from tools.registry import ToolRegistry
 
-    found, missing = [], {}
+    found, missing, wanted = [], {}, set()
     for name, module in TOOLS.items():
         open_tool: Callable[[Any], Any] = importlib.import_module(module).open_tool
         try:
             found.append(open_tool(settings.get(name)))
         except Unavailable as reason:
             missing[name] = str(reason)
-    registry = ToolRegistry(found, timeout=timeout, result_chars=result_chars, unavailable=missing, condense=condense)
+            if reason.wanted:
+                wanted.add(name)
+    registry = ToolRegistry(
+        found, timeout=timeout, result_chars=result_chars, unavailable=missing, wanted=wanted, condense=condense
+    )
     mcp = settings.get("mcp")
     if isinstance(mcp, McpSettings):
         from tools.mcp.source import open_source

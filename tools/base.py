@@ -43,7 +43,11 @@ class Unpaid(ToolError):
 
 
 class Unavailable(Exception):
-    """A tool cannot be offered as configured; the text says what it needs."""
+    """A tool cannot be offered as configured; the text says what it needs. `wanted`: the operator has asked for it."""
+
+    def __init__(self, message: str, *, wanted: bool = False) -> None:
+        super().__init__(message)
+        self.wanted = wanted
 
 
 @dataclass(frozen=True, slots=True)

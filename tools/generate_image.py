@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 LONGEST_PROMPT = 4_000
 MOST_BYTES = 40 * 1024 * 1024
 _SECONDS = 150.0
+_LOOK_SECONDS = 15.0
+"""How long the service may take to say whether it knows the model."""
 _PRICES: tuple[tuple[str, tuple[float, float, float]], ...] = (
     ("dall-e-2", (0.02, 0.02, 0.02)),
     ("dall-e-3", (0.04, 0.04, 0.08)),
@@ -63,7 +65,7 @@ def open_tool(settings: ImageSettings | None) -> GenerateImage:
     if settings is None or not settings.image_model.strip():
         raise Unavailable("it needs IMAGE_MODEL, as openai:gpt-image-1")
     if not settings.image_api_key.get_secret_value().strip():
-        raise Unavailable("it needs IMAGE_API_KEY, or OPENAI_API_KEY")
+        raise Unavailable("it needs IMAGE_API_KEY, or OPENAI_API_KEY", wanted=True)
     return GenerateImage(settings)
 
 
@@ -130,6 +132,35 @@ class GenerateImage(FunctionTool):
             files=(ProducedFile(name, found[1], content),),
             own_words=True,
         )
+
+    async def describe(self, *, offline: bool = False) -> str:
+        """Whether its service knows the model and takes the key, for the operator; no image is made.
+
+        Raises:
+            ToolError: it does not.
+        """
+        place = urlsplit(self._base_url).netloc
+        if offline:
+            return f"{self._model} at {place} was not asked"
+        client = await self._opened()
+        openai = importlib.import_module("openai")
+        try:
+            await client.models.retrieve(self._model, timeout=_LOOK_SECONDS)
+        except openai.AuthenticationError as error:
+            text = f"{place} refuses the key of IMAGE_API_KEY (without one, of OPENAI_API_KEY)"
+            raise ToolError(text, retry=False) from error
+        except openai.NotFoundError as error:
+            if error.code == "model_not_found":
+                raise ToolError(f"{place} does not know the model IMAGE_MODEL={self._model}", retry=False) from error
+        except openai.APIStatusError as error:
+            if error.status_code >= 500:
+                raise ToolError(f"{place} has a fault of its own ({error.status_code})") from error
+        except openai.OpenAIError as error:
+            text = f"{place} does not answer ({type(error).__name__}); IMAGE_BASE_URL says where it is"
+            raise ToolError(text, retry=False) from error
+        else:
+            return f"{place} knows {self._model} and takes the key"
+        return f"{place} answers; whether it makes images with {self._model} shows only at the first one"
 
     async def close(self) -> None:
         client, self._client = self._client, None

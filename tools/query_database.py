@@ -6,7 +6,7 @@ What makes writing impossible stands in `tools/databases/`, for SQLite and Postg
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from tools.base import Json, ToolContext, ToolError, ToolResult, Unavailable
@@ -40,18 +40,26 @@ def open_tool(settings: DatabaseSettings | None) -> QueryDatabase:
     try:
         urls = parse(text)
     except ValueError as error:
-        raise Unavailable(f"DATABASES is not written right: {error}") from None
+        raise Unavailable(f"DATABASES is not written right: {error}", wanted=True) from None
     if any(url.lower().startswith("postgres") for url in urls.values()) and not importlib.util.find_spec("asyncpg"):
-        raise Unavailable("for PostgreSQL it needs the extra postgres: pip install 'parley-chat[postgres]'")
+        raise Unavailable(
+            "for PostgreSQL it needs the extra postgres: pip install 'parley-chat[postgres]'", wanted=True
+        )
     seconds = settings.database_seconds if settings is not None else 10.0
-    return QueryDatabase({name: open_database(url) for name, url in urls.items()}, seconds)
+    files = frozenset(name for name, url in urls.items() if url.lower().startswith("sqlite:"))
+    return QueryDatabase({name: open_database(url) for name, url in urls.items()}, seconds, files)
 
 
 class QueryDatabase(FunctionTool):
     """`query_database`."""
 
-    def __init__(self, databases: dict[str, Database], seconds: float) -> None:
+    def __init__(self, databases: dict[str, Database], seconds: float, files: Collection[str]) -> None:
+        """
+        Args:
+            files: those of `databases` that are files on this machine.
+        """
         self._databases = databases
+        self._files = files
         self._seconds = seconds
         spec = spec_of(
             self.query,
@@ -99,8 +107,8 @@ class QueryDatabase(FunctionTool):
             raise ToolError(said, retry=error.retry) from error
         return ToolResult(text=text, untrusted=True)
 
-    async def describe(self) -> str:
-        """Which databases answer, for the operator.
+    async def describe(self, *, offline: bool = False) -> str:
+        """Which databases answer, for the operator. `offline`: only files are asked.
 
         Raises:
             ToolError: one does not, or may not be asked.
@@ -108,6 +116,9 @@ class QueryDatabase(FunctionTool):
         limits = Limits(1, _CELL_CHARS, self._seconds)
         answers, problems = [], []
         for name, database in self._databases.items():
+            if offline and name not in self._files:
+                answers.append(f"{name} was not asked")
+                continue
             try:
                 await database.tables(limits)
                 answers.append(f"{name} answers")

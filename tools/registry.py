@@ -10,7 +10,7 @@ import json
 import logging
 import time
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
@@ -42,6 +42,11 @@ class ToolSource(Protocol):
     @property
     def unavailable(self) -> Mapping[str, str]:
         """What is not offered now, and why."""
+        ...
+
+    @property
+    def faults(self) -> Mapping[str, str]:
+        """Those of `unavailable` that were tried and did not work, or cannot work as they are configured."""
         ...
 
     @property
@@ -84,6 +89,7 @@ class ToolRegistry:
         timeout: float = 30.0,
         result_chars: int = 8000,
         unavailable: Mapping[str, str] | None = None,
+        wanted: Collection[str] = (),
         condense: Condense | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -96,6 +102,7 @@ class ToolRegistry:
         self._running: dict[str, asyncio.Task[ToolResult]] = {}
         self._recent: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
         self._missing = dict(unavailable or {})
+        self._wanted = set(wanted)
         self._sources: list[ToolSource] = []
         self._closed = False
         self._told: tuple[tuple[ToolSpec, ...], tuple[ToolSpec, ...]] = ((), ())
@@ -106,6 +113,14 @@ class ToolRegistry:
         made = dict(self._missing)
         for source in self._sources:
             made |= source.unavailable
+        return made
+
+    @property
+    def faults(self) -> Mapping[str, str]:
+        """Tools that the operator has configured and that are not offered, and why."""
+        made = {name: reason for name, reason in self._missing.items() if name in self._wanted}
+        for source in self._sources:
+            made |= source.faults
         return made
 
     def add_source(self, source: ToolSource) -> None:
@@ -133,6 +148,8 @@ class ToolRegistry:
                 reason = str(error) if known else f"its trial failed ({type(error).__name__})"
                 log.warning("%s is not offered: %s", name, reason, exc_info=not known)
                 self._missing[name] = reason
+                if not isinstance(error, Unavailable) or error.wanted:
+                    self._wanted.add(name)
                 del self._tools[name]
                 await tool.close()
             else:

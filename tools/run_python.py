@@ -46,11 +46,11 @@ def open_tool(settings: CodeSettings | None) -> CodeRunner:
         raise Unavailable("it is turned off (CODE_BACKEND=off)")
     if settings.code_backend == "e2b":
         if not settings.e2b_api_key.get_secret_value().strip():
-            raise Unavailable("CODE_BACKEND=e2b needs E2B_API_KEY, a key from e2b.dev")
+            raise Unavailable("CODE_BACKEND=e2b needs E2B_API_KEY, a key from e2b.dev", wanted=True)
         return CodeRunner(settings, ("e2b",))
     found = tuple(name for name in ("bwrap", "monty") if settings.code_backend in ("auto", name) and _present(name))
     if not found:
-        raise Unavailable(_MISSING[settings.code_backend])
+        raise Unavailable(_MISSING[settings.code_backend], wanted=settings.code_backend != "auto")
     # Each is tried in this order, so the plain interpreter is what remains where the kernel cannot be had.
     return CodeRunner(settings, ("rich", *found) if settings.code_rich and "bwrap" in found else found)
 
@@ -130,18 +130,20 @@ class CodeRunner(FunctionTool):
             files=done.files,
         )
 
-    async def describe(self) -> str:
-        """What runs code here and why, for the operator. Makes the self-test.
+    async def describe(self, *, offline: bool = False) -> str:
+        """What runs code here and why, for the operator. Makes the self-test; `offline`: not at E2B.
 
         Raises:
             Unavailable: nothing that is installed confines code.
         """
         from tools.sandbox.cell import SandboxFailed
 
+        if offline and "e2b" in self._backends:
+            return "E2B is configured and was not asked"
         try:
             backend = await self._chosen().backend()
         except SandboxFailed as failure:
-            raise Unavailable(str(failure)) from None
+            raise Unavailable(str(failure), wanted=self._settings.code_backend != "auto") from None
         reasons = self._chosen().reasons
         return backend.summary + (f" ({'; '.join(reasons)})" if reasons else "")
 

@@ -14,6 +14,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from tools import keyless_search
 from tools.base import Json, ToolContext, ToolError, ToolResult, Unavailable, Unpaid
@@ -58,7 +59,7 @@ def open_tool(settings: SearchSettings | None) -> WebSearch:
     if settings.search_fallback and not keyless_search.installed():
         reason = 'SEARCH_FALLBACK=ddgs needs the extra "search" (parley-chat[search])'
         if not settings.tavily_api_key.get_secret_value().strip():
-            raise Unavailable(reason)
+            raise Unavailable(reason, wanted=True)
         log.warning("search_web goes without its second source: %s", reason)
         settings = settings.model_copy(update={"search_fallback": ""})
     return WebSearch(settings)
@@ -167,6 +168,24 @@ class WebSearch(FunctionTool):
             raise failed or error from error
         return _result(query, {"results": found}, context.chars, context.language, note)
 
+    async def describe(self, *, offline: bool = False) -> str:
+        """Whether Tavily answers a search, which takes a credit, for the operator.
+
+        Raises:
+            ToolError: it does not.
+        """
+        place = urlsplit(self._base_url).netloc
+        if not self._key:
+            return "SEARCH_FALLBACK searches without a key, and was not asked"
+        if offline:
+            return f"Tavily at {place} was not asked"
+        options = {"query": "Tavily", **_DEPTHS["quick"], "max_results": 1, "timeout": _SECONDS["quick"]}
+        try:
+            _checked(await self._ask(options, Bill()))
+        except ToolError as error:
+            raise ToolError(_fault(error, place), retry=False) from error
+        return f"Tavily at {place} answers"
+
     async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
@@ -270,6 +289,22 @@ _KEYWORDS = (
     *("search", "google", "look up", "find", "news", "latest", "today", "current", "price", "weather", "source", "web"),
     *("搜索", "查一下", "查询", "搜一下", "新闻", "最新", "今天", "现在", "价格", "天气", "上网", "资料", "来源"),
 )
+
+
+def _fault(error: ToolError, place: str) -> str:
+    """What the operator is told of a search that failed."""
+    cause = error.__cause__
+    match type(cause).__name__ if cause is not None else "":
+        case "InvalidAPIKeyError":
+            return "Tavily refuses the key of TAVILY_API_KEY"
+        case "ForbiddenError":
+            return "the credits of the plan are used up, or the key of TAVILY_API_KEY may not search"
+        case "UsageLimitExceededError":
+            return "Tavily's limit of requests is reached, or the plan's credits are used up"
+        case "HTTPStatusError" | "":
+            return f"{place} does not answer as Tavily does; TAVILY_API_BASE_URL says where it is"
+        case name:
+            return f"Tavily at {place} does not answer ({name}); TAVILY_API_BASE_URL says where it is"
 
 
 def _of_status(status: int) -> ToolError:

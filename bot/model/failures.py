@@ -36,6 +36,10 @@ class SetupRefused(ModelRefused):
     """The key, the model's name or the account is refused: another model may answer."""
 
 
+class KeyRefused(SetupRefused):
+    """The key is refused, or may not use this model."""
+
+
 class NotUnderstood(ModelRefused):
     """The server refuses one part of the request; `part` says which, and it can be asked without."""
 
@@ -126,7 +130,7 @@ def refusal(
     if status == 402 or _QUOTA.search(words):
         return SetupRefused(f"the account behind {model} has no quota left ({shown}); see the provider's billing page")
     if status == 401:
-        return SetupRefused(f"{model} refuses the key ({shown}); {key} must hold a valid one")
+        return KeyRefused(f"{model} refuses the key of {key} ({shown}); it must hold a valid one")
     if status in (408, 409, 425, 429) or status >= 500:
         return ModelBusy(f"{model} is busy or failing ({shown})", retry_after=retry_after)
     if _CONTENT.search(words):
@@ -134,7 +138,7 @@ def refusal(
     if status == 404 or _UNKNOWN_MODEL.search(words):
         return SetupRefused(f"{model} is not known to its server ({shown}); check the name and the base URL")
     if status == 403:
-        return SetupRefused(f"{model} may not be used with this key ({shown}); check {key}")
+        return KeyRefused(f"{model} may not be used with the key of {key} ({shown})")
     if status:
         return ModelRefused(f"{model} refuses the request ({shown})")
     if _OVERLOADED.search(words):

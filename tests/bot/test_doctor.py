@@ -22,7 +22,11 @@ from bot.store import Store
 from playground.discord import DiscordServer
 from playground.model import ModelServer, Reply
 from playground.slack import SlackServer
+from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
+
+TAVILY_KEY = "tvly-loopback-key-0123"
+NOBODY = "http://127.0.0.1:9"
 
 
 @dataclass
@@ -47,10 +51,11 @@ class World:
     slack: SlackServer
     discord: DiscordServer
     model: ModelServer
+    tavily: TavilyServer
     data: Path
     nursery: Any
 
-    async def doctor(self, **settings: str) -> Told:
+    async def doctor(self, *options: str, **settings: str) -> Told:
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.data),
@@ -59,7 +64,7 @@ class World:
             "OPENAI_BASE_URL": self.model.base_url,
             **settings,
         }
-        ended = await self.nursery.talk("bot", "doctor", folder=self.data, environment=environment)
+        ended = await self.nursery.talk("bot", "doctor", *options, folder=self.data, environment=environment)
         told = Told(ended.code, ended.out, ended.err)
         assert "Traceback" not in told.out + told.err
         return told
@@ -85,6 +90,7 @@ async def world(tmp_path: Path, nursery: Any) -> AsyncIterator[World]:
             slack=await stack.enter_async_context(SlackServer()),
             discord=await stack.enter_async_context(DiscordServer()),
             model=await stack.enter_async_context(ModelServer()),
+            tavily=await stack.enter_async_context(TavilyServer(key=TAVILY_KEY)),
             data=tmp_path,
             nursery=nursery,
         )
@@ -285,3 +291,134 @@ async def test_what_every_user_of_the_machine_can_read_is_named(world: World) ->
     assert [text for text in told if str(servers) in text and f"chmod 600 {servers}" in text]
     assert [text for text in told if str(database) in text and "644" in text and "next start" in text]
     assert seen.code == 1 and modes == [0o644] * 3
+
+
+async def test_what_is_configured_is_asked_once_and_well(world: World) -> None:
+    world.model.models += ["gpt-image-1", "default"]
+
+    told = await world.doctor(
+        TAVILY_API_KEY=TAVILY_KEY,
+        TAVILY_API_BASE_URL=world.tavily.base_url,
+        IMAGE_MODEL="openai:gpt-image-1",
+        VLLM_API_KEY="vllm-loopback-key-012345",
+        VLLM_BASE_URL=world.model.base_url,
+        CODE_BACKEND="off",
+    )
+
+    assert told.code == 0, told.out + told.err
+    assert told.of("search_web")[0][1].endswith(" answers") and told.of("generate_image")[0][1].endswith(
+        "takes the key"
+    )
+    assert [request.path for request in world.tavily.requests] == ["/search"]
+    assert world.tavily.requests[0].body["max_results"] == 1
+    assert [request.path for request in world.model.requests if "chat" in request.path] == ["/v1/chat/completions"] * 2
+    assert "VLLM_API_KEY" in told.of("model")[1][1]
+    assert told.of("run_python") == [(True, "not offered: it is turned off (CODE_BACKEND=off)")]
+    assert told.of("query_database")[0][1].startswith("not offered: it needs DATABASES")
+
+
+FAULTS = {
+    "search key refused": (
+        {"TAVILY_API_KEY": "tvly-wrong-key-0123", "TAVILY_API_BASE_URL": "{tavily}"},
+        ("search_web", "Tavily refuses the key of TAVILY_API_KEY"),
+    ),
+    "search unreachable": (
+        {"TAVILY_API_KEY": TAVILY_KEY, "TAVILY_API_BASE_URL": NOBODY},
+        ("search_web", "Tavily at 127.0.0.1:9 does not answer (ConnectError); TAVILY_API_BASE_URL says where it is"),
+    ),
+    "image model unknown": (
+        {"IMAGE_MODEL": "openai:gpt-image-9"},
+        ("generate_image", "does not know the model IMAGE_MODEL=gpt-image-9"),
+    ),
+    "image key refused": (
+        {"IMAGE_MODEL": "gpt-image-1", "IMAGE_API_KEY": "sk-wrong-key-0123456"},
+        ("generate_image", "refuses the key of IMAGE_API_KEY"),
+    ),
+    "images unreachable": (
+        {"IMAGE_MODEL": "gpt-image-1", "IMAGE_BASE_URL": NOBODY},
+        ("generate_image", "127.0.0.1:9 does not answer (APIConnectionError); IMAGE_BASE_URL says where it is"),
+    ),
+    "images half set": (
+        {"IMAGE_MODEL": "gpt-image-1", "MODEL": "vllm:scripted", "OPENAI_API_KEY": "", "VLLM_BASE_URL": "{model}"},
+        ("generate_image", "not offered: it needs IMAGE_API_KEY, or OPENAI_API_KEY"),
+    ),
+    "E2B without key": (
+        {"CODE_BACKEND": "e2b"},
+        ("run_python", "not offered: CODE_BACKEND=e2b needs E2B_API_KEY, a key from e2b.dev"),
+    ),
+    "E2B unreachable": (
+        {"CODE_BACKEND": "e2b", "E2B_API_KEY": "e2b_0123456789abcdef", "E2B_API_BASE_URL": NOBODY},
+        ("run_python", "not offered: e2b: E2B could not be reached"),
+    ),
+    "database not written right": (
+        {"DATABASES": "no-name-and-no-address"},
+        ("query_database", "not offered: DATABASES is not written right"),
+    ),
+    "database file missing": (
+        {"DATABASES": "sales=sqlite:////nowhere/sales.db"},
+        ("query_database", "sales: The database cannot be opened"),
+    ),
+    "database server unreachable": (
+        {"DATABASES": "crm=postgresql://reader:hunter2hunter2@127.0.0.1:9/crm"},
+        ("query_database", "crm: "),
+    ),
+    "mcp.json missing": ({"MCP_CONFIG": "gone.json"}, ("MCP gone.json", "not offered: 'gone.json' cannot be read")),
+    "mcp.json no JSON": ({"MCP_CONFIG": "torn.json"}, ("MCP torn.json", "'torn.json' is no JSON in line 1")),
+    "model key refused": ({"OPENAI_API_KEY": "sk-wrong-key-0123456"}, ("model", "refuses the key of OPENAI_API_KEY")),
+    "model unreachable": (
+        {"OPENAI_BASE_URL": f"{NOBODY}/v1"},
+        ("model", "openai:scripted cannot be reached at 127.0.0.1:9"),
+    ),
+    "key of another model refused": (
+        {"VLLM_API_KEY": "vllm-wrong-key-012345", "VLLM_BASE_URL": "{model}"},
+        ("model", "vllm:default refuses the key of VLLM_API_KEY"),
+    ),
+    "slip in the environment": (
+        {"OPENAI_APIKEY": "sk-wrong-key-0123456"},
+        ("settings", "OPENAI_APIKEY in the environment is no setting of this program; did you mean OPENAI_API_KEY?"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("settings", "said"), FAULTS.values(), ids=FAULTS)
+async def test_what_is_configured_and_fails_is_bad_in_one_line(
+    world: World, settings: dict[str, str], said: tuple[str, str]
+) -> None:
+    world.model.key = "sk-loopback-key-0123456789"
+    (world.data / "torn.json").write_text("{")
+    places = {"tavily": world.tavily.base_url, "model": world.model.base_url}
+    if "VLLM_BASE_URL" in settings and "MODEL" in settings:
+        world.model.key = ""
+
+    told = await world.doctor(**{name: value.format(**places) for name, value in settings.items()})
+
+    assert told.code == 1 and not told.err
+    bad = [line for line in told.out.splitlines() if line.startswith("BAD")]
+    [line] = [line for line in bad if line.startswith(f"BAD  {said[0]}: ")]
+    assert said[1] in line and bad == [line]
+    assert not [value for name, value in settings.items() if name.endswith("KEY") and value and value in told.out]
+    assert "hunter2" not in told.out and "Answer without" not in told.out
+
+
+async def test_offline_nothing_is_asked_and_no_program_started(world: World) -> None:
+    started = world.data / "started"
+    program = {"command": sys.executable, "args": ["-c", f"open({str(started)!r}, 'w')"]}
+    (world.data / "mcp.json").write_text(json.dumps({"mcpServers": {"mine": program}}))
+
+    told = await world.doctor(
+        "--offline",
+        **world.tokens,
+        MCP_CONFIG=str(world.data / "mcp.json"),
+        TAVILY_API_KEY=TAVILY_KEY,
+        TAVILY_API_BASE_URL=world.tavily.base_url,
+        IMAGE_MODEL="gpt-image-1",
+        CODE_BACKEND="e2b",
+        E2B_API_KEY="e2b_0123456789abcdef",
+        E2B_API_BASE_URL=NOBODY,
+        ARK_API_KEY="ark-loopback-key-012345",
+    )
+
+    assert told.code == 0, told.out + told.err
+    assert not world.model.requests and not world.tavily.requests and not started.exists()
+    for what in ("telegram", "slack", "discord", "model", "search_web", "generate_image", "run_python", "MCP mine"):
+        assert told.of(what) and all("not asked" in text or "not started" in text for _, text in told.of(what)), what

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from playground.telegram import TelegramServer
 
 KEY = "sk-loopback-key-0123456789"
 TOKEN = "123:abcdefgh-ijklmnop"
@@ -110,3 +114,52 @@ def test_what_cannot_start_is_one_sentence_and_one_exit_code(row: Wrong, nursery
     assert not [key for key in row.set.values() if len(key) > 12 and key in line and "KEY" in line.split(":")[1]]
     for foreign in ("Traceback", "pydantic", "Input should", "validation error", "Value error", "Errno", KEY, TOKEN):
         assert foreign not in line
+
+
+NOT_WORKING = {
+    "slip in the environment": ({"OPENAI_APIKEY": KEY}, "OPENAI_APIKEY in the environment is no setting"),
+    "other programs' names in .env": ({}, "passed over in .env: POSTGRES_PASSWORD, COMPOSE_FILE (no settings"),
+    "unknown time zone": ({"TIME_ZONE": "Europe/Pariss"}, "TIME_ZONE 'Europe/Pariss' is not known here"),
+    "price missing": ({"MONEY_PER_DAY": "5"}, "nobody knows what openai:scripted costs, so no limit in money holds"),
+    "mcp.json broken": ({"MCP_CONFIG": "torn.json"}, "MCP torn.json is off: 'torn.json' is no JSON in line 1"),
+    "images without key": ({"IMAGE_MODEL": "gpt-image-1"}, "generate_image is off: it needs IMAGE_API_KEY"),
+    "code without key": ({"CODE_BACKEND": "e2b"}, "run_python is off: CODE_BACKEND=e2b needs E2B_API_KEY"),
+    "databases not written right": ({"DATABASES": "sales"}, "query_database is off: DATABASES is not written right"),
+    "half of Slack beside it": ({"SLACK_BOT_TOKEN": "xoxb-1-2-abcd"}, "slack is off: SLACK_APP_TOKEN should be"),
+    "token refused, the last platform": ({}, "TELEGRAM_BOT_TOKEN is refused by Telegram: copy it again from BotFather"),
+}  # fmt: skip
+
+
+async def test_what_will_not_work_is_said_in_a_line_each_at_the_start(nursery: Any, tmp_path: Path) -> None:
+    (tmp_path / "torn.json").write_text("{")
+    (tmp_path / ".env").write_text("POSTGRES_PASSWORD=hunter2\nCOMPOSE_FILE=a.yml\n")
+    async with TelegramServer() as telegram:
+        settings = {
+            "TELEGRAM_BOT_TOKEN": TOKEN,
+            "TELEGRAM_API_BASE_URL": telegram.base_url,
+            "MODEL": "openai:scripted",
+            "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+        }
+        for more, _ in NOT_WORKING.values():
+            settings |= more
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **settings}
+        ended = await nursery.talk("bot", "run", folder=tmp_path, environment=environment)
+
+    assert ended.code == 2
+    for name, (_, said) in NOT_WORKING.items():
+        assert ended.err.count(said) == 1, name
+    told = [line for line in ended.err.splitlines() if re.match(r"\S+ (WARNING|ERROR)|parley: ", line)]
+    assert len([line for line in told if "/pair" not in line]) == len(NOT_WORKING), ended.err
+    assert "Traceback" not in ended.err and KEY not in ended.err and "hunter2" not in ended.err
+
+
+async def test_what_stands_in_the_way_is_one_sentence(nursery: Any, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **WELL, "HTTP_PORT": str(port)}
+        ended = await nursery.talk("bot", "run", folder=tmp_path, environment=environment)
+
+    [line] = [line for line in ended.err.splitlines() if f"{port}" in line]
+    assert line.startswith("parley: HTTP_PORT") and ended.code == 2 and "Traceback" not in ended.err

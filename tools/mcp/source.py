@@ -36,6 +36,12 @@ class McpSource:
         return {f"MCP {name}": reason for name, reason in (self._problems | down).items()}
 
     @property
+    def faults(self) -> Mapping[str, str]:
+        """The same without servers that are still being started."""
+        starting = {f"MCP {server.config.name}" for server in self._servers if not server.tried.is_set()}
+        return {name: reason for name, reason in self.unavailable.items() if name not in starting}
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """Values the servers were given that may be keys."""
         return tuple(secret for server in self._servers for secret in server.config.secrets)

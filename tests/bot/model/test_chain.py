@@ -153,7 +153,7 @@ async def test_many_requests_at_once_do_not_wait_for_each_other(
         ({"name": "openai:x"}, "OPENAI_API_KEY must hold its API key"),
         ({"name": "ollama:x", "fallbacks": ("deepseek:x",)}, "FALLBACK_MODELS names 'deepseek', so DEEPSEEK_API_KEY"),
         ({"name": "ollama:x", "fallbacks": ("x",)}, "FALLBACK_MODELS is 'x'"),
-        ({"name": "ollama:x", "base_urls": {"ollama": "localhost:11434"}}, "OLLAMA_API_URL is 'localhost:11434'"),
+        ({"name": "ollama:x", "base_urls": {"ollama": "localhost:11434"}}, "OLLAMA_API_URL: 'localhost:11434' lacks"),
         ({"name": "ollama:x", "tool_mode": "sometimes"}, "TOOL_MODE is 'sometimes'"),
     ],
 )

@@ -6,10 +6,12 @@ result is written down.
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tools.base import Json, ToolContext, ToolError, ToolResult, Unavailable
@@ -62,6 +64,26 @@ _MISSING = {
 }
 
 
+def _installed(packages: Iterable[str]) -> tuple[str, ...]:
+    """Those of `packages` that are there."""
+    found = []
+    for name in packages:
+        try:
+            importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        found.append(name)
+    return tuple(found)
+
+
+def _told_of(packages: Sequence[str]) -> str:
+    """What the model is told of the packages: only of those that are there."""
+    if not packages:
+        return "Only the standard library can be imported."
+    figures = " Figures of matplotlib are sent to the chat by themselves." if "matplotlib" in packages else ""
+    return f"Beside the standard library these can be imported: {', '.join(packages)}.{figures}"
+
+
 def _present(name: str) -> bool:
     if name == "bwrap":
         return sys.platform == "linux" and shutil.which("bwrap") is not None
@@ -75,31 +97,30 @@ class CodeRunner(FunctionTool):
         self._settings = settings
         self._backends = backends
         self._choice: Choice | None = None
-        super().__init__(
+        packages = _installed(settings.packages) if {"bwrap", "rich"} & set(backends) else ()
+        spec = spec_of(
             self.cell,
-            spec_of(
-                self.cell,
-                name="run_python",
-                category="code",
-                examples=_EXAMPLES,
-                keywords=_KEYWORDS,
-                icon="🐍",
-                verb="running code",
-                subject="code",
-                # Cells change the chat's variables, so they run in the order in which they were asked for.
-                effects=True,
-                echoes=True,
-                timeout=20.0,
-                per_minute=20,
-            ),
+            name="run_python",
+            category="code",
+            examples=_EXAMPLES if "matplotlib" in packages else _EXAMPLES[:1],
+            keywords=_KEYWORDS,
+            icon="🐍",
+            verb="running code",
+            subject="code",
+            # Cells change the chat's variables, so they run in the order in which they were asked for.
+            effects=True,
+            echoes=True,
+            timeout=20.0,
+            per_minute=20,
         )
+        super().__init__(self.cell, replace(spec, purpose=f"{spec.purpose} {_told_of(packages)}"))
 
     async def cell(self, context: ToolContext, code: str) -> ToolResult:
         """Run Python code in this chat's interpreter and return what it prints and the value of its last line.
 
-        Variables, imports and files are kept between calls. Figures of matplotlib and files saved in the current
-        folder are sent to the chat by themselves; files for later use only belong in /tmp. There is no network, no
-        access to this machine and nothing can be installed. A cell has 15 seconds and 512 MiB.
+        Variables, imports and files are kept between calls. Files saved in the current folder are sent to the chat by
+        themselves; files for later use only belong in /tmp. There is no network, no access to this machine and nothing
+        can be installed. A cell has 15 seconds and 512 MiB.
 
         Use when: the answer needs exact calculation, statistics, simulation, data or text processing, a chart, or a
             file to be made, or when the person gives code to try.

@@ -302,3 +302,14 @@ def test_calls_of_one_chat_are_made_in_their_order() -> None:
     spec = CodeRunner(_settings(), ("bwrap",)).spec
 
     assert (spec.effects, spec.outside, spec.cache_seconds, spec.timeout) == (True, False, 0.0, 20.0)
+
+
+def test_the_model_is_told_of_the_packages_that_are_there_and_of_no_others() -> None:
+    some = open_tool(CodeSettings.model_construct(code_packages="numpy,no-such-package,matplotlib")).spec
+    none = open_tool(CodeSettings.model_construct(code_packages="no-such-package")).spec
+    monty = open_tool(CodeSettings.model_construct(code_backend="monty")).spec
+
+    assert "can be imported: numpy, matplotlib. Figures of matplotlib are sent" in some.purpose
+    for spec in (none, monty):
+        assert spec.purpose.endswith("Only the standard library can be imported.")
+        assert "matplotlib" not in spec.description + str(spec.examples)

@@ -67,7 +67,7 @@ def message_sent(message: discord.Message, application: int, bot: int) -> Messag
     text = _text(message, bot)
     command = commands.parse(text)
     if command is None and _mentions(message.content, bot):
-        command = commands.bare(text)
+        command = commands.bare(text, certain=True)
     word, argument = command if command is not None else ("", text)
     return MessageSent(
         delivery=str(message.id),

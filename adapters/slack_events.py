@@ -84,7 +84,9 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders) -> 
     if not text and not enclosed and quoted is None and not _mentions(event, me):
         return None
     direct = _direct(event)
-    command = commands.bare(text.removeprefix("/"), certain=text.startswith("/"))
+    # Behind a mention stands what is said to the bot, so that a word which is also a question is a command.
+    certain = text.startswith("/") or _mentions(event, me)
+    command = commands.bare(text.removeprefix("/"), certain=certain)
     word, argument = command if command is not None else ("", text)
     return MessageSent(
         delivery=delivery,
@@ -172,6 +174,7 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str]) -> Me
         text=argument,
         command=word,
         group=not channel.startswith("D"),
+        whole_channel=True,
         quote_question=not word,
     )
 

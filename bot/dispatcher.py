@@ -25,6 +25,7 @@ from bot.earlier import EarlierWords
 from bot.enclosures import enclosed_in
 from bot.errors import DeliveryError, SettingsError, StoreError
 from bot.messages import ChatId, Incoming, MessageSent, StopPressed, TimerDue
+from bot.newest import NewestAnswer
 from bot.question import subject
 from bot.reminders import Reminders
 from bot.sentences import how_long, language_of, say
@@ -109,6 +110,7 @@ class Dispatcher:
         self._budgets = budgets
         self._admission = admission or Admission()
         self._queue = TurnQueue()
+        self._newest = NewestAnswer(store, self._queue)
         self._routes: dict[ChatId, asyncio.Task[None]] = {}
         self._loose: set[asyncio.Task[None]] = set()
         self._telling: Counter[ChatId] = Counter()
@@ -298,6 +300,7 @@ class Dispatcher:
             if await self._says("too many", message, MINUTE):
                 self._tell(message, say("too_many", language))
             return
+        message = await self._newest.meant(id, message)
         if message.command and not (command is not None and command.queued):
             await self._command(message, language)
             await self._ended(id, message.chat, "done")
@@ -371,22 +374,24 @@ class Dispatcher:
 
     async def _retry(self, id: int, message: MessageSent, language: str, running: Running) -> None:
         """Ask the last question again; its former answer leaves the history."""
-        last = await self._store.turns.last(message.chat)
-        if last is None or not isinstance(last.incoming, MessageSent):
+        # What a former process began was allowed then, and has taken the last answer out already.
+        if await self._store.turns.record(id) is None:
+            last = await self._store.turns.last(message.chat)
+            if last is not None and last.person != message.sender.id and not await self._access.admin(message.sender):
+                if await self._says(f"not yours {message.chat}", message, REFUSED_AGAIN_AFTER):
+                    await self._conversation.tell(message, say("not_yours", language))
+                await self._store.intake.end(id, "refused")
+                return
+            if last is not None:
+                await self._store.turns.open(id, message.chat, message.sender.id)
+        replaced = await self._store.turns.replace_last(message.chat, id)
+        if replaced is None or not isinstance(asked := replaced.incoming, MessageSent):
             await self._conversation.tell(message, say("retry_nothing", language))
             await self._store.intake.end(id, "done")
             return
-        if last.person != message.sender.id and not await self._access.admin(message.sender):
-            if await self._says(f"not yours {message.chat}", message, REFUSED_AGAIN_AFTER):
-                await self._conversation.tell(message, say("not_yours", language))
-            await self._store.intake.end(id, "refused")
-            return
-        await self._store.turns.open(id, message.chat, message.sender.id)
-        replaced = await self._store.turns.replace_last(message.chat, id)
-        asked = (
-            replaced.incoming if replaced is not None and isinstance(replaced.incoming, MessageSent) else last.incoming
-        )
-        again = replace(asked, target=message.target, delivery=message.delivery, chat=message.chat)
+        # A command from outside the thread is answered in it; any other where it was written.
+        target = asked.target if message.whole_channel and message.chat.thread else message.target
+        again = replace(asked, target=target, delivery=message.delivery, chat=message.chat)
         await self._conversation.run(id, again, lambda: running.ending)
 
     async def _command(self, message: MessageSent, language: str) -> None:

@@ -202,6 +202,8 @@ class MessageSent(_Delivery):
     """What came with it beside the text; of a forward, `quoted` has it."""
     quote_question: bool = False
     """Others cannot see the question, so the reply begins with it."""
+    whole_channel: bool = False
+    """Written where no thread can be named, so that a command about an answer means the newest one of all threads."""
     awaited: bool = False
     """The platform already shows that an answer is on its way, so that saying nothing would leave it hanging."""
 

@@ -76,6 +76,16 @@ class TurnQueue:
         box = self._boxes.get(chat)
         return box.running if box else None
 
+    def newest(self, chat: ChatId, person: str) -> ChatId | None:
+        """Where the newest turn of a channel and its threads is under way: the person's own, else anybody's."""
+        channel = (chat.platform, chat.account, chat.chat)
+        found = [
+            (box.running.person == person, box.running.id, place)
+            for place, box in self._boxes.items()
+            if box.running is not None and (place.platform, place.account, place.chat) == channel
+        ]
+        return max(found, key=lambda one: one[:2])[2] if found else None
+
     def of(self, person: str) -> int:
         """How many turns of a person are under way, in all chats."""
         return sum(1 for box in self._boxes.values() if box.running is not None and box.running.person == person)

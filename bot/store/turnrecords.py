@@ -107,6 +107,18 @@ async def last_turn(readers: Readers, chat: ChatId) -> TurnRecord | None:
     return None if row is None else turn_record(row)
 
 
+async def last_turn_of_channel(readers: Readers, chat: ChatId, person: str) -> TurnRecord | None:
+    """See `Turns.last_of_channel`."""
+    channel = str(ChatId(chat.platform, chat.account, chat.chat))
+    row = await readers.row(
+        # Ids of threads begin with their channel's and a slash, behind which "0" is the next sign.
+        f"{TURN} WHERE (c.chat = ? OR (c.chat > ? AND c.chat < ?)) AND t.id > c.since_turn "
+        "AND t.superseded_by IS NULL AND t.ended_at IS NOT NULL ORDER BY t.person = ? DESC, t.id DESC LIMIT 1",
+        (channel, f"{channel}/", f"{channel}0", plain(person)),
+    )
+    return None if row is None else turn_record(row)
+
+
 async def replace_last_turn(writer: Writer, readers: Readers, chat: ChatId, by: int) -> TurnRecord | None:
     """See `Turns.replace_last`."""
 

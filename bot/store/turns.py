@@ -20,7 +20,15 @@ from bot.store.intake import count_attempt
 from bot.store.readers import Readers
 from bot.store.records import CallRecord, PageRecord, PassRecord, ReplyRecord, TurnRecord, TurnState, message_ref
 from bot.store.text import entry_json, plain, to_json, usage_from_json, usage_json
-from bot.store.turnrecords import TURN, close_turn, last_turn, open_turn, replace_last_turn, turn_record
+from bot.store.turnrecords import (
+    TURN,
+    close_turn,
+    last_turn,
+    last_turn_of_channel,
+    open_turn,
+    replace_last_turn,
+    turn_record,
+)
 from bot.store.writer import Writer
 from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, entry_from_json
 from tools.base import Json, Source, ToolCall, ToolResult
@@ -240,6 +248,10 @@ class Turns:
     async def last(self, chat: ChatId) -> TurnRecord | None:
         """The newest ended turn of a chat since its last `/new` that was not answered again."""
         return await last_turn(self._readers, chat)
+
+    async def last_of_channel(self, chat: ChatId, person: str) -> TurnRecord | None:
+        """The same of a channel with all its threads: the newest that this person asked, else anybody's."""
+        return await last_turn_of_channel(self._readers, chat, person)
 
     async def record(self, turn: int) -> TurnRecord | None:
         """A turn by its number, running or ended; None where there is none."""

@@ -74,6 +74,9 @@ class Memory:
     async def listen(self, deliver: Any) -> None:
         await asyncio.Event().wait()
 
+    def earlier(self, message: Any) -> None:
+        return None
+
     def surface(self, target: ReplyTarget) -> Place:
         return Place(self, str(target.data["chat"]))
 

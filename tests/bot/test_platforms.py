@@ -52,6 +52,9 @@ class Fake:
         finally:
             self.listening = False
 
+    def earlier(self, message: Any) -> None:
+        return None
+
     def surface(self, target: ReplyTarget) -> Any:
         return f"surface of {self.platform}"
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import runpy
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from playground.model import Reply
+
+_PLATFORMS = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))
 
 
 def calls_of(slack: Any, method: str) -> list[Any]:
@@ -174,3 +180,90 @@ async def test_a_long_thread_fills_a_quarter_of_the_window_with_its_root_and_its
     assert "slips to Friday" in said and "Point 299:" in said and "Point 0:" not in said
     assert "more messages are left out]" in said
     assert len(said) < 8_000 * 6 / 4
+
+
+def screen(world: Any, channel: str = "C1") -> list[str]:
+    return [one.text for one in world.slack.screen.of(channel) if one.author == "bot"]
+
+
+async def shown(world: Any, words: str) -> None:
+    await world.slack.screen.until(lambda _: any(words in text for text in screen(world)))
+
+
+async def test_parley_stop_ends_the_answer_that_grows_in_the_channel_the_persons_own_first(
+    world: Any, start: Any
+) -> None:
+    thread, other = Thread(world), Thread(world)
+    world.model.script = lambda body: Reply("word " * 4_000, words_per_second=30)
+
+    async with start("slack") as bot:
+        for one, person in ((thread, "U1"), (other, "U2")):
+            one.say(f"<@{world.slack.bot_user_id}> tell me", person)
+            await world.slack.screen.until(lambda _, one=one: any(_grows(world, one)))
+        world.slack.command("/parley", "stop", "C1", "U1")
+        await world.slack.screen.until(lambda _: any("Stopped." in text for text in _grows(world, thread)))
+
+        assert not any("Stopped." in text for text in _grows(world, other))
+        while bot.dispatcher.queue.busy > 1:
+            await asyncio.sleep(0.01)
+
+        world.slack.command("/parley", "stop", "C1", "U1")
+        await shown(world, "Only the person who asked")
+        world.slack.command("/parley", "stop", "C1", "U2")
+        await bot.dispatcher.idle()
+
+    assert any("Stopped." in text for text in _grows(world, other))
+
+
+def _grows(world: Any, thread: Thread) -> list[str]:
+    return [one.text for one in world.slack.screen.of("C1") if one.author == "bot" and one.thread == thread.root]
+
+
+async def test_parley_why_and_retry_mean_the_answer_that_stood_last_in_the_channel(world: Any, start: Any) -> None:
+    thread = Thread(world)
+
+    async with start("slack") as bot:
+        await thread.ask(bot, "summarise this thread", "U2")
+        world.slack.command("/parley", "why", "C1", "U1")
+        await shown(world, "The last answer came from")
+        world.slack.command("/parley", "retry", "C1", "U2")
+        await world.model.asked(2)
+        await bot.dispatcher.idle()
+
+    assert told(world).count(": summarise this thread") == 1 and "Friday" in told(world)
+    assert len(_grows(world, thread)) == 2
+
+
+async def test_retry_of_a_channel_goes_on_in_its_thread_after_a_crash(world: Any, process: Any) -> None:
+    thread = Thread(world)
+    hang = asyncio.Event()
+    await process.start()
+    await world.slack.sockets.until_connected()
+    thread.say(f"<@{world.slack.bot_user_id}> tell me")
+    await world.model.asked(1)
+    await world.slack.screen.until(lambda _: any(_grows(world, thread)))
+    world.model.script = lambda body: Reply("One two three four " * 20, hang_after=60, until=hang)
+    world.slack.command("/parley", "retry", "C1", "U1")
+    await world.slack.screen.until(lambda _: len(_grows(world, thread)) == 2)
+    await process.kill()
+    hang.set()
+    world.model.script = lambda body: Reply("Whole again.")
+
+    await process.start()
+    await world.slack.screen.until(lambda _: any("Whole again." in text for text in _grows(world, thread)))
+
+    assert len(_grows(world, thread)) == 2
+
+
+@pytest.mark.parametrize("platform", ["slack", "discord"])
+async def test_every_word_of_a_command_works_behind_a_mention(world: Any, start: Any, platform: str) -> None:
+    someone = _PLATFORMS["person"](world, f"{platform} mention")
+    server = getattr(world, platform)
+
+    async with start(platform) as bot:
+        await someone.ask(bot, "hello")
+        for word, words in (("why", "The last answer came from"), ("usage", "Today"), ("help", "show what I")):
+            someone.say(word)
+            await server.screen.until(lambda _, words=words: any(words in one.text for one in someone.messages))
+
+    assert len(world.model.requests) == 1

@@ -17,6 +17,7 @@ from bot.calls import CallRunner
 from bot.context import as_told
 from bot.errors import (
     ContextTooLong,
+    ModelAway,
     ModelBusy,
     ModelDropped,
     ModelError,
@@ -440,6 +441,8 @@ def _has_results(entries: Sequence[Entry]) -> bool:
 def _failure(error: ModelError, *, results: bool = False) -> Failed:
     """What the person and the operator are told of a model that does not answer."""
     match error:
+        case ModelAway():
+            key = "away"
         case ModelBusy():
             key = "busy"
         case ModelSlow():
@@ -448,12 +451,12 @@ def _failure(error: ModelError, *, results: bool = False) -> Failed:
             key = "refused"
         case ContextTooLong(window=window):
             key = "too_much_found" if results else "too_long"
-            return Failed(key, f"{type(error).__name__}: {error}", window=window)
+            return Failed(key, str(error), window=window)
         case Unaffordable(whose=whose, until=until):
             return Failed(f"spent_{whose}", str(error), retry=False, until=until)
         case _:
             key = "dropped"
-    return Failed(key, f"{type(error).__name__}: {error}", retry=not isinstance(error, ModelRefused))
+    return Failed(key, str(error), retry=not isinstance(error, ModelRefused))
 
 
 def _is_cut(answer: Answer) -> bool:

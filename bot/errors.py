@@ -12,7 +12,8 @@ BotError
 │   │   └── Contested   another program receives with the same token → say so, wait, receive again
 │   └── Unrenderable    our notation was refused → the same page as plain text, and a log line: our bug
 ├── ModelError          a model did not answer
-│   ├── ModelBusy       429, 5xx or no connection → back off; once text has been shown, end with an honest sentence
+│   ├── ModelBusy       429 or 5xx → back off; once text has been shown, end with an honest sentence
+│   │   └── ModelAway   no connection → as busy; say that nobody answers there
 │   ├── ModelDropped    the stream ended early or broke → keep what came; retry only if nothing was shown
 │   ├── ModelSlow       a deadline passed → as a drop
 │   ├── ModelRefused    key, model name or content → tell the person, tell the operator, do not retry
@@ -124,12 +125,16 @@ class ModelError(BotError):
 
 
 class ModelBusy(ModelError):
-    """The server is overloaded, limited or out of reach."""
+    """The server is overloaded or limited."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         """Seconds the server asked for, when it did."""
+
+
+class ModelAway(ModelBusy):
+    """Nobody answers at the server's address."""
 
 
 class ModelDropped(ModelError):

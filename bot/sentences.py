@@ -13,6 +13,10 @@ _TABLE: dict[str, tuple[str, str]] = {
         "The model is overloaded right now. Please try again in a moment, or write {retry}. (Reference {id})",
         "模型现在很忙，请稍后再试，或发送 {retry}。（编号 {id}）",
     ),
+    "away": (
+        "The model cannot be reached right now. Please try again in a moment, or write {retry}. (Reference {id})",
+        "现在连接不到模型，请稍后再试，或发送 {retry}。（编号 {id}）",
+    ),
     "dropped": (
         "The model's answer broke off here. Write {retry} to ask again. (Reference {id})",
         "模型的回答在这里中断了。发送 {retry} 可以重新提问。（编号 {id}）",

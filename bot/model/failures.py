@@ -16,7 +16,7 @@ import aiohttp
 import httpx2
 import openai
 
-from bot.errors import ContextTooLong, ModelBusy, ModelDropped, ModelError, ModelRefused, ToolsRefused
+from bot.errors import ContextTooLong, ModelAway, ModelBusy, ModelDropped, ModelError, ModelRefused, ToolsRefused
 from bot.model import lengths
 
 NETWORK_ERRORS = (
@@ -171,7 +171,7 @@ def failure(
             retry_after=retry_after(error.response.headers, wall),
         )
     help_ = f"; {hint}" if hint else ""
-    return ModelBusy(f"{model} cannot be reached at {place} ({_kind(error)}){help_}")
+    return ModelAway(f"{model} cannot be reached at {place} ({_kind(error)}){help_}")
 
 
 def stream_fault(error: object, *, model: str, key: str, sent: Mapping[str, Any]) -> ModelError:

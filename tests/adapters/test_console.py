@@ -88,6 +88,47 @@ async def test_without_a_model_it_says_which_setting_is_missing(chat: Chat) -> N
     assert "MODEL" in err
 
 
+@pytest.mark.parametrize(
+    ("settings", "person", "operator"),
+    [
+        (
+            {"OPENAI_API_KEY": "sk-wrong-key-0123456"},
+            "The model cannot be used as it is configured.",
+            "parley: openai:scripted refuses the key of OPENAI_API_KEY (status 401",
+        ),
+        (
+            {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"},
+            "The model cannot be reached right now.",
+            "parley: openai:scripted cannot be reached at 127.0.0.1:9 (",
+        ),
+        (
+            {"MODEL": "openai:gone"},
+            "The model cannot be used as it is configured.",
+            "parley: openai:gone is not known to its server (status 404",
+        ),
+    ],
+)
+async def test_the_operator_who_asks_is_told_why_there_is_no_answer(
+    model: ModelServer, chat: Chat, settings: dict[str, str], person: str, operator: str
+) -> None:
+    model.key = "sk-loopback-key"
+
+    code, out, err = await chat("hello there\n", **settings)
+
+    assert code == 1 and out.startswith(person)
+    [line] = err.splitlines()
+    assert line.startswith(operator) and "sk-wrong" not in line
+
+
+async def test_what_will_not_work_is_told_before_the_first_question(model: ModelServer, chat: Chat) -> None:
+    model.reply(Reply("Fine."))
+
+    code, out, err = await chat("how are you\n", TIME_ZONE="Europe/Pariss", IMAGE_MODEL="x", OPENAI_APIKEY="sk-1")
+
+    assert (code, out) == (0, "Fine.\n")
+    assert [line.split()[1] for line in err.splitlines()] == ["OPENAI_APIKEY", "TIME_ZONE"]
+
+
 def shown(*steps: tuple[Page, str], terminal: bool = False) -> str:
     """What is printed when these pages are shown, each in the message of that name."""
     out = StringIO()

@@ -22,7 +22,17 @@ INSIDE = re.compile(
 LEAKY = 'POST https://user@host.example/v1/chat failed in /srv/app/client.py, line 7: "You are Parley, an assistant"'
 SHORT = {"FIRST_TOKEN_SECONDS": "2", "IDLE_SECONDS": "2", "TOOL_MODE": "native"}
 FAILURES = (
-    *("busy", "dropped", "slow", "refused", "too_long", "too_long_for_window", "window_too_small", "too_much_found"),
+    *(
+        "busy",
+        "away",
+        "dropped",
+        "slow",
+        "refused",
+        "too_long",
+        "too_long_for_window",
+        "window_too_small",
+        "too_much_found",
+    ),
     *("empty", "empty_after_tools", "failed", "store"),
 )
 
@@ -126,6 +136,28 @@ async def test_a_failure_of_our_own_is_told_with_an_id_and_nothing_else(
 
     text = next(one.text for one in server.screen.of(chat) if begins in one.text)
     assert_fits(text, begins, caplog.text)
+
+
+@pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
+async def test_a_model_that_cannot_be_reached_is_called_so(
+    platform: str, world: Any, start: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is not busy, and whoever runs the bot finds the address in the log."""
+    world.slack.person("U7", "Ada")
+    world.discord.person(7, "Ada")
+    world.telegram.person(7, "Ada")
+    chat = {"telegram": "7", "slack": world.slack.direct("U7"), "discord": world.discord.direct(7).id}[platform]
+    server, begins = getattr(world, platform), "The model cannot be reached right now."
+    async with start(platform, OPENAI_BASE_URL="http://127.0.0.1:9/v1") as bot:
+        server.say(
+            int(chat) if platform == "telegram" else chat, "what is tea?", person="U7" if platform == "slack" else 7
+        )
+        await server.screen.until(lambda screen: any(begins in one.text for one in screen.of(chat)))
+        await bot.dispatcher.idle()
+
+    text = next(one.text for one in server.screen.of(chat) if begins in one.text)
+    assert_fits(text, begins, caplog.text)
+    assert "openai:scripted cannot be reached at 127.0.0.1:9" in caplog.text
 
 
 async def test_a_file_that_cannot_be_posted_is_told_with_the_turn(world: Any, start: Any, caplog: Any) -> None:

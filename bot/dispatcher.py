@@ -295,7 +295,8 @@ class Dispatcher:
             if message.awaited or (not message.group and await self._access.first_refusal(message.sender)):
                 self._tell(message, say("stranger", language, id=message.sender.id))
             return
-        if not again and message.command != "stop" and not await self._budgets.message(payer_of(message)):
+        counted = self._budgets.message if message.command in _ASKS_A_MODEL else self._budgets.command
+        if not again and message.command != "stop" and not await counted(payer_of(message)):
             await self._store.intake.end(id, "refused")
             if await self._says("too many", message, MINUTE):
                 self._tell(message, say("too_many", language))

@@ -168,7 +168,7 @@ class Unaffordable(ModelError):
     def __init__(self, message: str, *, whose: str, until: float) -> None:
         super().__init__(message)
         self.whose = whose
-        """`person`, `chat` or `all`."""
+        """`person`, `chat` or `all`; `nobody` where nothing is used, and the call alone would be too much."""
         self.until = until
         """Wall-clock time at which the budget starts afresh."""
 

@@ -118,8 +118,12 @@ _TABLE: dict[str, tuple[str, str]] = {
         "I have used up everything I may spend today. It starts afresh in {wait}.",
         "我今天的总用量已达上限，{wait}后重新计算。",
     ),
+    "spent_nobody": (
+        "This question needs more than I may spend in a whole day. A shorter one may fit; the operator can allow more.",
+        "这个问题所需的用量超过了一整天的上限。可以缩短问题再试，或请管理员提高上限。",
+    ),
     "usage_head": ("**Today** (starts afresh in {wait})", "**今日用量**（{wait}后重新计算）"),
-    "usage_line": ("- {who}: {messages} messages, {tokens}, {money}", "- {who}：{messages} 条消息，{tokens}，{money}"),
+    "usage_line": ("- {who}: {messages} questions, {tokens}, {money}", "- {who}：{messages} 个问题，{tokens}，{money}"),
     "usage_tokens": ("{count} tokens", "{count} 个 token"),
     "usage_of": ("{spent} of {most} ({left} left)", "{spent}（共 {most}，剩余 {left}）"),
     "usage_unpriced": ("cost unknown", "费用未知"),

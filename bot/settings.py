@@ -167,7 +167,9 @@ class CoreSettings(Settings):
     admins: Ids = Field(
         (), description="People who may also stop others' turns, change a chat's model and say who may write."
     )
-    messages_per_minute: int = Field(20, ge=0, description="Messages a minute of one person; 0: no limit.")
+    messages_per_minute: int = Field(
+        20, ge=0, description="Questions a minute of one person, and as many commands; 0: no limit."
+    )
     messages_waiting: int = Field(2, ge=0, description="Messages of one person that may wait in one chat; 0: no limit.")
     turns_per_person: int = Field(5, ge=0, description="Answers to one person under way in all chats; 0: no limit.")
     tokens_per_day_person: int = Field(200_000, ge=0, description="Tokens a day (UTC) of one person; 0: no limit.")

@@ -165,8 +165,16 @@ class Budgets:
     async def _is_admin(self, person: str) -> bool:
         return self._admin is not None and await self._admin(person)
 
+    async def command(self, payer: Payer) -> bool:
+        """Count a command that asks no model; False when it is one too many of this minute.
+
+        A person has as many of them as of questions, and apart: who has asked too much is still shown `/usage`.
+        """
+        limit = Limit(f"commands {payer.person}", MINUTE, Amount(messages=self._limits.messages_per_minute))
+        return isinstance(await self._spending.reserve([limit], Amount(messages=1)), Reserved)
+
     async def message(self, payer: Payer) -> bool:
-        """Count a message; False when it is one too many of this minute."""
+        """Count a question; False when it is one too many of this minute."""
         person, chat, everybody = payer.keys
         limits = [
             Limit(person, MINUTE, Amount(messages=self._limits.messages_per_minute)),
@@ -195,7 +203,7 @@ class Budgets:
 
         Where an answer is awaited, or begins with the question, something is said always.
         """
-        if not failed.until:
+        if not failed.until or failed.sentence == "spent_nobody":
             return True
         payer = payer_of(question)
         first = await self.first_refusal(failed.sentence.removeprefix("spent_"), failed.until, payer)
@@ -241,7 +249,8 @@ class Budgets:
                 hopeless = _exceeds(result.spent - self._holdings.amount(key) + least, most_of_it)
                 hopeless = hopeless or not self._holdings.calls(key)
                 if self._holdings.ended == ended and (hopeless or not await self._holdings.next_end(until)):
-                    raise _unaffordable(result.limit, result.until)
+                    used = result.spent - self._holdings.amount(key)
+                    raise _unaffordable(result.limit, result.until, untouched=used.tokens <= 0 and used.money <= 0)
 
     async def _reserve(
         self, limits: Sequence[Limit], least: Amount, most: Amount, others: Sequence[int]
@@ -394,7 +403,9 @@ def _exceeds(spent: Amount, most: Amount) -> bool:
     return 0 < most.tokens < spent.tokens or 0 < most.money < spent.money
 
 
-def _unaffordable(limit: Limit, until: float) -> Unaffordable:
+def _unaffordable(limit: Limit, until: float, *, untouched: bool = False) -> Unaffordable:
+    if untouched:
+        return Unaffordable(f"one question exceeds the whole budget of {limit.key}", whose="nobody", until=until)
     whose = "all" if limit.key in (EVERYBODY, OTHERS) else limit.key.partition(" ")[0]
     return Unaffordable(f"the budget of {limit.key} is spent for today", whose=whose, until=until)
 

@@ -402,6 +402,14 @@ async def test_twenty_messages_a_minute_and_no_more(make: Make, clock: Any) -> N
     assert await budgets.message(ADA)
 
 
+async def test_commands_are_counted_apart_and_are_no_questions_of_the_day(make: Make) -> None:
+    budgets = make(messages_per_minute=2)
+
+    assert [await budgets.message(ADA) for _ in range(3)] == [True, True, False]
+    assert [await budgets.command(ADA) for _ in range(3)] == [True, True, False]
+    assert (await budgets.report(ADA)).person.spent.messages == 2
+
+
 async def test_a_spent_budget_is_known_before_a_turn_begins_and_told_once_a_window(make: Make, clock: Any) -> None:
     budgets = make(tokens_person=1500)
     assert await budgets.exhausted(ADA) is None

@@ -380,11 +380,12 @@ async def test_a_flood_of_messages_is_refused_once_a_minute_and_can_still_be_sto
         place = Place(world, "telegram")
         for number in range(8):
             place.say(f"/whoami {number}" if number % 2 else f"question number {number}")
-        await decided(world, bot, done=3, refused=5)
+        await decided(world, bot, done=6, refused=2)
         place.say("/stop")
-        await decided(world, bot, done=4)
+        await decided(world, bot, done=7)
 
-    assert len(world.model.requests) == 2
+    # Commands are counted apart, so that who asked too much is still told how much that was.
+    assert len(world.model.requests) == 3
     assert sum("a lot of messages" in text for text in place.texts) == 1
     assert place.texts[-1] == "Nothing is being answered right now."
 
@@ -413,10 +414,26 @@ async def test_who_has_nothing_left_today_is_told_once_until_when_and_others_go_
         answer, refusal, usage = place.texts
         assert answer == "Yes.", place.platform
         assert refusal.startswith("You have used up what I may spend for you today. It starts afresh in ")
-        assert "5 messages, 110,000 tokens of 100,000 (0 left), cost unknown" in usage, place.platform
+        assert "4 questions, 110,000 tokens of 100,000 (0 left), cost unknown" in usage, place.platform
         assert "everybody" not in usage, place.platform
     assert [other.texts for other in others] == [["Yes."]] * 3
     assert len(world.model.requests) == 6
+
+
+async def test_used_up_is_not_said_where_nothing_was_used(world: Any, start: Any) -> None:
+    async with start(*PLATFORMS, TOKENS_PER_DAY_PERSON="500") as bot:
+        places = [Place(world, platform) for platform in PLATFORMS]
+        for number in (1, 2):
+            for place in places:
+                place.say("please answer the question")
+            await decided(world, bot, failed=3 * number)
+
+    for place in places:
+        # Each question hears of it: a shorter one may fit.
+        assert [text.startswith("This question needs more than") for text in place.texts] == [True, True], (
+            place.platform
+        )
+    assert not world.model.requests
 
 
 async def test_a_budget_that_ends_within_a_turn_keeps_what_stands_and_says_so(world: Any, start: Any) -> None:
@@ -454,7 +471,7 @@ async def test_what_a_turn_cost_is_kept_and_an_admin_sees_the_whole_day(world: A
     assert place.texts[-1].startswith("I have used up everything I may spend today.")
     everybody = next(line for line in admin.texts[-1].splitlines() if "everybody" in line)
     assert "120,000 tokens of 2,000,000 (1,880,000 left), $2.40 of $2.00 ($0.00 left)" in everybody
-    assert "telegram:8: 4 messages, 120,000 tokens, $2.40" in admin.texts[-1]
+    assert "telegram:8: 4 questions, 120,000 tokens, $2.40" in admin.texts[-1]
     with closing(sqlite3.connect(world.data / "parley.db")) as db:
         assert [cost for (cost,) in db.execute("SELECT cost FROM turns")] == pytest.approx([0.8] * 3)
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 
+from bot import identity
 from bot.clock import SystemClock
 from bot.errors import SettingsError
 from bot.messages import ChatId
@@ -48,6 +49,29 @@ async def look_after(database_url: str, action: str, what: str | None, *, sure: 
         if not sure and not await _confirmed(f"Delete {turns} turns of {chat} for good? [y/N] "):
             return _refused("nothing was deleted")
         print(f"{await store.history.forget(chat)} turns forgotten")  # noqa: T201
+    return 0
+
+
+async def forget_person(database_url: str, id: str, *, sure: bool) -> int:
+    """Delete what is kept of one person in all chats; the exit code.
+
+    Raises:
+        SettingsError: `id` is no id of a person.
+        StoreError: the database cannot be used.
+    """
+    try:
+        person = identity.person(id)
+    except ValueError as error:
+        raise SettingsError(f"--person: {error}") from None
+    async with Store.open(database_url, clock=SystemClock()) as store:
+        held = await store.people.holding(person)
+        if not held:
+            return _refused(f"nothing is kept of {person}")
+        kept = f"{held.turns} turns, {held.facts} facts, {held.reminders} reminders"
+        if not sure and not await _confirmed(f"Delete everything of {person} for good ({kept})? [y/N] "):
+            return _refused("nothing was deleted")
+        await store.people.forget(person)
+        print(f"{kept} of {person} forgotten; what {person} may do here stays")  # noqa: T201
     return 0
 
 

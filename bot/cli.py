@@ -53,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
     chats = commands.add_parser("chats", help="list, export or forget stored chats; trace what became of a question")
     chats.add_argument("action", nargs="?", choices=["list", "export", "forget", "trace"], default="list")
     chats.add_argument("chat", nargs="?", help="the chat's id, as `parley chats` lists it; for trace, a reference")
+    chats.add_argument("--person", metavar="ID", help="with forget: everything of one person, as telegram:123")
     chats.add_argument("--yes", action="store_true", help="forget without asking")
     return top
 
@@ -117,9 +118,13 @@ def _command(options: argparse.Namespace, outlet: Outlet) -> int:
 
             return asyncio.run(examine(configuration, outlet, offline=options.offline))
         case _:
-            from bot.chats import look_after
+            from bot.chats import forget_person, look_after
 
             database_url = configuration.core.database_url
+            if options.person is not None:
+                if options.action != "forget" or options.chat is not None:
+                    raise SettingsError("--person goes with forget alone: parley chats forget --person telegram:123")
+                return asyncio.run(forget_person(database_url, options.person, sure=options.yes))
             return asyncio.run(look_after(database_url, options.action, options.chat, sure=options.yes))
 
 

@@ -25,6 +25,7 @@ from bot.store.intake import InboxRow, Intake
 from bot.store.location import database_path
 from bot.store.lock import locked
 from bot.store.opening import BUSY_TIMEOUT, connect, make_place, move_aside_if_damaged
+from bot.store.personal import People
 from bot.store.privacy import make_private
 from bot.store.readers import COUNT, Readers
 from bot.store.records import (
@@ -93,6 +94,7 @@ class Store:
         self.files = StoredFiles(writer, readers, clock)
         self.spending = Spending(writer, readers, clock)
         self.retention = Retention(writer, readers, clock)
+        self.people = People(writer, readers)
 
     @classmethod
     @asynccontextmanager

@@ -35,11 +35,7 @@ async def forget_chat(writer: Writer, readers: Readers, chat: ChatId) -> int:
         ("DELETE FROM files WHERE scope = ?", key),
     ):
         await writer.execute(statement, (parameter,))
-    while await writer.execute(
-        "DELETE FROM blobs WHERE digest IN (SELECT digest FROM blobs WHERE NOT EXISTS "
-        "(SELECT 1 FROM files WHERE files.digest = blobs.digest) LIMIT 4)"
-    ):
-        pass
+    await remove_unused_blobs(writer)
     turns = 0
     while removed := await writer.execute(
         "DELETE FROM turns WHERE rowid IN (SELECT id FROM turns WHERE chat = ? LIMIT ?)", (id, _STEP)
@@ -47,10 +43,24 @@ async def forget_chat(writer: Writer, readers: Readers, chat: ChatId) -> int:
         turns += removed
     while await writer.run(lambda db: _delete_inbox(db, key, id)):
         pass
+    await wipe(writer)
+    return turns
+
+
+async def remove_unused_blobs(writer: Writer) -> None:
+    """Delete the content that no file refers to any more."""
+    while await writer.execute(
+        "DELETE FROM blobs WHERE digest IN (SELECT digest FROM blobs WHERE NOT EXISTS "
+        "(SELECT 1 FROM files WHERE files.digest = blobs.digest) LIMIT 4)"
+    ):
+        pass
+
+
+async def wipe(writer: Writer) -> None:
+    """Have nothing that was deleted stand anywhere in the database's files."""
     await writer.run(_optimize)
     await give_back(writer)
     await writer.apart(_checkpoint)
-    return turns
 
 
 def _delete_history(db: Connection, id: int) -> int:

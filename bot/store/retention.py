@@ -60,14 +60,14 @@ class Retention:
 
     async def _unanswered(self, before: float) -> None:
         while rows := await self._readers.rows(_ENDED, (before, *self._looked, _LOOKED_AT)):
-            for ids in _portions([(id, size) for _, id, size, answered in rows if not answered]):
+            for ids in portions([(id, size) for _, id, size, answered in rows if not answered]):
                 await self._writer.run(partial(_remove_unanswered, ids=ids))
             self._looked = (rows[-1][0], rows[-1][1])
 
     async def _turns(self, before: float) -> int:
         count, last = 0, (0.0, 0)
         while rows := await self._readers.rows(_ANSWERED, (before, *last, _LOOKED_AT)):
-            for ids in _portions([(id, size) for _, id, size in rows]):
+            for ids in portions([(id, size) for _, id, size in rows]):
                 count += await self._writer.run(partial(_remove_turns, ids=ids, before=before))
             last = (rows[-1][0], rows[-1][1])
         return count
@@ -77,28 +77,28 @@ _ENDED = """
     SELECT ended_at, id, length(CAST(incoming AS BLOB)), EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)
     FROM inbox WHERE ended_at < ? AND (ended_at, id) > (?, ?) ORDER BY ended_at, id LIMIT ?
 """
-_BYTES = """
+BYTES_OF_TURN = """
     SELECT coalesce(sum(length(CAST(coalesce(h.body, b.body) AS BLOB))), 0) FROM history h
     LEFT JOIN bodies b ON b.id = h.aside
     WHERE h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence
 """
 _ANSWERED = f"""
-    SELECT i.ended_at, i.id, ({_BYTES}) FROM inbox i JOIN turns t ON t.id = i.id
+    SELECT i.ended_at, i.id, ({BYTES_OF_TURN}) FROM inbox i JOIN turns t ON t.id = i.id
     WHERE i.ended_at < ? AND (i.ended_at, i.id) > (?, ?) ORDER BY i.ended_at, i.id LIMIT ?
 """
 _EXPIRED = f"""
     WITH RECURSIVE later (id) AS (
         SELECT :turn UNION SELECT t.superseded_by FROM turns t JOIN later ON later.id = t.id
     )
-    SELECT t.chat, t.first_sequence, t.last_sequence, t.ended_at IS NOT NULL, ({_BYTES}) FROM turns t WHERE t.id = :turn
-    AND NOT EXISTS (
+    SELECT t.chat, t.first_sequence, t.last_sequence, t.ended_at IS NOT NULL, ({BYTES_OF_TURN}) FROM turns t
+    WHERE t.id = :turn AND NOT EXISTS (
         SELECT 1 FROM later JOIN inbox i ON i.id = later.id WHERE i.ended_at IS NULL OR i.ended_at >= :before
     )
 """
 """A turn that ended before, and so did all that answered its question again: the question is theirs as well."""
 
 
-def _portions(rows: Sequence[tuple[int, int]]) -> list[list[int]]:
+def portions(rows: Sequence[tuple[int, int]]) -> list[list[int]]:
     """(id, bytes) in their order, as ids in pieces that are small enough for one transaction."""
     pieces: list[list[int]] = []
     room = 0
@@ -123,18 +123,32 @@ def _remove_turns(db: Connection, ids: Sequence[int], before: float) -> int:
     count = 0
     for turn in ids:
         for chat, first, last, counted, size in db.execute(_EXPIRED, {"turn": turn, "before": before}).fetchall():
-            entries = "FROM history WHERE chat = ? AND sequence BETWEEN ? AND ?"
-            db.execute(f"DELETE FROM bodies WHERE id IN (SELECT aside {entries})", (chat, first, last))
-            db.execute(f"DELETE {entries}", (chat, first, last))
-            db.execute("DELETE FROM inbox WHERE id = ?", (turn,))  # the turn goes with it, and all that hangs on that
-            # A summary may speak of what is gone; it is made anew from what is left.
-            db.execute(
-                "UPDATE chats SET turns = turns - ?, bytes = bytes - ?, summary = NULL, summary_upto = 0 WHERE id = ?",
-                (counted, size, chat),
-            )
-            db.execute(
-                "DELETE FROM chats WHERE id = ? AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.chat = chats.id)",
-                (chat,),
-            )
+            remove_turn(db, turn, chat, (first, last), counted, size)
             count += 1
     return count
+
+
+def remove_turn(
+    db: Connection, turn: int, chat: int, sequences: tuple[int | None, int | None], counted: bool, size: int
+) -> None:
+    """Remove a turn with its entries and its question, and its chat where that was the last of it.
+
+    Args:
+        sequences: the first and the last of its entries.
+        counted: it has ended, and is counted in its chat's turns.
+        size: bytes of its entries.
+    """
+    first, last = sequences
+    entries = "FROM history WHERE chat = ? AND sequence BETWEEN ? AND ?"
+    db.execute(f"DELETE FROM bodies WHERE id IN (SELECT aside {entries})", (chat, first, last))
+    db.execute(f"DELETE {entries}", (chat, first, last))
+    db.execute("DELETE FROM inbox WHERE id = ?", (turn,))  # the turn goes with it, and all that hangs on that
+    # A summary may speak of what is gone; it is made anew from what is left.
+    db.execute(
+        "UPDATE chats SET turns = turns - ?, bytes = bytes - ?, summary = NULL, summary_upto = 0 WHERE id = ?",
+        (counted, size, chat),
+    )
+    db.execute(
+        "DELETE FROM chats WHERE id = ? AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.chat = chats.id)",
+        (chat,),
+    )

@@ -151,6 +151,27 @@ def test_a_chat_is_deleted_only_by_a_yes(parley: Parley, tmp_path: Path) -> None
     assert parley("chats").out == "no chats yet\n"
 
 
+def test_a_person_is_forgotten_only_by_a_yes_and_by_a_right_id(parley: Parley, tmp_path: Path) -> None:
+    asyncio.run(_keep_a_fact(tmp_path))
+    forget = ("chats", "forget", "--person")
+
+    wrong = parley(*forget, "@ada")
+    kept = parley(*forget, "telegram:7", typed="n\n")
+    gone = parley(*forget, "telegram:7", typed="y\n")
+
+    assert wrong.code == 2 and "--person: '@ada' is no id" in wrong.err
+    assert parley("chats", "--person", "telegram:7").code == 2
+    assert kept.code == 1 and "nothing was deleted" in kept.err
+    assert gone.code == 0 and "Delete everything of telegram:7 for good (0 turns, 1 facts, 0 reminders)?" in gone.out
+    assert "nothing is kept of telegram:7" in parley(*forget, "telegram:7", "--yes").err
+
+
+async def _keep_a_fact(folder: Path) -> None:
+    (folder / "data").mkdir()
+    async with Store.open(f"sqlite:///{folder}/data/parley.db", clock=SystemClock()) as store:
+        await store.facts.remember("telegram:7", "likes tea")
+
+
 async def _keep_a_chat(folder: Path) -> None:
     (folder / "data").mkdir()
     async with Store.open(f"sqlite:///{folder}/data/parley.db", clock=SystemClock()) as store:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bot.messages import ChatId, MessageRef, MessageSent, ReplyTarget, Sender
 from bot.store import Keep, Store
-from bot.store.retention import _ANSWERED, _ENDED, _STEP_BYTES, _STEP_ROWS, DAY, _portions
+from bot.store.retention import _ANSWERED, _ENDED, _STEP_BYTES, _STEP_ROWS, DAY, portions
 from bot.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from tools.base import ToolCall, ToolResult
 
@@ -241,7 +241,7 @@ async def test_others_write_between_the_steps(store: Store, say: Say, clock: Any
 
 @given(st.lists(st.integers(0, 3 << 20), max_size=300))
 def test_a_step_is_small_unless_a_single_row_is_large(sizes: list[int]) -> None:
-    steps = _portions(list(enumerate(sizes)))
+    steps = portions(list(enumerate(sizes)))
 
     assert [id for step in steps for id in step] == list(range(len(sizes)))
     assert all(len(step) <= _STEP_ROWS for step in steps)

@@ -1,0 +1,93 @@
+"""Deleting a person so that nothing of what he said, and of what he was answered, can be read from the file again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from sqlite3 import Connection
+
+from bot.messages import ChatId
+from bot.store.forgetting import forget_chat, remove_unused_blobs, wipe
+from bot.store.readers import Readers
+from bot.store.retention import BYTES_OF_TURN, portions, remove_turn
+from bot.store.writer import Writer
+
+_HIS_TURNS = "SELECT id FROM turns WHERE person = ?1"
+# An answer that somebody else asked for again is an answer to the same question.
+_TURNS = f"""
+    SELECT t.id, ({BYTES_OF_TURN}) FROM turns t
+    WHERE (t.person = ?1 OR t.question IN ({_HIS_TURNS})) AND t.ended_at IS NOT NULL ORDER BY t.id
+"""
+_PRIVATE_CHATS = """
+    SELECT DISTINCT c.chat FROM chats c JOIN turns t ON t.chat = c.id WHERE t.person = ?1 AND NOT EXISTS (
+        SELECT 1 FROM turns o JOIN inbox i ON i.id = o.id
+        WHERE o.chat = c.id AND (o.person <> ?1 OR json_extract(i.incoming, '$.group'))
+    )
+"""
+_FACTS = "FROM facts WHERE owner = ?1 OR origin = ?1"
+_TIMERS = "FROM timers WHERE person = ?1"
+_DELIVERIES = """
+    FROM inbox WHERE json_extract(incoming, '$.sender.id') = ?1 AND ended_at IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What is kept of one person."""
+
+    turns: int
+    """His questions with their answers, in all chats."""
+    facts: int
+    reminders: int
+
+    def __bool__(self) -> bool:
+        return bool(self.turns or self.facts or self.reminders)
+
+
+class People:
+    """What is kept of a person in all chats; ids are written as settings write them."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def holding(self, person: str) -> Holding:
+        """How much there is."""
+        said = (person,)
+        counted = (f"SELECT count(*) FROM ({_TURNS})", f"SELECT count(*) {_FACTS}", f"SELECT count(*) {_TIMERS}")
+        counts = [await self._readers.row(statement, said) for statement in counted]
+        return Holding(*(0 if row is None else int(row[0]) for row in counts))
+
+    async def forget(self, person: str) -> None:
+        """Delete it for good: his private chats whole; in chats with others his questions and the answers to them,
+        the files made for him, and summaries, which may speak of him and are made anew; his facts, also those that he
+        had a group remember; his reminders. What he may do here stays, as does a turn that is running in a group.
+        """
+        said = (person,)
+        for (chat,) in await self._readers.rows(_PRIVATE_CHATS, said):
+            await forget_chat(self._writer, self._readers, ChatId.parse(chat))
+        turns = [(int(id), int(size)) for id, size in await self._readers.rows(_TURNS, said)]
+        for ids in portions(turns):
+            await self._writer.run(partial(_remove, ids=ids))
+        await self._writer.run(partial(_remove_words, person=person))
+        await remove_unused_blobs(self._writer)
+        await wipe(self._writer)
+
+
+def _remove(db: Connection, ids: Sequence[int]) -> None:
+    for turn in ids:
+        found = db.execute(
+            f"SELECT t.chat, t.first_sequence, t.last_sequence, ({BYTES_OF_TURN}) FROM turns t WHERE t.id = ?", (turn,)
+        ).fetchall()
+        for chat, first, last, size in found:
+            db.execute("DELETE FROM files WHERE id IN (SELECT file FROM attachments WHERE turn = ?)", (turn,))
+            remove_turn(db, turn, chat, (first, last), True, size)
+
+
+def _remove_words(db: Connection, person: str) -> None:
+    said = (person,)
+    db.execute(f"DELETE FROM fact_words WHERE rowid IN (SELECT id {_FACTS})", said)
+    for rows in (_FACTS, _TIMERS, _DELIVERIES):
+        db.execute(f"DELETE {rows}", said)

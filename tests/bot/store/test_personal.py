@@ -1,0 +1,101 @@
+"""A person who wants to be forgotten is, in every chat; the others keep theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.messages import ChatId, MessageRef, ReplyTarget, Sender
+from bot.store import Store
+from bot.store.personal import Holding
+from bot.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
+from tools.base import ToolCall, ToolResult
+
+GROUP = ChatId("telegram", "42", "-100")
+ADA, BOB = Sender(id="telegram:1", name="Ada"), Sender(id="telegram:2", name="Bob")
+SECRET = "Rosebud was the sledge"
+Say = Callable[..., Awaitable[int]]
+
+
+@pytest.fixture
+def say(store: Store, message: Any) -> Say:
+    """One whole turn of a person, with a call, a page and a file; its id."""
+    number = 0
+
+    async def say(text: str, who: Sender, where: ChatId, *, again: bool = False) -> int:
+        nonlocal number
+        number += 1
+        group = where == GROUP
+        turn = await store.intake.take_in(message(f"m{number}", text, where=where, sender=who, group=group))
+        assert turn is not None
+        await store.turns.begin(turn, where, who.id)
+        if again:
+            await store.turns.replace_last(where, turn)
+        call = ToolCall("c", "search", {"query": text})
+        await store.turns.save_pass(turn, 1, AssistantEntry("", (call,)), "m", Usage(1, 1))
+        await store.turns.call_started(turn, call, passnumber=1, position=0, effects=False)
+        await store.turns.call_ended(turn, "c", ToolResult(text=text))
+        ref = MessageRef(f"r{number}")
+        await store.turns.save_page(turn, 0, start=0, end=1, body=text, ref=ref, state="final", nonce="")
+        file = await store.files.put(str(where), f"{number}.txt", "text/plain", f"{number} {text}".encode())
+        await store.files.save_attachment(turn, 0, file, ref=ref, state="final", nonce="")
+        entries = (
+            UserEntry(text),
+            AssistantEntry("", (call,)),
+            ToolEntry("c", "search", text),
+            AssistantEntry(text * 300),
+        )
+        await store.turns.close(turn, "done", entries, visible=text, reasoning=text, model="m", usage=Usage(1, 1))
+        await store.intake.end(turn, "done")
+        return turn
+
+    return say
+
+
+async def test_everything_of_a_person_is_gone_and_the_others_keep_theirs(
+    store: Store, chat: ChatId, message: Any, say: Say, tmp_path: Path
+) -> None:
+    await say(SECRET, ADA, chat)
+    await say("Bob asks", BOB, GROUP)
+    await say(SECRET, ADA, GROUP)
+    await say(SECRET, BOB, GROUP, again=True)
+    await say("Bob asks on", BOB, GROUP)
+    await store.settings.set(chat, "model", SECRET)
+    await store.settings.set(GROUP, "model", "of the group")
+    await store.intake.end(await store.intake.take_in(message("command", SECRET, sender=ADA)) or 0, "done")
+    await store.facts.remember(ADA.id, SECRET)
+    await store.facts.remember(str(GROUP), SECRET, ADA.id)
+    await store.facts.remember(str(GROUP), "Bob likes tea", BOB.id)
+    await store.timers.bind(GROUP, ADA, ReplyTarget("telegram")).set(str(GROUP), ADA.id, 5.0, SECRET)
+    await store.timers.bind(GROUP, BOB, ReplyTarget("telegram")).set(str(GROUP), BOB.id, 5.0, "tea")
+    assert await store.people.holding(ADA.id) == Holding(turns=3, facts=2, reminders=1)
+    assert any(SECRET.encode() in path.read_bytes() for path in tmp_path.iterdir()), "the test can fail"
+
+    await store.people.forget(ADA.id)
+
+    assert not await store.people.holding(ADA.id)
+    for path in tmp_path.iterdir():
+        assert SECRET.encode() not in path.read_bytes() and b"rosebud" not in path.read_bytes(), path.name
+    [left] = await store.history.chats()
+    assert (left.chat, left.turns) == (GROUP, 2)
+    said = [row.entry.text for row in await store.history.entries(GROUP) if isinstance(row.entry, UserEntry)]
+    assert said == ["Bob asks", "Bob asks on"]
+    assert await store.settings.get(GROUP, "model") == "of the group"
+    assert [text for _, _, text in await store.facts.recall((str(GROUP),), "", 5)] == ["Bob likes tea"]
+    assert await store.people.holding(BOB.id) == Holding(turns=2, facts=1, reminders=1)
+
+
+async def test_a_summary_that_may_speak_of_the_person_is_made_anew(store: Store, say: Say) -> None:
+    await say("Bob asks", BOB, GROUP)
+    await say("Ada asks", ADA, GROUP)
+    rows = await store.history.entries(GROUP)
+    await store.writer.execute(
+        "UPDATE chats SET summary = ?, summary_upto = ? WHERE chat = ?", (SECRET, rows[-1].sequence, str(GROUP))
+    )
+
+    await store.people.forget(ADA.id)
+
+    assert await store.history.summary(GROUP) is None

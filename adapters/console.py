@@ -150,6 +150,12 @@ class ConsoleSurface:
     async def typing(self) -> None:
         return None
 
+    def receipt_cost(self, waits: bool) -> None:
+        """A terminal shows no sign on what was typed."""
+
+    async def receipt(self, message_id: str, waits: bool) -> None:
+        return None
+
     async def find(self, nonce: str) -> MessageRef | None:
         return None
 

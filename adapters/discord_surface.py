@@ -44,6 +44,10 @@ LIMITS = SurfaceLimits(
 # https://discord.com/developers/docs/topics/rate-limits
 CHANNEL_WINDOW: Final = Window(5, 5.0)
 HOOK_WINDOW: Final = Window(4, 2.0)
+SIGN_WINDOW: Final = Window(1, 0.3)
+"""Reactions, which Discord lets a bot change four times a second in a channel."""
+RECEIPT: Final = "👀"
+"""The reaction on a message that waits."""
 BOT_WINDOW: Final = Window(48, 1.0)
 CALL_SECONDS: Final = 60.0
 """Longer than the library waits inside a call: up to thirty seconds for a bucket that it knows to be empty."""
@@ -116,6 +120,8 @@ class DiscordSurface:
         of_hook = Budget(f"{bot}/interaction/{data.get('interaction')}", windows=(HOOK_WINDOW,))
         self._limits = replace(LIMITS, typing_seconds=0.0) if self._token else LIMITS
         self._typing_cost = Cost((of_bot,))
+        of_signs = Budget(f"{bot}/channel/{channel}/reactions", windows=(SIGN_WINDOW,))
+        self._receipt_cost = Cost((of_signs, of_bot))
         self._costs = {
             _Way.ORIGINAL: Cost((of_hook,)),
             _Way.EDIT_HOOK: Cost((of_hook,)),
@@ -171,6 +177,20 @@ class DiscordSurface:
                 await self._channel.typing()
         except Exception as error:  # noqa: BLE001 - it is only a sign
             log.debug("discord: typing was not shown (%s)", type(error).__name__)
+
+    def receipt_cost(self, waits: bool) -> Cost:
+        return self._receipt_cost
+
+    async def receipt(self, message_id: str, waits: bool) -> None:
+        message = self._channel.get_partial_message(int(message_id))
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                if waits:
+                    await message.add_reaction(RECEIPT)
+                else:
+                    await message.remove_reaction(RECEIPT, cast(discord.ClientUser, self._client.user))
+        except Exception as error:
+            raise translated(error) from error
 
     async def find(self, nonce: str) -> MessageRef | None:
         """The answer of a slash command that a former process wrote; other messages are recognised by their nonce."""

@@ -61,6 +61,7 @@ NEEDED_SCOPES: Final = {
 WISHED_SCOPES: Final = {
     "files:write": "post files",
     "users:read": "know people by name",
+    "reactions:write": "show on a message that it waits",
     "channels:history": "look up in channels whether a post of unknown outcome arrived",
     "groups:history": "do the same in private channels",
     "mpim:history": "do the same in direct messages of several people",

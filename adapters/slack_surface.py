@@ -42,7 +42,12 @@ _NO_STATUS: Final = dataclasses.replace(LIMITS, typing_seconds=0.0)
 UPDATE_WINDOW: Final = Window(48, 60.0)
 POST_WINDOW: Final = Window(290, 60.0)
 STATUS_WINDOW: Final = Window(570, 60.0)
+SIGN_WINDOW: Final = Window(48, 60.0)
+UNSIGN_WINDOW: Final = Window(19, 60.0)
 CHANNEL_RATE: Final = 1.0
+
+RECEIPT: Final = "eyes"
+"""The reaction on a message that waits."""
 
 RESPONSE_USES: Final = 5
 RESPONSE: Final = "response"
@@ -95,6 +100,10 @@ class SlackSurface:
         update = Budget(self._update_scope, windows=(UPDATE_WINDOW,), shared=True)
         status = Budget(f"slack:{team}/assistant.threads.setStatus", windows=(STATUS_WINDOW,), shared=True)
         # An id does not tell a public channel from a private one, nor from a direct message of several people.
+        self._scopes = scopes
+        adding = Budget(f"slack:{team}/reactions.add", windows=(SIGN_WINDOW,), shared=True)
+        removing = Budget(f"slack:{team}/reactions.remove", windows=(UNSIGN_WINDOW,), shared=True)
+        self._sign_cost, self._unsign_cost = Cost((adding,)), Cost((removing,))
         needed = {"im:history"} if self._channel.startswith("D") else _HISTORY
         finds = scopes is not None and needed <= scopes
         self._post_cost = Cost((post, posts), repeats_safely=False, found_again=finds)
@@ -166,6 +175,19 @@ class SlackSurface:
         except Exception as error:  # noqa: BLE001 - it is only a sign
             self._shows_status = False
             log.debug("slack: no status was shown (%s)", error_code(error) or type(error).__name__)
+
+    def receipt_cost(self, waits: bool) -> Cost | None:
+        if self._scopes is not None and "reactions:write" not in self._scopes:
+            return None
+        return self._sign_cost if waits else self._unsign_cost
+
+    async def receipt(self, message_id: str, waits: bool) -> None:
+        call = self._web.reactions_add if waits else self._web.reactions_remove
+        try:
+            await call(channel=self._channel, timestamp=message_id, name=RECEIPT)
+        except Exception as error:
+            if error_code(error) not in ("already_reacted", "no_reaction"):
+                raise translated(error) from error
 
     async def find(self, nonce: str) -> MessageRef | None:
         """Look for our own message by its metadata: needs `im:history`, in channels `channels:history`.

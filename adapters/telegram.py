@@ -226,6 +226,10 @@ class TelegramAdapter:
             log.info("telegram: the command list could not be set (%s)", type(error).__name__)
 
 
+RECEIPT: Final = "👀"
+"""One of the reactions that Telegram lets a bot use: the message was seen."""
+
+
 class TelegramSurface:
     """One chat or topic."""
 
@@ -343,6 +347,16 @@ class TelegramSurface:
             raise _translated(error) from error
         except Exception as error:  # noqa: BLE001 - it is only a sign
             log.debug("telegram: typing was not shown (%s)", type(error).__name__)
+
+    def receipt_cost(self, waits: bool) -> Cost:
+        # A reaction is no message: it draws on the bot's calls alone.
+        return self._typing_cost
+
+    async def receipt(self, message_id: str, waits: bool) -> None:
+        try:
+            await self._bot.set_message_reaction(self._chat, int(message_id), RECEIPT if waits else None)
+        except Exception as error:
+            raise _translated(error) from error
 
     async def find(self, nonce: str) -> MessageRef | None:
         """Telegram offers no way to look a message up."""

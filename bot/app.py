@@ -187,6 +187,7 @@ class App:
         from bot.store import Store
         from bot.summary import Summaries
         from bot.untrusted import wrapper_length
+        from bot.waiting import WaitingSigns
         from bot.watchdog import LoopWatch
 
         core, clock = self._configuration.core, self._clock
@@ -344,6 +345,7 @@ class App:
                 summaries=self.summaries,
                 answers=answers,
                 earlier=earlier,
+                signs=WaitingSigns(self.pacer, clock, surface),
                 redact=redact,
                 admission=Admission(
                     message_chars=core.max_message_chars,

@@ -35,6 +35,7 @@ from bot.store import InboxRow, Store
 from bot.summary import Summaries
 from bot.surface import Surface
 from bot.turns import Running, TurnQueue
+from bot.waiting import WaitingSigns
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +90,7 @@ class Dispatcher:
         settling: Settling,
         answers: CommandAnswers,
         earlier: EarlierWords,
+        signs: WaitingSigns,
         redact: redaction.Redact = redaction.nothing,
     ) -> None:
         """
@@ -101,6 +103,7 @@ class Dispatcher:
         self._settling = settling
         self._answers = answers
         self._earlier = earlier
+        self._signs = signs
         self._store = store
         self._access = access
         self._conversation = conversation
@@ -161,6 +164,8 @@ class Dispatcher:
         for row in waiting:
             if row.chat.platform != platform:
                 continue
+            if row.state == "new" and isinstance(row.incoming, MessageSent):
+                self._signs.take_away(row.incoming)
             late = row.state == "new" and now - row.received_at > OFFLINE_AFTER
             if late and not isinstance(row.incoming, TimerDue):
                 self._begin(row.chat, partial(self._offline, row))
@@ -188,6 +193,7 @@ class Dispatcher:
         self._open = False
         await self._queue.close(grace)
         await self._settling.close()
+        await self._signs.close()
         rest = [*self._routes.values(), *self._loose]
         for task in rest:
             task.cancel()
@@ -312,7 +318,14 @@ class Dispatcher:
             if refusal and (message.awaited or self._first(message.chat, refusal)):
                 self._tell(message, refusal)
             return
-        self._queue.put(message.chat, id, message.sender.id, lambda running: self._turn(id, message, language, running))
+        waits = self._queue.running(message.chat) is not None or self._queue.waiting(message.chat) > 0
+        begun = self._signs.show(message, language) if waits else lambda: None
+
+        async def turn(running: Running) -> None:
+            begun()
+            await self._turn(id, message, language, running)
+
+        self._queue.put(message.chat, id, message.sender.id, turn)
 
     async def _refusal(self, message: MessageSent, language: str) -> str | None:
         """Why this message begins no turn, as a sentence, empty when that was said already; None when it begins one."""

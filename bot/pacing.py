@@ -197,10 +197,14 @@ class Pacer:
         at = self._clock.monotonic() if since is None else since
         return Grant(self, self._number, cost, priority, at, keep, not_before, insist_at)
 
-    def take(self, cost: Cost) -> bool:
-        """Take a call that nobody waits for, now or not at all; tell `answered` when its answer came."""
+    def take(self, cost: Cost, *, keep: int = 1) -> bool:
+        """Take a call that nobody waits for, now or not at all; tell `answered` when its answer came.
+
+        Args:
+            keep: calls that stay free in budgets that are not shared.
+        """
         now = self._clock.monotonic()
-        probe = Grant(self, 0, cost, Priority.TYPING, now, 1, 0.0, float("inf"))
+        probe = Grant(self, 0, cost, Priority.TYPING, now, keep, 0.0, float("inf"))
         if self._ready_at(probe, now)[0] > now:
             return False
         self._occupy(cost, now, Priority.TYPING)

@@ -94,6 +94,10 @@ _TABLE: dict[str, tuple[str, str]] = {
         "I cannot keep notes right now, so I cannot answer yet. I will go on as soon as I can. (Reference {id})",
         "我现在无法保存记录，暂时不能回答；恢复后会继续。（编号 {id}）",
     ),
+    "waiting": (
+        "Received: “{text}”. It waits for the answer before it.",
+        "已收到：“{text}”，正在等待前面的回答。",
+    ),
     "queue_full": (
         "Several of your messages are waiting already. Please wait for their answers.",
         "你已有多条消息在排队，请等待它们的回答。",

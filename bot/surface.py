@@ -117,6 +117,19 @@ class Surface(Protocol):
         """
         ...
 
+    def receipt_cost(self, waits: bool) -> Cost | None:
+        """What the next `receipt` draws on; None where the platform has no such sign."""
+        ...
+
+    async def receipt(self, message_id: str, waits: bool) -> None:
+        """Put a sign on a person's message that it waits, or take it away; what is done already is no error.
+
+        Raises:
+            RateLimited: try again after `retry_after` seconds.
+            DeliveryError: it cannot be shown.
+        """
+        ...
+
     async def find(self, nonce: str) -> MessageRef | None:
         """Look up the message that an unclear `show` may have made; None where none is found or none can be known.
 

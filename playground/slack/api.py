@@ -58,6 +58,7 @@ MANIFEST_SCOPES = frozenset(
         "groups:history",
         "im:history",
         "mpim:history",
+        "reactions:write",
         "users:read",
     }
 )

@@ -45,6 +45,12 @@ class Place:
     async def remove(self, at: MessageRef) -> None:
         self._memory.pages.get(self._chat, {}).pop(at.id, None)
 
+    def receipt_cost(self, waits: bool) -> None:
+        return None
+
+    async def receipt(self, message_id: str, waits: bool) -> None:
+        return None
+
     async def typing(self) -> None:
         return None
 

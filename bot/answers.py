@@ -11,11 +11,14 @@ from bot.memory import ChatFacts
 from bot.messages import MessageSent
 from bot.model import Models
 from bot.receipt import receipt
+from bot.safety import clean_name
 from bot.sentences import say
 from bot.spending import Budgets, payer_of, usage_text
 from bot.store import Store
 from bot.surface import Surface
 from tools.registry import ToolRegistry
+
+_NAME_CHARS = 60
 
 
 class CommandAnswers:
@@ -93,7 +96,9 @@ class CommandAnswers:
         if message.group:
             return say("in_private", language)
         people = await self._access.people()
-        return "\n".join(f"- `{id}`: {role}" for id, role in people) or say("people_nobody", language)
+        names = await self._store.people.names(id for id, _ in people)
+        lines = [f"- `{id}`{_named(names.get(id, ''))}: {role}" for id, role in people]
+        return "\n".join(lines) or say("people_nobody", language)
 
     async def _model(self, message: MessageSent, language: str) -> str:
         name = message.text.strip()
@@ -106,3 +111,9 @@ class CommandAnswers:
             return say("model_unknown", language, model=name, choices=", ".join(self._models.names))
         await self._store.settings.set(message.chat, "model", name)
         return say("model_set", language, model=name)
+
+
+def _named(name: str) -> str:
+    """A person's shown name, which is untrusted, where an id stands before it: as code, so that it does nothing."""
+    clean = clean_name(name).replace("`", "'")[:_NAME_CHARS]
+    return f" `{clean}`" if clean else ""

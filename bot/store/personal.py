@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from sqlite3 import Connection
@@ -59,6 +59,17 @@ class People:
         counted = (f"SELECT count(*) FROM ({_TURNS})", f"SELECT count(*) {_FACTS}", f"SELECT count(*) {_TIMERS}")
         counts = [await self._readers.row(statement, said) for statement in counted]
         return Holding(*(0 if row is None else int(row[0]) for row in counts))
+
+    async def names(self, people: Iterable[str]) -> dict[str, str]:
+        """The names under which these people asked last, as their platforms told them; of who never asked, none."""
+        wanted = list(people)
+        rows = await self._readers.rows(
+            "SELECT t.person, json_extract(i.incoming, '$.sender.name') FROM inbox i JOIN turns t ON t.id = i.id WHERE "
+            f"t.id IN (SELECT max(id) FROM turns WHERE person IN ({', '.join('?' * len(wanted))}) GROUP BY person)",
+            wanted,
+        )
+        # Slack tells an id in its place until the name is looked up.
+        return {str(person): str(name) for person, name in rows if name and not str(person).endswith(f"/{name}")}
 
     async def forget(self, person: str) -> None:
         """Delete it for good: his private chats whole; in chats with others his questions and the answers to them,

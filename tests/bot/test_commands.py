@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.answers import _named
 from bot.commands import BY_WORD, COMMANDS, bare, help_text, parse
 
 
@@ -82,3 +83,13 @@ def test_strangers_may_only_start_pair_and_ask_who_they_are() -> None:
 def test_what_changes_the_next_turn_waits_for_the_running_one_and_stop_does_not() -> None:
     assert BY_WORD["new"].queued and BY_WORD["retry"].queued
     assert not BY_WORD["stop"].queued
+
+
+def test_a_name_beside_an_id_makes_no_markup_and_no_second_line() -> None:
+    """It is anybody's own words."""
+    assert (
+        _named("[free](https://x.example)\n- `telegram:6`: owner")
+        == " `[free](https://x.example) - 'telegram:6': owner`"
+    )
+    assert len(_named("x" * 1000)) < 70
+    assert _named("\u200b") == ""

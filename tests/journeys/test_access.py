@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
@@ -309,8 +310,26 @@ async def test_an_owner_pairs_lets_a_group_in_and_keeps_a_person_out(world: Any,
     assert len(world.model.requests) == 1
     people = private.texts[-1]
     assert "telegram:7: owner" in people
-    assert "telegram:8: blocked" in people
+    assert "telegram:8 Bob: blocked" in people
     assert "/-50: allowed" in people
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+async def test_an_owner_reads_names_beside_the_ids_of_who_may_write(platform: str, world: Any, start: Any) -> None:
+    """A name is anybody's own words: it stands there as code, and makes no markup and no link."""
+    admin = {"telegram": "telegram:7", "slack": "slack:T0PARLEY/U7", "discord": "discord:7"}[platform]
+    place = Place(world, platform, person=ADA)
+    world.model.reply(Reply("Hello."), Reply("Rain."))
+    async with start(platform, ALLOW_ALL="false", ADMINS=admin):
+        # Of the first message Slack tells no name; it is looked up for the next.
+        for question, answer in (("who are you, please?", "Hello."), ("how is the weather in Oslo?", "Rain.")):
+            place.say(question)
+            await place.until(lambda texts, answer=answer: answer in texts)
+        place.say("/people")
+        await place.until(lambda texts: admin in texts[-1])
+
+    [line] = [line for line in place.texts[-1].splitlines() if admin in line]
+    assert re.search(rf"{admin}\W+Ada\W*: admin", line), line
 
 
 async def test_an_owner_who_forwards_a_command_has_not_given_it(world: Any, start: Any) -> None:

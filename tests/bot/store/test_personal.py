@@ -99,3 +99,12 @@ async def test_a_summary_that_may_speak_of_the_person_is_made_anew(store: Store,
     await store.people.forget(ADA.id)
 
     assert await store.history.summary(GROUP) is None
+
+
+async def test_people_are_known_by_the_name_under_which_they_asked_last(store: Store, chat: ChatId, say: Say) -> None:
+    await say("first", Sender(id="telegram:1", name="Ada Byron"), chat)
+    await say("later", Sender(id="telegram:1", name="Ada Lovelace"), GROUP)
+    await say("also", BOB, GROUP)
+
+    assert await store.people.names(["telegram:1", "telegram:3"]) == {"telegram:1": "Ada Lovelace"}
+    assert await store.people.names([]) == {}

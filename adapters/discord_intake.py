@@ -123,6 +123,8 @@ def command_used(interaction: discord.Interaction[Any]) -> MessageSent | None:
             "interaction": interaction.id,
             "token": interaction.token,
             "until": interaction.expires_at.timestamp(),
+            # Discord is told at once who may see the answer, before anything is known of it but the command.
+            "private_answer": group and commands.is_private("" if name == ASK else name),
             # Where the bot can write as itself, the channel stays when the token is gone.
             "lasts": member,
         },
@@ -292,7 +294,8 @@ class Intake:
         again = interaction.id in self._slots
         slot = self._slots.setdefault(interaction.id, AnswerSlot(interaction.expires_at.timestamp(), free=True))
         storing = self._take(sent, patient=False)
-        self._run(self._acknowledge(interaction, storing, slot, again), f"acknowledge {interaction.id}")
+        private = bool(sent.target.data["private_answer"])
+        self._run(self._acknowledge(interaction, storing, slot, again, private), f"acknowledge {interaction.id}")
 
     async def close(self, seconds: float = 2.0) -> None:
         """Let what has arrived be stored; what cannot be by then is given up."""
@@ -343,7 +346,12 @@ class Intake:
                 return True
 
     async def _acknowledge(
-        self, interaction: discord.Interaction[Any], storing: asyncio.Task[bool], slot: AnswerSlot, again: bool
+        self,
+        interaction: discord.Interaction[Any],
+        storing: asyncio.Task[bool],
+        slot: AnswerSlot,
+        again: bool,
+        private: bool,
     ) -> None:
         try:
             patience = asyncio.create_task(self._clock.sleep(STORE_PATIENCE))
@@ -352,7 +360,7 @@ class Intake:
             await asyncio.gather(patience, return_exceptions=True)
             if not storing.done() or storing.result():
                 async with asyncio.timeout(ACKNOWLEDGE_SECONDS):
-                    await interaction.response.defer(thinking=True)
+                    await interaction.response.defer(thinking=True, ephemeral=private)
         except Exception as error:  # noqa: BLE001 - whatever the library made of the answer
             # The turn is answered all the same: the surface finds the answer slot closed and writes into the channel.
             if not isinstance(error, discord.HTTPException) or error.code != _ALREADY_ACKNOWLEDGED:

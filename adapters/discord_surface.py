@@ -7,6 +7,7 @@ later, or does not fit into it, is an ordinary message. https://discord.com/deve
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import enum
 import hashlib
 import io
@@ -15,7 +16,7 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import discord
 
@@ -106,6 +107,10 @@ class DiscordSurface:
         self._reply_to = int(str(reply_to)) if reply_to else None
         self._token = str(data.get("token") or "")
         self._until = float(data.get("until") or 0.0)
+        self._private_slot = bool(data.get("private_answer"))
+        """Only who used the slash command sees what is written into its answer slot."""
+        self._private = bool(self._token) and (target.private or self._private_slot)
+        """Only that person is to see anything; without a slash command Discord has no way for it."""
         self._application = int(str(data.get("application") or 0))
         if slot is None:
             slot = AnswerSlot(self._until)
@@ -212,6 +217,13 @@ class DiscordSurface:
 
     def _way(self, at: MessageRef | None) -> _Way | None:
         """How the next call goes; None when there is no way left."""
+        if self._private:
+            if not self._hooked:
+                return None
+            if at is not None:
+                return _Way.EDIT_HOOK
+            fresh = self._private_slot and self._slot.free is not False
+            return _Way.ORIGINAL if fresh else _Way.FOLLOW_UP
         if at is not None:
             if at.form != _MESSAGE and self._hooked:
                 return _Way.EDIT_HOOK
@@ -284,7 +296,10 @@ class DiscordSurface:
                 self._slot.free = False
                 return MessageRef(str(sent.id), _ORIGINAL)
             case _Way.FOLLOW_UP:
-                made = await self._hook.send(text, wait=True, allowed_mentions=_SILENT, suppress_embeds=True)
+                await self._leave_slot()
+                made = await self._hook.send(
+                    text, wait=True, allowed_mentions=_SILENT, suppress_embeds=True, ephemeral=self._private
+                )
                 return MessageRef(str(made.id), _FOLLOW_UP)
             case _Way.CHANNEL:
                 return await self._send(text, nonce)
@@ -294,6 +309,18 @@ class DiscordSurface:
         else:
             await self._partial(at).edit(content=text, allowed_mentions=_SILENT)
         return at
+
+    async def _leave_slot(self) -> None:
+        """Take "thinking…" away where everybody sees it: what is private cannot be written in its place, and the next
+        message would be."""
+        if not self._private or self._private_slot or self._slot.free is False:
+            return
+        if self._slot.free is None:
+            await self._look()
+        if self._slot.free:
+            with contextlib.suppress(discord.NotFound):
+                await self._hook.delete_message(_at_original)
+            self._slot.free = False
 
     async def _send(self, text: str, nonce: str) -> MessageRef:
         reference = None
@@ -338,7 +365,10 @@ class DiscordSurface:
 
     @property
     def _hook(self) -> discord.Webhook:
-        return discord.Webhook.partial(self._application, self._token, client=self._client)
+        # Of an application, as only such a webhook may send what one person sees.
+        kind = discord.WebhookType.application.value
+        data = {"id": self._application, "type": kind, "token": self._token}
+        return discord.Webhook.from_state(cast(Any, data), state=self._client._connection)
 
     def _partial(self, at: MessageRef) -> discord.PartialMessage:
         return self._channel.get_partial_message(int(at.id))

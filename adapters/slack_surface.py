@@ -44,6 +44,7 @@ POST_WINDOW: Final = Window(290, 60.0)
 STATUS_WINDOW: Final = Window(570, 60.0)
 SIGN_WINDOW: Final = Window(48, 60.0)
 UNSIGN_WINDOW: Final = Window(19, 60.0)
+PRIVATE_WINDOW: Final = Window(95, 60.0)
 CHANNEL_RATE: Final = 1.0
 
 RECEIPT: Final = "eyes"
@@ -52,6 +53,8 @@ RECEIPT: Final = "eyes"
 RESPONSE_USES: Final = 5
 RESPONSE: Final = "response"
 """Form of a message behind a `response_url`; its id is how many uses were spent when it was shown."""
+PRIVATE: Final = "private"
+"""Form of a message that one person sees, and that stands as it was posted."""
 HELD: Final = "held"
 """Form of a page that waits for its end, because a `response_url` has too few uses to show it grow."""
 FILE: Final = "file"
@@ -84,15 +87,18 @@ class SlackSurface:
         self._channel = str(data.get("channel") or "")
         self._thread = str(data.get("thread") or "")
         self._asked = str(data.get("asked") or "")
+        self._reader = str(data.get("user") or "") if target.private else ""
+        """Who alone is to see what is shown; empty: everybody."""
         self._address = str(data.get("response_url") or "")
         self._until = float(data.get("until") or 0.0)
         self._responding = False
         """The bot is no member here, so everything goes to the `response_url`."""
         self._uses = 0
-        self._shows_status = bool(self._thread)
+        # A status ends with the next message in the thread, and a private one is none.
+        self._shows_status = bool(self._thread) and not self._reader
         self._shown: dict[str, str] = {}
         """Message id → what it shows, so that the same text is never sent twice."""
-        team = str(data.get("team") or "")
+        team = self._team = str(data.get("team") or "")
         self._post_scope = f"slack:{team}/channel/{self._channel}/post"
         self._update_scope = f"slack:{team}/chat.update"
         post = Budget(self._post_scope, rate=CHANNEL_RATE, burst=1)
@@ -107,22 +113,28 @@ class SlackSurface:
         needed = {"im:history"} if self._channel.startswith("D") else _HISTORY
         finds = scopes is not None and needed <= scopes
         self._post_cost = Cost((post, posts), repeats_safely=False, found_again=finds)
+        private = Budget(f"slack:{team}/chat.postEphemeral", windows=(PRIVATE_WINDOW,), shared=True)
+        self._private_cost = Cost(() if self._address else (private,), repeats_safely=False)
         self._update_cost = Cost((update,))
-        self._status_cost = Cost((status,)) if self._thread else Cost()
+        self._status_cost = Cost((status,)) if self._shows_status else Cost()
 
     @property
     def limits(self) -> SurfaceLimits:
-        return LIMITS if self._thread else _NO_STATUS
+        return LIMITS if self._shows_status else _NO_STATUS
 
     def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
         if page is None:
             return self._status_cost
+        if self._reader:
+            return self._private_cost if page.final and (at is None or at.form == HELD) else Cost()
         if self._responding or (at is not None and at.form in (RESPONSE, HELD)):
             return Cost(repeats_safely=at is not None and at.form == RESPONSE)
         return self._post_cost if at is None else self._update_cost
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
         text = _rendered(page)
+        if self._reader:
+            return await self._show_privately(text, page.final, at)
         if at is not None and at.form in (RESPONSE, HELD):
             return await self._respond(text, page.final, at)
         if at is not None:
@@ -152,7 +164,7 @@ class SlackSurface:
     async def remove(self, at: MessageRef) -> None:
         try:
             match at.form:
-                case "held":
+                case "held" | "private":
                     return
                 case "response":
                     await self._use({"delete_original": True})
@@ -250,6 +262,30 @@ class SlackSurface:
         self._joined(self._channel)
         self._shown[ref.id] = text
         return ref
+
+    async def _show_privately(self, text: str, final: bool, at: MessageRef | None) -> MessageRef:
+        """Post a page for one person, whole and once: Slack lets nobody edit it or look it up."""
+        if at is not None and at.form == PRIVATE:
+            return at
+        if not final:
+            return at or MessageRef("", HELD)
+        if self._address:
+            await self._use({"text": text, "response_type": "ephemeral", "parse": "none", "link_names": False})
+            return MessageRef("", PRIVATE)
+        # Into a thread that nobody has answered in yet, Slack takes it and shows it to nobody.
+        thread = self._thread if self._thread != self._asked else ""
+        try:
+            sent = await self._web.chat_postEphemeral(
+                channel=self._channel,
+                user=self._reader,
+                text=text,
+                thread_ts=thread or None,
+                parse="none",
+                link_names=False,
+            )
+        except Exception as error:
+            raise translated(error, f"slack:{self._team}/chat.postEphemeral") from error
+        return MessageRef(str(sent.get("message_ts") or ""), PRIVATE)
 
     async def _update(self, text: str, at: MessageRef) -> MessageRef:
         if self._shown.get(at.id) == text:

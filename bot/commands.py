@@ -25,29 +25,54 @@ class Command:
     """Waits for the chat's current turn, because it changes what the next one knows."""
     admin: bool = False
     """For admins; help shows it to them only."""
+    private: bool = False
+    """Its answer is for who asked: others in the place need not read it, or must not."""
 
 
 COMMANDS = (
-    Command("start", "say hello", "打招呼", open=True),
-    Command("help", "show what I understand", "显示可用命令"),
+    Command("start", "say hello", "打招呼", open=True, private=True),
+    Command("help", "show what I understand", "显示可用命令", private=True),
     Command("new", "begin a new conversation", "开始新的对话", queued=True),
     Command("stop", "stop the answer being written", "停止正在写的回答"),
     Command("retry", "answer the last question again", "重新回答上一个问题", queued=True),
     Command("tool", "use one tool at once", "直接使用一个工具", argument="NAME ARGUMENTS", queued=True),
-    Command("tools", "list what I can use", "列出可用工具"),
+    Command("tools", "list what I can use", "列出可用工具", private=True),
     Command("model", "show or change the model of this chat", "查看或更换此聊天的模型", argument="[provider:name]"),
-    Command("memory", "show what I remember, or forget some of it", "查看或删除我记住的内容", argument="[forget N]"),
-    Command("context", "show what I see of this chat", "查看我能看到的对话内容"),
+    Command(
+        "memory",
+        "show what I remember, or forget some of it",
+        "查看或删除我记住的内容",
+        argument="[forget N]",
+        private=True,
+    ),
+    Command("context", "show what I see of this chat", "查看我能看到的对话内容", private=True),
     Command("forget", "delete everything kept of this chat", "删除此聊天的全部记录", argument="[yes]", queued=True),
-    Command("why", "show how the last answer came about", "查看上一个回答是怎么来的"),
-    Command("whoami", "show your id", "显示你的 ID", open=True),
-    Command("usage", "show what you used today", "查看今天的用量"),
-    Command("pair", "become the owner with the code from the console", "用控制台的配对码成为主人", "[CODE]", open=True),
-    Command("allow", "let somebody, or this chat, write to me", "允许某人或此聊天使用我", "WHO", admin=True),
-    Command("forbid", "keep somebody, or this chat, from it", "禁止某人或此聊天使用我", "WHO", admin=True),
-    Command("people", "list who may write to me", "列出可以使用我的人", admin=True),
+    Command("why", "show how the last answer came about", "查看上一个回答是怎么来的", private=True),
+    Command("whoami", "show your id", "显示你的 ID", open=True, private=True),
+    Command("usage", "show what you used today", "查看今天的用量", private=True),
+    Command(
+        "pair",
+        "become the owner with the code from the console",
+        "用控制台的配对码成为主人",
+        "[CODE]",
+        open=True,
+        private=True,
+    ),
+    Command(
+        "allow", "let somebody, or this chat, write to me", "允许某人或此聊天使用我", "WHO", admin=True, private=True
+    ),
+    Command(
+        "forbid", "keep somebody, or this chat, from it", "禁止某人或此聊天使用我", "WHO", admin=True, private=True
+    ),
+    Command("people", "list who may write to me", "列出可以使用我的人", admin=True, private=True),
 )
 BY_WORD = {command.word: command for command in COMMANDS}
+
+
+def is_private(word: str) -> bool:
+    """Whether a command, also one that is none of ours, is answered to who asked alone."""
+    return bool(word) and (word not in BY_WORD or BY_WORD[word].private)
+
 
 _SLASH = re.compile(r"/([A-Za-z][A-Za-z0-9_]{0,31})(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
 

@@ -216,9 +216,9 @@ class Conversation:
             await self._apologise(question, say("failed", language, id=reference))
             await self._store.intake.end(turn, "failed")
 
-    async def tell(self, question: MessageSent, text: str, *, turn: str = "") -> None:
-        """Answer with words of our own: no model, no history."""
-        surface = self._surface(question)
+    async def tell(self, question: MessageSent, text: str, *, turn: str = "", private: bool = False) -> None:
+        """Answer with words of our own: no model, no history; `private`: for who asked, where the platform can."""
+        surface = self._surface(question.for_asker() if private else question)
         reply = ReplyStream(
             surface,
             self._pacer,

@@ -19,7 +19,7 @@ from bot.access import Access
 from bot.answers import CommandAnswers
 from bot.attempts import Ending
 from bot.clock import Clock
-from bot.commands import BY_WORD
+from bot.commands import BY_WORD, is_private
 from bot.conversation import STARTS_AT_ONCE, Conversation
 from bot.earlier import EarlierWords
 from bot.enclosures import enclosed_in
@@ -299,13 +299,13 @@ class Dispatcher:
         if not await self._access.allowed(message) and not (command is not None and command.open):
             await self._store.intake.end(id, "refused")
             if message.awaited or (not message.group and await self._access.first_refusal(message.sender)):
-                self._tell(message, say("stranger", language, id=message.sender.id))
+                self._tell(message, say("stranger", language, id=message.sender.id), private=True)
             return
         counted = self._budgets.message if message.command in _ASKS_A_MODEL else self._budgets.command
         if not again and message.command != "stop" and not await counted(payer_of(message)):
             await self._store.intake.end(id, "refused")
             if await self._says("too many", message, MINUTE):
-                self._tell(message, say("too_many", language))
+                self._tell(message, say("too_many", language), private=True)
             return
         message = await self._newest.meant(id, message)
         if message.command and not (command is not None and command.queued):
@@ -316,7 +316,7 @@ class Dispatcher:
         if refusal is not None:
             await self._store.intake.end(id, "refused")
             if refusal and (message.awaited or self._first(message.chat, refusal)):
-                self._tell(message, refusal)
+                self._tell(message, refusal, private=True)
             return
         waits = self._queue.running(message.chat) is not None or self._queue.waiting(message.chat) > 0
         begun = self._signs.show(message, language) if waits else lambda: None
@@ -365,7 +365,8 @@ class Dispatcher:
             case "retry":
                 await self._retry(id, message, language, running)
             case "forget":
-                await self._conversation.tell(message, await self._forget(message, language))
+                said = await self._forget(message, language)
+                await self._conversation.tell(message, said, private=said == say("not_yours", language))
                 await self._store.intake.end(id, "done")
             case _:
                 await self._conversation.run(id, message, lambda: running.ending)
@@ -393,14 +394,14 @@ class Dispatcher:
             last = await self._store.turns.last(message.chat)
             if last is not None and last.person != message.sender.id and not await self._access.admin(message.sender):
                 if await self._says(f"not yours {message.chat}", message, REFUSED_AGAIN_AFTER):
-                    await self._conversation.tell(message, say("not_yours", language))
+                    await self._conversation.tell(message, say("not_yours", language), private=True)
                 await self._store.intake.end(id, "refused")
                 return
             if last is not None:
                 await self._store.turns.open(id, message.chat, message.sender.id)
         replaced = await self._store.turns.replace_last(message.chat, id)
         if replaced is None or not isinstance(asked := replaced.incoming, MessageSent):
-            await self._conversation.tell(message, say("retry_nothing", language))
+            await self._conversation.tell(message, say("retry_nothing", language), private=True)
             await self._store.intake.end(id, "done")
             return
         # A command from outside the thread is answered in it; any other where it was written.
@@ -410,16 +411,19 @@ class Dispatcher:
 
     async def _command(self, message: MessageSent, language: str) -> None:
         """Answer a command at once, beside whatever the chat is busy with."""
+        private = is_private(message.command)
         if message.command == "stop":
             said = await self._stop(message)
+            private = said != "stopped"
             # Where the reply itself says so in its place, nothing else does.
             text = "" if said == "stopped" and not message.awaited else say(said, language)
         else:
             text = await self._answers.to(message, language)
         if text == say("not_yours", language):
+            private = True
             text = text if await self._says(f"not yours {message.chat}", message, REFUSED_AGAIN_AFTER) else ""
         if text:
-            self._tell(message, text)
+            self._tell(message, text, private=private)
 
     async def _stop(self, incoming: Incoming) -> str:
         """End the chat's running turn, if the sender may; what came of it, as a key of `bot.sentences`."""
@@ -438,8 +442,8 @@ class Dispatcher:
             language = language_of(row.incoming.text, row.incoming.sender.language)
             self._tell(row.incoming, say("offline", language))
 
-    def _tell(self, message: MessageSent, text: str) -> None:
-        """Show a sentence of our own without holding anything up."""
+    def _tell(self, message: MessageSent, text: str, *, private: bool = False) -> None:
+        """Show a sentence of our own without holding anything up; see `Conversation.tell`."""
 
         too_many = self._telling[message.chat] >= MOST_TOLD and not message.awaited
         if too_many or len(self._loose) >= MOST_TOLD_OVER_ALL:
@@ -449,7 +453,7 @@ class Dispatcher:
 
         async def tell() -> None:
             try:
-                await self._conversation.tell(message, text)
+                await self._conversation.tell(message, text, private=private)
             except (DeliveryError, SettingsError) as error:
                 log.warning("%s: %s", message.chat, error)
             except Exception:

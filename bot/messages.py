@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 from urllib.parse import quote, unquote
@@ -84,6 +84,11 @@ class ReplyTarget:
     def lasts(self) -> bool:
         """It works at any later time; an adapter whose target expires says so with `lasts` in the data."""
         return bool(self.data.get("lasts", True))
+
+    @property
+    def private(self) -> bool:
+        """Only the person who asked is to see it, where the platform can show it so."""
+        return bool(self.data.get("private"))
 
     def to_json(self) -> str:
         return json.dumps({"platform": self.platform, "data": dict(self.data)}, ensure_ascii=False)
@@ -206,6 +211,12 @@ class MessageSent(_Delivery):
     """Written where no thread can be named, so that a command about an answer means the newest one of all threads."""
     awaited: bool = False
     """The platform already shows that an answer is on its way, so that saying nothing would leave it hanging."""
+
+    def for_asker(self) -> MessageSent:
+        """The same message, to be answered for nobody's eyes but its sender's where others read along."""
+        if not self.group:
+            return self
+        return replace(self, target=replace(self.target, data={**self.target.data, "private": True}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

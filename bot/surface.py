@@ -72,7 +72,12 @@ class SurfaceLimits:
 
 
 class Surface(Protocol):
-    """Where one reply is shown."""
+    """Where one reply is shown.
+
+    One whose target is `private` shows pages to the person who asked alone, if the platform can; then a page is shown
+    when it is final, for good: such a message can be neither edited nor found again. Where it cannot, it is shown as
+    any other, and never the other way round: what has begun in private does not go on in public.
+    """
 
     @property
     def limits(self) -> SurfaceLimits: ...

@@ -23,14 +23,15 @@ class ChatMethods:
         return {"channel": channel.id, "ts": message.ts, "message": body}
 
     def post_ephemeral(self, sent: Arguments) -> Json:
-        """chat.postEphemeral: seen by one person, never edited."""
+        """chat.postEphemeral: seen by one person, never edited; in a thread only if somebody has answered there."""
         channel = self._workspace.channel(sent.text("channel"), inside=True)
         user = sent.required("user")
-        if user not in self._workspace.people:
+        if user not in channel.people:
             raise Refused("user_not_in_channel")
         message = compose(self._workspace, sent, channel.id, sent.text("thread_ts"))
         message.only_for = user
-        self._workspace.post(message)
+        if not message.thread_ts or len(self._workspace.thread(channel.id, message.thread_ts)) > 1:
+            self._workspace.post(message)
         return {"message_ts": message.ts}
 
     def update(self, sent: Arguments) -> Json:

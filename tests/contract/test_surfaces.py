@@ -231,6 +231,51 @@ async def test_pages_stand_in_order(scene: Scene) -> None:
     assert scene.texts == ["page 0.", "page 1.", "page 2."]
 
 
+PRIVATE = {"telegram": False, "discord": False, "discord-answer": True, "slack": True, "slack-direct": True}
+"""Where a platform can show a message to the person who asked alone."""
+
+
+@pytest.mark.parametrize("place", SCENES)
+async def test_what_is_for_who_asked_is_shown_to_others_only_where_the_platform_cannot_help_it(place: str) -> None:
+    async with SCENES[place]() as scene:
+        target = ReplyTarget(scene.target.platform, {**scene.target.data, "private": True})
+        surface = (await scene.enter()).surface(ReplyTarget.from_json(target.to_json()))
+        pages = [Page(f"Only for *Ada* {number}", final=True) for number in range(3)]
+
+        refs = [await surface.show(page, None, f"t1-{number}") for number, page in enumerate(pages)]
+
+        shown = [(one.text, one.ephemeral) for one in scene.shown]
+        assert shown == [(f"Only for Ada {number}", PRIVATE[place]) for number in range(3)]
+        # It stands for good: whoever shows it again changes nothing.
+        assert await surface.show(pages[0], refs[0], "t1-0") == refs[0]
+        assert len(scene.shown) == 3 and not any(one.live for one in scene.shown)
+        if PRIVATE[place]:
+            assert surface.limits.typing_seconds == 0
+            assert not any("thinking" in what for _, _, what in scene.screen.notices[-1:]) or place == "discord-answer"
+        if place != "discord-answer":
+            cost = surface.cost(pages[0], None)
+            assert cost.budgets and cost.repeats_safely is not (PRIVATE[place] or place == "telegram")
+
+
+@pytest.mark.parametrize("place", [name for name, private in PRIVATE.items() if private])
+async def test_what_is_for_who_asked_goes_nowhere_else_when_its_way_is_closed(place: str) -> None:
+    async with SCENES[place]() as scene:
+        target = ReplyTarget(scene.target.platform, {**scene.target.data, "private": True})
+        surface = (await scene.enter()).surface(target)
+        if place == "discord-answer":
+            scene.faults.add(
+                "POST /webhooks/{application}/{token}", Fault(status=404, body='{"message": "gone", "code": 10015}')
+            )
+        else:
+            refused = '{"ok": false, "error": "user_not_in_channel"}'
+            scene.faults.add("chat.postEphemeral", Fault(status=200, body=refused))
+
+        with pytest.raises(DeliveryError):
+            await surface.show(Page("Only for Ada", final=True), None, "t1-0")
+
+        assert not any(scene.texts)
+
+
 async def test_showing_what_is_shown_already_is_no_error_and_no_change(scene: Scene) -> None:
     page = Page("the same", final=True)
     ref = await scene.surface.show(page, None, "t1-0")

@@ -117,11 +117,15 @@ async def test_only_own_standing_messages_can_be_edited_or_deleted(
 async def test_an_ephemeral_message_is_seen_by_one_and_cannot_be_edited(
     server: SlackServer, client: AsyncWebClient, refusal: Refusal
 ) -> None:
+    root = server.say("C1", "hello", person="U1")
     sent = await client.chat_postEphemeral(channel="C1", user="U1", text="only you")
+    # Where nobody has answered yet there is no thread to show it in.
+    await client.chat_postEphemeral(channel="C1", user="U1", text="lost", thread_ts=root)
 
-    assert server.screen.of("C1")[0].ephemeral
+    [shown] = server.screen.of("C1")
+    assert shown.ephemeral and shown.text == "only you"
     assert await refusal(client.chat_update(channel="C1", ts=sent["message_ts"], text="y")) == "message_not_found"
-    assert (await client.conversations_history(channel="C1"))["messages"] == []
+    assert [one["ts"] for one in (await client.conversations_history(channel="C1"))["messages"]] == [root]
     assert await refusal(client.chat_postEphemeral(channel="C1", user="U404", text="x")) == "user_not_in_channel"
 
 

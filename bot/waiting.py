@@ -77,6 +77,8 @@ class WaitingSigns:
                 await begun.wait()
                 await self._sign(message, False, lambda: True)
             return
+        if not message.quote_question:
+            return
         # Nobody else sees a slash command, so there is no message to put a sign on: one line names it.
         text = clean_untrusted(" ".join(message.text.split()))
         words = escape(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")

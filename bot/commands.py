@@ -32,7 +32,7 @@ class Command:
 COMMANDS = (
     Command("start", "say hello", "打招呼", open=True, private=True),
     Command("help", "show what I understand", "显示可用命令", private=True),
-    Command("new", "begin a new conversation", "开始新的对话", queued=True),
+    Command("new", "begin a new conversation", "开始新的对话", argument="[all]", queued=True),
     Command("stop", "stop the answer being written", "停止正在写的回答"),
     Command("retry", "answer the last question again", "重新回答上一个问题", queued=True),
     Command("tool", "use one tool at once", "直接使用一个工具", argument="NAME ARGUMENTS", queued=True),

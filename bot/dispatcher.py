@@ -357,10 +357,8 @@ class Dispatcher:
     async def _turn(self, id: int, message: MessageSent, language: str, running: Running) -> None:
         match message.command:
             case "new":
-                await self._summaries.drop(message.chat)
-                await self._store.history.new(message.chat)
-                await self._earlier.begin_anew(message)
-                await self._conversation.tell(message, say("new", language))
+                said = await self._begin_anew(id, message, language)
+                await self._conversation.tell(message, said, private=said == say("not_yours", language))
                 await self._store.intake.end(id, "done")
             case "retry":
                 await self._retry(id, message, language, running)
@@ -370,6 +368,20 @@ class Dispatcher:
                 await self._store.intake.end(id, "done")
             case _:
                 await self._conversation.run(id, message, lambda: running.ending)
+
+    async def _begin_anew(self, id: int, message: MessageSent, language: str) -> str:
+        """Leave what was said behind: in a group what this person asked, or for an admin everything; what to say."""
+        everything = not message.group or message.text.strip().lower() == "all"
+        if everything and message.group and not await self._access.admin(message.sender):
+            return say("not_yours", language)
+        await self._summaries.drop(message.chat)
+        await self._earlier.begin_anew(message)
+        if everything:
+            await self._store.history.new(message.chat)
+            return say("new", language)
+        await self._store.history.new_for(message.chat, message.sender.id, id)
+        form = self._surface(message).limits.command_form
+        return say("new_own", language, all=form.format(word="new all"))
 
     async def _forget(self, message: MessageSent, language: str) -> str:
         """Delete everything kept of this chat, once that was asked for twice; what the person is told."""

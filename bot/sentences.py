@@ -194,6 +194,10 @@ _TABLE: dict[str, tuple[str, str]] = {
         "你好！直接向我提问吧，我可以查资料、做计算。发送 {help} 查看我能做什么。",
     ),
     "new": ("A new conversation begins here.", "新的对话从这里开始。"),
+    "new_own": (
+        "A new conversation begins here for you. What others asked stays; an admin may write `{all}`.",
+        "你的新对话从这里开始。其他人的提问会保留；管理员可以发送 `{all}`。",
+    ),
     "retry_nothing": ("There is no question to answer again.", "没有可以重新回答的问题。"),
     "not_yours": (
         "Only the person who asked, or an admin, may do that.",

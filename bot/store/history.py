@@ -81,6 +81,33 @@ class History:
             (str(chat),),
         )
 
+    async def new_for(self, chat: ChatId, person: str, by: int) -> None:
+        """Begin anew for one person of a chat: what that person asked, and the answers, are kept, and not given to the
+        model again. A summary that was made from any of it goes; it is made afresh from the others' turns.
+
+        Args:
+            by: the inbox row of the wish, which stands in the place of those turns.
+        """
+
+        def work(db: Connection) -> None:
+            for id, since, upto in db.execute(
+                "SELECT id, since_turn, summary_upto FROM chats WHERE chat = ?", (str(chat),)
+            ).fetchall():
+                turns = db.execute(
+                    "SELECT id, first_sequence, last_sequence FROM turns WHERE chat = ? AND id > ? AND person = ? "
+                    "AND ended_at IS NOT NULL AND superseded_by IS NULL",
+                    (id, since, plain(person)),
+                ).fetchall()
+                db.executemany(
+                    "UPDATE history SET superseded = 1 WHERE chat = ? AND sequence BETWEEN ? AND ?",
+                    [(id, first, last) for _, first, last in turns],
+                )
+                db.executemany("UPDATE turns SET superseded_by = ? WHERE id = ?", [(by, turn) for turn, *_ in turns])
+                if any(first is not None and first <= upto for _, first, _ in turns):
+                    db.execute("UPDATE chats SET summary = NULL, summary_upto = 0 WHERE id = ?", (id,))
+
+        await self._writer.run(work)
+
     async def summary(self, chat: ChatId) -> Summary | None:
         """What stands in place of older entries, where there is something."""
         return await self._readers.read(lambda db: _summary(db, str(chat)))

@@ -102,7 +102,7 @@ def translated(error: Exception) -> DeliveryError:
         case discord.DiscordException() if not isinstance(error, discord.InvalidData):
             return DeliveryError(f"Discord: {type(error).__name__}")
         case _:
-            # By its status it was done; only the library can make nothing of the answer.
+            # The call succeeded as far as its status says; the library cannot read the answer.
             return Unclear(f"Discord's answer cannot be read ({origin_of(error)})")
 
 

@@ -98,7 +98,7 @@ def translated(error: Exception, scope: str = "") -> DeliveryError:
         return DeliveryError(f"no connection to Slack ({type(error).__name__})")
     if isinstance(error, SlackClientError | aiohttp.ClientError | OSError):
         return Unclear(f"Slack did not answer ({type(error).__name__})")
-    # By its status it was done; only nothing can be made of the answer.
+    # The call succeeded as far as its status says; the answer cannot be read.
     return Unclear(f"Slack's answer cannot be read ({origin_of(error)})")
 
 

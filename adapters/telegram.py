@@ -408,7 +408,7 @@ def _translated(error: Exception) -> DeliveryError:
         case TelegramError() if type(error) is not TelegramError:
             return DeliveryError(f"Telegram: {type(error).__name__}")
         case _:
-            # By its status it was done; only the library can make nothing of the answer.
+            # The call succeeded as far as its status says; the library cannot read the answer.
             return Unclear(f"Telegram's answer cannot be read ({origin_of(error)})")
 
 

@@ -195,7 +195,7 @@ class Platforms:
             self._warnings.warn(f"{name} failed, trying again: {origin_of(error)}")
             return
         self._state[name] = f"unreachable: {error}"
-        # Of another program the adapter itself has told.
+        # The adapter has logged it, with what helps.
         if not isinstance(error, Contested):
             self._warnings.warn(f"{name} does not receive now, trying again: {error}")
 

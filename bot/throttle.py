@@ -1,4 +1,4 @@
-"""What happens again and again is logged at once, and then counted."""
+"""Log a recurring problem at once, and then only how often it recurred."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 from bot.clock import Clock
 
 WINDOW_SECONDS: Final = 600.0
-"""The same words are logged once in so many seconds, with how often they came."""
+"""The same line is logged at most once in so many seconds."""
 _MOST: Final = 1_000
 _MOST_TEXTS: Final = 50
 
 
 class LogThrottle:
-    """Logs a warning when it comes for the first time, and its repetitions together, once in ten minutes."""
+    """Logs a warning when it is new, and its repetitions together, once in ten minutes."""
 
     def __init__(self, log: logging.Logger, clock: Clock) -> None:
         self._log = log

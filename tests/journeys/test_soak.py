@@ -294,6 +294,7 @@ class Soak:
         left = {path.name for path in self.world.data.iterdir()} - {
             "log.txt",
             "parley.db",
+            "parley.db.run.lock",
             "parley.db-wal",
             "parley.db-shm",
         }

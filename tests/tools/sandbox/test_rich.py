@@ -211,7 +211,8 @@ async def test_code_that_waits_runs_as_in_a_notebook_and_as_in_a_program(rich: B
 
 async def test_what_children_print_arrives_and_what_they_leave_is_ended(rich: Bubblewrap) -> None:
     code = """
-import multiprocessing, os, subprocess, sys
+import multiprocessing, os, subprocess, sys, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on: a kernel has threads, and forks
 print("first")
 one = multiprocessing.get_context("fork").Process(target=print, args=("forked",))
 one.start()

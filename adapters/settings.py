@@ -55,6 +55,11 @@ class SlackSettings(PlatformSettings):
     slack_signing_secret: SecretStr = Field(
         SecretStr(""), description="Signing secret; only for HTTP delivery.", json_schema_extra=PLANNED
     )
+    slack_follow_threads: bool = Field(
+        False,
+        description="Answer every message in threads where the bot takes part, without a mention; "
+        "the app needs the events message.channels and message.groups.",
+    )
     slack_api_base_url: Address = Field("https://slack.com/api/", description="Where the Web API is.")
 
     @property

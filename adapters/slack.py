@@ -176,8 +176,9 @@ class SlackAdapter:
 
     async def _take_in(self, body: dict[str, Any], deliver: Deliver) -> bool:
         """Store what a payload says; False leaves it unacknowledged, and it comes again."""
+        follow = self._settings.slack_follow_threads
         try:
-            told, named = incoming(body, self.me, self._people.name, self._inside), people_in(body)
+            told, named = incoming(body, self.me, self._people.name, self._inside, follow=follow), people_in(body)
         except Exception as unread:  # noqa: BLE001 - whatever it is, only this event is lost
             log.error("slack: event %s cannot be read and is left out: %s", body.get("event_id"), origin_of(unread))
             return True

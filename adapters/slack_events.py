@@ -52,10 +52,13 @@ class Me:
     bot: str = ""
 
 
-def incoming(payload: Json, me: Me, names: Names, inside: Collection[str] = ()) -> Incoming | None:
+def incoming(
+    payload: Json, me: Me, names: Names, inside: Collection[str] = (), *, follow: bool = False
+) -> Incoming | None:
     """What a payload says to the bot; None when it was not meant for it.
 
     Args:
+        follow: what is written in a thread may be meant for the bot without a mention.
         inside: channels the bot is known to be a member of; elsewhere a command's target may not last.
     """
     if "command" in payload:
@@ -72,12 +75,15 @@ def incoming(payload: Json, me: Me, names: Names, inside: Collection[str] = ()) 
         case "message", "message_deleted":
             return _deleted(event, event.get("previous_message") or {}, delivery, me, sender)
         case "app_mention" | "message", _:
-            return _sent(event, delivery, me, names, sender)
+            return _sent(event, delivery, me, names, sender, follow)
     return None
 
 
-def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders) -> MessageSent | None:
-    if not _of_a_person(event, me) or not _addressed(event, event, me):
+def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders, follow: bool) -> MessageSent | None:
+    if not _of_a_person(event, me):
+        return None
+    addressed = _addressed(event, event, me)
+    if not addressed and not (follow and _follows(event)):
         return None
     text = readable(_text(event), me, names)
     quoted, enclosed = _quoted(event, me, names), _enclosed(event)
@@ -100,6 +106,7 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders) -> 
         command=word,
         message_id=str(event.get("ts", "")),
         group=not direct,
+        follow_up=not addressed,
         quoted=quoted,
         enclosed=enclosed,
     )
@@ -248,6 +255,12 @@ def _of_a_person(message: Json, me: Me) -> bool:
 
 def _addressed(event: Json, message: Json, me: Me) -> bool:
     return _direct(event) or event.get("type") == "app_mention" or _mentions(message, me)
+
+
+def _follows(event: Json) -> bool:
+    """Written in a thread and to nobody by name."""
+    in_thread = str(event.get("thread_ts") or "") not in ("", str(event.get("ts") or ""))
+    return in_thread and re.search(r"<@[UW]", _text(event)) is None
 
 
 def _mentions(message: Json, me: Me) -> bool:

@@ -135,6 +135,10 @@ class Dispatcher:
             StoreError: it could not be stored; the platform must deliver it again.
         """
         incoming = redaction.of_incoming(incoming, self._redact)
+        follows = isinstance(incoming, MessageSent) and incoming.follow_up
+        if follows and not await self._store.history.turns(incoming.chat):
+            # People among themselves: nothing of it is kept.
+            return
         try:
             id = await self._store.intake.take_in(incoming)
         except StoreError:

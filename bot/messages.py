@@ -207,6 +207,8 @@ class MessageSent(_Delivery):
     """What came with it beside the text; of a forward, `quoted` has it."""
     quote_question: bool = False
     """Others cannot see the question, so the reply begins with it."""
+    follow_up: bool = False
+    """Written in a thread without addressing the bot: meant for it only where the bot takes part."""
     whole_channel: bool = False
     """Written where no thread can be named, so that a command about an answer means the newest one of all threads."""
     awaited: bool = False

@@ -267,3 +267,34 @@ async def test_every_word_of_a_command_works_behind_a_mention(world: Any, start:
             await server.screen.until(lambda _, words=words: any(words in one.text for one in someone.messages))
 
     assert len(world.model.requests) == 1
+
+
+async def test_a_thread_is_followed_without_a_mention_only_where_the_bot_takes_part(world: Any, start: Any) -> None:
+    world.slack.subscriptions.add("message.channels")
+    thread, other = Thread(world), Thread(world)
+
+    async with start("slack", SLACK_FOLLOW_THREADS="true") as bot:
+        await thread.ask(bot, "summarise this thread")
+        other.say("Lunch?")
+        thread.say("<@U2> can you look?")
+        world.slack.say("C1", "Out in the channel.", person="U1")
+        thread.say("and in one word?", "U2")
+        await world.model.asked(2)
+        await bot.dispatcher.idle()
+        stored = await bot.store.history.chats()
+
+    assert told(world).endswith(": and in one word?")
+    assert len(world.model.requests) == 2 and len(stored) == 1
+    assert not _grows(world, other)
+
+
+async def test_a_thread_is_not_followed_by_default(world: Any, start: Any) -> None:
+    world.slack.subscriptions.add("message.channels")
+    thread = Thread(world)
+
+    async with start("slack") as bot:
+        await thread.ask(bot, "summarise this thread")
+        thread.say("and in one word?")
+        said = await thread.ask(bot, "and now?")
+
+    assert len(world.model.requests) == 2 and "> Ann: and in one word?" in said

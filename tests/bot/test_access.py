@@ -240,7 +240,7 @@ def test_lists_are_kept_as_messages_name_them(monkeypatch: Any, name: str, value
         ("ALLOWED_WORKSPACES", "T1", "slack:T1 or discord:SERVER"),
         ("ALLOWED_WORKSPACES", "discord:role/5", "slack:T1 or discord:SERVER"),
         ("ALLOWED_ROLES", "Readers", "discord:ROLE"),
-        ("TOKENS_PER_DAY", "-1", "greater than or equal to 0"),
+        ("TOKENS_PER_DAY", "-1", "a whole number of at least 0"),
     ],
 )
 def test_a_malformed_list_is_one_clear_sentence(monkeypatch: Any, name: str, value: str, sentence: str) -> None:

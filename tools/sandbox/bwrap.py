@@ -57,15 +57,23 @@ class Bubblewrap:
         """
         if rich and importlib.util.find_spec("ipykernel") is None:
             raise SandboxFailed("CODE_RICH needs ipykernel (the extra `code-rich`)")
-        self.limits = limits or Limits()
         self._rich = rich
-        self._launcher = Launcher(functools.partial(code_layout, tuple(packages), rich=rich), self.limits)
+        self._launcher = Launcher(functools.partial(code_layout, tuple(packages), rich=rich), limits or Limits())
         self._sessions = sessions
         self._idle = idle
         self._now = now
         self._places: OrderedDict[str, _Place] = OrderedDict()
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._sweeper: asyncio.Task[None] | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """What every sandbox that is started from now on may use."""
+        return self._launcher.limits
+
+    @limits.setter
+    def limits(self, limits: Limits) -> None:
+        self._launcher.limits = limits
 
     @property
     def summary(self) -> str:

@@ -310,10 +310,13 @@ async def test_without_its_filter_the_self_test_fails(backend: Bubblewrap, monke
         await backend.check()
 
 
-async def test_without_a_limit_of_processes_the_self_test_fails(sandbox_possible: None) -> None:
+async def test_without_a_limit_of_processes_the_self_test_fails(
+    sandbox_possible: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As far as it looks: the worker is told 200, the test expects 64."""
     backend = Bubblewrap((), Limits(processes=200))
-    backend.limits = dataclasses.replace(backend.limits, processes=64)
+    expected = dataclasses.replace(backend.limits, processes=64)
+    monkeypatch.setattr(Bubblewrap, "limits", property(lambda _: expected))
     try:
         with pytest.raises(SandboxFailed, match="number of processes is not limited"):
             await backend.check()

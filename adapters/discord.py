@@ -23,6 +23,7 @@ from adapters.discord_commands import register, registered
 from adapters.discord_errors import refusals
 from adapters.discord_intake import Intake, message_edited, message_sent
 from adapters.discord_surface import AnswerSlot, DiscordSurface
+from adapters.discord_threads import DiscordReplies, DiscordThread
 from adapters.settings import DiscordSettings
 from bot.clock import Clock, SystemClock
 from bot.errors import SettingsError, Unreachable, origin_of
@@ -194,8 +195,17 @@ class DiscordAdapter:
         slot = self._slots.get(int(str(target.data.get("interaction") or 0)))
         return DiscordSurface(self._client, target, self._clock, slot)
 
-    def earlier(self, message: MessageSent) -> None:
-        """Nothing is looked up on Discord yet but the message that is replied to, which comes with its answer."""
+    def earlier(self, message: MessageSent) -> DiscordThread | DiscordReplies | None:
+        """The thread that a message stands in, else what the message that it replies to replies to itself."""
+        bot = self._client.user.id if self._client.user is not None else 0
+        if message.message_id and message.target.data.get("thread"):
+            return DiscordThread(self._client, message, bot)
+        quoted = message.quoted
+        if quoted is None or quoted.forwarded or quoted.from_bot or not message.group:
+            return None
+        if quoted.text and not quoted.replies:
+            return None
+        return DiscordReplies(self._client, message, bot)
 
     @property
     def listening(self) -> bool:

@@ -30,6 +30,7 @@ from bot.messages import (
     MessageSent,
     Quoted,
     ReplyTarget,
+    Scalar,
     Sender,
 )
 from bot.surface import Deliver
@@ -168,9 +169,10 @@ def _sender(person: discord.User | discord.Member, language: str = "") -> Sender
 
 def _target(message: discord.Message) -> ReplyTarget:
     group = message.guild is not None
-    return ReplyTarget(
-        "discord", {"channel": message.channel.id, "group": group, "reply_to": message.id if group else None}
-    )
+    data: dict[str, Scalar] = {"channel": message.channel.id, "group": group, "reply_to": message.id if group else None}
+    if isinstance(message.channel, discord.Thread):
+        data["thread"] = True
+    return ReplyTarget("discord", data)
 
 
 def _mentions(content: str, bot: int) -> bool:
@@ -211,14 +213,22 @@ def _quoted(message: discord.Message, bot: int) -> Quoted | None:
     if message.type is not discord.MessageType.reply or message.reference is None:
         return None
     replied = message.reference.resolved
-    if not isinstance(replied, discord.Message):
-        return None
+    return read_as_quoted(replied, bot) if isinstance(replied, discord.Message) else None
+
+
+def read_as_quoted(message: discord.Message, bot: int) -> Quoted:
+    """A message as somebody reads it who quotes it; a thread's first shows the one that the thread was opened under."""
+    opened = message.reference.resolved if message.reference is not None else None
+    if message.type is discord.MessageType.thread_starter_message and isinstance(opened, discord.Message):
+        message = opened
     return Quoted(
-        text=_text(replied, bot) or _forwarded(replied, bot),
-        author=replied.author.display_name,
-        from_bot=replied.author.id == bot,
-        message_id=str(replied.id),
-        enclosed=_enclosed(replied) or _forwarded_files(replied),
+        text=_text(message, bot) or _forwarded(message, bot),
+        author=message.author.display_name,
+        from_bot=message.author.id == bot,
+        message_id=str(message.id),
+        sent_at=message.created_at.timestamp(),
+        replies=message.type is discord.MessageType.reply,
+        enclosed=_enclosed(message) or _forwarded_files(message),
     )
 
 

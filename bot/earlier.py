@@ -91,11 +91,12 @@ class EarlierWords:
                 f"{question.chat.platform}: questions are answered without what was written before: {why}"
             )
             return question
-        known = {question.message_id, question.quoted.message_id if question.quoted is not None else ""}
+        quoted = question.quoted
+        known = {question.message_id, quoted.message_id if quoted is not None and quoted.text.strip() else ""}
         found = [one for one in found if one.text.strip() and one.message_id not in known]
         # What the bot wrote since then is in the history already.
         found = [one for one in found if not (since and one.from_bot)]
-        found.sort(key=lambda one: one.sent_at)
+        found.sort(key=_order)
         kept = self._fitting(found, model)
         told = tuple(of_quoted(one, self._redact) for one in kept)
         return replace(question, earlier=told, left_out=len(found) - len(kept))
@@ -125,4 +126,9 @@ class EarlierWords:
             if room < 0:
                 break
             kept.append(one)
-        return sorted(kept, key=lambda one: one.sent_at)
+        return sorted(kept, key=_order)
+
+
+def _order(one: Quoted) -> tuple[float, int, str]:
+    """When it was written; where two were in the same moment, by their ids, which grow."""
+    return one.sent_at, len(one.message_id), one.message_id

@@ -169,6 +169,8 @@ class Quoted:
     """The person forwarded it; whatever it says, the person did not say it."""
     sent_at: float = 0.0
     """When it was written, in seconds since the epoch, where that is known."""
+    replies: bool = False
+    """It replies to another message itself, as far as the platform tells."""
     enclosed: tuple[Enclosure, ...] = ()
 
 

@@ -298,3 +298,52 @@ async def test_a_thread_is_not_followed_by_default(world: Any, start: Any) -> No
         said = await thread.ask(bot, "and now?")
 
     assert len(world.model.requests) == 2 and "> Ann: and in one word?" in said
+
+
+async def ask_on_discord(world: Any, bot: Any, place: Any, text: str, **more: Any) -> str:
+    asked = len(world.model.requests)
+    world.discord.say(place, f"{world.discord.mention()} {text}", person=7, **more)
+    await world.model.asked(asked + 1)
+    await bot.dispatcher.idle()
+    return told(world)
+
+
+@pytest.mark.parametrize("intent", [True, False])
+async def test_a_question_in_a_discord_thread_knows_what_was_written_in_it_before(
+    world: Any, start: Any, intent: bool
+) -> None:
+    discord = world.discord
+    discord.person(7, "Ann")
+    discord.person(8, "Ben")
+    discord.guild(1, "Guild")
+    discord.channel(11, 1, "general")
+    thread = discord.thread(11, "release")
+    discord.state.reads_all = intent
+    discord.say(thread, "The release slips to Friday.", person=8)
+
+    async with start("discord") as bot:
+        first = await ask_on_discord(world, bot, thread, "summarise this thread")
+        discord.say(thread, "Green again.", person=8)
+        second = await ask_on_discord(world, bot, thread, "and now?")
+
+    assert ("> Ben: The release slips to Friday.\n\nAnn: summarise" in first) is intent
+    assert ("> Ben: Green again.\n\nAnn: and now?" in second) is intent
+    assert second.count("slips to Friday") == intent
+
+
+async def test_a_question_on_discord_knows_the_messages_that_it_replies_to(world: Any, start: Any) -> None:
+    discord = world.discord
+    discord.person(7, "Ann")
+    discord.person(8, "Ben")
+    discord.guild(1, "Guild")
+    discord.channel(11, 1, "general")
+    discord.state.reads_all = True
+    root = discord.say(11, "The release slips to Friday.", person=8)
+    answer = discord.say(11, "Because of the tests?", person=7, reply_to=root)
+    last = discord.say(11, "They are red since Tuesday.", person=8, reply_to=answer)
+
+    async with start("discord") as bot:
+        said = await ask_on_discord(world, bot, 11, "is that so?", reply_to=last)
+
+    assert "> Ben: The release slips to Friday.\n> Ann: Because of the tests?\n> Ben: They are red" in said
+    assert said.count("red since Tuesday") == 1

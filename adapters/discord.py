@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final
 
+import aiohttp
 import discord
 import yarl
 from discord.gateway import DiscordWebSocket
@@ -80,8 +81,22 @@ class _Client(discord.Client):
         self.greeted = False
         """READY came since listening began."""
         self._identified = False
+        self._sockets: list[aiohttp.ClientWebSocketResponse] = []
+        self._connect_socket = self.http.ws_connect
+        # The library loses hold of a socket whose first message it cannot read, and never closes it.
+        self.http.ws_connect = self._open_socket  # type: ignore[method-assign]  # there is no public way to it
         parsers = self._connection.parsers
         parsers.update({event: _sparing(event, parse) for event, parse in parsers.items() if event != "READY"})
+
+    async def _open_socket(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
+        socket = await self._connect_socket(url, compress=compress)
+        self._sockets = [one for one in self._sockets if not one.closed] + [socket]
+        return socket
+
+    async def close_sockets(self) -> None:
+        """Close what is still open of the gateway's connections."""
+        sockets, self._sockets = self._sockets, []
+        await asyncio.gather(*(one.close(code=1000) for one in sockets if not one.closed), return_exceptions=True)
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         """Discord allows one identification in five seconds: only the first of all may come at once."""
@@ -241,6 +256,7 @@ class DiscordAdapter:
             announcing.cancel()
             if client.ws is not None and not client.is_closed():
                 await client.ws.close(code=1000)
+            await client.close_sockets()
             await intake.close()
             await asyncio.gather(announcing, return_exceptions=True)
         raise Unreachable("the connection to Discord's gateway ended")

@@ -17,6 +17,7 @@ from tools.settings import ReadPageSettings
 if TYPE_CHECKING:
     from tools.fetch.client import Fetcher
     from tools.fetch.extraction import Page
+    from tools.fetch.readers import Readers
 
 KEPT_SECONDS = 600.0
 KEPT_PAGES = 16
@@ -56,7 +57,8 @@ class ReadPage(FunctionTool):
         self._pdf = importlib.util.find_spec("pypdfium2") is not None
         self._opening = asyncio.Lock()
         self._places = asyncio.Semaphore(_PAGES)
-        self._readers = asyncio.Semaphore(_READERS)
+        self._turns = asyncio.Semaphore(_READERS)
+        self._readers: Readers | None = None
         self._kept: OrderedDict[str, tuple[float, Page]] = OrderedDict()
         super().__init__(
             self.read,
@@ -117,13 +119,46 @@ class ReadPage(FunctionTool):
         extraction: Any = importlib.import_module("tools.fetch.extraction")
         async with self._places:
             fetched = await fetcher.get(url, pdf=self._pdf, follow=context.follow)
-            async with self._readers:
-                page: Page = await extraction.extract(fetched)
+            async with self._turns:
+                page: Page = await extraction.extract(fetched, start=self._started)
         self._kept[url] = (time.monotonic() + KEPT_SECONDS, page)
         self._kept.move_to_end(url)
         while len(self._kept) > KEPT_PAGES:
             self._kept.popitem(last=False)
         return page
+
+    async def prove(self) -> str:
+        """Where pages are read, as far as it shows in a moment."""
+        return await self._proven("text")
+
+    async def describe(self, *, offline: bool = False) -> str:
+        """Where pages are read, and what is not, for the operator. Nothing is asked, `offline` or not."""
+        without = "" if self._pdf else "; PDFs are refused: pypdfium2 is not installed (the extra `pages`)"
+        return await self._proven("html") + without
+
+    async def _proven(self, kind: str) -> str:
+        readers = await self._found_readers()
+        try:
+            await readers.prove(kind)
+        except TimeoutError:
+            return f"{readers.summary}, as it seems: a trial took too long"
+        return readers.summary
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        from tools.sandbox.cell import SandboxFailed
+
+        try:
+            return await (await self._found_readers()).start()
+        except SandboxFailed as failure:
+            raise ToolError(f"The page cannot be read now: {failure}. Try once more.") from failure
+
+    async def _found_readers(self) -> Readers:
+        async with self._opening:
+            if self._readers is None:
+                module: Any = await asyncio.to_thread(importlib.import_module, "tools.fetch.readers")
+                self._readers = module.Readers()
+            readers: Readers = self._readers
+            return readers
 
     async def _opened(self) -> Fetcher:
         async with self._opening:

@@ -114,6 +114,8 @@ async def test_a_sandbox_that_does_not_hold_is_said_with_its_reason(world: World
 
     [(_, text)] = told.of("run_python")
     assert text.startswith("not offered: bwrap: ") and "No permissions to create new namespace" in text
+    [(_, text)] = told.of("read_page")
+    assert "not in a sandbox: bwrap: No permissions to create new namespace" in text
 
 
 @pytest.mark.parametrize(

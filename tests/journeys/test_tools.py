@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import time
 from contextlib import closing
@@ -214,6 +215,7 @@ async def test_a_database_is_asked_through_the_whole_bot(world: Any, start: Any)
 async def test_a_sandbox_that_does_not_hold_is_said_once_and_its_tool_never_offered(
     world: Any, start: Any, refusing_bwrap: str, caplog: Any
 ) -> None:
+    caplog.set_level(logging.INFO)
     world.model.reply(Reply("I cannot run code here."))
     async with start("telegram", TOOL_MODE="native", CODE_BACKEND="bwrap", PATH=refusing_bwrap) as bot:
         async with asyncio.timeout(30):
@@ -225,3 +227,4 @@ async def test_a_sandbox_that_does_not_hold_is_said_once_and_its_tool_never_offe
     assert "run_python" not in offered
     said = [record.getMessage() for record in caplog.records if "run_python" in record.getMessage()]
     assert len(said) == 1 and said[0].startswith("run_python is not offered: bwrap: ")
+    assert "read_page: pages are read with the bot's rights" in caplog.text

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
-import os
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from tools.base import ToolError
 from tools.fetch.client import Fetched
+from tools.fetch.readers import MOST_BYTES, Start, start_plain, talk
 
 READ_SECONDS = 8.0
-MOST_BYTES = 8 * 1024 * 1024 + 64 * 1024
-"""What a reader may answer: its longest text, four bytes a character, and what it says of it."""
-_CHUNK = 64 * 1024
-_READER = Path(__file__).with_name("reader.py")
 _DAMAGED = "The page is damaged or too complex to be read. Try another source."
-# What a Python needs to find its libraries; no key of the operator's.
-_KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "LANG", "SYSTEMROOT", "TZ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +28,14 @@ class Page:
     """What is missing, in a sentence."""
 
 
-async def extract(page: Fetched, *, seconds: float = READ_SECONDS) -> Page:
-    """The readable text of `page`.
+async def extract(page: Fetched, *, seconds: float = READ_SECONDS, start: Start = start_plain) -> Page:
+    """The readable text of `page`, read by what `start` starts.
 
     Raises:
         ToolError: there is none, or it took too long.
     """
     about = {"kind": _kind(page), "url": page.url, "charset": page.charset, "seconds": seconds}
-    answer = await _run(json.dumps(about).encode() + b"\n", page.body, seconds)
+    answer = await _run(json.dumps(about).encode() + b"\n", page.body, seconds, start)
     head, _, text = answer.partition(b"\n")
     found = _fields(head)
     if "error" in found:
@@ -64,61 +54,15 @@ async def extract(page: Fetched, *, seconds: float = READ_SECONDS) -> Page:
     )
 
 
-async def _run(about: bytes, body: bytes | bytearray, seconds: float) -> bytes:
-    """What the reader answers to `about` and `body`; it has ended when this returns or raises."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",  # the folder of the script holds modules whose names must not shadow others
-        str(_READER),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _KEPT if name in os.environ},
-    )
-    assert process.stdin is not None and process.stdout is not None
-    feeding = asyncio.create_task(_feed(process.stdin, about, body), name="page to its reader")
+async def _run(about: bytes, body: bytes | bytearray, seconds: float, start: Start) -> bytes:
+    """What a reader answers to `about` and `body`."""
     try:
-        async with asyncio.timeout(seconds):
-            answer = await _read(process.stdout)
-            if len(answer) <= MOST_BYTES:
-                await process.wait()
+        answer, _ = await talk(await start(), about, body, seconds)
     except TimeoutError as error:
         raise ToolError(f"The page could not be read within {seconds:g} s. Try another source.") from error
-    finally:
-        feeding.cancel()
-        await _end(process)
-        await asyncio.gather(feeding, return_exceptions=True)
-    if process.returncode or len(answer) > MOST_BYTES:
+    if not answer or len(answer) > MOST_BYTES:
         raise ToolError(_DAMAGED)
     return answer
-
-
-async def _feed(stdin: asyncio.StreamWriter, *parts: bytes | bytearray) -> None:
-    """Write `parts` as fast as they are read; a reader that ends early says why in its answer."""
-    with contextlib.suppress(OSError):
-        for part in parts:
-            for start in range(0, len(part), _CHUNK):
-                stdin.write(part[start : start + _CHUNK])
-                await stdin.drain()
-        stdin.close()
-
-
-async def _read(stdout: asyncio.StreamReader) -> bytes:
-    """All that comes, or somewhat more than `MOST_BYTES` of it."""
-    answer = bytearray()
-    while len(answer) <= MOST_BYTES and (chunk := await stdout.read(_CHUNK)):
-        answer += chunk
-    return bytes(answer)
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End the reader, if it has not, and wait until it is gone."""
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
-    # What it still wrote has to be read: asyncio tells of the end of a process only after the end of its pipes.
-    while process.stdout is not None and await process.stdout.read(_CHUNK):
-        pass
-    await process.wait()
 
 
 def _kind(page: Fetched) -> str:

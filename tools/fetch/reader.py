@@ -89,6 +89,7 @@ def limit(seconds: float) -> None:
         (resource.RLIMIT_AS, _MEMORY),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NPROC, 0),
     ):
         resource.setrlimit(kind, (most, most))
 

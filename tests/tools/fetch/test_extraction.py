@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tools.base import ToolError
-from tools.fetch import extraction, reader
+from tools.fetch import extraction, reader, readers
 from tools.fetch.client import Fetched
 from tools.fetch.extraction import extract
 
@@ -82,7 +82,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     To start one and load the libraries in it takes most of a second.
     """
 
-    async def run(about: bytes, body: bytes, seconds: float) -> bytes:
+    async def run(about: bytes, body: bytes, seconds: float, start: object) -> bytes:
         out = io.BytesIO()
         with monkeypatch.context() as here:
             here.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(about + body)))
@@ -425,7 +425,7 @@ async def test_a_reader_that_takes_too_long_is_killed(monkeypatch: pytest.Monkey
     stuck = tmp_path / "stuck.py"
     marker = tmp_path / "pid"
     stuck.write_text(f"import os, time\nopen({str(marker)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)\n")
-    monkeypatch.setattr(extraction, "_READER", stuck)
+    monkeypatch.setattr(readers, "READER", stuck)
 
     with pytest.raises(ToolError, match="within 1 s"):
         await extract(page("x"), seconds=1)
@@ -438,7 +438,7 @@ async def test_a_reader_that_takes_too_long_is_killed(monkeypatch: pytest.Monkey
 async def test_the_reader_knows_no_secret(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     nosy = tmp_path / "nosy.py"
     nosy.write_text("import os, sys\nsys.stdin.read()\nprint('{}')\nprint(' '.join(os.environ))\n")
-    monkeypatch.setattr(extraction, "_READER", nosy)
+    monkeypatch.setattr(readers, "READER", nosy)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
 
     found = await extract(page("x"))
@@ -453,9 +453,9 @@ async def test_a_reader_that_answers_without_end_is_ended_and_little_of_it_kept(
 ) -> None:
     """A page that has taken over its reader may write what it likes, and is not read for long."""
     endless = tmp_path / "endless.py"
-    words = "b'x' * 65536" if not ends else f"b'x' * {extraction.MOST_BYTES + 1}"
+    words = "b'x' * 65536" if not ends else f"b'x' * {readers.MOST_BYTES + 1}"
     endless.write_text(f"import os\nwhile True:\n    os.write(1, {words})\n    {'break' if ends else 'pass'}\n")
-    monkeypatch.setattr(extraction, "_READER", endless)
+    monkeypatch.setattr(readers, "READER", endless)
 
     with pytest.raises(ToolError, match="too complex"):
         await extract(page("x" * 1_000_000), seconds=30)
@@ -467,7 +467,7 @@ async def test_an_answer_that_is_none_is_an_error_in_a_sentence(
 ) -> None:
     liar = tmp_path / "liar.py"
     liar.write_text(f"import os\nos.write(1, {said.encode('latin-1')!r})\n")
-    monkeypatch.setattr(extraction, "_READER", liar)
+    monkeypatch.setattr(readers, "READER", liar)
 
     with pytest.raises(ToolError, match=r"complex|empty"):
         await extract(page("x"))

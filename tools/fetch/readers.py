@@ -1,0 +1,180 @@
+"""Where readers run: in a sandbox where this machine has one, else as processes with the bot's rights.
+
+A page from outside is parsed by libraries in C and C++; one that takes them over finds, in a sandbox, no network, no
+environment, no file of anybody's and no second process. Without a sandbox there remain the limits of the reader itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from tools.sandbox.launcher import Launcher
+    from tools.sandbox.layout import Layout
+
+log = logging.getLogger(__name__)
+
+Start: TypeAlias = Callable[[], Awaitable[asyncio.subprocess.Process]]
+"""Starts a reader with pipes to and from it."""
+
+READER = Path(__file__).resolve().with_name("reader.py")
+PACKAGES = ("trafilatura", "lxml_html_clean", "charset-normalizer", "pypdfium2")
+"""Distributions that a reader imports."""
+MOST_BYTES = 8 * 1024 * 1024 + 64 * 1024
+"""What a reader may answer: its longest text, four bytes a character, and what it says of it."""
+TRIAL_SECONDS = 20.0
+_CHUNK = 64 * 1024
+_WORDS = 4096
+"""Bytes of its errors that are kept."""
+_FILES = 1024 * 1024
+"""Bytes of all files that a reader may write in its sandbox: it needs none."""
+# What a Python needs to find its libraries; no key of the operator's.
+_KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "LANG", "SYSTEMROOT", "TZ")
+
+
+class Readers:
+    """Starts readers, each for one page."""
+
+    def __init__(self) -> None:
+        from tools.sandbox.cell import SandboxFailed
+        from tools.sandbox.launcher import Launcher
+        from tools.sandbox.limits import Limits
+
+        self._launcher: Launcher | None = None
+        self._reason = ""
+        self._trying = asyncio.Lock()
+        self._tried: set[str] = set()
+        try:
+            self._launcher = Launcher(_layout, Limits(disk=_FILES))
+        except SandboxFailed as failure:
+            self._reason = str(failure)
+
+    @property
+    def summary(self) -> str:
+        """Where readers run, and why not in a sandbox."""
+        if self._launcher is not None:
+            return "pages are read in a bubblewrap sandbox"
+        return f"pages are read with the bot's rights, with limits of time and memory, not in a sandbox: {self._reason}"
+
+    async def start(self) -> asyncio.subprocess.Process:
+        """A reader that waits for its page.
+
+        Raises:
+            SandboxFailed: its sandbox cannot be started now.
+        """
+        await self.prove("html")
+        return await (start_plain() if self._launcher is None else self._launcher.start())
+
+    async def prove(self, kind: str) -> None:
+        """Read a page of our own once: as `text` it shows that the machine allows sandboxes, as `html` that the
+        libraries are found in there. Where it fails, readers run without one from then on.
+
+        What a stranger's page does has no part in this: it could have its next reader run unconfined.
+
+        Raises:
+            TimeoutError: it took too long, which says nothing of the sandbox.
+        """
+        async with self._trying:
+            if self._launcher is None or kind in self._tried:
+                return
+            about = json.dumps({"kind": kind, "url": "https://example.org", "charset": "", "seconds": TRIAL_SECONDS})
+            failure = await self._failure(self._launcher, about.encode() + b"\n", b"<p>A page of our own.</p>")
+            self._tried.add(kind)
+            if failure:
+                self._launcher, self._reason = None, failure
+                if kind == "html":
+                    log.warning("%s", self.summary)
+
+    async def _failure(self, launcher: Launcher, about: bytes, body: bytes) -> str:
+        """Why our own page is not read in a sandbox; empty when it is."""
+        from tools.sandbox.cell import SandboxFailed
+
+        try:
+            answer, words = await talk(await launcher.start(), about, body, TRIAL_SECONDS)
+        except SandboxFailed as failure:
+            return str(failure)
+        if b"A page of our own." in answer:
+            return ""
+        said = words.decode("utf-8", "replace").strip().splitlines()
+        return said[-1] if said else "the reader's libraries are not found in it"
+
+
+def _layout() -> Layout:
+    from tools.sandbox.layout import layout
+
+    return layout(PACKAGES, (READER,))
+
+
+async def start_plain() -> asyncio.subprocess.Process:
+    """A reader without a sandbox."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",  # the folder of the script holds modules whose names must not shadow others
+        str(READER),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={name: os.environ[name] for name in _KEPT if name in os.environ},
+    )
+
+
+async def talk(
+    reader: asyncio.subprocess.Process, about: bytes, body: bytes | bytearray, seconds: float
+) -> tuple[bytes, bytes]:
+    """What `reader` answers to `about` and `body`, at most one byte more than `MOST_BYTES`, and the beginning of its
+    errors; nothing when it failed. It has ended when this returns or raises.
+
+    Raises:
+        TimeoutError: it took too long.
+    """
+    assert reader.stdin is not None and reader.stdout is not None and reader.stderr is not None
+    feeding = asyncio.create_task(_feed(reader.stdin, about, body), name="page to its reader")
+    erring = asyncio.create_task(_read(reader.stderr, _WORDS), name="a reader's errors")
+    answer = b""
+    try:
+        async with asyncio.timeout(seconds):
+            answer = await _read(reader.stdout, MOST_BYTES + 1, stop=True)
+            if len(answer) <= MOST_BYTES:
+                await reader.wait()
+    finally:
+        feeding.cancel()
+        await _end(reader)
+        words, _ = await asyncio.gather(erring, feeding, return_exceptions=True)
+    return (b"" if reader.returncode else answer), (words if isinstance(words, bytes) else b"")
+
+
+async def _feed(stdin: asyncio.StreamWriter, *parts: bytes | bytearray) -> None:
+    """Write `parts` as fast as they are read; a reader that ends early says why in its answer."""
+    with contextlib.suppress(OSError):
+        for part in parts:
+            for start in range(0, len(part), _CHUNK):
+                stdin.write(part[start : start + _CHUNK])
+                await stdin.drain()
+        stdin.close()
+
+
+async def _read(stream: asyncio.StreamReader, most: int, *, stop: bool = False) -> bytes:
+    """The first `most` bytes that come; what follows is read and thrown away, or left where `stop` is set."""
+    found = bytearray()
+    while not (stop and len(found) == most) and (chunk := await stream.read(_CHUNK)):
+        found += chunk[: most - len(found)]
+    return bytes(found)
+
+
+async def _end(reader: asyncio.subprocess.Process) -> None:
+    """End the reader, if it has not, and wait until it is gone."""
+    with contextlib.suppress(ProcessLookupError):
+        reader.kill()
+    # What it still wrote has to be read: asyncio tells of the end of a process only after the end of its pipes, and
+    # these end when the last process of its sandbox has.
+    while reader.stdout is not None and await reader.stdout.read(_CHUNK):
+        pass
+    await reader.wait()

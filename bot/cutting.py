@@ -16,7 +16,7 @@ _WORD = re.compile(r"\s+|[，、：。！？；…][”’」』）】》*_]*")
 # What a cut should not tear apart. Each alternative is bounded, so that a page of openers stays linear.
 _UNIT = re.compile(
     r"""
-      (?P<tick>`+)(?!`).{1,600}?(?<!`)(?P=tick)(?!`)                            # inline code
+      (?<!`)(?P<tick>`++).{1,600}?(?<!`)(?P=tick)(?!`)                          # inline code
     | \\[^\w\s]                                                                 # an escaped sign
     | !?\[[^\[\]\n]{0,600}\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:[ ]"[^"\n]*")?\)?|\[[^\[\]\n]{0,200}\]?)
     | <[^<>\s]{1,600}>
@@ -28,7 +28,7 @@ _UNIT = re.compile(
     | \|\|(?=\S).{1,600}?\|\|
     | \*(?=[^\s*])[^*\n]{1,300}\*
     | \b_(?=[^\s_])[^_\n]{1,300}_\b
-    | (?:`+|\*\*|!?\[|<)[^\n]{0,200}\Z                                          # one that is still being written
+    | (?:(?<!`)`++|\*\*|!?\[|<)[^\n]{0,200}+\Z                                 # one that is still being written
     """,
     re.VERBOSE | re.DOTALL,
 )

@@ -30,11 +30,14 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 from bot.addresses import ANGLE, MAIL_REACH, SCHEMES, bare_mail, bare_url, mail_link, scheme_of
-from bot.lines import CODE_KINDS, LineScanner
+from bot.lines import CODE_KINDS, LONGEST_FENCE, LineScanner
 
 DEEPEST = 60
 """How many blocks may stand in one another; deeper text is shown as written."""
 
+_DEEPEST_INLINE = 8
+"""The same for links and spoilers, which hardly ever stand in one another. How often a row of open brackets is read
+grows with it."""
 _DEFINITION = re.compile(
     r"^[ ]{0,3}\[([^\[\]\n]{1,200})\]:[ \t]*(?=<?(?:https?://|mailto:))", re.MULTILINE | re.IGNORECASE
 )
@@ -84,6 +87,7 @@ def _unspaced(sign: str) -> bool:
 class _Inline(ParserInline):
     def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
         state = _State(src, md, env, tokens)
+        state.level = DEEPEST - _DEEPEST_INLINE
         self.tokenize(state)
         for rule in self.ruler2.getRules(""):
             rule(state)
@@ -108,6 +112,8 @@ def _fence(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     info = line.lstrip(mark)
     length = len(line) - len(info)
     if length < 3 or (mark == "`" and mark in info):
+        return False
+    if position + length - state.src.rfind("\n", 0, position) - 1 > LONGEST_FENCE:
         return False
     if silent:
         return True

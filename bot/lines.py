@@ -65,6 +65,8 @@ class Table:
     body: int
 
 
+LONGEST_FENCE = 200
+"""Characters of a fence's mark and what stands before it; with more, a page would hold little else than its fences."""
 _LINE = re.compile(r"([ \t>]*)((?:(?:[-*+]|\d{1,9}[.)])(?:[ \t][ \t>]*|$))*)(`{3,}|~{3,})?([^\r\n]*)")
 _QUOTES = re.compile(r"([ \t]*)>")
 _ITEM = re.compile(r"([-*+]|\d{1,9}[.)])([ \t]+)")
@@ -117,7 +119,8 @@ class LineScanner:
         lead, items, mark, rest = found.groups()
         before, before_start = self._before, self._before_start
         self._before, self._before_start = "", start
-        if mark and (mark[0] == "~" or "`" not in rest):
+        is_fence = mark and (mark[0] == "~" or "`" not in rest)
+        if is_fence and len(lead) + len(items) + len(mark) <= LONGEST_FENCE:
             self.table = None
             self.fence = Fence(lead + _MARKER.sub(" ", items), mark, rest, _quotes(lead, items))
             return Kind.FENCE_OPEN

@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 
 from bot.glossary import ROWS, SHAPES, TRADITIONAL
 
+MOST_CHARS: Final = 2000
+"""So much of a text is looked at, half from its beginning and half from its end: the rest is quoted matter."""
 HINT: Final = 0.4
 """How much a word counts that only hints at a meaning."""
 
@@ -118,6 +120,8 @@ def _add(meanings: list[Meaning], meaning: Meaning) -> None:
 
 def terms_of(text: str) -> dict[str, float]:
     """The terms of a text with their weights: a word 1, a meaning as strong as the strongest word for it."""
+    if len(text) > MOST_CHARS:
+        text = f"{text[: MOST_CHARS // 2]}\n{text[-MOST_CHARS // 2 :]}"
     found: dict[str, float] = {}
     lower = text.lower().translate(TRADITIONAL)
     for shape, term, weight in _SHAPES:

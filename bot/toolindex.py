@@ -18,9 +18,6 @@ from tools.base import Json, ToolSpec
 
 LEAST: Final = 5
 """So many tools are offered even when no word of the question leads to one."""
-QUESTION_CHARS: Final = 2000
-"""So much of a question is looked at, half from its beginning and half from its end: the rest is quoted matter."""
-
 _SATURATION: Final = 1.2
 _LENGTH: Final = 0.4
 _AGAINST: Final = 0.5
@@ -84,8 +81,6 @@ class ToolIndex:
 
     def scores(self, question: str) -> dict[str, float]:
         """The tools that have something in common with a question, by name, the best first."""
-        if len(question) > QUESTION_CHARS:
-            question = f"{question[: QUESTION_CHARS // 2]}\n{question[-QUESTION_CHARS // 2 :]}"
         points = [0.0] * len(self.specs)
         for term, weight in terms_of(question).items():
             value = weight * (1.0 if term.startswith("#") else _WORD)

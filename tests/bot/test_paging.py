@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from bot.lines import LineScanner
+from bot.markdown import CodeBlock, parse
 from bot.paging import PageText, Paginator, utf8_length, utf16_length
 
 MEASURES = [len, utf16_length, utf8_length]
@@ -230,6 +231,18 @@ def test_the_fences_of_each_page_are_those_the_parser_sees() -> None:
     for page in pages.pages:
         tokens = MarkdownIt("commonmark").parse(page.body)
         assert sum(token.type == "fence" for token in tokens) == page.body.count("~~~~text")
+
+
+@pytest.mark.parametrize("begin", ["`" * 9_000, "~" * 9_000, ">" * 3_000 + "```\n", "- " * 2_000 + "~~~\n"])
+def test_marks_that_fill_a_page_are_no_fence(begin: str) -> None:
+    """Closed and opened again on each page, they would leave room for one character of the text."""
+    text = f"{begin}\n" + "word\n" * 2_000
+
+    pages = paginated(text, 3_600, utf16_length)
+    pages.finish()
+
+    assert len(pages.pages) <= 8
+    assert not any(isinstance(block, CodeBlock) for page in pages.pages for block in parse(page.body))
 
 
 def test_an_unfinished_fence_is_closed_when_the_reply_ends() -> None:

@@ -21,6 +21,7 @@ _MOST_DECODED = 4
 """How often a text is percent-decoded until nothing changes."""
 _LONGEST_PART = 64
 _PART = re.compile(r"[^\W_]+")
+_PIECE = re.compile(r".{1,200}?(?=[\x00-\x7f]|\Z)|.{200}", re.DOTALL)
 _PERCENTS = re.compile("%(?:25)+")
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 _PUNYCODE = re.compile(r"xn--[a-z0-9-]{1,59}")
@@ -89,7 +90,9 @@ def _folded(text: str) -> str:
         if decoded == text:
             break
         text = decoded
-    text = unicodedata.normalize("NFKC", clean_untrusted(text)).casefold()
+    # In pieces: putting marks in order takes the square of how many stand together.
+    pieces = _PIECE.findall(clean_untrusted(text))
+    text = "".join(unicodedata.normalize("NFKC", piece) for piece in pieces).casefold()
     return _PUNYCODE.sub(lambda found: _unicode(found.group()), text)
 
 

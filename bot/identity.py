@@ -15,6 +15,8 @@ from typing import Final
 from bot.messages import ChatId
 from bot.sentences import say
 
+_LONGEST: Final = 300
+"""Characters of what may be an id that is written in another way."""
 _NUMBER: Final = "[1-9][0-9]{0,19}"
 _TEAM: Final = "[TE][A-Z0-9]+"
 """A workspace, or an organisation of several."""
@@ -91,6 +93,8 @@ def _checked(text: str, named: Callable[[str], str], key: str, *forms: re.Patter
     """`text` as messages name it, if that has one of the forms; else the error says what would have."""
     if any(form.fullmatch(named(text)) for form in forms):
         return named(text)
+    if len(text) > _LONGEST:
+        raise MalformedIdError(key, text)
     meant = named(_canonical(text))
     if any(form.fullmatch(meant) for form in forms):
         raise MalformedIdError("id_written", text, right=meant)

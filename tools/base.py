@@ -144,6 +144,8 @@ class ToolSpec:
     """Seconds; None: the registry's."""
     per_minute: int = 10
     """Calls of one chat in a minute."""
+    most_chars: int = 10_000
+    """Characters of a call's arguments, as JSON."""
     schema_text: str = field(init=False, repr=False, compare=False)
     """The parameters as text, to reckon with."""
 

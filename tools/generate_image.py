@@ -92,6 +92,7 @@ class GenerateImage(FunctionTool):
                 subject="prompt",
                 effects=True,
                 timeout=_SECONDS + 10.0,
+                most_chars=20_000,
                 per_minute=4,
             ),
         )

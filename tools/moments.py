@@ -46,6 +46,8 @@ _UNITS = {
     "year": "years", "yr": "years", "y": "years", "年": "years",
     "decade": "decades", "century": "centuries",
 }  # fmt: skip
+_LONGEST = 200
+"""Characters of a date, a time or a duration."""
 _PART = re.compile(
     r"\s*(?:and\b|,)?\s*([+-]?)\s*(\d+(?:\.\d+)?|an?\b|半)\s*([a-z]+(?:\s+days?)?|[\u4e00-\u9fff]+?(?=\d|前|后|$|\s))"
 )
@@ -261,7 +263,13 @@ def _fixed(said: str) -> datetime.tzinfo:
 
 
 def _plain(text: str) -> str:
-    """Lower case, plain signs, Chinese numerals as digits (but not the 一 of 星期一)."""
+    """Lower case, plain signs, Chinese numerals as digits (but not the 一 of 星期一).
+
+    Raises:
+        NotAMoment: it is too long to be one.
+    """
+    if len(text) > _LONGEST:
+        raise _unread(text)
     said = " ".join(unicodedata.normalize("NFKC", text).replace("−", "-").lower().split())
     return _NUMERALS.sub(_digits, said)
 

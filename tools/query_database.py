@@ -72,6 +72,7 @@ class QueryDatabase(FunctionTool):
             subject="sql",
             echoes=True,
             timeout=seconds + 15.0,
+            most_chars=20_000,
         )
         names = ", ".join(databases)
         super().__init__(self.query, replace(spec, source=f"read-only databases: {names}"))

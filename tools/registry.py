@@ -210,6 +210,11 @@ class ToolRegistry:
             names = ", ".join(spec.name for spec in self.specs()) or "none"
             return _failed(f"There is no tool {call.name[:100]!r}. Available tools: {names}.")
         spec = tool.spec
+        size = len(json.dumps(call.arguments, ensure_ascii=False))
+        if size > spec.most_chars:
+            return _failed(
+                f"{call.name} was not run: its arguments have {size:,} characters, and it takes {spec.most_chars:,}."
+            )
         given = converted(spec.parameters, dict(call.arguments))
         arguments, unknown = without_unknown(spec.parameters, given if isinstance(given, dict) else {})
         problems = check(spec.parameters, arguments)

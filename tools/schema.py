@@ -10,6 +10,8 @@ from __future__ import annotations
 import enum
 import inspect
 import re
+import reprlib
+import time
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -19,6 +21,10 @@ from typing import Any
 from tools.base import Json
 
 MOST_STEPS = 20_000
+PATTERN_SECONDS = 0.03
+"""For all patterns of one check together; what they would say after that is not asked."""
+LONGEST_PROBLEM = 2_000
+"""Characters of a sentence about what is wrong."""
 _TYPES: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _ARGUMENT = re.compile(r"^\s{0,8}(\w+):\s*(.+)$")
 _EXAMPLE = re.compile(r"\s*Example:\s*(.+?)\s*$")
@@ -26,15 +32,16 @@ _EXAMPLE = re.compile(r"\s*Example:\s*(.+?)\s*$")
 
 @dataclass(slots=True)
 class _Root:
-    """The whole schema, and how many more steps its check may take: references can multiply without end."""
+    """The whole schema, and what its check may still take: references multiply, and patterns search for ever."""
 
     schema: Mapping[str, Json]
     left: int = MOST_STEPS
+    seconds: float = PATTERN_SECONDS
 
 
 def check(schema: Mapping[str, Json], value: Json) -> list[str]:
     """What is wrong with `value`, a sentence each; empty when it fits. What a schema itself gets wrong asks nothing."""
-    return _problems(schema, value, "", _Root(schema), 0)[:8]
+    return [_cut(problem) for problem in _problems(schema, value, "", _Root(schema), 0)[:8]]
 
 
 def without_unknown(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> tuple[dict[str, Json], list[str]]:
@@ -71,10 +78,11 @@ def _problems(schema: Any, value: Json, path: str, root: _Root, depth: int) -> l
             return [f"{name} must be {' or '.join(str(kind) for kind in kinds)}, not {_named(value)}"]
     choices = schema.get("enum")
     if isinstance(choices, list) and value not in choices:
-        found.append(f"{name} must be one of {', '.join(repr(one) for one in choices)}, not {value!r}")
+        listed = ", ".join(_short(one) for one in choices[:40])
+        found.append(f"{name} must be one of {listed}{', …' * (len(choices) > 40)}, not {_short(value)}")
     if "const" in schema and value != schema["const"]:
-        found.append(f"{name} must be {schema['const']!r}")
-    found += _ranges(schema, value, name)
+        found.append(f"{name} must be {_short(schema['const'])}")
+    found += _ranges(schema, value, name, root)
     if isinstance(value, dict):
         found += _object(schema, value, path, root, depth)
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
@@ -108,24 +116,24 @@ def _object(schema: Mapping[str, Any], value: dict[str, Json], path: str, root: 
     return found
 
 
-def _ranges(schema: Mapping[str, Any], value: Json, name: str) -> list[str]:
+def _ranges(schema: Mapping[str, Any], value: Json, name: str, root: _Root) -> list[str]:
     found: list[str] = []
     if isinstance(value, int | float) and not isinstance(value, bool):
         if (bound := _bound(schema, "minimum")) is not None and value < bound:
-            found.append(f"{name} must be at least {bound}, not {value}")
+            found.append(f"{name} must be at least {bound}, not {_short(value)}")
         if (bound := _bound(schema, "maximum")) is not None and value > bound:
-            found.append(f"{name} must be at most {bound}, not {value}")
+            found.append(f"{name} must be at most {bound}, not {_short(value)}")
         if (bound := _bound(schema, "exclusiveMinimum")) is not None and value <= bound:
-            found.append(f"{name} must be more than {bound}, not {value}")
+            found.append(f"{name} must be more than {bound}, not {_short(value)}")
         if (bound := _bound(schema, "exclusiveMaximum")) is not None and value >= bound:
-            found.append(f"{name} must be less than {bound}, not {value}")
+            found.append(f"{name} must be less than {bound}, not {_short(value)}")
     if isinstance(value, str):
         if (bound := _bound(schema, "minLength")) is not None and len(value) < bound:
             found.append(f"{name} must not be {'so short' if value else 'empty'}")
         if (bound := _bound(schema, "maxLength")) is not None and len(value) > bound:
             found.append(f"{name} must have at most {bound} characters, not {len(value)}")
-        if isinstance(schema.get("pattern"), str) and not _matches(schema["pattern"], value):
-            found.append(f"{name} must match {schema['pattern']!r}")
+        if isinstance(schema.get("pattern"), str) and not _matches(schema["pattern"], value, root):
+            found.append(f"{name} must match {_short(schema['pattern'])}")
     if isinstance(value, list):
         if (bound := _bound(schema, "minItems")) is not None and len(value) < bound:
             found.append(f"{name} must have at least {bound} items")
@@ -144,14 +152,32 @@ def _listed(schema: Mapping[str, Any], word: str) -> list[Any]:
     return options if isinstance(options, list) else []
 
 
-def _matches(pattern: str, value: str) -> bool:
+def _matches(pattern: str, value: str, root: _Root) -> bool:
     # Not the standard library's: a pattern may come from a stranger's server and take for ever.
     import regex  # type: ignore[import-untyped]  # it ships no types
 
+    if root.seconds <= 0:
+        return True
+    begun = time.perf_counter()
     try:
-        return regex.search(pattern, value[:10_000], timeout=0.1) is not None
+        return regex.search(pattern, value[:10_000], timeout=root.seconds) is not None
     except (regex.error, TimeoutError):
         return True
+    finally:
+        root.seconds -= time.perf_counter() - begun
+
+
+_repr = reprlib.Repr()
+_repr.maxstring = _repr.maxlong = _repr.maxother = 80
+
+
+def _short(value: object) -> str:
+    """A value in an error: the beginning says which one is meant."""
+    return _repr.repr(value)
+
+
+def _cut(problem: str) -> str:
+    return problem if len(problem) <= LONGEST_PROBLEM else f"{problem[: LONGEST_PROBLEM - 1]}…"
 
 
 def _resolve(root: Mapping[str, Json], reference: str) -> Any:
@@ -193,7 +219,7 @@ def _named(value: Json) -> str:
         case str():
             return "a string"
         case int() | float():
-            return f"the number {value}"
+            return f"the number {_short(value)}"
         case list():
             return "an array"
         case _:

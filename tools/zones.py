@@ -129,6 +129,7 @@ _SEVERAL = {
     "canada": "America/Toronto, America/Winnipeg, America/Edmonton or America/Vancouver",
 }
 _SEVERAL |= dict.fromkeys(("us", "united states", "america", "美国"), _SEVERAL["usa"]) | {"加拿大": _SEVERAL["canada"]}
+_LONGEST_NAME = 100
 _OFFSET = re.compile(r"(?:utc|gmt)?\s*([+-])\s*(\d{1,2})(?::?([0-5]\d))?$")
 _CHINESE_OFFSET = re.compile(r"([东西])\s*(十[一二]?|[一二三四五六七八九]|\d{1,2})区$")
 _DIGITS = {word: number for number, word in enumerate("零一二三四五六七八九十")} | {"十一": 11, "十二": 12}
@@ -156,7 +157,7 @@ def find(name: str) -> Zone:
     Raises:
         UnknownZone: none does, or several.
     """
-    said = _plain(name)
+    said = _plain(name[:_LONGEST_NAME])
     for ending in (" standard time", " daylight time", " local time", " time", "时间", "当地"):
         if said not in _table() and said.removesuffix(ending).strip():
             said = said.removesuffix(ending).strip()

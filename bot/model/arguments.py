@@ -9,6 +9,8 @@ from typing import NoReturn
 from bot.toolsyntax import repair
 from tools.base import Json
 
+_LONGEST_REPAIRED = 40_000
+"""Characters that are worth a repair, which takes a microsecond for each; longer ones the model is asked for again."""
 _STRUCTURE = re.compile(r'["\\{}\[\]]')
 
 
@@ -97,7 +99,7 @@ def _as_object(value: object) -> tuple[dict[str, Json], str]:
 
 def _repair(text: str) -> dict[str, Json] | None:
     """What the repairs of call bodies make of it; an object that does not end is never mended."""
-    if "{" not in text:
+    if "{" not in text or len(text) > _LONGEST_REPAIRED:
         return None
     try:
         value = repair.loads(text[text.index("{") :])

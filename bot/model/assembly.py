@@ -7,7 +7,7 @@ repeated, arguments empty, and the finish reason may say `stop` although there a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import uuid4
@@ -16,7 +16,10 @@ from bot.model.arguments import ObjectEnd, read_arguments, whole_text
 from bot.transcript import Usage
 from tools.base import Json, ToolCall
 
-MOST_ARGUMENT_CHARS = 4_000_000
+MOST_ARGUMENT_CHARS = 400_000
+"""Of all calls of an answer together: as much as models write at all in one answer."""
+_CALL_CHARS = 64
+"""What a call counts beside its arguments."""
 
 _FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "function_call": "tool_calls"}
 
@@ -113,6 +116,7 @@ class CallSlots:
     def __init__(self) -> None:
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}
+        self._by_id: dict[str, _Slot] = {}
         self.size = 0
         self._read: list[tuple[ToolCall, _Slot]] | None = None
 
@@ -128,7 +132,9 @@ class CallSlots:
         identifier = identifier if isinstance(identifier, str) else str(identifier) if identifier else ""
         name = name if isinstance(name, str) else ""
         slot = self._slot(piece.get("index"), identifier, name, arguments)
-        slot.id = slot.id or identifier
+        if identifier and not slot.id:
+            slot.id = identifier
+            self._by_id[identifier] = slot
         slot.name = slot.name or name
         if isinstance(arguments, str):
             if arguments:
@@ -156,9 +162,9 @@ class CallSlots:
                 slot = self._by_index[index] = self._open(index)
             return slot
         if identifier:
-            for slot in reversed(self._slots):
-                if slot.id == identifier:
-                    return self._open(None) if _begins_object(arguments) and slot.complete() else slot
+            known = self._by_id.get(identifier)
+            if known is not None:
+                return self._open(None) if _begins_object(arguments) and known.complete() else known
             if not name and self._slots and not self._slots[-1].id:
                 return self._slots[-1]
             return self._open(None)
@@ -170,6 +176,7 @@ class CallSlots:
     def _open(self, index: int | None) -> _Slot:
         slot = _Slot(index)
         self._slots.append(slot)
+        self.size += _CALL_CHARS
         return slot
 
     def read(self, finish: str) -> list[tuple[ToolCall, _Slot]]:
@@ -217,8 +224,9 @@ class ChatAssembly:
         """What came as `function_call`, the form before `tool_calls`. Some servers send every piece in both forms."""
         self._text = SplitCharacters()
         self._reasoning = SplitCharacters()
-        self._fields: dict[str, str] = {}
-        self._details: list[dict[str, Json]] = []
+        self._fields: dict[str, list[str]] = {}
+        self._details: list[tuple[dict[str, Json], dict[str, list[str]]]] = []
+        """Each block as its last piece has it, and the texts of it in pieces."""
         self._extras: dict[str, Json] = {}
 
     @property
@@ -274,7 +282,7 @@ class ChatAssembly:
                 if not thought:
                     delta.reasoning += self._reasoning.join(value)
                 thought = True
-                self._fields[name] = self._fields.get(name, "") + value
+                self._fields.setdefault(name, []).append(value)
         details = said.get("reasoning_details")
         if isinstance(details, list):
             for detail in details:
@@ -312,16 +320,15 @@ class ChatAssembly:
 
     def _detail(self, detail: dict[str, Json]) -> None:
         """Collect `reasoning_details`: pieces of one block are joined, blocks stay apart."""
-        last = self._details[-1] if self._details else None
+        last = self._details[-1][0] if self._details else None
         if last is None or any(last.get(key) != detail.get(key) for key in ("type", "index")):
-            self._details.append(dict(detail))
-            return
+            self._details.append(({}, {}))
+        block, texts = self._details[-1]
         for key, value in detail.items():
             if key in ("text", "summary", "data") and isinstance(value, str):
-                before = last.get(key)
-                last[key] = (before if isinstance(before, str) else "") + value
-            elif value is not None:
-                last[key] = value
+                texts.setdefault(key, []).append(value)
+            if value is not None or last is not block:
+                block[key] = value
 
     def _read(self) -> list[tuple[ToolCall, _Slot]]:
         return (self._slots or self._older).read(self.finish)
@@ -330,9 +337,9 @@ class ChatAssembly:
         return tuple(call for call, _ in self._read())
 
     def message(self) -> dict[str, Json]:
-        message: dict[str, Json] = {**self._fields, **self._extras}
+        message: dict[str, Json] = {**_joined(self._fields), **self._extras}
         if self._details:
-            message["reasoning_details"] = list(self._details)
+            message["reasoning_details"] = [block | _joined(texts) for block, texts in self._details]
         calls: list[Json] = []
         for call, slot in self._read():
             function: dict[str, Json] = {
@@ -344,6 +351,10 @@ class ChatAssembly:
         if calls:
             message["tool_calls"] = calls
         return message
+
+
+def _joined(pieces: Mapping[str, Sequence[str]]) -> dict[str, Json]:
+    return {key: "".join(parts) for key, parts in pieces.items()}
 
 
 def count_of(details: object, name: str) -> int:

@@ -102,6 +102,17 @@ async def test_arguments_that_do_not_fit_are_a_result_with_the_schema() -> None:
     assert tool.calls == []
 
 
+async def test_arguments_longer_than_a_tool_takes_are_refused_before_they_are_read() -> None:
+    tool, patient = Played(says("tea")), Played(says("tea"), name="patient", most_chars=50_000)
+    registry = ToolRegistry([tool, patient])
+
+    short = await registry.run(ToolCall("1", "played", {"text": "x" * 20_000}), ToolContext())
+    long = await registry.run(ToolCall("2", "patient", {"text": "x" * 20_000}), ToolContext())
+
+    assert not short.ok and "20,012 characters" in short.text and len(short.text) < 200
+    assert tool.calls == [] and long.text == "tea"
+
+
 async def test_unknown_arguments_are_left_out_and_noted() -> None:
     tool = Played(says("fine"))
 

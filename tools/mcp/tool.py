@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 PURPOSE_CHARS = 600
 HINT_CHARS = 300
 PROGRESS_CHARS = 80
+ARGUMENT_CHARS = 400_000
+"""As much as a model writes in one answer: what a server takes of it is the server's own to say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +138,7 @@ def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> Tool
         # operator chose the server: its word about itself counts, other people's text that passes through it does not.
         outside=not (tool.read_only and tool.closed),
         timeout=config.timeout,
+        most_chars=ARGUMENT_CHARS,
     )
 
 

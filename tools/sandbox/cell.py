@@ -83,7 +83,7 @@ class Backend(Protocol):
 
 def safe_name(name: str, taken: set[str]) -> str:
     """`name` as it may be shown and saved anywhere: one plain component, short, not in `taken`, then added to it."""
-    plain = unicodedata.normalize("NFC", name.encode("utf-8", "replace").decode("utf-8"))
+    plain = unicodedata.normalize("NFC", name[:1000].encode("utf-8", "replace").decode("utf-8"))
     plain = "".join("_" if unicodedata.category(char)[0] in "CZ" and char != " " else char for char in plain)
     plain = re.sub(r'[/\\:*?"<>|@#`]', "_", plain).strip(" .") or "file"
     stem, suffix = PurePosixPath(plain).stem, PurePosixPath(plain).suffix[:12]

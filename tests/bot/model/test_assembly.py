@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.model.arguments import ObjectEnd, read_arguments
-from bot.model.assembly import ChatAssembly, Delta, StreamFault
+from bot.model.assembly import MOST_ARGUMENT_CHARS, ChatAssembly, Delta, StreamFault
 from bot.model.responses import ResponsesAssembly
 from tools.base import ToolCall
 
@@ -390,6 +390,22 @@ def test_no_arguments_text_is_an_exception(text: str) -> None:
 
     json.dumps(arguments)
     assert not (arguments and problem)
+
+
+def test_arguments_too_long_to_repair_are_asked_for_again() -> None:
+    """A repair reads sign by sign; JSON that is right is read whatever its length."""
+    text = "x" * 50_000
+
+    assert read_arguments(f'{{"code": "{text}"}}') == ({"code": text}, "")
+    arguments, problem = read_arguments(f"{{'code': '{text}'}}")
+    assert arguments == {} and problem.startswith("The arguments are no JSON object") and len(problem) < 200
+
+
+def test_calls_without_end_end() -> None:
+    """Each counts, so that an answer of nothing but empty calls comes to its limit too."""
+    assembly = assemble(*(piece(id=f"call {number}", name="roll", arguments="{}") for number in range(10_000)))
+
+    assert assembly.size > MOST_ARGUMENT_CHARS
 
 
 def test_a_long_argument_in_small_pieces_costs_in_proportion() -> None:

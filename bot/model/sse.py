@@ -17,7 +17,8 @@ class EventDecoder:
     """
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []
+        """The line that is not complete, in pieces."""
         self._data: list[bytes] = []
         self._after_return = False
         self._started = False
@@ -31,20 +32,20 @@ class EventDecoder:
     def feed(self, chunk: bytes) -> list[bytes]:
         """The data of every event that `chunk` completes, in order."""
         if not self._started:
-            chunk = self._rest + chunk
+            chunk = b"".join([*self._rest, chunk])
             if len(chunk) < len(_BOM) and _BOM.startswith(chunk):
-                self._rest = chunk
+                self._rest = [chunk]
                 return []
-            self._rest = b""
+            self._rest.clear()
             self._started = True
             chunk = chunk.removeprefix(_BOM)
         if b"\r" in chunk or self._after_return:
             chunk = self._unify(chunk)
+        self._rest.append(chunk)
         if b"\n" not in chunk:
-            self._rest += chunk
             return []
-        lines = (self._rest + chunk).split(b"\n")
-        self._rest = lines.pop()
+        lines = b"".join(self._rest).split(b"\n")
+        self._rest = [lines.pop()]
         events: list[bytes] = []
         data = self._data
         for line in lines:
@@ -60,7 +61,7 @@ class EventDecoder:
 
     def finish(self) -> list[bytes]:
         """What the end of the stream leaves: an event whose blank line never came."""
-        tail = self.feed(b"\n\n") if self._rest or self._data else []
+        tail = self.feed(b"\n\n") if any(self._rest) or self._data else []
         self._after_return = False
         return tail
 

@@ -1,41 +1,179 @@
-"""What takes text from outside, and how it is fed. Loaded with `runpy`, as this folder is no package."""
+"""What takes text from outside, and how it is fed. Loaded with `runpy`, as this folder is no package.
+
+`FED` feeds a function, or all of a class by way of the method that is named. `INSIDE` names what runs inside of
+something that is fed, `OWN` what no text from outside reaches in a length that matters, each with the reason. A new
+function that takes text belongs into one of the three.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import datetime
+import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
-from adapters import slack_events
-from adapters.formatting import layout, slack_marks, telegram_html, telegram_live
-from bot import addresses, cutting, graphemes, linkpolicy, links, sources, terms, unfinished
-from bot.brought import brings, learn_result, stands_in
-from bot.given import Given
-from bot.links import LinkPolicy
-from bot.messages import ChatId, MessageSent, Quoted, ReplyTarget, Sender
-from bot.question import user_entry
+import discord
+from mcp_types import CallToolResult, TextContent
+from telegram import Bot, User
+
+from adapters import console_terminal, discord_intake, slack_errors, slack_events, telegram_updates
+from adapters.discord_surface import rendered
+from adapters.formatting import discord_markdown, layout, plain, slack_marks, slack_mrkdwn, telegram_html, telegram_live
+from adapters.telegram_pages import drawn
+from bot import (
+    addresses,
+    commands,
+    context,
+    cutting,
+    dialect,
+    enclosures,
+    given,
+    graphemes,
+    identity,
+    lines,
+    linkpolicy,
+    links,
+    markdown,
+    measures,
+    named,
+    outlet,
+    presearch,
+    prompts,
+    question,
+    redaction,
+    redactor,
+    safety,
+    sentences,
+    sources,
+    spellings,
+    summary,
+    terms,
+    toolindex,
+    transcript,
+    unfinished,
+    untrusted,
+)
+from bot.brought import brings, learn_result, policy_for, stands_in
+from bot.choosing import Chooser
+from bot.messages import ChatId, Enclosure, EnclosureKind, MessageSent, Page, Quoted, ReplyTarget, Sender, Status
+from bot.model import arguments, assembly, failures, lengths, rendering, responses, sse, usage
+from bot.paging import Paginator, beginning, worth_showing
+from bot.store import facts, incoming
+from bot.store import text as stored
+from bot.toolsyntax import Detector, parse, repair
+from bot.toolsyntax import arguments as written
 from bot.transcript import AssistantEntry, ToolEntry, UserEntry
-from bot.untrusted import spoken
-from tools.base import Source, ToolCall, ToolResult, ToolSpec
-from tools.fetch.guard import wire_form
+from tools import (
+    conversion,
+    credentials,
+    moments,
+    numerals,
+    output,
+    read_page,
+    schema,
+    search_papers,
+    search_results,
+    wikipedia,
+    zones,
+)
+from tools.base import Source, ToolCall, ToolContext, ToolResult, ToolSpec
+from tools.calculation import display, units
+from tools.calculation import reader as calculation
+from tools.fetch import entries, guard, reader, service
+from tools.function import tool
+from tools.mcp import config, content, names, parameters
+from tools.mcp.tool import ListedTool, specs_of
+from tools.registry import ToolRegistry
+from tools.sandbox import cell
+
+# What is said and told
 
 ME = slack_events.Me("T1", "U1", "B1")
-
-
-def _event(text: str) -> Mapping[str, Any]:
-    event: dict[str, Any] = {"type": "message", "channel": "D1", "channel_type": "im", "user": "U2", "ts": "1.0"}
-    event |= {"text": text, "attachments": [{"is_share": True, "text": text}]}
-    return {"type": "event_callback", "event_id": "Ev1", "event": event}
+BOT = Bot("42:token")
+BOT._bot_user = User(42, "Parley", True, username="parley_bot")
+NOW = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
+SECRETS = ("sk-live-0123456789abcdef", "aaaaaaaaaaaaaaab", "hunter2hunter2!")
+PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string"},
+        "count": {"type": "integer"},
+        "order": {"type": "string", "enum": ["new", "old"]},
+        "places": {"type": "array", "items": {"type": "string"}},
+        "more": {"type": "object"},
+    },
+    "required": ["query"],
+}
+SPEC = ToolSpec(name="look", purpose="Look.", parameters=PARAMETERS, subject="query", per_minute=10**9)
+OTHER = ToolSpec(name="search_web", purpose="Search the web.", parameters=PARAMETERS)
+TOOLS = {"look": PARAMETERS, "search_web": {"type": "object", "properties": {"query": {"type": "string"}}}}
 
 
 def _same(text: str) -> str:
     return text
 
 
-def _footer(text: str) -> str:
-    citations = sources.Citations()
-    citations.add([Source("Tea", "https://example.org/tea", 1)])
-    return citations.footer(f"Tea is a leaf [1].\nSources:\n{text}", "en")
+def _slack(text: str) -> Mapping[str, Any]:
+    event: dict[str, Any] = {"type": "message", "channel": "D1", "channel_type": "im", "user": "U2", "ts": "1.0"}
+    event |= {"text": text, "attachments": [{"is_share": True, "text": text}]}
+    return {"type": "event_callback", "event_id": "Ev1", "event": event}
+
+
+def _telegram(text: str) -> dict[str, Any]:
+    person = {"id": 7, "is_bot": False, "first_name": "Ada"}
+    mentions = [{"type": "mention", "offset": at, "length": 11} for at in range(0, len(text), len(text) // 100 or 1)]
+    message = {"message_id": 1, "date": 1, "chat": {"id": 7, "type": "private"}, "from": person, "text": text}
+    return {"update_id": 1, "message": message | {"entities": mentions, "reply_to_message": message}}
+
+
+def _discord(text: str) -> Any:
+    person = SimpleNamespace(id=7, bot=False, display_name="Ada", roles=())
+    return SimpleNamespace(
+        **dict.fromkeys(("guild", "webhook_id", "reference")),
+        **dict.fromkeys(("attachments", "role_mentions", "stickers", "message_snapshots"), ()),
+        id=1,
+        author=person,
+        content=text,
+        mentions=[person],
+        channel=SimpleNamespace(id=3),
+        created_at=NOW,
+        edited_at=NOW,
+        type=discord.MessageType.default,
+        flags=SimpleNamespace(forwarded=False),
+    )
+
+
+def _asked(text: str) -> MessageSent:
+    return MessageSent(
+        delivery="1",
+        chat=ChatId("telegram", "42", "-5"),
+        sender=Sender(id="telegram:7", name=text),
+        target=ReplyTarget("telegram"),
+        text=text,
+        group=True,
+        quoted=Quoted(text=text, author=text),
+        enclosed=(Enclosure(kind=EnclosureKind.FILE, name=text, media_type=text),),
+    )
+
+
+def _call(text: str) -> ToolCall:
+    return ToolCall("a", "look", {"query": text, "order": text, "count": text, "more": {text: [text]}})
+
+
+def _told(text: str) -> list[UserEntry | AssistantEntry | ToolEntry]:
+    answer = AssistantEntry(text, (_call(text),), origin="outside")
+    return [UserEntry(text, "telegram:7"), answer, ToolEntry("a", "look", text)]
+
+
+def _page(text: str) -> Page:
+    return Page(text, (Status(text),), final=False)
+
+
+# How things are fed
 
 
 def _streamed(new: Callable[[], Any], size: int) -> Callable[[str], object]:
@@ -50,36 +188,336 @@ def _streamed(new: Callable[[], Any], size: int) -> Callable[[str], object]:
     return feed
 
 
-def _policy() -> links.LinkFilter:
-    return links.LinkFilter(linkpolicy.LinkPolicy())
+def _scanned(text: str) -> None:
+    scanner = lines.LineScanner()
+    at = 0
+    for line in text.splitlines(keepends=True):
+        scanner.feed(line, at)
+        at += len(line)
 
+
+def _paged(size: int, again: bool) -> Callable[[str], object]:
+    """Cut into pages while it grows; `again`: what is stored is cut again, shorter."""
+
+    def feed(text: str) -> None:
+        pages = Paginator(3600, measures.utf16_length)
+        for start in range(0, len(text), size):
+            pages.extend(text[start : start + size])
+        pages.finish()
+        made = pages.pages
+        if again:
+            Paginator.resume(3600, measures.utf16_length, text, [one.end for one in made[:-1]]).shrink(100)
+
+    return feed
+
+
+def _footer(text: str) -> str:
+    citations = sources.Citations()
+    citations.add([Source("Tea", "https://example.org/tea", 1)])
+    return citations.footer(f"Tea is a leaf [1].\nSources:\n{text}", "en")
+
+
+def _numbered(text: str) -> object:
+    found = tuple(Source(f"Tea {number}", f"https://a.b/{number}") for number in range(20))
+    return sources.numbered(ToolResult(text=f"[1] one\n{text}", sources=found), 3)
+
+
+def _chat_stream(text: str) -> None:
+    """An answer whose every field is the text, in one call and in many, as it streams."""
+    answer, delta = assembly.ChatAssembly(), assembly.Delta()
+    for at in range(0, len(text), 64):
+        piece = text[at : at + 64]
+        calls: list[dict[str, Any]] = [{"index": 0, "id": "x", "function": {"name": "look", "arguments": piece}}]
+        calls.append({"id": f"call {at}", "function": {"name": "look", "arguments": "{}"}})
+        said = {"content": piece, "reasoning_content": piece, "tool_calls": calls}
+        said |= {"reasoning_details": [{"type": "text", "text": piece}]}
+        answer.add({"choices": [{"index": 0, "delta": said}]}, delta)
+    answer.calls()
+    answer.message()
+
+
+def _responses_stream(text: str) -> None:
+    answer, delta = responses.ResponsesAssembly(), assembly.Delta()
+    for at in range(0, len(text), 64):
+        for kind in ("output_text", "reasoning_text", "function_call_arguments"):
+            answer.add({"type": f"response.{kind}.delta", "delta": text[at : at + 64], "output_index": 0}, delta)
+    answer.add({"type": "response.completed", "response": {}}, delta)
+    answer.message()
+
+
+def _halves(text: str) -> None:
+    characters = assembly.SplitCharacters()
+    for at in range(0, len(text), 16):
+        characters.join(text[at : at + 16])
+
+
+def _structure(text: str) -> None:
+    end = arguments.ObjectEnd()
+    for at in range(0, len(text), 16):
+        end.feed(text[at : at + 16])
+
+
+def _events(start: str, size: int) -> Callable[[str], object]:
+    """A stream from a server, cut into pieces of so many bytes."""
+
+    def feed(text: str) -> None:
+        stream = (start + text).encode(errors="surrogatepass")
+        decoder = sse.EventDecoder()
+        for at in range(0, len(stream), size):
+            decoder.feed(stream[at : at + size])
+        decoder.finish()
+        assert isinstance(decoder.stray, str)
+
+    return feed
+
+
+def _done(work: Coroutine[Any, Any, object]) -> object:
+    """What comes of work that waits for nothing."""
+    with asyncio.Runner() as runner:
+        return runner.run(work)
+
+
+@tool(name="look", per_minute=10**9)
+async def _look(query: str, order: str = "", count: int = 0) -> str:
+    """Look."""
+    return query
+
+
+def _ran(text: str) -> object:
+    """A call through the registry, whose tool returns what it was given."""
+    registry = ToolRegistry([_look])
+    registry.status(_call(text))
+    return _done(registry.run(ToolCall("a", "look", {"query": text}), ToolContext(scope="s", person="p")))
+
+
+def _printed(text: str) -> None:
+    console_terminal.Screen(io.StringIO(), terminal=True).show(_page(text), None)
+
+
+def _mcp_answer(text: str) -> CallToolResult:
+    structured = {"text": text, "words": text.split(" ")}
+    return CallToolResult(content=[TextContent(type="text", text=text)] * 2, structured_content=structured)
+
+
+def _listed(text: str) -> object:
+    inputs = {"type": "object", "properties": {"a": {"type": "string", "description": text, "pattern": text}}}
+    told = ListedTool(name=text[:500], title=text, description=text, parameters=inputs)
+    return specs_of(config.ServerConfig(name="s", prefix="s", reach=config.Endpoint("http://a.b")), text, [told])
+
+
+def _found(text: str) -> object:
+    page = {"title": text, "url": f"https://a.b/{text}", "content": text, "published_date": text, "score": 0.5}
+    answer = {"results": [page, page], "answer": text}
+    search_results.best_score(answer)
+    return search_results.written(text, answer, 8000, search_results.labels_of("en"))
+
+
+def _article(text: str) -> object:
+    article = {"title": text, "extract": text, "canonicalurl": "https://a.b", "description": text}
+    return wikipedia._written("", [article, article], 8000)
+
+
+def _papers(text: str) -> object:
+    paper = {"display_name": text, "doi": f"https://doi.org/{text}", "abstract_inverted_index": {text: [1]}}
+    return search_papers._written(text, [paper], 1, 1, 8000)
+
+
+def _masked(text: str) -> None:
+    stream = output.MaskedStream(io.StringIO(), OUTLET.words)
+    for at in range(0, len(text), 16):
+        stream.write(text[at : at + 16])
+    stream.flush()
+
+
+OUTLET = outlet.Outlet(SECRETS)
+REDACTOR = redactor.Redactor(SECRETS)
+REGISTRY = written.Registry(TOOLS)
+CHOOSER = Chooser(many=1, most=1)
+INDEX = toolindex.ToolIndex((SPEC, OTHER))
+LONG = ("integer", "array", "object")
 
 FED: dict[str, Callable[[str], object]] = {
+    # Platforms
+    "adapters.console_terminal.Screen.show": _printed,
+    "adapters.discord_intake.message_edited": lambda text: discord_intake.message_edited(_discord(text), 1, 7),
+    "adapters.discord_surface.rendered": lambda text: rendered(Page(text, plain=True)),
+    "adapters.formatting.discord_markdown.render": discord_markdown.render,
+    "adapters.formatting.discord_markdown.written": discord_markdown.written,
     "adapters.formatting.layout.taken_apart": layout.taken_apart,
     "adapters.formatting.layout.width": layout.width,
+    "adapters.formatting.plain.render": plain.render,
     "adapters.formatting.slack_marks.as_text": lambda text: slack_marks.as_text(slack_marks.held(text)),
+    "adapters.formatting.slack_marks.look_alike": slack_marks.look_alike,
+    "adapters.formatting.slack_mrkdwn.render": slack_mrkdwn.render,
+    "adapters.formatting.telegram_html.render": telegram_html.render,
     "adapters.formatting.telegram_html.visible_length": telegram_html.visible_length,
     "adapters.formatting.telegram_live.defanged": telegram_live.defanged,
-    "adapters.slack_events.incoming": lambda text: slack_events.incoming(_event(text), ME, _same),
-    "adapters.slack_events.people_in": lambda text: slack_events.people_in(_event(text)),
-    "adapters.slack_events.readable": lambda text: slack_events.readable(text, ME, _same),
+    "adapters.slack_errors.refused": lambda text: slack_errors.refused(500, text, text),
+    "adapters.slack_events.incoming": lambda text: slack_events.incoming(_slack(text), ME, _same),
+    "adapters.slack_events.people_in": lambda text: slack_events.people_in(_slack(text)),
+    "adapters.telegram_pages.drawn": lambda text: drawn(Page(text, plain=True), 4096),
+    "adapters.telegram_updates.meant_for": lambda text: telegram_updates.meant_for(BOT, [_telegram(text)]),
+    # Messages
     "bot.addresses.bare_url": lambda text: addresses.bare_url(f"https://a.b/{text}", 0),
+    "bot.addresses.bare_mail": lambda text: addresses.bare_mail("a", f"a@{text}", 1),
     "bot.addresses.host_of": lambda text: addresses.host_of(f"https://{text}"),
+    "bot.addresses.mail_link": lambda text: addresses.mail_link(f"mailto:a@{text}", 0),
+    "bot.addresses.scheme_of": addresses.scheme_of,
     "bot.addresses.trim_url": addresses.trim_url,
+    "bot.brought.brings": lambda text: brings("a.b/c?d=1", _told(text), "telegram:7", lambda name: SPEC),
+    "bot.brought.learn_result": lambda text: learn_result(links.LinkPolicy(), SPEC, _call("t"), ToolResult(text=text)),
+    "bot.brought.policy_for": lambda text: policy_for(_asked(text)),
+    "bot.brought.stands_in": lambda text: stands_in("a.b/c?d=1", text),
+    "bot.choosing.Chooser.ranked": lambda text: CHOOSER.ranked(text, (SPEC, OTHER), before=text),
+    "bot.commands.bare": lambda text: (commands.bare(text), commands.bare(f"pair {text}")),
+    "bot.commands.parse": lambda text: (commands.parse(text), commands.parse(f"/new {text}")),
+    "bot.context.fit": lambda text: context.fit(_told(text), 10**9, usage.Estimator().tokens),
     "bot.cutting.border_at": lambda text: cutting.border_at(text, len(text) - 1, 3600, "a"),
     "bot.cutting.find_cut": lambda text: cutting.find_cut(text, 0, 3600, len, 3600),
+    "bot.cutting.fit": lambda text: cutting.fit(text, 3600, measures.utf8_length),
+    "bot.dialect.references": dialect.references,
+    "bot.given.Given.built": lambda text: given.Given({"query": text}).built(f"https://a.b/{text}"),
     "bot.graphemes.boundary_before": lambda text: graphemes.boundary_before(text, len(text) - 1),
+    "bot.identity.anything": identity.anything,
+    "bot.lines.LineScanner.feed": _scanned,
+    "bot.lines.LineScanner.feed, in one line": lambda text: lines.LineScanner().feed(text),
+    "bot.lines.columns": lines.columns,
+    "bot.lines.paragraph": lambda text: lines.paragraph([text], text),
     "bot.linkpolicy.LinkPolicy.learn": lambda text: linkpolicy.LinkPolicy().learn(text),
     "bot.linkpolicy.LinkPolicy.shown": lambda text: linkpolicy.LinkPolicy().shown(text, f"https://a.b/{text}"),
     "bot.linkpolicy.hides_host": lambda text: linkpolicy.hides_host(text, "https://example.org"),
-    "bot.links.LinkFilter.feed": _streamed(_policy, 10**9),
-    "bot.links.LinkFilter.feed, in pieces": _streamed(_policy, 16),
+    "bot.links.LinkFilter.feed": _streamed(lambda: links.LinkFilter(linkpolicy.LinkPolicy()), 10**9),
+    "bot.links.LinkFilter.feed, in pieces": _streamed(lambda: links.LinkFilter(linkpolicy.LinkPolicy()), 64),
+    "bot.links.code_span": links.code_span,
+    "bot.markdown.escape": markdown.escape,
+    "bot.markdown.quote": markdown.quote,
+    "bot.named.named_call": lambda text: named.named_call(f"/tool look {text}", (SPEC, OTHER)),
+    "bot.enclosures.told_to_model": lambda text: enclosures.told_to_model(_asked(text)),
+    "bot.enclosures.unread": lambda text: enclosures.unread(replace(_asked(text), text=""), "en"),
+    "bot.outlet.Outlet.value": lambda text: OUTLET.value({text: [text]}),
+    "bot.paging.Paginator.extend": _paged(10**9, again=True),
+    "bot.paging.Paginator.extend, in pieces": _paged(64, again=False),
+    "bot.paging.beginning": lambda text: beginning(Page(text)),
+    "bot.paging.worth_showing": lambda text: worth_showing(Page(text)),
+    "bot.presearch.pre_search": lambda text: presearch.pre_search(text, (SPEC, OTHER), index=INDEX),
+    "bot.prompts.announces_search": prompts.announces_search,
+    "bot.prompts.is_greeting": prompts.is_greeting,
+    "bot.prompts.results_message": lambda text: prompts.results_message([ToolEntry(text, text, text, True)]),
+    "bot.question.preamble": lambda text: question.preamble(_asked(text)),
+    "bot.question.user_entry": lambda text: question.user_entry(_asked(text)),
+    "bot.redaction.of_call": lambda text: redaction.of_call(_call(text), REDACTOR.redact),
+    "bot.redaction.of_incoming": lambda text: redaction.of_incoming(_asked(text), REDACTOR.redact),
+    "bot.redactor.Redactor.feed": _streamed(lambda: redactor.Redactor(SECRETS), 10**9),
+    "bot.redactor.Redactor.feed, in pieces": _streamed(lambda: redactor.Redactor(SECRETS), 16),
+    "bot.safety.AnswerFilter.feed": _streamed(safety.AnswerFilter, 16),
+    "bot.safety.clean_answer": safety.clean_answer,
+    "bot.safety.clean_name": safety.clean_name,
+    "bot.sentences.language_of": sentences.language_of,
     "bot.sources.Citations.footer": _footer,
+    "bot.sources.numbered": _numbered,
     "bot.sources.source_line": lambda text: sources.source_line(Source(text, text)),
+    "bot.spellings.secret_forms": lambda text: spellings.secret_forms([text]),
+    "bot.spellings.unspelled": spellings.unspelled,
+    "bot.store.facts.match_expression": facts.match_expression,
+    "bot.store.facts.words": facts.words,
+    "bot.store.incoming.incoming_from_json": lambda text: incoming.incoming_from_json(
+        incoming.incoming_to_json(_asked(text))
+    ),
+    "bot.store.text.plain": stored.plain,
+    "bot.store.text.to_json": lambda text: stored.to_json({text: text}),
+    "bot.summary.Summaries": lambda text: [summary._line(entry) for entry in _told(text)] and summary._whole(text),
+    "bot.terms.names_of": terms.names_of,
     "bot.terms.terms_of": terms.terms_of,
+    "bot.toolindex.ToolIndex.about": INDEX.about,
+    "bot.toolindex.ToolIndex.named": INDEX.named,
+    "bot.toolindex.rank": lambda text: toolindex.rank(text, (SPEC, OTHER), limit=1),
+    "bot.transcript.entry_from_json": lambda text: [
+        transcript.entry_from_json(transcript.entry_to_json(entry)) for entry in _told(text)
+    ],
     "bot.unfinished.close_open": unfinished.close_open,
+    "bot.untrusted.spoken": lambda text: untrusted.spoken("Ada", text),
+    "bot.untrusted.tool_entry": lambda text: untrusted.tool_entry(
+        _call(""), ToolResult(text=text, untrusted=True), "0123abcd", "outside"
+    ),
+    # Models
+    "bot.model.arguments.ObjectEnd.feed": _structure,
+    "bot.model.arguments.read_arguments": lambda text: [
+        arguments.read_arguments(said) for said in (text, f'{{"query": {text}', f'{{"query": "{text}"}}')
+    ],
+    "bot.model.assembly.ChatAssembly.add": _chat_stream,
+    "bot.model.assembly.SplitCharacters.join": _halves,
+    "bot.model.failures.refusal": lambda text: [
+        failures.refusal(status, text, model="m", key="K", sent=("tools", "tool_choice", "stop"))
+        for status in (0, 400, 404, 500)
+    ],
+    "bot.model.failures.retry_after": lambda text: failures.retry_after({"retry-after": text}, 0.0),
+    "bot.model.failures.stream_fault": lambda text: failures.stream_fault({"m": text}, model="m", key="K", sent=()),
+    "bot.model.lengths.refused_length": lambda text: lengths.refused_length(
+        text[:8000], 100, asked=1000, model="m", shown=""
+    ),
+    "bot.model.rendering.call_id": lambda text: rendering.call_id(text, own=False),
+    "bot.model.rendering.tool_name": rendering.tool_name,
+    "bot.model.responses.ResponsesAssembly.add": _responses_stream,
+    "bot.model.sse.EventDecoder.feed": _events("", 64),
+    "bot.model.sse.EventDecoder.feed, of one event": _events("data: ", 64),
+    "bot.model.usage.Estimator.tokens": lambda text: usage.Estimator().tokens(text),
+    # Calls in text
+    "bot.toolsyntax.arguments.Registry.arguments_from_line": lambda text: REGISTRY.arguments_from_line("look", text),
+    "bot.toolsyntax.arguments.Registry.arguments_from_parentheses": lambda text: [
+        REGISTRY.arguments_from_parentheses(name, text) for name in TOOLS
+    ],
+    "bot.toolsyntax.arguments.Registry.name": REGISTRY.name,
+    "bot.toolsyntax.arguments.Registry.typed": lambda text: [
+        REGISTRY.typed("look", key, text) for key in PARAMETERS["properties"]
+    ],
+    "bot.toolsyntax.detector.Detector.feed": _streamed(lambda: Detector(TOOLS), 10**9),
+    "bot.toolsyntax.detector.Detector.feed, in pieces": _streamed(lambda: Detector(TOOLS), 16),
+    "bot.toolsyntax.detector.parse": lambda text: [
+        parse(f"{before}{text}", TOOLS)
+        for before in ('<tool_call>{"name": "look", "arguments": {', "<function=look><parameter=query>")
+    ],
+    "bot.toolsyntax.repair.loads": lambda text: repair.loads(f"{{'query': '{text}',}}"),
+    "bot.toolsyntax.repair.unquote": repair.unquote,
+    # Tools
+    "tools.calculation.display.compute": lambda text: display.compute(text, 15),
+    "tools.calculation.reader.read": calculation.read,
+    "tools.calculation.units.find": units.find,
+    "tools.conversion.converted": lambda text: conversion.converted(
+        PARAMETERS, {"query": text, "count": text, "places": text, "more": text}
+    ),
+    "tools.credentials.in_address": lambda text: list(credentials.in_address(text)),
+    "tools.credentials.in_arguments": lambda text: list(credentials.in_arguments([text, f"--token={text}"])),
+    "tools.credentials.in_table": lambda text: list(credentials.in_table({"X-A": text})),
+    "tools.fetch.entries.joined": lambda text: entries.joined(text, text.split("a"), 8000),
+    "tools.fetch.guard.destination": lambda text: guard.destination(f"https://{text}"),
+    "tools.fetch.guard.wire_form": lambda text: guard.wire_form(f"https://a.b/{text}"),
+    "tools.fetch.reader.decoded": lambda text: reader.decoded(text.encode(errors="replace"), ""),
+    "tools.fetch.reader.tidy": reader.tidy,
+    "tools.fetch.reader.whole_words": reader.whole_words,
+    "tools.fetch.service.seconds_to_wait": lambda text: service.seconds_to_wait({"Retry-After": text}),
+    "tools.fetch.service.text_of": service.text_of,
+    "tools.mcp.config.substituted": lambda text: config.substituted(text, {}, "here"),
+    "tools.mcp.content.as_result": lambda text: content.as_result(_mcp_answer(text), text),
+    "tools.mcp.names.unique_names": lambda text: names.unique_names([text, text[1:]], 60, fallback="tool"),
+    "tools.mcp.parameters.plain_text": lambda text: parameters.plain_text(text, 400),
+    "tools.mcp.tool.specs_of": _listed,
+    "tools.moments.read": lambda text: moments.read(text, NOW),
+    "tools.moments.read_span": moments.read_span,
+    "tools.numerals.read": numerals.read,
+    "tools.output.MaskedStream.write": _masked,
+    "tools.read_page.in_parts": lambda text: read_page.in_parts(text, 6000),
+    "tools.registry.ToolRegistry.run": _ran,
+    "tools.sandbox.cell.safe_name": lambda text: cell.safe_name(text, set()),
+    "tools.schema.check": lambda text: schema.check(PARAMETERS, {"query": 1, "order": text, "count": text}),
+    "tools.schema.of_docstring": schema.of_docstring,
+    "tools.search_papers.SearchPapers.search": _papers,
+    "tools.search_papers.rebuilt": lambda text: search_papers.rebuilt(
+        {word: [place] for place, word in enumerate(text.split(" "))}
+    ),
+    "tools.search_results.written": _found,
+    "tools.wikipedia.Wikipedia.look_up": _article,
+    "tools.zones.find": zones.find,
 }
-"""Name → what is fed: the function that is named, or all of a class by way of the method that is named."""
 
 
 def _runs(*units: str) -> dict[str, Callable[[int], str]]:
@@ -87,47 +525,181 @@ def _runs(*units: str) -> dict[str, Callable[[int], str]]:
 
 
 SHAPES: dict[str, Callable[[int], str]] = {
-    "spaces": lambda size: " " * size,
     "spaces between letters": lambda size: "a" + " " * size + "b",
     "newlines between letters": lambda size: "a" + "\n" * size + "b",
     "backticks of all lengths": lambda size: " ".join("`" * run for run in range(1, int((2 * size) ** 0.5))),
     "one long string in JSON": lambda size: json.dumps({"a": "x" * size}),
-    **_runs("\n", "\t\n", "- a\n", "> ", "|a|b|\n", "|-|-|\n", "_\n"),
-    **_runs("<", "<a>", "</", "[", "](", ":[a](", '[a](b "', "![", "(", ")", "{", '{"a":', "}", "`", "``` "),
-    **_runs('"', "it's ", "\\", '\\"', "\u0301 ", "a\u0301\u0302", "\U0001f1e9\U0001f1ea", "漢字a", "\u200d", "\x00"),
-    **_runs("*", "_", "*a ", "a* ", "_a_", "a~~ ", "|", "a-", "a.", ".", "1,", "@", "a@", "https://a.b/c ", "&amp;"),
+    **_runs("\t\n", "- a\n", "> ", "|a|b|\n", "_\n", "<a", "[", ":[a](", '[a](b "', "(", ")", "{", '{"a":', "`"),
+    **_runs("it's \"", '\\"', "\u0301 ", "\u0323\u0301", "\U0001f1e9", "漢字a", "*a ", "_a_", "a-", "a.", "1,", "a@"),
+    **_runs("https://a.b/c ", "&amp;\x00"),
 }
 
-SPEC = ToolSpec(name="look", purpose="Look.", parameters={})
+SIZES = {"adapters.formatting": 2_000, "bot.paging": 10_000}
+"""What is drawn is a page, 4,096 characters at most; and text is cut into pages while it grows."""
 
-
-def _call(text: str) -> ToolCall:
-    return ToolCall("a", "look", {"query": text})
-
-
-def _asked(text: str) -> MessageSent:
-    return MessageSent(
-        delivery="1",
-        chat=ChatId("telegram", "42", "-5"),
-        sender=Sender(id="telegram:7", name=text),
-        target=ReplyTarget("telegram"),
-        text=text,
-        group=True,
-        quoted=Quoted(text=text, author=text),
-    )
-
-
-def _told(text: str) -> list[UserEntry | AssistantEntry | ToolEntry]:
-    answer = AssistantEntry(text, (_call(text),), origin="outside")
-    return [UserEntry(text, "telegram:7"), answer, ToolEntry("a", "look", text)]
-
-
-FED |= {
-    "bot.brought.brings": lambda text: brings("a.b/c?d=1", _told(text), "telegram:7", lambda name: SPEC),
-    "bot.brought.stands_in": lambda text: stands_in("a.b/c?d=1", text),
-    "bot.brought.learn_result": lambda text: learn_result(LinkPolicy(), SPEC, _call("tea"), ToolResult(text=text)),
-    "bot.given.Given": lambda text: Given({"query": text}).built(f"https://a.b/{text}"),
-    "bot.question.user_entry": lambda text: user_entry(_asked(text)),
-    "bot.untrusted.spoken": lambda text: spoken("Ada", text),
-    "tools.fetch.guard.wire_form": lambda text: wire_form(f"https://a.b/{text}"),
+INSIDE: dict[str, str] = {
+    "adapters.console": "adapters.console_terminal.Screen.show",
+    "adapters.discord_intake.message_sent": "adapters.discord_intake.message_edited",
+    "adapters.discord_threads": "adapters.discord_intake.message_edited",
+    "adapters.discord_surface.DiscordSurface": "adapters.discord_surface.rendered",
+    "adapters.formatting.layout.Dialect": "adapters.formatting.discord_markdown.render",
+    "adapters.formatting.layout.aligned": "adapters.formatting.discord_markdown.render",
+    "adapters.formatting.plain.as_written": "adapters.formatting.plain.render",
+    "adapters.formatting.slack_marks.held": "adapters.formatting.slack_marks.as_text",
+    "adapters.formatting.slack_mrkdwn.escaped": "adapters.formatting.slack_mrkdwn.render",
+    "adapters.formatting.telegram_live": "adapters.formatting.telegram_live.defanged",
+    "adapters.slack_events": "adapters.slack_events.incoming",
+    "adapters.slack_surface.SlackSurface": "adapters.formatting.slack_mrkdwn.render",
+    "adapters.slack_threads": "adapters.slack_events.readable",
+    "adapters.telegram.TelegramSurface": "adapters.telegram_pages.drawn",
+    "adapters.telegram_updates.incoming": "adapters.telegram_updates.meant_for",
+    "bot.access.Access": "bot.identity.anything",
+    "bot.agent": "bot.context.fit",
+    "bot.callpolicy": "bot.brought.brings",
+    "bot.choosing": "bot.choosing.Chooser.ranked",
+    "bot.commands": "bot.commands.parse",
+    "bot.context": "bot.context.fit",
+    "bot.enclosures": "bot.enclosures.told_to_model",
+    "bot.given.leaves_of": "bot.given.Given.built",
+    "bot.graphemes.is_boundary": "bot.graphemes.boundary_before",
+    "bot.identity": "bot.identity.anything",
+    "bot.linkpolicy.LinkPolicy.allows": "bot.linkpolicy.LinkPolicy.shown",
+    "bot.markdown.parse": "adapters.formatting.discord_markdown.render",
+    "bot.markdown.text_of": "adapters.formatting.discord_markdown.render",
+    "bot.measures": "bot.cutting.fit",
+    "bot.model.arguments.whole_text": "bot.model.arguments.read_arguments",
+    "bot.model.assembly.CallSlots": "bot.model.assembly.ChatAssembly.add",
+    "bot.model.assembly.count_of": "bot.model.assembly.ChatAssembly.add",
+    "bot.model.failures": "bot.model.failures.refusal",
+    "bot.model.lengths": "bot.model.lengths.refused_length",
+    "bot.model.rendering": "bot.prompts.results_message",
+    "bot.model.usage.Estimator.tokens_once": "bot.model.usage.Estimator.tokens",
+    "bot.outlet.Outlet": "bot.outlet.Outlet.value",
+    "bot.paging.Paginator": "bot.paging.Paginator.extend",
+    "bot.progress": "bot.context.fit",
+    "bot.question": "bot.question.user_entry",
+    "bot.redaction": "bot.redaction.of_call",
+    "bot.redactor": "bot.redactor.Redactor.feed",
+    "bot.reply.ReplyStream": "bot.paging.Paginator.extend",
+    "bot.safety.clean_untrusted": "bot.safety.clean_name",
+    "bot.sentences.chinese": "bot.sentences.language_of",
+    "bot.sources.Citations.add": "bot.sources.Citations.footer",
+    "bot.spellings": "bot.spellings.unspelled",
+    "bot.store.facts.StoredFacts": "bot.store.facts.words",
+    "bot.store.incoming": "bot.store.incoming.incoming_from_json",
+    "bot.store.text": "bot.store.text.to_json",
+    "bot.terms": "bot.terms.terms_of",
+    "bot.toolindex.ToolIndex": "bot.toolindex.ToolIndex.named",
+    "bot.toolsyntax": "bot.toolsyntax.detector.Detector.feed",
+    "bot.transcript": "bot.transcript.entry_from_json",
+    "bot.untrusted": "bot.untrusted.tool_entry",
+    "tools.calculation.quantities": "tools.calculation.display.compute",
+    "tools.calculation.reader": "tools.calculation.reader.read",
+    "tools.calculator.calculator": "tools.calculation.display.compute",
+    "tools.credentials": "tools.credentials.in_arguments",
+    "tools.current_time.current_time": "tools.moments.read",
+    "tools.mcp.names": "tools.mcp.names.unique_names",
+    "tools.mcp.parameters.usable_schema": "tools.mcp.tool.specs_of",
+    "tools.output.inert": "tools.output.MaskedStream.write",
+    "tools.read_page.ReadPage.read": "tools.read_page.in_parts",
+    "tools.registry.ToolRegistry": "tools.registry.ToolRegistry.run",
+    "tools.remind_me.remind_me": "tools.moments.read",
+    "tools.sandbox.cell.produced": "tools.sandbox.cell.safe_name",
+    "tools.schema.without_unknown": "tools.schema.check",
+    "tools.search_results": "tools.search_results.written",
+    "tools.search_web": "tools.search_results.written",
 }
+"""Function, class or module → what is fed and runs it."""
+
+_HANDS_ON = "hands it on to what is fed, or to a service"
+_SHORT = "an id, a name, a key or an address of ours, or of the operator"
+_OPERATOR = "the operator's own words"
+_BOUND = "at most so long as the registry lets arguments be"
+_OTHER_PROCESS = "runs in a process of its own, which is stopped when it takes too long"
+_STORE = "SQLite writes and reads it, in a thread of its own"
+
+OWN: dict[str, str] = {
+    "adapters.discord.DiscordAdapter": _HANDS_ON,
+    "adapters.discord_intake": _HANDS_ON,
+    "adapters.slack.SlackAdapter": _HANDS_ON,
+    "adapters.slack_errors.field": _SHORT,
+    "adapters.slack_people": _SHORT,
+    "adapters.telegram.TelegramAdapter": _HANDS_ON,
+    "adapters.telegram_request": _HANDS_ON,
+    "bot.answers": _HANDS_ON,
+    "bot.app": _OPERATOR,
+    "bot.briefing": _HANDS_ON,
+    "bot.calls": _HANDS_ON,
+    "bot.chats": _OPERATOR,
+    "bot.checkup": _OPERATOR,
+    "bot.cli": _OPERATOR,
+    "bot.closing": _HANDS_ON,
+    "bot.conversation": _HANDS_ON,
+    "bot.dispatcher": _HANDS_ON,
+    "bot.earlier": _HANDS_ON,
+    "bot.ending": _HANDS_ON,
+    "bot.environment": _OPERATOR,
+    "bot.errors": _SHORT,
+    "bot.logs": _SHORT,
+    "bot.memory": _HANDS_ON,
+    "bot.messages": _SHORT,
+    "bot.metrics": _SHORT,
+    "bot.model.chain": _HANDS_ON,
+    "bot.model.client": _HANDS_ON,
+    "bot.model.learned": _SHORT,
+    "bot.model.providers": _OPERATOR,
+    "bot.model.responses.ResponsesWire": _HANDS_ON,
+    "bot.model.transport": _HANDS_ON,
+    "bot.model.wire": _HANDS_ON,
+    "bot.newest": _HANDS_ON,
+    "bot.origin": _SHORT,
+    "bot.platforms": _HANDS_ON,
+    "bot.prices": _OPERATOR,
+    "bot.prompts": "ours, and the arguments and results of calls, which are fed on their way here",
+    "bot.proxies": _OPERATOR,
+    "bot.purse": _SHORT,
+    "bot.recording": _HANDS_ON,
+    "bot.redaction.nothing": "gives it back",
+    "bot.reference": "six letters of a log line",
+    "bot.reminders": _SHORT,
+    "bot.settings": _OPERATOR,
+    "bot.spending": _HANDS_ON,
+    "bot.store": _STORE,
+    "bot.story": _HANDS_ON,
+    "bot.throttle": _SHORT,
+    "bot.waiting": _SHORT,
+    "tools.__init__": _OPERATOR,
+    "tools.__main__": _OPERATOR,
+    "tools.calculator": _OPERATOR,
+    "tools.cancelling": _SHORT,
+    "tools.current_time": _OPERATOR,
+    "tools.databases": _BOUND,
+    "tools.fetch.bodies": _SHORT,
+    "tools.fetch.client": _HANDS_ON,
+    "tools.fetch.reader": _OTHER_PROCESS,
+    "tools.fetch.readers": _HANDS_ON,
+    "tools.fetch.service": "JSON of four megabytes at most, read in C",
+    "tools.forget": _OPERATOR,
+    "tools.forms": _OPERATOR,
+    "tools.function": "docstrings of ours",
+    "tools.generate_image": _BOUND,
+    "tools.get_weather": _BOUND,
+    "tools.keyless_search": _BOUND,
+    "tools.mcp.config": _OPERATOR,
+    "tools.mcp.errors": "a line of a server's standard error, cut before it comes here",
+    "tools.mcp.keeper": _OTHER_PROCESS,
+    "tools.mcp.process": _SHORT,
+    "tools.mcp.session": _HANDS_ON,
+    "tools.mcp.source": _SHORT,
+    "tools.query_database": _BOUND,
+    "tools.recall": _BOUND,
+    "tools.remember": _BOUND,
+    "tools.remind_me": _OPERATOR,
+    "tools.run_python": _BOUND,
+    "tools.sandbox": _OTHER_PROCESS,
+    "tools.schema.of_function": "docstrings of ours",
+    "tools.shelf": "the shell's own file of notes",
+    "tools.shell": _OPERATOR,
+    "tools.token_price": _BOUND,
+}
+"""Function, class or module → why nothing is fed to it."""

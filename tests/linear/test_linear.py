@@ -7,28 +7,56 @@ here (`feeds.py`), and one that is new has to be named there.
 
 from __future__ import annotations
 
+import ast
 import gc
+import re
 import runpy
+import signal
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-SHORT, LONG = 20_000, 40_000
+SIZE = 20_000
 MOST = 2.5
 """How many times longer the text of twice the length may take."""
 FLOOR = 0.004
 """Seconds of processor time for the longer text that are not judged: even if they grew with the square of the length,
 100,000 characters, the longest message that is accepted, would take 25 ms."""
-TRIES = 8
+TRIES = 20
+ENDLESS = 5.0
+"""Seconds of processor time after which a feed is given up."""
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("adapters", "bot", "tools")
 
 _FEEDS = runpy.run_path(str(Path(__file__).with_name("feeds.py")))
 FED: dict[str, Callable[[str], object]] = _FEEDS["FED"]
 SHAPES: dict[str, Callable[[int], str]] = _FEEDS["SHAPES"]
+SIZES: dict[str, int] = _FEEDS["SIZES"]
+INSIDE: dict[str, str] = _FEEDS["INSIDE"]
+OWN: dict[str, str] = _FEEDS["OWN"]
+
+
+class _Endless(BaseException):
+    """It takes longer than anybody waits."""
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    def stop(number: int, frame: object) -> None:
+        raise _Endless
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 class Meter:
@@ -41,7 +69,7 @@ class Meter:
         self._caches = [
             found
             for module in list(sys.modules.values())
-            if getattr(module, "__name__", "").partition(".")[0] in ("adapters", "bot", "tools")
+            if getattr(module, "__name__", "").partition(".")[0] in PACKAGES
             for found in vars(module).values()
             if hasattr(found, "cache_clear") and "text" in getattr(found, "__annotations__", {})
         ]
@@ -51,25 +79,36 @@ class Meter:
             cache.cache_clear()
         gc.disable()
         begun = time.thread_time()
-        with suppress(Exception):  # a text may be refused; what matters is how soon
-            feed(text)
-        taken = time.thread_time() - begun
-        gc.enable()
-        return taken
+        try:
+            with suppress(Exception), _at_most(ENDLESS):  # a text may be refused; what matters is how soon
+                feed(text)
+            return time.thread_time() - begun
+        except _Endless:
+            return float("inf")
+        finally:
+            gc.enable()
 
-    def growth(self, feed: Callable[[str], object], shape: Callable[[int], str]) -> float:
-        """How many times longer twice the text takes; 0 where that is too little to judge."""
-        short, long = shape(SHORT), shape(LONG)
-        most = self.seconds(feed, long)
-        if most < FLOOR:
+    def growth(self, feed: Callable[[str], object], shape: Callable[[int], str], size: int) -> float:
+        """How many times longer twice the text takes; 0 where that is too little to judge.
+
+        What seems to grow too fast has to do so again from the longer text to one twice as long.
+        """
+        if self.seconds(feed, shape(size)) < FLOOR / 4:
             return 0.0
-        least = self.seconds(feed, short)
+        grown = self._ratio(feed, shape, size)
+        return min(grown, self._ratio(feed, shape, 2 * size)) if grown > MOST else grown
+
+    def _ratio(self, feed: Callable[[str], object], shape: Callable[[int], str], size: int) -> float:
+        short, long = shape(size), shape(2 * size)
+        least, most = self.seconds(feed, short), self.seconds(feed, long)
         for _ in range(TRIES):
-            if most <= MOST * least or most > 2.0:
+            if most <= max(MOST * least, FLOOR) or most > 2.0:
                 break
             least = min(least, self.seconds(feed, short))
             most = min(most, self.seconds(feed, long))
-        return most / least
+        if most == float("inf"):
+            return most
+        return most / least if most > FLOOR else 0.0
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +116,78 @@ def meter() -> Meter:
     return Meter()
 
 
+def size_of(name: str) -> int:
+    return next((size for begin, size in SIZES.items() if name.startswith(begin)), SIZE)
+
+
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", FED)
 def test_what_text_costs_grows_with_its_length_and_no_faster(name: str, meter: Meter) -> None:
-    grown = {shape: meter.growth(FED[name], make) for shape, make in SHAPES.items()}
+    grown = {shape: meter.growth(FED[name], make, size_of(name)) for shape, make in SHAPES.items()}
 
     assert {shape: round(times, 1) for shape, times in grown.items() if times > MOST} == {}
+
+
+@pytest.mark.parametrize("name", FED)
+def test_what_is_fed_reads_it(name: str) -> None:
+    """It may refuse an ordinary text with an error of ours, but not break: then nothing would be measured."""
+    try:
+        FED[name]("Tea is a leaf, see https://example.org/tea.")
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in PACKAGES:
+            raise
+
+
+def test_every_function_that_takes_text_is_fed_or_is_named_with_the_reason() -> None:
+    listed = set(takers())
+    fed = {name.partition(",")[0] for name in FED}
+
+    missing = {name for name in listed - fed if not _within(name, INSIDE) and not _within(name, OWN)}
+    gone = {name for name in (*fed, *INSIDE, *OWN) if not any(_within(one, (name,)) for one in listed | fed)}
+
+    assert (missing, gone, set(INSIDE.values()) - fed) == (set(), set(), set())
+
+
+def _within(name: str, places: Iterable[str]) -> bool:
+    return any(name == place or name.startswith(f"{place}.") for place in places)
+
+
+_TEXT = re.compile(
+    r"\b(?:str|bytes|object|Any|Json|\w*Entry|Incoming|MessageSent|Quoted|Sender|Message|Update|Interaction|Page|Source"
+    r"|ToolCall|ToolResult|CallToolResult|ListedTool|Request|Inline|Link|Found|Piece|Line)\b"
+)
+_NOT_TEXT = re.compile(r"Callable\[.*\]")
+_NAMES_OF_OURS = frozenset(
+    (
+        *("nonce", "language", "form", "platform", "model", "state", "scope", "owner", "owners", "person", "marker"),
+        *("setting", "key", "keys", "secrets", "zone", "media_type", "level", "platform_hint"),
+    )
+)
+"""Parameters whose value we choose ourselves, whatever function takes them."""
+
+
+def takers() -> Iterator[str]:
+    """Every public function and method with a parameter that may hold text, as `module.Class.method`."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            yield from _takers(ast.parse(path.read_text()), module)
+
+
+def _takers(place: ast.Module | ast.ClassDef, name: str) -> Iterator[str]:
+    for node in place.body:
+        if isinstance(node, ast.ClassDef):
+            if not node.name.startswith("_") and not any("Protocol" in ast.unparse(base) for base in node.bases):
+                yield from _takers(node, f"{name}.{node.name}")
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+            given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            if any(one.annotation is not None and one.arg not in _NAMES_OF_OURS and _is_text(one) for one in given):
+                yield f"{name}.{node.name}"
+
+
+def _is_text(parameter: ast.arg) -> bool:
+    assert parameter.annotation is not None
+    return _TEXT.search(_NOT_TEXT.sub("", ast.unparse(parameter.annotation))) is not None
 
 
 def _squared(text: str) -> Any:
@@ -90,5 +195,13 @@ def _squared(text: str) -> Any:
 
 
 def test_the_meter_sees_a_square(meter: Meter) -> None:
-    assert meter.growth(_squared, SHAPES["spaces"]) > 3.0
-    assert meter.growth(sorted, SHAPES["spaces"]) < MOST
+    assert meter.growth(_squared, SHAPES["spaces between letters"], SIZE) > 3.0
+    assert meter.growth(lambda text: list(text * 20), SHAPES["spaces between letters"], SIZE) < MOST
+
+
+def test_what_never_ends_is_stopped(meter: Meter) -> None:
+    def never(text: str) -> None:
+        while True:
+            re.search(text, text)
+
+    assert meter.growth(never, SHAPES["spaces between letters"], 10) == float("inf")

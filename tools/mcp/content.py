@@ -78,7 +78,7 @@ def as_result(answer: CallToolResult, stem: str) -> ToolResult:
 def _take(block: ContentBlock, made: _Made, stem: str) -> None:
     match block.type:
         case "text":
-            text = _without_encoded(block.text)
+            text = _without_encoded(block.text[: max(0, made.room) + 1])
             made.texts.append(text)
             made.add(text)
         case "image" | "audio":
@@ -134,7 +134,9 @@ def _file_name(stem: str, media_type: str, number: int) -> str:
 def _without_encoded(value: Any, depth: int = 0) -> Any:
     """`value` with long Base64 in its texts named instead: a model cannot read it, and pays for every character."""
     if isinstance(value, str):
-        return _ENCODED.sub(_named_only, value) if len(value) >= LEAST_ENCODED else value
+        # What is longer is cut anyway; looked at in full it would hold up every chat.
+        text = value[: MOST_TEXT + 1]
+        return _ENCODED.sub(_named_only, text) if len(text) >= LEAST_ENCODED else text
     if depth >= MOST_DEPTH:
         return "…"
     if isinstance(value, Mapping):

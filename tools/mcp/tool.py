@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -91,7 +92,8 @@ class McpTool:
                 status="failed",
                 untrusted=True,
             )
-        return as_result(answer, self._listed.name)
+        # Ten megabytes may come: looked through in the event loop they would hold up every chat.
+        return await asyncio.to_thread(as_result, answer, self._listed.name)
 
     async def close(self) -> None:
         """Nothing is its own: the connection belongs to the server."""

@@ -550,7 +550,7 @@ INSIDE: dict[str, str] = {
     "adapters.formatting.telegram_live": "adapters.formatting.telegram_live.defanged",
     "adapters.slack_events": "adapters.slack_events.incoming",
     "adapters.slack_surface.SlackSurface": "adapters.formatting.slack_mrkdwn.render",
-    "adapters.slack_threads": "adapters.slack_events.readable",
+    "adapters.slack_threads": "adapters.slack_events.incoming",
     "adapters.telegram.TelegramSurface": "adapters.telegram_pages.drawn",
     "adapters.telegram_updates.incoming": "adapters.telegram_updates.meant_for",
     "bot.access.Access": "bot.identity.anything",

@@ -98,14 +98,26 @@ class WaitingSigns:
         cost = surface.receipt_cost(waits)
         if cost is None:
             return False
-        return await self._made(cost, lambda: surface.receipt(message.message_id, waits), wanted)
+        # Where the platform closed the chat, nothing is called there, also what would not count as a message.
+        post = surface.cost(Page("x"), None)
 
-    async def _made(self, cost: Cost, call: Callable[[], Awaitable[None]], wanted: Callable[[], bool]) -> bool:
+        def may() -> bool:
+            return self._pacer.opens_at(post) <= self._clock.monotonic()
+
+        return await self._made(cost, lambda: surface.receipt(message.message_id, waits), wanted, may)
+
+    async def _made(
+        self,
+        cost: Cost,
+        call: Callable[[], Awaitable[None]],
+        wanted: Callable[[], bool],
+        may: Callable[[], bool] = lambda: True,
+    ) -> bool:
         """Make a call as soon as nobody else needs it; False when it was not wanted any more by then."""
         until = self._clock.monotonic() + PATIENCE
         while wanted() and self._clock.monotonic() < until:
             # A budget of one call would never be free with one kept.
-            if self._pacer.take(cost, keep=0):
+            if may() and self._pacer.take(cost, keep=0):
                 try:
                     await call()
                 except RateLimited as error:

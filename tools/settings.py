@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tools.forms import Address, Key
@@ -157,7 +158,14 @@ class ImageSettings(ToolSettings):
     )
     image_price: str = Field(
         "",
-        pattern=r"^$|^\d+(\.\d+)?(/\d+(\.\d+)?/\d+(\.\d+)?)?$",
         description="Dollars of a square image of low/medium/high quality, as 0.011/0.042/0.167, or one number; "
         "empty: OpenAI's list price.",
     )
+
+    @field_validator("image_price")
+    @classmethod
+    def _amounts(cls, value: str) -> str:
+        parts = value.strip().split("/") if value.strip() else []
+        if len(parts) not in (0, 1, 3) or not all(re.fullmatch(r"\d{1,4}(\.\d{1,9})?", part) for part in parts):
+            raise ValueError(f"{value!r} must be low/medium/high in dollars, as 0.011/0.042/0.167, or one number")
+        return value.strip()

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from bot.errors import SettingsError
+from bot.settings import read
 from playground.faults import Fault
 from playground.model import ModelServer
 from playground.tavily import TavilyServer
@@ -272,3 +274,10 @@ async def test_without_a_purse_everything_is_paid_and_still_counted(tavily: Tavi
 
     assert result.ok and result.dollars == CREDIT
     await registry.close()
+
+
+@pytest.mark.parametrize("wrong", ["abc", "0.1/0.2", "-1", "1/2/3/4", "1,5"])
+def test_a_price_of_images_that_cannot_be_read_is_a_sentence(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IMAGE_PRICE", wrong)
+    with pytest.raises(SettingsError, match=r"IMAGE_PRICE: .* must be low/medium/high in dollars"):
+        read(ImageSettings)

@@ -462,7 +462,7 @@ class App:
                 leave=leave,
                 platforms=running,
             )
-            await asyncio.gather(stopping, reminding, pruning, trying, return_exceptions=True)
+            await asyncio.wait((stopping, reminding, pruning, trying), timeout=1.0)
         if not running.done():
             return
         try:

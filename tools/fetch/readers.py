@@ -31,6 +31,8 @@ PACKAGES = ("trafilatura", "lxml_html_clean", "charset-normalizer", "pypdfium2")
 MOST_BYTES = 8 * 1024 * 1024 + 64 * 1024
 """What a reader may answer: its longest text, four bytes a character, and what it says of it."""
 TRIAL_SECONDS = 20.0
+END_SECONDS = 2.0
+"""How long the end of a reader that was killed is waited for."""
 _CHUNK = 64 * 1024
 _WORDS = 4096
 """Bytes of its errors that are kept."""
@@ -147,6 +149,8 @@ async def talk(
     finally:
         feeding.cancel()
         await _end(reader)
+        await asyncio.wait((erring, feeding), timeout=END_SECONDS)
+        erring.cancel()
         words, _ = await asyncio.gather(erring, feeding, return_exceptions=True)
     return (b"" if reader.returncode else answer), (words if isinstance(words, bytes) else b"")
 
@@ -173,8 +177,13 @@ async def _end(reader: asyncio.subprocess.Process) -> None:
     """End the reader, if it has not, and wait until it is gone."""
     with contextlib.suppress(ProcessLookupError):
         reader.kill()
+    # Killed while it was being set up, a sandbox leaves its reader behind, which ends when its input does.
+    if reader.stdin is not None:
+        reader.stdin.close()
     # What it still wrote has to be read: asyncio tells of the end of a process only after the end of its pipes, and
     # these end when the last process of its sandbox has.
-    while reader.stdout is not None and await reader.stdout.read(_CHUNK):
-        pass
-    await reader.wait()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(END_SECONDS):
+            while reader.stdout is not None and await reader.stdout.read(_CHUNK):
+                pass
+            await reader.wait()

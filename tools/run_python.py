@@ -111,7 +111,7 @@ class CodeRunner(FunctionTool):
             effects=True,
             echoes=True,
             timeout=20.0,
-            most_chars=100_000,
+            most_chars=LONGEST_CODE + 1000,
             per_minute=20,
         )
         super().__init__(self.cell, replace(spec, purpose=f"{spec.purpose} {_told_of(packages)}"))

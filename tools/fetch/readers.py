@@ -31,7 +31,7 @@ PACKAGES = ("trafilatura", "lxml_html_clean", "charset-normalizer", "pypdfium2")
 MOST_BYTES = 8 * 1024 * 1024 + 64 * 1024
 """What a reader may answer: its longest text, four bytes a character, and what it says of it."""
 TRIAL_SECONDS = 20.0
-END_SECONDS = 2.0
+END_SECONDS = 10.0
 """How long the end of a reader that was killed is waited for."""
 _CHUNK = 64 * 1024
 _WORDS = 4096

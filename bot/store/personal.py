@@ -13,22 +13,22 @@ from bot.store.readers import Readers
 from bot.store.retention import BYTES_OF_TURN, portions, remove_turn
 from bot.store.writer import Writer
 
-_HIS_TURNS = "SELECT id FROM turns WHERE person = ?1"
+_HIS_TURNS = "SELECT id FROM turns WHERE person = :person"
 # An answer that somebody else asked for again is an answer to the same question.
 _TURNS = f"""
     SELECT t.id, ({BYTES_OF_TURN}) FROM turns t
-    WHERE (t.person = ?1 OR t.question IN ({_HIS_TURNS})) AND t.ended_at IS NOT NULL ORDER BY t.id
+    WHERE (t.person = :person OR t.question IN ({_HIS_TURNS})) AND t.ended_at IS NOT NULL ORDER BY t.id
 """
 _PRIVATE_CHATS = """
-    SELECT DISTINCT c.chat FROM chats c JOIN turns t ON t.chat = c.id WHERE t.person = ?1 AND NOT EXISTS (
+    SELECT DISTINCT c.chat FROM chats c JOIN turns t ON t.chat = c.id WHERE t.person = :person AND NOT EXISTS (
         SELECT 1 FROM turns o JOIN inbox i ON i.id = o.id
-        WHERE o.chat = c.id AND (o.person <> ?1 OR json_extract(i.incoming, '$.group'))
+        WHERE o.chat = c.id AND (o.person <> :person OR json_extract(i.incoming, '$.group'))
     )
 """
-_FACTS = "FROM facts WHERE owner = ?1 OR origin = ?1"
-_TIMERS = "FROM timers WHERE person = ?1"
+_FACTS = "FROM facts WHERE owner = :person OR origin = :person"
+_TIMERS = "FROM timers WHERE person = :person"
 _DELIVERIES = """
-    FROM inbox WHERE json_extract(incoming, '$.sender.id') = ?1 AND ended_at IS NOT NULL
+    FROM inbox WHERE json_extract(incoming, '$.sender.id') = :person AND ended_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)
 """
 
@@ -55,7 +55,7 @@ class People:
 
     async def holding(self, person: str) -> Holding:
         """How much there is."""
-        said = (person,)
+        said = {"person": person}
         counted = (f"SELECT count(*) FROM ({_TURNS})", f"SELECT count(*) {_FACTS}", f"SELECT count(*) {_TIMERS}")
         counts = [await self._readers.row(statement, said) for statement in counted]
         return Holding(*(0 if row is None else int(row[0]) for row in counts))
@@ -76,7 +76,7 @@ class People:
         the files made for him, and summaries, which may speak of him and are made anew; his facts, also those that he
         had a group remember; his reminders. What he may do here stays, as does a turn that is running in a group.
         """
-        said = (person,)
+        said = {"person": person}
         for (chat,) in await self._readers.rows(_PRIVATE_CHATS, said):
             await forget_chat(self._writer, self._readers, ChatId.parse(chat))
         turns = [(int(id), int(size)) for id, size in await self._readers.rows(_TURNS, said)]
@@ -98,7 +98,7 @@ def _remove(db: Connection, ids: Sequence[int]) -> None:
 
 
 def _remove_words(db: Connection, person: str) -> None:
-    said = (person,)
+    said = {"person": person}
     db.execute(f"DELETE FROM fact_words WHERE rowid IN (SELECT id {_FACTS})", said)
     for rows in (_FACTS, _TIMERS, _DELIVERIES):
         db.execute(f"DELETE {rows}", said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,8 @@ from bot.store.faults import settle
 
 T = TypeVar("T")
 Row: TypeAlias = tuple[Any, ...]
+Parameters: TypeAlias = Iterable[Any] | Mapping[str, Any]
+"""Values for `?`, or values by name for `:name`."""
 
 COUNT = 2
 """A read takes well under a millisecond, and each connection is a thread."""
@@ -58,12 +60,12 @@ class Readers:
         self._lend_soon()
         return await done
 
-    async def rows(self, sql: str, parameters: Iterable[Any] = ()) -> list[Row]:
+    async def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Read all rows of a query. Raises as `read`."""
-        values = tuple(parameters)
+        values = dict(parameters) if isinstance(parameters, Mapping) else tuple(parameters)
         return await self.read(lambda db: db.execute(sql, values).fetchall())
 
-    async def row(self, sql: str, parameters: Iterable[Any] = ()) -> Row | None:
+    async def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
         """Read the first row of a query, or None. Raises as `read`."""
         rows = await self.rows(sql, parameters)
         return rows[0] if rows else None

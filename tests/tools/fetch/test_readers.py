@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -60,8 +61,8 @@ def obey(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sandboxed: Readers) ->
     return obey
 
 
-def alive(name: str) -> list[str]:
-    """The processes of this machine whose command names `name`."""
+def alive(name: str, program: str = "") -> list[str]:
+    """The processes of this machine whose command names `name`, and begins with `program`."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -69,7 +70,7 @@ def alive(name: str) -> list[str]:
                 command = (folder / "cmdline").read_bytes()
             except OSError:
                 continue
-            if name.encode() in command:
+            if name.encode() in command and Path(os.fsdecode(command.split(b"\0")[0])).name.startswith(program):
                 found.append(folder.name)
     return found
 
@@ -169,7 +170,8 @@ async def test_a_reader_in_a_sandbox_is_killed_with_all_that_is_around_it(
 async def test_a_reader_in_a_sandbox_dies_with_its_call(obey: Obey, tmp_path: Path) -> None:
     reading = asyncio.create_task(obey("import time\ntime.sleep(60)"))
     async with asyncio.timeout(20):
-        while not alive(f"/{tmp_path.name}.py"):
+        # Until its Python runs: a sandbox that is still being set up leaves a reader that ends with its input.
+        while not alive(f"/{tmp_path.name}.py", "python"):
             await asyncio.sleep(0.01)
 
     reading.cancel()

@@ -46,7 +46,7 @@ def stubborn_servers(world: Any, count: int = 3) -> Callable[[], list[int]]:
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
+    except OSError:
         return False
 
 

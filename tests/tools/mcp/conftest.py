@@ -90,7 +90,7 @@ def alive(pid: int) -> bool:
     """Whether a process is in the table and runs; one that is dead and not yet collected does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
+    except OSError:
         return False
 
 

@@ -132,15 +132,12 @@ async def test_closing_while_servers_start_leaves_nothing_running(bench: Any) ->
         await source.close()
 
     def children() -> list[str]:
-        return [
-            command.parent.name
-            for command in Path("/proc").glob("[0-9]*/cmdline")
-            if is_ours(command) and f"\0{SERVER}\0" in command.read_text()
-        ]
+        return [entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit() and is_server(entry)]
 
-    def is_ours(command: Path) -> bool:
+    def is_server(entry: Path) -> bool:
         try:
-            return (command.parent / "stat").read_text().rpartition(")")[2].split()[1] == str(os.getpid())
+            parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+            return parent == str(os.getpid()) and f"\0{SERVER}\0" in (entry / "cmdline").read_text()
         except OSError:
             return False
 

@@ -15,6 +15,7 @@ import discord
 from discord.http import Route
 
 from bot import commands
+from bot.sentences import say
 
 Payload: TypeAlias = dict[str, Any]
 
@@ -26,21 +27,17 @@ _STRING: Final = 3
 # Installed in a server or by a person; used in servers, with the bot alone, and in other direct messages.
 _INSTALLS: Final = [0, 1]
 _CONTEXTS: Final = [0, 1, 2]
-_CHINESE: Final = ("zh-CN", "zh-TW")
+_LOCALES: Final = ("zh-CN", "zh-TW")
+"""Those of Discord's languages, beside English, in which a command is described."""
 
 
 def payloads() -> list[Payload]:
     """Every command, as Discord wants it."""
-    question = _option("question", "what you want to know", "你想问什么", required=True)
-    wanted = [_command(ASK, "ask me anything", "向我提问", [question])]
+    wanted = [_command(ASK, [_option("question", ASK, required=True)])]
     for one in commands.COMMANDS:
         names = re.findall(r"[a-z]+", one.argument.lower())
-        option = (
-            [_option(names[-1], one.argument.strip("[]"), names[-1], required=not one.argument.startswith("["))]
-            if names
-            else []
-        )
-        wanted.append(_command(one.word, one.english, one.chinese, option))
+        option = [_option(names[-1], one.word, required=not one.argument.startswith("["))] if names else []
+        wanted.append(_command(one.word, option))
     return wanted
 
 
@@ -70,25 +67,26 @@ def _application(client: discord.Client) -> int:
     return client.application_id
 
 
-def _command(name: str, english: str, chinese: str, options: list[Payload]) -> Payload:
+def _command(word: str, options: list[Payload]) -> Payload:
     return {
         "type": _CHAT_INPUT,
-        "name": name,
-        "description": english,
-        "description_localizations": dict.fromkeys(_CHINESE, chinese),
+        "name": word,
+        **_described(f"command_{word}"),
         "options": options,
         "integration_types": _INSTALLS,
         "contexts": _CONTEXTS,
     }
 
 
-def _option(name: str, english: str, chinese: str, *, required: bool) -> Payload:
+def _option(name: str, word: str, *, required: bool) -> Payload:
+    return {"type": _STRING, "name": name, **_described(f"argument_{word}"), "required": required}
+
+
+def _described(key: str) -> Payload:
+    """The names stay English in every language: they are what our sentences tell people to write."""
     return {
-        "type": _STRING,
-        "name": name,
-        "description": english,
-        "description_localizations": dict.fromkeys(_CHINESE, chinese),
-        "required": required,
+        "description": say(key, "en"),
+        "description_localizations": {locale: say(key, locale) for locale in _LOCALES},
     }
 
 

@@ -49,6 +49,7 @@ from bot.errors import (
 )
 from bot.messages import File, MessageRef, MessageSent, Page, ReplyTarget
 from bot.paging import utf16_length
+from bot.sentences import say
 from bot.surface import Budget, Cost, Deliver, Surface, SurfaceLimits, Window
 from bot.throttle import LogThrottle
 
@@ -217,9 +218,7 @@ class TelegramAdapter:
         try:
             for language in ("", "zh"):
                 words = [
-                    (one.word, one.chinese if language else one.english)
-                    for one in commands.COMMANDS
-                    if one.word != "pair"
+                    (one.word, say(f"command_{one.word}", language)) for one in commands.COMMANDS if one.word != "pair"
                 ]
                 await self._bot.set_my_commands(words, language_code=language or None)
         except TelegramError as error:

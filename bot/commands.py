@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from bot.sentences import say
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One word."""
+    """One word. What it does is told by the sentence `command_WORD`, what may follow it by `argument_WORD`."""
 
     word: str
-    english: str
-    chinese: str
     argument: str = ""
     """What may follow it, as help shows it."""
     open: bool = False
@@ -30,41 +30,33 @@ class Command:
 
 
 COMMANDS = (
-    Command("start", "say hello", "打招呼", open=True, private=True),
-    Command("help", "show what I understand", "显示可用命令", private=True),
-    Command("new", "begin a new conversation", "开始新的对话", argument="[all]", queued=True),
-    Command("stop", "stop the answer being written", "停止正在写的回答"),
-    Command("retry", "answer the last question again", "重新回答上一个问题", queued=True),
-    Command("tool", "use one tool at once", "直接使用一个工具", argument="NAME ARGUMENTS", queued=True),
-    Command("tools", "list what I can use", "列出可用工具", private=True),
-    Command("model", "show or change the model of this chat", "查看或更换此聊天的模型", argument="[provider:name]"),
+    Command("start", open=True, private=True),
+    Command("help", private=True),
+    Command("new", argument="[all]", queued=True),
+    Command("stop"),
+    Command("retry", queued=True),
+    Command("tool", argument="NAME ARGUMENTS", queued=True),
+    Command("tools", private=True),
+    Command("model", argument="[provider:name]"),
     Command(
         "memory",
-        "show what I remember, or forget some of it",
-        "查看或删除我记住的内容",
         argument="[forget N]",
         private=True,
     ),
-    Command("context", "show what I see of this chat", "查看我能看到的对话内容", private=True),
-    Command("forget", "delete everything kept of this chat", "删除此聊天的全部记录", argument="[yes]", queued=True),
-    Command("why", "show how the last answer came about", "查看上一个回答是怎么来的", private=True),
-    Command("whoami", "show your id", "显示你的 ID", open=True, private=True),
-    Command("usage", "show what you used today", "查看今天的用量", private=True),
+    Command("context", private=True),
+    Command("forget", argument="[yes]", queued=True),
+    Command("why", private=True),
+    Command("whoami", open=True, private=True),
+    Command("usage", private=True),
     Command(
         "pair",
-        "become the owner with the code from the console",
-        "用控制台的配对码成为主人",
         "[CODE]",
         open=True,
         private=True,
     ),
-    Command(
-        "allow", "let somebody, or this chat, write to me", "允许某人或此聊天使用我", "WHO", admin=True, private=True
-    ),
-    Command(
-        "forbid", "keep somebody, or this chat, from it", "禁止某人或此聊天使用我", "WHO", admin=True, private=True
-    ),
-    Command("people", "list who may write to me", "列出可以使用我的人", admin=True, private=True),
+    Command("allow", "WHO", admin=True, private=True),
+    Command("forbid", "WHO", admin=True, private=True),
+    Command("people", admin=True, private=True),
 )
 BY_WORD = {command.word: command for command in COMMANDS}
 
@@ -118,5 +110,5 @@ def help_text(language: str, form: str, *, admin: bool = False) -> str:
         if command.admin and not admin:
             continue
         written = form.format(word=command.word) + (f" {command.argument}" if command.argument else "")
-        lines.append(f"- `{written}` — {command.chinese if language == 'zh' else command.english}")
+        lines.append(f"- `{written}` — {say(f'command_{command.word}', language)}")
     return "\n".join(lines)

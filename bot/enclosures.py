@@ -91,7 +91,7 @@ def _listed(enclosed: Iterable[Enclosure], language: str) -> str:
             more = [] if len(names) <= MOST_NAMED else ["…"]
             words = say("kind_named", language, kind=words, names=", ".join(names[:MOST_NAMED] + more))
         found.append(words)
-    return ("、" if language == "zh" else ", ").join(found)
+    return say("and", language).join(found)
 
 
 def _name(one: Enclosure) -> str:

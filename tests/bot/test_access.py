@@ -14,6 +14,7 @@ from bot.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.sentences import say
 from bot.settings import CoreSettings, read
 from bot.store import Store
+from tools.languages import LANGUAGES
 
 PRIVATE = ChatId("telegram", "42", "7")
 GROUP = ChatId("telegram", "42", "-50")
@@ -164,7 +165,7 @@ async def test_what_is_no_id_changes_nothing_and_says_what_would_be_one(
     make: Make, store: Store, argument: str, forbid: bool
 ) -> None:
     key, values = await make().change(ADMIN, argument, forbid=forbid)
-    for language in ("en", "zh"):
+    for language in LANGUAGES:
         sentence = say(key, language, **values)
         assert argument in sentence and ("telegram:" in sentence or "slack:T1/U1" in sentence)
     assert await store.access.roles() == {}

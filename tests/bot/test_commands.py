@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from bot.answers import _named
 from bot.commands import BY_WORD, COMMANDS, bare, help_text, parse
+from bot.sentences import say
+from tools.languages import LANGUAGES
 
 
 @pytest.mark.parametrize(
@@ -61,13 +63,13 @@ def test_any_text_is_read_without_harm(text: str) -> None:
         assert found is None or (found[0] == found[0].lower() and found[1] == found[1].strip())
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_help_names_every_command_in_the_platforms_form(language: str) -> None:
     told = help_text(language, "/parley {word}", admin=True)
 
     for command in COMMANDS:
         assert f"`/parley {command.word}" in told
-        assert (command.chinese if language == "zh" else command.english) in told
+        assert say(f"command_{command.word}", language) in told
 
 
 def test_help_names_what_only_admins_may_do_to_admins_only() -> None:

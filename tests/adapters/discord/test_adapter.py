@@ -73,7 +73,7 @@ async def test_the_commands_are_registered_only_when_discord_knows_others(stage:
     await stage.listen()
     ask = next(one for one in stage.commands.values() if one["name"] == "ask")
     assert puts(stage) == 1
-    assert ask["description_localizations"] == {"zh-CN": "向我提问", "zh-TW": "向我提问"}
+    assert ask["description_localizations"] == {"zh-CN": "向我提问", "zh-TW": "向我提問"}
     assert (ask["integration_types"], ask["contexts"]) == ([0, 1], [0, 1, 2])
     assert ask["options"][0]["required"]
 

@@ -1,0 +1,36 @@
+"""Every sentence of our own that a person may read in a chat, in English, simplified and traditional Chinese.
+
+A sentence is plain, says what happened and what helps, and holds no path, address, key or stack trace. One sentence is
+one row with its three texts, in the module of its subject. What tools say to people stands beside each tool.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from bot.sentences import answers, attached, commands, limits, people, receipts
+from bot.sentences.language import chinese, language_of
+from tools.languages import Words, in_language
+
+__all__ = ["chinese", "how_long", "language_of", "say"]
+
+_MODULES: Final = (answers, attached, commands, limits, people, receipts)
+TABLE: Final[Mapping[str, Words]] = {key: words for module in _MODULES for key, words in module.SENTENCES.items()}
+
+
+def say(key: str, language: str, **values: object) -> str:
+    """The sentence `key` in a language given by its tag; in English where it is not written in that language."""
+    return in_language(TABLE[key], language).format(**values)
+
+
+def how_long(seconds: float, language: str) -> str:
+    """A time to wait, as people say it: `40 seconds`, `5 minutes`, `3 h 20 min`."""
+    minutes = math.ceil(seconds / 60)
+    if seconds <= 90:
+        return say("seconds", language, count=math.ceil(seconds))
+    if minutes < 100:
+        return say("minutes", language, count=minutes)
+    hours, rest = divmod(minutes, 60)
+    return say("hours", language, hours=hours, minutes=rest)

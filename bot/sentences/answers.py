@@ -1,0 +1,134 @@
+"""What stands in, under or in place of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tools.languages import Words
+
+SENTENCES: Final[Mapping[str, Words]] = {
+    "busy": (
+        "The model is overloaded right now. Please try again in a moment, or write {retry}. (Reference {id})",
+        "模型现在很忙，请稍后再试，或发送 {retry}。（编号 {id}）",
+        "模型目前忙碌中，請稍後再試，或輸入 {retry}。（編號 {id}）",
+    ),
+    "away": (
+        "The model cannot be reached right now. Please try again in a moment, or write {retry}. (Reference {id})",
+        "现在连接不到模型，请稍后再试，或发送 {retry}。（编号 {id}）",
+        "目前無法連線到模型，請稍後再試，或輸入 {retry}。（編號 {id}）",
+    ),
+    "dropped": (
+        "The model's answer broke off here. Write {retry} to ask again. (Reference {id})",
+        "模型的回答在这里中断了。发送 {retry} 可以重新提问。（编号 {id}）",
+        "模型的回答在這裡中斷了。輸入 {retry} 可以重新提問。（編號 {id}）",
+    ),
+    "replaced": (
+        "(The model broke off here; another one goes on.)",
+        "（模型在这里中断了，由另一个模型继续。）",
+        "（模型在這裡中斷了，由另一個模型接續。）",
+    ),
+    "slow": (
+        "The model did not answer in time. Write {retry} to ask again. (Reference {id})",
+        "模型没有及时回答。发送 {retry} 可以重新提问。（编号 {id}）",
+        "模型未能及時回答。輸入 {retry} 可以重新提問。（編號 {id}）",
+    ),
+    "refused": (
+        "The model cannot be used as it is configured. Whoever runs this bot has to look at it (reference {id}).",
+        "当前的模型配置无法使用，需要机器人的管理员处理（编号 {id}）。",
+        "目前的模型設定無法使用，需要機器人的管理員處理（編號 {id}）。",
+    ),
+    "too_long": (
+        "This message is too long for the model. Please shorten it, or send it in parts. (Reference {id})",
+        "这条消息对模型来说太长了。请缩短，或分几次发送。（编号 {id}）",
+        "這則訊息對模型來說太長了。請縮短內容，或分成幾則傳送。（編號 {id}）",
+    ),
+    "too_long_for_window": (
+        "This message is too long for the model: it is about {tokens} tokens, and the model takes {window} with all "
+        "else it is told. Please shorten it, or send it in parts. (Reference {id})",
+        "这条消息对模型来说太长了：约 {tokens} 个 token，而模型连同其他内容最多接受 {window} 个。请缩短，或分几次发送。"
+        "（编号 {id}）",
+        "這則訊息對模型來說太長了：約 {tokens} 個 token，而模型連同其他內容最多接受 {window} 個。請縮短內容，"
+        "或分成幾則傳送。（編號 {id}）",
+    ),
+    "window_too_small": (
+        "The model takes only {window} tokens, too few for what I have to tell it. Whoever runs this bot has to choose "
+        "another one (reference {id}).",
+        "当前模型只接受 {window} 个 token，不足以工作，需要机器人的管理员更换模型（编号 {id}）。",
+        "目前的模型只接受 {window} 個 token，不足以運作，需要機器人的管理員更換模型（編號 {id}）。",
+    ),
+    "too_much_found": (
+        "What I looked up is too long for the model. Ask for less at a time. (Reference {id})",
+        "查到的内容对模型来说太长了，请一次少问一些。（编号 {id}）",
+        "查到的內容對模型來說太長了，請一次少問一些。（編號 {id}）",
+    ),
+    "empty": (
+        "The model gave no answer. Write {retry} to ask again. (Reference {id})",
+        "模型没有给出回答。发送 {retry} 可以重新提问。（编号 {id}）",
+        "模型沒有給出回答。輸入 {retry} 可以重新提問。（編號 {id}）",
+    ),
+    "empty_after_tools": (
+        "I used {tools}, but could not make an answer of the results. Write {retry} to ask again. (Reference {id})",
+        "我使用了 {tools}，但没能根据结果写出回答。发送 {retry} 可以重新提问。（编号 {id}）",
+        "我使用了 {tools}，但未能根據結果寫出回答。輸入 {retry} 可以重新提問。（編號 {id}）",
+    ),
+    "length": (
+        "The answer stops here: the model reached its limit. Ask me to go on if you want more.",
+        "回答到此为止：已达到模型的长度上限。需要的话可以让我继续。",
+        "回答到此為止：已達模型的長度上限。如有需要，可以請我繼續。",
+    ),
+    "cut": (
+        "The answer was cut here because it became too long.",
+        "回答过长，已在此处截断。",
+        "回答過長，已在此處截斷。",
+    ),
+    "rounds": (
+        "I have used all the steps that one question may take, so something may be missing. Ask me to go on if it is.",
+        "一个问题可用的步骤已用完，内容可能不完整。需要的话可以让我继续。",
+        "一個問題可用的步驟已用完，內容可能不完整。如有需要，可以請我繼續。",
+    ),
+    "filtered": (
+        "The model's provider withheld the rest of this answer.",
+        "模型提供方隐藏了其余的回答。",
+        "模型供應商隱藏了其餘的回答。",
+    ),
+    "stopped": ("Stopped.", "已停止。", "已停止。"),
+    "stopped_nothing": (
+        "Nothing is being answered right now.",
+        "当前没有正在进行的回答。",
+        "目前沒有進行中的回答。",
+    ),
+    "shutdown": (
+        "I am being restarted and will go on with this answer in a moment.",
+        "我正在重启，马上会继续这个回答。",
+        "我正在重新啟動，稍後會繼續這個回答。",
+    ),
+    "offline": (
+        "I was offline when you wrote this. Please send it again.",
+        "你写这条消息时我不在线，请再发一次。",
+        "你傳這則訊息時我不在線上，請再傳一次。",
+    ),
+    "failed": (
+        "Something went wrong on my side and I could not answer (reference {id}). Please try again.",
+        "我这边出了点问题，没能回答（编号 {id}）。请再试一次。",
+        "我這邊出了點問題，無法回答（編號 {id}）。請再試一次。",
+    ),
+    "store": (
+        "I cannot keep notes right now, so I cannot answer yet. I will go on as soon as I can. (Reference {id})",
+        "我现在无法保存记录，暂时不能回答；恢复后会继续。（编号 {id}）",
+        "我目前無法儲存紀錄，暫時不能回答；恢復後會繼續。（編號 {id}）",
+    ),
+    "delayed": (
+        "The rest follows in {wait}: I cannot write here until then.",
+        "其余内容将在{wait}后补上，在此之前我无法在这里发送消息。",
+        "其餘內容將在{wait}後補上，在此之前我無法在這裡傳送訊息。",
+    ),
+    "sources": ("Sources", "来源", "資料來源"),
+    "reminder": ("⏰ {text}", "⏰ {text}", "⏰ {text}"),
+    "reminder_late": (
+        "⏰ {text}\n\n(This was due {when}, when I could not write.)",
+        "⏰ {text}\n\n（这条提醒原定于 {when}，当时我无法发送。）",
+        "⏰ {text}\n\n（這則提醒原訂於 {when}，當時我無法傳送。）",
+    ),
+    "empty_question": ("What would you like to know?", "你想问什么？", "你想問什麼？"),
+}

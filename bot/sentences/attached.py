@@ -1,0 +1,64 @@
+"""Files and other things beside the text, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tools.languages import Words
+
+SENTENCES: Final[Mapping[str, Words]] = {
+    "file_too_large": (
+        "The file {name} ({size}) is too large to be posted here.",
+        "文件 {name}（{size}）太大，无法在这里发送。",
+        "檔案 {name}（{size}）太大，無法在這裡傳送。",
+    ),
+    "file_unsure": (
+        "I cannot tell whether the file {name} arrived here. Ask me for it again if it did not. (Reference {id})",
+        "无法确定文件 {name} 是否已发送。如果没有收到，请让我再发一次。（编号 {id}）",
+        "無法確定檔案 {name} 是否已送達。如果沒有收到，請讓我再傳一次。（編號 {id}）",
+    ),
+    "file_failed": (
+        "The file {name} could not be posted here. (Reference {id})",
+        "文件 {name} 无法在这里发送。（编号 {id}）",
+        "檔案 {name} 無法在這裡傳送。（編號 {id}）",
+    ),
+    "unread": (
+        "I cannot read this yet: {what}. Please write me what matters in it.",
+        "我还不能读取：{what}。请把重要的内容用文字告诉我。",
+        "我還無法讀取：{what}。請用文字告訴我其中重要的內容。",
+    ),
+    "unread_beside": (
+        "I cannot read this yet, so my answer leaves it aside: {what}.",
+        "我还不能读取：{what}，以下回答没有考虑其中的内容。",
+        "我還無法讀取：{what}，以下回答沒有參考其中的內容。",
+    ),
+    "and": (", ", "、", "、"),
+    "kind_named": ("{kind} ({names})", "{kind}（{names}）", "{kind}（{names}）"),
+    "one_file": ("a file", "一个文件", "一個檔案"),
+    "more_file": ("{count} files", "{count} 个文件", "{count} 個檔案"),
+    "one_picture": ("a picture", "一张图片", "一張圖片"),
+    "more_picture": ("{count} pictures", "{count} 张图片", "{count} 張圖片"),
+    "one_animation": ("an animation", "一个动图", "一個動態圖片"),
+    "more_animation": ("{count} animations", "{count} 个动图", "{count} 個動態圖片"),
+    "one_audio": ("a sound recording", "一段音频", "一段音訊"),
+    "more_audio": ("{count} sound recordings", "{count} 段音频", "{count} 段音訊"),
+    "one_voice": ("a voice message", "一条语音消息", "一則語音訊息"),
+    "more_voice": ("{count} voice messages", "{count} 条语音消息", "{count} 則語音訊息"),
+    "one_video": ("a video", "一段视频", "一段影片"),
+    "more_video": ("{count} videos", "{count} 段视频", "{count} 段影片"),
+    "one_video_note": ("a video message", "一条视频消息", "一則影片訊息"),
+    "more_video_note": ("{count} video messages", "{count} 条视频消息", "{count} 則影片訊息"),
+    "one_sticker": ("a sticker", "一个贴纸", "一張貼圖"),
+    "more_sticker": ("{count} stickers", "{count} 个贴纸", "{count} 張貼圖"),
+    "one_location": ("a location", "一个位置", "一個位置"),
+    "more_location": ("{count} locations", "{count} 个位置", "{count} 個位置"),
+    "one_contact": ("a contact", "一张名片", "一個聯絡人"),
+    "more_contact": ("{count} contacts", "{count} 张名片", "{count} 個聯絡人"),
+    "one_poll": ("a poll", "一个投票", "一個投票"),
+    "more_poll": ("{count} polls", "{count} 个投票", "{count} 個投票"),
+    "one_dice": ("a throw of dice", "一次骰子", "一次擲骰子"),
+    "more_dice": ("{count} throws of dice", "{count} 次骰子", "{count} 次擲骰子"),
+    "one_other": ("something of a kind I do not know", "一种我不认识的内容", "一種我不認識的內容"),
+    "more_other": ("{count} things of kinds I do not know", "{count} 种我不认识的内容", "{count} 種我不認識的內容"),
+}

@@ -1,0 +1,143 @@
+"""What commands do, and what they are answered with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tools.languages import Words
+
+SENTENCES: Final[Mapping[str, Words]] = {
+    "started": (
+        "Hello! Write me a question; I can look things up and do sums. {help} shows what I understand.",
+        "你好！直接向我提问吧，我可以查资料、做计算。发送 {help} 查看我能做什么。",
+        "你好！直接向我提問吧，我可以查資料、做計算。輸入 {help} 看看我會做什麼。",
+    ),
+    "unknown_command": (
+        "I do not know the command {word}. {help} shows those I know.",
+        "我不认识命令 {word}。发送 {help} 查看可用命令。",
+        "我不認識指令 {word}。輸入 {help} 查看可用的指令。",
+    ),
+    "new": ("A new conversation begins here.", "新的对话从这里开始。", "新的對話從這裡開始。"),
+    "new_own": (
+        "A new conversation begins here for you. What others asked stays; an admin may write `{all}`.",
+        "你的新对话从这里开始。其他人的提问会保留；管理员可以发送 `{all}`。",
+        "你的新對話從這裡開始。其他人的提問會保留；管理員可以輸入 `{all}`。",
+    ),
+    "retry_nothing": (
+        "There is no question to answer again.",
+        "没有可以重新回答的问题。",
+        "沒有可以重新回答的問題。",
+    ),
+    "no_tools": ("No tools are available.", "没有可用的工具。", "沒有可用的工具。"),
+    "tool_which": (
+        "Which tool? Write its name and what to do, for example `/tool calculator 1+2`. I have: {names}.",
+        "要用哪个工具？请写出名称和参数，例如 `/tool calculator 1+2`。可用工具：{names}。",
+        "要用哪個工具？請寫出名稱和參數，例如 `/tool calculator 1+2`。可用的工具：{names}。",
+    ),
+    "tool_unknown": (
+        "I have no tool {name}. I have: {names}.",
+        "没有名为 {name} 的工具。可用工具：{names}。",
+        "沒有名為 {name} 的工具。可用的工具：{names}。",
+    ),
+    "tool_unknown_near": (
+        "I have no tool {name}. Did you mean {names}?",
+        "没有名为 {name} 的工具。你是不是想用：{names}？",
+        "沒有名為 {name} 的工具。你是不是想用：{names}？",
+    ),
+    "tool_arguments": (
+        "{name} was not run: {problems}. Write it as `{usage}`, or put the values in this order, parted by commas.",
+        "没有运行 {name}：{problems}。请写成 `{usage}`，或按此顺序用逗号分隔各个值。",
+        "沒有執行 {name}：{problems}。請寫成 `{usage}`，或依此順序用逗號分隔各個值。",
+    ),
+    "model_now": (
+        "This chat is answered by {model}.",
+        "此聊天由 {model} 回答。",
+        "這個聊天室由 {model} 回答。",
+    ),
+    "model_set": (
+        "From now on this chat is answered by {model}.",
+        "此聊天从现在起由 {model} 回答。",
+        "這個聊天室從現在起由 {model} 回答。",
+    ),
+    "model_unknown": (
+        "I cannot use {model} here. I can use: {choices}.",
+        "这里不能使用 {model}。可以使用：{choices}。",
+        "這裡無法使用 {model}。可以使用：{choices}。",
+    ),
+    "memory_listed": ("This is what I remember:", "我记住的内容：", "我記住的內容："),
+    "memory_empty": ("I remember nothing here.", "我这里没有记住任何内容。", "我在這裡沒有記住任何內容。"),
+    "memory_outside": (
+        "kept beside text from outside; used only when it is looked up",
+        "记住时对话中有外部内容，只在查找时使用",
+        "記住時對話中有外部內容，只在查詢時使用",
+    ),
+    "memory_usage": (
+        "Write `{command} forget N` to delete one.",
+        "发送 `{command} forget N` 可以删除一条。",
+        "輸入 `{command} forget N` 可以刪除一則。",
+    ),
+    "memory_forgotten": ("Fact {number} is forgotten.", "第 {number} 条已删除。", "第 {number} 則已刪除。"),
+    "memory_no_such": (
+        "I remember nothing with the number {number} here; `{command}` lists everything.",
+        "这里没有编号为 {number} 的内容，发送 `{command}` 可以查看全部。",
+        "這裡沒有編號 {number} 的內容，輸入 `{command}` 可以查看全部。",
+    ),
+    "forget_sure": (
+        "This deletes everything kept of this chat for good: {turns} turns, reminders and files. Write `{command} yes` "
+        "to do it. What I remember about you stays; `{memory}` shows it.",
+        "这会永久删除此聊天的全部记录：{turns} 轮对话、提醒和文件。确定的话请发送 `{command} yes`。"
+        "我记住的关于你的内容会保留，可用 `{memory}` 查看。",
+        "這會永久刪除這個聊天室的所有紀錄：{turns} 輪對話、提醒和檔案。確定的話請輸入 `{command} yes`。"
+        "我記住的關於你的內容會保留，可用 `{memory}` 查看。",
+    ),
+    "forgotten": (
+        "Everything kept of this chat is deleted: {turns} turns.",
+        "此聊天的全部记录已删除：共 {turns} 轮对话。",
+        "這個聊天室的所有紀錄已刪除：共 {turns} 輪對話。",
+    ),
+    "command_start": ("say hello", "打招呼", "打招呼"),
+    "command_help": ("show what I understand", "显示可用命令", "顯示可用的指令"),
+    "command_new": ("begin a new conversation", "开始新的对话", "開始新的對話"),
+    "command_stop": ("stop the answer being written", "停止正在写的回答", "停止正在寫的回答"),
+    "command_retry": ("answer the last question again", "重新回答上一个问题", "重新回答上一個問題"),
+    "command_tool": ("use one tool at once", "直接使用一个工具", "直接使用一個工具"),
+    "command_tools": ("list what I can use", "列出可用工具", "列出可用的工具"),
+    "command_model": ("show or change the model of this chat", "查看或更换此聊天的模型", "查看或更換這個聊天室的模型"),
+    "command_memory": (
+        "show what I remember, or forget some of it",
+        "查看或删除我记住的内容",
+        "查看或刪除我記住的內容",
+    ),
+    "command_context": ("show what I see of this chat", "查看我能看到的对话内容", "查看我能看到的對話內容"),
+    "command_forget": ("delete everything kept of this chat", "删除此聊天的全部记录", "刪除這個聊天室的所有紀錄"),
+    "command_why": ("show how the last answer came about", "查看上一个回答是怎么来的", "查看上一個回答是怎麼來的"),
+    "command_whoami": ("show your id", "显示你的 ID", "顯示你的 ID"),
+    "command_usage": ("show what you used today", "查看今天的用量", "查看今天的用量"),
+    "command_pair": (
+        "become the owner with the code from the console",
+        "用控制台的配对码成为主人",
+        "用主控台的配對碼成為擁有者",
+    ),
+    "command_allow": (
+        "let somebody, or this chat, write to me",
+        "允许某人或此聊天使用我",
+        "允許某人或這個聊天室使用我",
+    ),
+    "command_forbid": ("keep somebody, or this chat, from it", "禁止某人或此聊天使用我", "禁止某人或這個聊天室使用我"),
+    "command_people": ("list who may write to me", "列出可以使用我的人", "列出可以使用我的人"),
+    "command_ask": ("ask me anything", "向我提问", "向我提問"),
+    "argument_ask": ("what you want to know", "你想问什么", "你想問什麼"),
+    "argument_new": ("all: for everybody here", "all：对此处所有人生效", "all：對這裡的所有人生效"),
+    "argument_tool": ("the tool's name, then what to do", "工具名称和参数", "工具名稱和參數"),
+    "argument_model": ("provider:name", "提供方:模型名", "供應商:模型名稱"),
+    "argument_memory": (
+        "forget and a number, to delete that entry",
+        "forget 加编号，删除那一条",
+        "forget 加編號，刪除那一則",
+    ),
+    "argument_forget": ("yes, to really delete it", "yes：确认删除", "yes：確認刪除"),
+    "argument_pair": ("the code from the console", "控制台显示的配对码", "主控台顯示的配對碼"),
+    "argument_allow": ("an id, or here for this chat", "ID，或用 here 表示此聊天", "ID，或用 here 代表這個聊天室"),
+    "argument_forbid": ("an id, or here for this chat", "ID，或用 here 表示此聊天", "ID，或用 here 代表這個聊天室"),
+}

@@ -1,0 +1,86 @@
+"""Who waits, what is used up, and how much was used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tools.languages import Words
+
+SENTENCES: Final[Mapping[str, Words]] = {
+    "seconds": ("{count} seconds", "{count} 秒", "{count} 秒"),
+    "minutes": ("{count} minutes", "{count} 分钟", "{count} 分鐘"),
+    "hours": ("{hours} h {minutes} min", "{hours} 小时 {minutes} 分钟", "{hours} 小時 {minutes} 分鐘"),
+    "waiting": (
+        "Received: “{text}”. It waits for the answer before it.",
+        "已收到：“{text}”，正在等待前面的回答。",
+        "已收到：「{text}」，正在等待前面的回答。",
+    ),
+    "queue_full": (
+        "Several of your messages are waiting already. Please wait for their answers.",
+        "你已有多条消息在排队，请等待它们的回答。",
+        "你已有多則訊息在排隊，請等候回答。",
+    ),
+    "queue_full_chat": (
+        "Many messages wait in this chat already. Please write again in a while.",
+        "此聊天已有很多消息在排队，请稍后再试。",
+        "這個聊天室已有許多訊息在排隊，請稍後再試。",
+    ),
+    "too_many": (
+        "That is a lot of messages in one minute. Please wait a little.",
+        "一分钟内的消息太多了，请稍等片刻。",
+        "一分鐘內的訊息太多了，請稍候片刻。",
+    ),
+    "too_big": (
+        "This message is too long for me: {length} characters, and I read up to {limit}.",
+        "这条消息太长了：共 {length} 个字符，我最多能读 {limit} 个。",
+        "這則訊息太長了：共 {length} 個字元，我最多能讀 {limit} 個。",
+    ),
+    "spent_person": (
+        "You have used up what I may spend for you today. It starts afresh in {wait}.",
+        "你今天的用量已达上限，{wait}后重新计算。",
+        "你今天的用量已達上限，{wait}後重新計算。",
+    ),
+    "spent_chat": (
+        "This chat has used up what I may spend on it today. It starts afresh in {wait}.",
+        "此聊天今天的用量已达上限，{wait}后重新计算。",
+        "這個聊天室今天的用量已達上限，{wait}後重新計算。",
+    ),
+    "spent_all": (
+        "I have used up everything I may spend today. It starts afresh in {wait}.",
+        "我今天的总用量已达上限，{wait}后重新计算。",
+        "我今天的總用量已達上限，{wait}後重新計算。",
+    ),
+    "spent_nobody": (
+        "This question needs more than I may spend in a whole day. A shorter one may fit; the operator can allow more.",
+        "这个问题所需的用量超过了一整天的上限。可以缩短问题再试，或请管理员提高上限。",
+        "這個問題所需的用量超過一整天的上限。可以縮短問題再試，或請管理員提高上限。",
+    ),
+    "usage_head": (
+        "**Today** (starts afresh in {wait})",
+        "**今日用量**（{wait}后重新计算）",
+        "**今日用量**（{wait}後重新計算）",
+    ),
+    "usage_line": (
+        "- {who}: {messages} questions, {tokens}, {money}",
+        "- {who}：{messages} 个问题，{tokens}，{money}",
+        "- {who}：{messages} 個問題，{tokens}，{money}",
+    ),
+    "usage_tokens": ("{count} tokens", "{count} 个 token", "{count} 個 token"),
+    "usage_of": (
+        "{spent} of {most} ({left} left)",
+        "{spent}（共 {most}，剩余 {left}）",
+        "{spent}（共 {most}，剩餘 {left}）",
+    ),
+    "usage_unpriced": ("cost unknown", "费用未知", "費用不明"),
+    "usage_you": ("you", "你", "你"),
+    "usage_chat": ("this chat", "此聊天", "這個聊天室"),
+    "usage_all": ("everybody", "所有人", "所有人"),
+    "usage_tools": ("- of it for tools: {tools}", "- 其中工具：{tools}", "- 其中工具：{tools}"),
+    "usage_others": (
+        "- of it without admins: {tokens}, {money}",
+        "- 其中管理员以外：{tokens}，{money}",
+        "- 其中管理員以外：{tokens}，{money}",
+    ),
+    "usage_top": ("Who used most:", "用量最多的人：", "用量最多的人："),
+}

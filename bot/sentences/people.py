@@ -1,0 +1,106 @@
+"""Who may write to the bot, and how ids are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tools.languages import Words
+
+SENTENCES: Final[Mapping[str, Words]] = {
+    "stranger": (
+        "I do not know you yet. The operator of this bot must add your id: {id}",
+        "我还不认识你。需要机器人的管理员添加你的 ID：{id}",
+        "我還不認識你。需要機器人的管理員加入你的 ID：{id}",
+    ),
+    "paired": (
+        "Welcome. You are the owner of this bot now, and I answer you.",
+        "欢迎！你现在是这个机器人的主人，我会回答你。",
+        "歡迎！你現在是這個機器人的擁有者，我會回答你。",
+    ),
+    "pair_wrong": (
+        "This code is not valid, or not any more. The operator's console shows the current one.",
+        "这个配对码无效或已过期，请查看运行机器人的控制台。",
+        "這個配對碼無效或已過期，請查看執行機器人的主控台。",
+    ),
+    "not_yours": (
+        "Only the person who asked, or an admin, may do that.",
+        "只有提问者或管理员可以这样做。",
+        "只有提問者或管理員可以這麼做。",
+    ),
+    "in_private": (
+        "I tell you that in a private chat only.",
+        "这些内容我只在私聊中告诉你。",
+        "這些內容我只在私人聊天中告訴你。",
+    ),
+    "allowed": (
+        "{id} may write to me now ({role}).",
+        "{id} 现在可以使用我了（{role}）。",
+        "{id} 現在可以使用我了（{role}）。",
+    ),
+    "forbidden": (
+        "{id} is kept from writing to me now.",
+        "{id} 现在不能再使用我了。",
+        "{id} 現在不能再使用我了。",
+    ),
+    "allow_usage": (
+        "Write an id (`telegram:123`, `slack:T1/U1`, `discord:456`), or `here` for this chat; an owner may add "
+        "`=admin` or `=owner`. {whoami} shows ids.",
+        "请写出 ID（`telegram:123`、`slack:T1/U1`、`discord:456`），或用 `here` 表示此聊天；主人可以加上 `=admin` 或 "
+        "`=owner`。发送 {whoami} 可以查看 ID。",
+        "請寫出 ID（`telegram:123`、`slack:T1/U1`、`discord:456`），或用 `here` 代表這個聊天室；擁有者可以加上 "
+        "`=admin` 或 `=owner`。輸入 {whoami} 可以查看 ID。",
+    ),
+    "allow_not_this": (
+        "What {id} may do is not changed here.",
+        "不能在这里更改 {id} 的权限。",
+        "無法在這裡變更 {id} 的權限。",
+    ),
+    "people_nobody": ("Nobody has a role yet.", "还没有人被授予权限。", "還沒有人獲得權限。"),
+    "id_written": (
+        "{text!r} is not how this id is written and would match nobody: write {right}.",
+        "{text!r} 的写法不对，不会匹配任何人：请写成 {right}。",
+        "{text!r} 的寫法不正確，不會對應到任何人：請寫成 {right}。",
+    ),
+    "id_platform": (
+        "{text!r} lacks its platform: write telegram:{number} or discord:{number}.",
+        "{text!r} 缺少平台：请写成 telegram:{number} 或 discord:{number}。",
+        "{text!r} 缺少平台：請寫成 telegram:{number} 或 discord:{number}。",
+    ),
+    "id_group": (
+        "{text!r} is a group, not a person: a group is written telegram:BOT/{number}, as /whoami shows it there, and "
+        "listed in ALLOWED_CHATS.",
+        "{text!r} 是群组，不是个人：群组写成 telegram:BOT/{number}（在群里发送 /whoami 可以看到），并列在 "
+        "ALLOWED_CHATS 中。",
+        "{text!r} 是群組，不是個人：群組寫成 telegram:BOT/{number}（在群組輸入 /whoami 可以看到），並列在 "
+        "ALLOWED_CHATS 中。",
+    ),
+    "id_person": (
+        "{text!r} is no id of a person: write telegram:123, slack:T1/U1 or discord:456.",
+        "{text!r} 不是个人的 ID：请写成 telegram:123、slack:T1/U1 或 discord:456。",
+        "{text!r} 不是個人的 ID：請寫成 telegram:123、slack:T1/U1 或 discord:456。",
+    ),
+    "id_chat": (
+        "{text!r} is no chat: write telegram:BOT/CHAT, slack:TEAM/CHANNEL or discord:APP/CHANNEL, as /whoami shows it "
+        "in that chat.",
+        "{text!r} 不是聊天：请写成 telegram:BOT/CHAT、slack:TEAM/CHANNEL 或 discord:APP/CHANNEL，在该聊天中发送 "
+        "/whoami 可以看到。",
+        "{text!r} 不是聊天室：請寫成 telegram:BOT/CHAT、slack:TEAM/CHANNEL 或 discord:APP/CHANNEL，在該聊天室輸入 "
+        "/whoami 可以看到。",
+    ),
+    "id_workspace": (
+        "{text!r} is no workspace or server: write slack:T1 or discord:SERVER.",
+        "{text!r} 不是工作区或服务器：请写成 slack:T1 或 discord:SERVER。",
+        "{text!r} 不是工作空間或伺服器：請寫成 slack:T1 或 discord:SERVER。",
+    ),
+    "id_role": (
+        "{text!r} is no role: write discord:ROLE.",
+        "{text!r} 不是身份组：请写成 discord:ROLE。",
+        "{text!r} 不是身分組：請寫成 discord:ROLE。",
+    ),
+    "id_any": (
+        "{text!r} is no id: write telegram:123, slack:T1/U1, discord:456, or `here` for this chat.",
+        "{text!r} 不是 ID：请写成 telegram:123、slack:T1/U1、discord:456，或用 `here` 表示此聊天。",
+        "{text!r} 不是 ID：請寫成 telegram:123、slack:T1/U1、discord:456，或用 `here` 代表這個聊天室。",
+    ),
+}

@@ -172,7 +172,7 @@ class App:
         from bot.callpolicy import CallPolicy
         from bot.choosing import Chooser, small_model
         from bot.condensing import Condenser
-        from bot.conversation import Conversation, TurnOptions
+        from bot.conversation import Conversation
         from bot.dispatcher import Admission, Dispatcher
         from bot.earlier import EarlierWords
         from bot.metrics import Metrics
@@ -186,6 +186,7 @@ class App:
         from bot.spending import BudgetLimits, Budgets
         from bot.store import Store
         from bot.summary import Summaries
+        from bot.turnoptions import TurnOptions
         from bot.untrusted import wrapper_length
         from bot.waiting import WaitingSigns
         from bot.watchdog import LoopWatch
@@ -301,12 +302,7 @@ class App:
                 registry=self.registry,
                 pacer=self.pacer,
                 clock=clock,
-                options=TurnOptions(
-                    turn_seconds=core.turn_seconds,
-                    zone=core.time_zone,
-                    secrets=secrets,
-                    pre_search=core.pre_search,
-                ),
+                options=TurnOptions.of(core, secrets),
                 surface=surface,
                 budgets=self.budgets,
                 summaries=self.summaries,
@@ -323,6 +319,7 @@ class App:
                 surface=surface,
                 zone=core.time_zone,
                 secrets=secrets,
+                unknown_links=core.unknown_links,
             )
             answers = CommandAnswers(
                 store=self.store,

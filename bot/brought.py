@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from bot.addresses import BARE_URL, trim_url
 from bot.given import Given, leaves_of
-from bot.linkpolicy import LinkPolicy
+from bot.linkpolicy import LinkPolicy, Unknown
 from bot.messages import MessageSent
 from bot.origin import from_outside
 from bot.safety import clean_untrusted
@@ -30,9 +30,9 @@ _GOES_ON = r"[A-Za-z0-9_/&=#%+~@\-]"
 _PATH = re.compile(r"[/?#]")
 
 
-def policy_for(question: MessageSent) -> LinkPolicy:
+def policy_for(question: MessageSent, unknown: Unknown = "code") -> LinkPolicy:
     """The policy for links in the reply to `question`: it knows what the message and the one it quotes brought."""
-    policy = LinkPolicy()
+    policy = LinkPolicy(unknown=unknown)
     policy.learn(clean_untrusted(question.text))
     # A message of the bot's own brings nothing: it may hold an address that a model made up.
     if question.quoted is not None and not question.quoted.from_bot:

@@ -59,6 +59,7 @@ from bot.story import Story
 from bot.summary import Summaries
 from bot.surface import Surface
 from bot.transcript import AssistantEntry, Entry
+from bot.turnoptions import TurnOptions
 from bot.untrusted import tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
@@ -72,17 +73,6 @@ _NOT_NOW = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before a turn goes on that was held up by the store, or by a platform that is not connected."""
 SERVERS_SECONDS = 5.0
 """How long after the start a turn waits for the tools of MCP servers that are being started."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnOptions:
-    """How turns are made; from the settings."""
-
-    turn_seconds: float
-    zone: str
-    secrets: tuple[str, ...] = ()
-    pre_search: bool = False
-    """Search before the first pass where a question plainly needs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +255,7 @@ class Conversation:
         surface = self._surface(question)
         form = surface.limits.command_form
         asked = user_entry(question, past.quoted_origin)
-        policy, unread = policy_for(question), enclosures.unread(question, language)
+        policy, unread = policy_for(question, options.unknown_links), enclosures.unread(question, language)
 
         made = Progress(Story(self._clock), passes=[one.entry for one in before.passes])
         made.story.asked(question, run.attempts)

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from bot.addresses import ANGLE, BARE_URL, MAIL_LINK, MAIL_REACH, SCHEMES, bare_mail, bare_url, mail_link, scheme_of
 from bot.lines import CODE_KINDS, Kind, LineScanner
 from bot.linkpolicy import Code, Link, LinkPolicy, Text
+from bot.markdown import escape
 
 __all__ = ["LinkFilter", "LinkPolicy"]
 
@@ -25,6 +26,12 @@ def code_span(text: str, taken: Collection[int] = ()) -> str:
     text = " ".join(text.split("\n")).replace("|", "%7C").replace("`", "%60")
     marks = "`" * next(size for size in count(1) if size not in taken)
     return f"{marks}{text}{marks}"
+
+
+def as_words(url: str) -> str:
+    """Write an address as words that no reader of Markdown takes for one: without the scheme of a web page."""
+    text = re.sub(r"^https?://(?=.)", "", " ".join(url.split()), flags=re.IGNORECASE)
+    return escape(text.replace("|", "%7C").replace("`", "%60").replace("\\", "%5C"))
 
 
 _Found: TypeAlias = tuple[str, int]
@@ -50,8 +57,19 @@ _NEW_BLOCK = re.compile(r"\n(?=[ \t]*(?:[#>\-+*=|]|```|~~~|\d|\n|\Z))")
 """Where a paragraph may end, and inline code with it."""
 _OPENS, _CLOSES = "\ue010", "\ue011"
 """Stand for a moment at the ends of code that is written for an address."""
-_BORDERS = re.compile(f"[{_OPENS}{_CLOSES}]")
-_TOO_NEAR = re.compile(rf"(?<=[`\\]){_OPENS}|{_CLOSES}(?=[`{_OPENS}])")
+_BEGINS, _ENDS = "\ue012", "\ue013"
+"""The same for an address that is written as words."""
+_BORDERS = re.compile(f"[{_OPENS}{_CLOSES}{_BEGINS}{_ENDS}]")
+_JOINS = r"A-Za-z0-9@/:#&=%+~$\-_`\\"
+"""What would make one address of two, or of a word and an address."""
+_TOO_NEAR = re.compile(
+    rf"(?<=[`\\]){_OPENS}|{_CLOSES}(?=[`{_OPENS}])|(?<=[{_JOINS}.?{_ENDS}{_CLOSES}]){_BEGINS}"
+    rf"|{_ENDS}(?=[{_JOINS}{_OPENS}{_BEGINS}])"
+)
+_BESIDE_WORDS = re.compile(r"\\\S*\Z")
+"""Something escaped in the same run of signs."""
+_DEFINES = re.compile(rf"(?:\]:|\A[ \t]{{{MAIL_REACH // 2}}})[ \t]*\Z")
+"""What makes an address the target of a link that is written elsewhere, and shows no host there."""
 _ADDRESS_IN = re.compile(r"https?:|www\.|mailto:|@|\]\(|\]:", re.IGNORECASE)
 _PARTIAL = re.compile(
     r"(?:h|ht|htt|https?|https?:|https?:/|(?<![A-Za-z0-9_])(?:w|ww|www\.?|m|ma|mai|mail|mailt|mailto))\Z", re.IGNORECASE
@@ -89,7 +107,8 @@ class LinkFilter:
         """The end of what was given out by former calls."""
         self._shown: list[str] = []
         """What this call gives out."""
-        self._closed = False
+        self._closed = ""
+        """The mark at the end of it."""
         self._ticks: set[int] = set()
         """Lengths of the runs of backticks in this paragraph that begin no code."""
         self._held = ""
@@ -120,7 +139,9 @@ class LinkFilter:
         return self._apart(self._run(final=True))
 
     def _span(self, url: str) -> str:
-        """An address as code, with a mark at each end."""
+        """An address as code, or as words, with a mark at each end."""
+        if self._policy.unknown == "text":
+            return f"{_BEGINS}{as_words(url)}{_ENDS}"
         # In pieces that no page cuts: the beginning of an address without its end would be no code.
         pieces = [url[at : at + _PIECE] for at in range(0, len(url), _PIECE)]
         return " ".join(f"{_OPENS}{code_span(piece, self._ticks)}{_CLOSES}" for piece in pieces)
@@ -130,8 +151,8 @@ class LinkFilter:
         if not text:
             return ""
         before = self._last[-1:]
-        text = before + (_CLOSES if self._closed else "") + text
-        self._closed = text.endswith(_CLOSES)
+        text = before + self._closed + text
+        self._closed = text[-1] if text[-1] in (_CLOSES, _ENDS) else ""
         text = _BORDERS.sub("", _TOO_NEAR.sub(" ", text))
         text = text[len(before) :]
         self._last = (self._last + text)[-MAIL_REACH:]
@@ -263,6 +284,8 @@ class LinkFilter:
         if result is None:
             self._address = grows
             return start, True
+        if grows and result[0].startswith(_BEGINS):
+            shown.append(" ")
         shown.append(result[0])
         self._address |= grows and _GROWS.fullmatch(result[0]) is not None
         return min(result[1], len(text)), False
@@ -379,8 +402,14 @@ class LinkFilter:
             # Closed by what is written for something behind it, it would be an address after all.
             return ("\\<" if _ANGLE_BEGUN.match(text, start) else "<"), start + 1
         url = found.group(1)
-        known = self._policy.allows(url if scheme_of(url) in SCHEMES else f"mailto:{url}")
-        return (found.group() if known else self._span(url)), found.end()
+        live = self._lives(url if scheme_of(url) in SCHEMES else f"mailto:{url}")
+        return (found.group() if live else self._span(url)), found.end()
+
+    def _lives(self, url: str) -> bool:
+        """Whether an address in running text may be a link: one that defines a link elsewhere must be known."""
+        if not self._policy.allows(url):
+            return False
+        return self._policy.knows(url) or _DEFINES.search(self._before()) is None
 
     def _mail(self, text: str, start: int, final: bool) -> _Found | None:
         """The sign in the middle of an e-mail address. What stands before it is given out already; escaped, it makes
@@ -395,8 +424,11 @@ class LinkFilter:
         if not mail:
             return "@", start + 1
         self._address = self._policy.allows("mailto:" + mail)
-        if not self._address:
+        if not self._address or (self._policy.unknown == "text" and _BESIDE_WORDS.search(before)):
+            self._address = False
             return "\\@", start + 1
+        if not self._policy.knows("mailto:" + mail):
+            return "@", start + 1  # the domain may end with the scheme of another address
         domain = text[start : start + len(mail) - mail.index("@")]
         return domain, start + len(domain)
 
@@ -430,5 +462,5 @@ class LinkFilter:
             self._address = True  # a scheme, and perhaps more of it
             return text[start], start + 1
         end = start + len(url)
-        self._address = self._policy.allows(url) and not _WORD_BEFORE.search(before)
+        self._address = self._lives(url) and not _WORD_BEFORE.search(before)
         return (url if self._address else self._span(url)), end

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection
 from bot.clock import Clock
 from bot.delivery import ShownBefore
 from bot.errors import StoreError, Unreachable
+from bot.linkpolicy import Unknown
 from bot.links import LinkFilter, LinkPolicy
 from bot.messages import MessageSent, TimerDue
 from bot.pacing import Pacer
@@ -49,6 +50,7 @@ class Reminders:
         settling: Settling,
         zone: str,
         secrets: tuple[str, ...] = (),
+        unknown_links: Unknown = "code",
     ) -> None:
         self._store = store
         self._pacer = pacer
@@ -57,6 +59,7 @@ class Reminders:
         self._settling = settling
         self._zone = zone
         self._secrets = secrets
+        self._unknown_links: Unknown = unknown_links
 
     async def watch(self, deliver: Deliver, platforms: Collection[str]) -> None:
         """Deliver every timer of these platforms when it is due, until cancelled.
@@ -108,7 +111,7 @@ class Reminders:
             Recorded(store, turn, str(due.chat)),
             self._clock,
             turn=f"t{turn}",
-            filters=(AnswerFilter(), Redactor(self._secrets), LinkFilter(LinkPolicy())),
+            filters=(AnswerFilter(), Redactor(self._secrets), LinkFilter(LinkPolicy(unknown=self._unknown_links))),
             shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages},
             delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
         )

@@ -154,6 +154,11 @@ class CoreSettings(Settings):
         description="Tools of MCP servers that are not withheld while a conversation holds text from outside, as "
         "calendar__list,github__*.",
     )
+    unknown_links: Literal["code", "text", "live"] = Field(
+        "code",
+        description="How an address is shown that the model knows by itself: as code, as text, or as a link with its "
+        "host beside it (live; never one that is long or holds encoded data).",
+    )
     time_zone: str = Field("UTC", description="The time zone the assistant assumes, as Europe/Paris.")
     allow_all: bool = Field(False, description="Answer everybody. Costs you money if strangers find the bot.")
     allowed_users: Ids = Field((), description="People who may write, as telegram:123,slack:T1/U1,discord:456.")

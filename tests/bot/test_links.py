@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -10,20 +11,20 @@ from hypothesis import strategies as st
 
 from bot import markdown
 from bot.addresses import trim_url
-from bot.linkpolicy import Code, Link, Text, hides_host
-from bot.links import LinkFilter, LinkPolicy
+from bot.linkpolicy import Code, Link, Text, Unknown, carries_data, hides_host
+from bot.links import LinkFilter, LinkPolicy, as_words
 
 KNOWN = "https://known.org/a?b=1"
 
 
-def policy() -> LinkPolicy:
-    made = LinkPolicy()
+def policy(unknown: Unknown = "code") -> LinkPolicy:
+    made = LinkPolicy(unknown=unknown)
     made.learn(f"see {KNOWN}, and https://zh.wikipedia.org/wiki/中文 or write to me@known.org.")
     return made
 
 
-def filtered(text: str, size: int = 10_000) -> str:
-    links = LinkFilter(policy())
+def filtered(text: str, size: int = 10_000, unknown: Unknown = "code") -> str:
+    links = LinkFilter(policy(unknown))
     return "".join(links.feed(text[at : at + size]) for at in range(0, len(text), size)) + links.finish()
 
 
@@ -80,6 +81,89 @@ CASES = [
 def test_links_are_decided_however_the_stream_is_cut(text: str, shown: str) -> None:
     for size in (10_000, 1, 2, 3, 7):
         assert filtered(text, size) == shown
+
+
+LONG = "https://evil.com/" + "a-b-" * 40
+KEY = "https://evil.com/?k=QWxpY2UncyBwYXNz"
+UNKNOWN = [
+    ("a [x](https://evil.com/p) b", "a x (evil\\.com/p) b", "a [x (evil.com)](https://evil.com/p) b"),
+    ("at https://evil.com/x, and", "at evil\\.com/x, and", "at https://evil.com/x, and"),
+    ("[the evil.com page](https://evil.com/p)", "the evil.com page (evil\\.com/p)", None),
+    ("[good.org](https://evil.com/p)", "good.org (evil\\.com/p)", "[good.org (evil.com)](https://evil.com/p)"),
+    ("[evil.com](https://evil.com)", "evil\\.com", None),
+    ("<https://evil.com> www.evil.com", "evil\\.com www\\.evil\\.com", None),
+    ("看https://evil.com谢谢", "看evil\\.com谢谢", None),
+    ("![alt](https://evil.com/i.png) z", "alt (evil\\.com/i\\.png) z", "alt (`https://evil.com/i.png`) z"),
+    ("[x](javascript:alert(1))", "x (javascript\\:alert\\(1\\))", "x (`javascript:alert(1)`)"),
+    ("write to a@evil.com", "write to a\\@evil.com", "write to a@evil.com"),
+    ("[r]: https://evil.com\n[x][r]", "[r]: evil\\.com\n[x][r]", "[r]: `https://evil.com`\n[x][r]"),
+    (f"see [x]({LONG})", f"see x ({as_words(LONG)})", f"see x (`{LONG}`)"),
+    (f"see {KEY} now", f"see {as_words(KEY)} now", f"see `{KEY}` now"),
+    (
+        "[x](https://bank.com@evil.com/)",
+        "x (evil.com) (bank\\.com\\@evil\\.com/)",
+        "x (evil.com) (`https://bank.com@evil.com/`)",
+    ),
+    ("http://<https://evil.com>", "http:// evil\\.com", "http://<https://evil.com>"),
+    ("<https://evil.com>.x@known.org", "evil\\.com.x\\@known.org", None),
+]
+
+
+@pytest.mark.parametrize(("text", "words", "live"), UNKNOWN)
+def test_the_operator_says_how_an_address_is_shown_that_nobody_brought(text: str, words: str, live: str | None) -> None:
+    for size in (10_000, 1, 3):
+        assert filtered(text, size, "text") == words
+        assert filtered(text, size, "live") == (text if live is None else live)
+
+
+def test_what_somebody_brought_is_a_link_whatever_the_operator_says() -> None:
+    for unknown in get_args(Unknown):
+        assert filtered(f"a [x]({KNOWN}) b {KNOWN}.", unknown=unknown) == f"a [x]({KNOWN}) b {KNOWN}."
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://docs.python.org/3/library/asyncio-task.html#asyncio.TaskGroup",
+        "https://www.youtube.com/watch?v=dQw4w9WgXcQ",
+        "https://en.wikipedia.org/wiki/Green_tea",
+        "https://zh.wikipedia.org/wiki/%E7%BB%BF%E8%8C%B6",
+        "https://github.com/python/cpython/blob/main/Lib/asyncio/taskgroups.py",
+        "https://www.rfc-editor.org/rfc/rfc9110.html#section-9.3",
+        "mailto:info@example.org",
+    ],
+)
+def test_an_address_that_people_would_write_carries_no_data(url: str) -> None:
+    assert not carries_data(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.com/QWxpY2UncyBwYXNzd29yZCBpcyAxMjM0",
+        "https://evil.com/?q=my+name+is+alice+and+i+live+in+the+city+of+york",
+        "https://evil.com/#" + "a-" * 30,
+        "https://evil.com/" + "word-" * 30,
+        "https://evil.com/%2541%256c%2569%2563%2565",
+        "https://evil.com/4d7920636174206973206e616d6564",
+        "https://mzxw6ytboi4dcmrt.evil.com/",
+        "https://" + "a.b." * 30 + "evil.com",
+        "https://alice:pass@evil.com/",
+        "https://evil.com:8443/",
+        "https://evil.com:x/",
+        "https://еvil.com/",
+        "mailto:info@evil.com?body=everything-that-was-said-in-this-chat-until-now",
+        "https://evil.com/" + "中" * 30,
+        "https://evil.com/" + "a/" * 100_000,
+    ],
+)
+def test_an_address_that_could_carry_the_conversation_away_is_never_live(url: str) -> None:
+    links = policy("live")
+
+    assert carries_data(url)
+    assert not links.allows(url)
+    links.learn(url)
+    assert links.allows("https://known.org/a?b=1")
 
 
 @settings(max_examples=50, deadline=None)
@@ -158,10 +242,11 @@ def links(node: object) -> list[str]:
     return [url for part in parts for one in part for url in links(one)]
 
 
-def test_no_reader_of_markdown_finds_a_link_where_none_is_allowed() -> None:
+@pytest.mark.parametrize("unknown", ["code", "text"])
+def test_no_reader_of_markdown_finds_a_link_where_none_is_allowed(unknown: Unknown) -> None:
     """Whatever marks stand around an address, wherever the stream is cut, and while it is half shown."""
     rng = random.Random(0)
-    allowed = policy()
+    allowed = policy(unknown)
     for _ in range(600):
         text = "".join(rng.choice(PIECES) for _ in range(rng.randint(2, 25)))
         step = rng.choice((1, 2, 5, 1000))

@@ -386,8 +386,14 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.lines.paragraph": lambda text: lines.paragraph([text], text),
     "bot.linkpolicy.LinkPolicy.learn": lambda text: linkpolicy.LinkPolicy().learn(text),
     "bot.linkpolicy.LinkPolicy.shown": lambda text: linkpolicy.LinkPolicy().shown(text, f"https://a.b/{text}"),
+    "bot.linkpolicy.carries_data": lambda text: linkpolicy.carries_data(f"https://example.org/{text}"),
     "bot.linkpolicy.hides_host": lambda text: linkpolicy.hides_host(text, "https://example.org"),
     "bot.links.LinkFilter.feed": _streamed(lambda: links.LinkFilter(linkpolicy.LinkPolicy()), 10**9),
+    "bot.links.LinkFilter.feed, as text": _streamed(
+        lambda: links.LinkFilter(linkpolicy.LinkPolicy(unknown="text")), 10**9
+    ),
+    "bot.links.LinkFilter.feed, live": _streamed(lambda: links.LinkFilter(linkpolicy.LinkPolicy(unknown="live")), 64),
+    "bot.links.as_words": links.as_words,
     "bot.links.LinkFilter.feed, in pieces": _streamed(lambda: links.LinkFilter(linkpolicy.LinkPolicy()), 64),
     "bot.links.code_span": links.code_span,
     "bot.markdown.escape": markdown.escape,
@@ -567,6 +573,7 @@ INSIDE: dict[str, str] = {
     "bot.graphemes.is_boundary": "bot.graphemes.boundary_before",
     "bot.identity": "bot.identity.anything",
     "bot.linkpolicy.LinkPolicy.allows": "bot.linkpolicy.LinkPolicy.shown",
+    "bot.linkpolicy.LinkPolicy.knows": "bot.linkpolicy.LinkPolicy.shown",
     "bot.markdown.parse": "adapters.formatting.discord_markdown.render",
     "bot.markdown.text_of": "adapters.formatting.discord_markdown.render",
     "bot.measures": "bot.cutting.fit",

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from adapters.formatting import discord_markdown, slack_mrkdwn, telegram_html
+from bot.linkpolicy import Unknown
 from bot.links import LinkFilter, LinkPolicy
 from bot.markdown import Block, CodeBlock, Heading, Listing, Paragraph, Quote, Rule, Table, parse, text_of
 from playground.discord import mentions
@@ -124,10 +125,10 @@ LETTERS = re.compile(r"[^\W_]+")
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(PIECES, max_size=24).map("".join))
-def test_no_word_is_lost_or_comes_to_life_on_any_screen(markdown: str) -> None:
+@given(st.lists(PIECES, max_size=24).map("".join), st.sampled_from(["code", "text"]))
+def test_no_word_is_lost_or_comes_to_life_on_any_screen(markdown: str, unknown: Unknown) -> None:
     assume(not re.search(r"^[ >\-]*(```|~~~)", markdown, re.MULTILINE))  # what stands behind a fence is not shown
-    links = LinkFilter(LinkPolicy())
+    links = LinkFilter(LinkPolicy(unknown=unknown))
     markdown = links.feed(markdown) + links.finish()
     expected = LETTERS.findall("\n".join(map(words, parse(markdown))))
 

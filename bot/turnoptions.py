@@ -1,0 +1,32 @@
+"""How turns are made, as the settings say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.linkpolicy import Unknown
+from bot.settings import CoreSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOptions:
+    """What every turn of a process has in common."""
+
+    turn_seconds: float
+    zone: str
+    secrets: tuple[str, ...] = ()
+    pre_search: bool = False
+    """Search before the first pass where a question plainly needs it."""
+    unknown_links: Unknown = "code"
+    """How an address is shown that neither a person nor a tool brought."""
+
+    @classmethod
+    def of(cls, core: CoreSettings, secrets: tuple[str, ...]) -> TurnOptions:
+        """The options that `core` sets."""
+        return cls(
+            turn_seconds=core.turn_seconds,
+            zone=core.time_zone,
+            secrets=secrets,
+            pre_search=core.pre_search,
+            unknown_links=core.unknown_links,
+        )

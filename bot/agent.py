@@ -14,7 +14,6 @@ from typing import TypeAlias
 from bot import prompts, redaction
 from bot.callpolicy import CallPolicy
 from bot.calls import CallRunner
-from bot.context import as_told
 from bot.errors import (
     ContextTooLong,
     ModelAway,
@@ -26,6 +25,7 @@ from bot.errors import (
     Unaffordable,
 )
 from bot.events import (
+    EarlyCall,
     Event,
     Failed,
     Finished,
@@ -35,9 +35,10 @@ from bot.events import (
     TextDelta,
     ToolFinished,
 )
-from bot.model.base import Answer, Model, Piece, ReasoningPiece, Request, TextPiece
+from bot.model.base import Answer, CallPiece, Model, Piece, ReasoningPiece, Request, TextPiece
+from bot.shortening import ends_with_results, shortened
 from bot.toolsyntax import Call, Detector, Reasoning, Text
-from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
+from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.untrusted import new_marker
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
@@ -91,7 +92,9 @@ class _Pass:
 
     shown: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
-    text_calls: list[Call] = field(default_factory=list)
+    text_calls: list[ToolCall] = field(default_factory=list)
+    native_calls: list[ToolCall] = field(default_factory=list)
+    """Those that were whole before the end."""
     answer: Answer | None = None
     pieced: bool = False
     """More than one model wrote it."""
@@ -108,6 +111,7 @@ class _Pass:
         """Forget a try that nobody saw anything of."""
         self.reasoning.clear()
         self.text_calls.clear()
+        self.native_calls.clear()
         self.answer = None
         self.unread = False
 
@@ -145,6 +149,11 @@ class Agent:
             redact=self._redact,
             policy=self._policy,
         )
+        async with aclosing(runner), aclosing(self._work(task, runner)) as events:
+            async for event in events:
+                yield event
+
+    async def _work(self, task: Task, runner: CallRunner) -> AsyncGenerator[Event, None]:
         entries = list(task.entries)
         shown_before = False
         for number, entry in enumerate(task.passes, 1):
@@ -186,23 +195,26 @@ class Agent:
             reminder = ""
             made = _Pass()
             failure: Failed | None = None
-            async with aclosing(self._pass(task, request, made, shown_before)) as events:
+            async with aclosing(self._pass(task, request, made, runner, shown_before)) as events:
                 async for event in events:
                     if isinstance(event, Failed):
                         failure = event
                     else:
                         yield event
             if failure is not None:
+                for ended in await runner.keep(()):
+                    yield ended
                 yield failure
                 return
             assert made.answer is not None
             shown_before = shown_before or bool(made.visible)
             if made.shorter is not None:
                 entries = list(made.shorter)
-                runner.told(entries)
             entry = redaction.of_entry(self._entry(made, last=last, origin=runner.origin), self._redact)
             entries.append(entry)
             yield PassEnded(entry, made.answer.model, made.answer.usage)
+            for ended in await runner.keep(entry.calls):
+                yield ended
             if not entry.calls:
                 reminder = "" if reminded or last else _reminder(made, made.answer)
                 if reminder:
@@ -281,8 +293,8 @@ class Agent:
         )
 
     async def _pass(
-        self, task: Task, request: Request, made: _Pass, shown_before: bool
-    ) -> AsyncGenerator[TextDelta | ReasoningDelta | ModelReplaced | Failed, None]:
+        self, task: Task, request: Request, made: _Pass, runner: CallRunner, shown_before: bool
+    ) -> AsyncGenerator[TextDelta | ReasoningDelta | EarlyCall | ModelReplaced | Failed, None]:
         """One model call, made again once when it fails before anybody saw a word of it.
 
         When it fails later, a model that stands behind it goes on from what was seen.
@@ -291,7 +303,7 @@ class Agent:
         while True:
             attempt += 1
             try:
-                async with aclosing(self._stream(task, request, made, shown_before)) as deltas:
+                async with aclosing(self._stream(task, request, made, runner, shown_before)) as deltas:
                     async for delta in deltas:
                         yield delta
             except (ModelBusy, ModelDropped, ModelSlow, ContextTooLong) as error:
@@ -300,6 +312,7 @@ class Agent:
                     if shorter is not None:
                         request = shorter
                         entries = made.shorter = request.entries
+                        runner.told(entries)
                         made.clear()
                         continue
                 if made.shown and error.failed:
@@ -314,7 +327,7 @@ class Agent:
                 if attempt == 1 and not made.shown and again:
                     made.clear()
                     continue
-                yield _failure(error, results=_has_results(request.entries))
+                yield _failure(error, results=ends_with_results(request.entries))
                 return
             except ModelError as error:
                 yield _failure(error)
@@ -322,13 +335,22 @@ class Agent:
             return
 
     async def _stream(
-        self, task: Task, request: Request, made: _Pass, shown_before: bool
-    ) -> AsyncGenerator[TextDelta | ReasoningDelta, None]:
-        """Read one stream: visible text and reasoning come out, calls written as text stay in `made`."""
+        self, task: Task, request: Request, made: _Pass, runner: CallRunner, shown_before: bool
+    ) -> AsyncGenerator[TextDelta | ReasoningDelta | EarlyCall, None]:
+        """Read one stream: visible text and reasoning come out, calls written as text stay in `made`.
+
+        A whole call that the end of the stream would run begins at once, if it may.
+        """
         detector = Detector({spec.name: spec.parameters for spec in (*task.tools, *request.tools)})
 
-        def sort(items: Sequence[Text | Reasoning | Call]) -> list[TextDelta | ReasoningDelta]:
-            deltas: list[TextDelta | ReasoningDelta] = []
+        def begun(calls: Sequence[ToolCall]) -> list[TextDelta | ReasoningDelta | EarlyCall]:
+            early = None if request.tool_choice == "none" or not request.tools else runner.begin(calls)
+            return [early] if early is not None else []
+
+        def sort(
+            items: Sequence[Text | Reasoning | Call], prompted: bool = False
+        ) -> list[TextDelta | ReasoningDelta | EarlyCall]:
+            deltas: list[TextDelta | ReasoningDelta | EarlyCall] = []
             for item in items:
                 match item:
                     case Text(text) if text:
@@ -339,8 +361,11 @@ class Agent:
                     case Reasoning(text):
                         made.reasoning.append(text)
                         deltas.append(ReasoningDelta(text))
-                    case Call():
-                        made.text_calls.append(item)
+                    case Call(name, arguments, problem=problem):
+                        identifier = f"call_{secrets.token_hex(6)}"
+                        made.text_calls.append(ToolCall(identifier, name, arguments, problem))
+                        if prompted:  # else native calls may follow, and then these are not run
+                            deltas += begun(made.text_calls)
                     case _:
                         pass
             return deltas
@@ -349,12 +374,16 @@ class Agent:
             async with aclosing(stream_of(task.model, request)) as pieces:
                 async for piece in pieces:
                     match piece:
-                        case TextPiece(text):
-                            for delta in sort(detector.feed(text)):
+                        case TextPiece(text, prompted):
+                            for delta in sort(detector.feed(text), prompted):
                                 yield delta
                         case ReasoningPiece(text):
                             made.reasoning.append(text)
                             yield ReasoningDelta(text)
+                        case CallPiece(call):
+                            made.native_calls.append(call)
+                            for delta in begun(made.native_calls):
+                                yield delta
                         case Answer():
                             made.answer = piece
             if made.answer is None:
@@ -372,10 +401,7 @@ class Agent:
         native = bool(answer.calls)
         calls: tuple[ToolCall, ...] = ()
         if not last:
-            calls = answer.calls or tuple(
-                ToolCall(f"call_{secrets.token_hex(6)}", call.name, call.arguments, call.problem)
-                for call in made.text_calls
-            )
+            calls = answer.calls or tuple(made.text_calls)
         wrote = bool(calls) and not native
         return AssistantEntry(
             text=made.visible,
@@ -403,39 +429,6 @@ async def stream_of(model: Model, request: Request) -> AsyncGenerator[Piece, Non
     finally:
         if isinstance(pieces, AsyncGenerator):
             await pieces.aclose()
-
-
-def drop_oldest(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """The same conversation without its older half; our own words and the last question stay.
-
-    Cut at a person's message, so that no call loses its result.
-    """
-    head = [entry for entry in entries[:1] if isinstance(entry, SystemEntry)]
-    rest = entries[len(head) :]
-    questions = [number for number, entry in enumerate(rest) if isinstance(entry, UserEntry)]
-    if len(questions) < 2:
-        return tuple(entries)
-    return (*head, *rest[questions[len(questions) // 2] :])
-
-
-def shortened(request: Request) -> Request | None:
-    """The same request with less in it, for a model that finds it too long; None when nothing can go.
-
-    The oldest turns go first, then the greater part of this turn's results, at last the tools.
-    """
-    entries = drop_oldest(request.entries)
-    if len(entries) == len(request.entries):
-        entries = tuple(as_told(entry) for entry in entries)
-    if entries != request.entries:
-        return replace(request, entries=entries)
-    if request.tools and not _has_results(entries):
-        return replace(request, tools=(), tool_choice="auto")
-    return None
-
-
-def _has_results(entries: Sequence[Entry]) -> bool:
-    """Whether the question that stands last has had calls."""
-    return any(isinstance(entry, ToolEntry) for entry in entries[-1:])
 
 
 def _failure(error: ModelError, *, results: bool = False) -> Failed:

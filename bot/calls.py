@@ -11,12 +11,14 @@ import json
 import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import TypeAlias
 
 from bot import prompts, redaction
 from bot.callpolicy import CallPolicy, Refuse, Run, Verdict
-from bot.events import FileProduced, ToolFinished, ToolStarted
+from bot.earlycalls import EarlyCalls
+from bot.events import EarlyCall, FileProduced, ToolFinished, ToolStarted
 from bot.messages import File
 from bot.safety import clean_name
 from bot.sources import numbered
@@ -62,6 +64,8 @@ class CallRunner:
         self._offered = set(offered)
         self._calls_per_pass = calls_per_pass
         self._redact = redact
+        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._early = EarlyCalls()
         self._results: dict[str, ToolResult] = {}
         self._seen: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
@@ -108,6 +112,36 @@ class CallRunner:
         """What the model is told of the result of a call that words of this origin led to."""
         return tool_entry(call, result, self._marker, origin)
 
+    def begin(self, calls: Sequence[ToolCall]) -> EarlyCall | None:
+        """Begin the last of `calls` while their pass still streams; None where it has to wait for the pass's end.
+
+        It must be certain already that `run` would make it, and it must have no effects: the pass may break off, and
+        its second try may ask for something else. Nor does it begin before a call with effects that stands before it.
+        Taken up by `run`; `keep` and `aclose` end those that nobody asked for.
+        """
+        call = redaction.of_call(calls[-1], self._redact)
+        if call.problem or len(calls) > self._calls_per_pass or len(self._early) >= AT_ONCE:
+            return None
+        specs = [self._registry.spec(one.name) for one in calls]
+        if any(spec is None or spec.effects for spec in specs):
+            return None
+        spec, key = specs[-1], signature(call)
+        if call.name not in self._offered or call.name in self.withdrawn or key in self._results or key in self._early:
+            return None
+        assert spec is not None
+        verdict = self._clearance.verdict(spec, call)
+        if not isinstance(verdict, Run):
+            return None
+        return self._early.begin(key, call, self._status(call), self._made_early(call, verdict))
+
+    async def keep(self, calls: Sequence[ToolCall]) -> list[EarlyCall]:
+        """End the early calls that are not among `calls`, which their pass asks for."""
+        return await self._early.keep(calls, signature)
+
+    async def aclose(self) -> None:
+        """End every early call."""
+        await self._early.close()
+
     async def run(self, calls: Sequence[ToolCall], *, cut: bool = False) -> AsyncGenerator[CallEvent, None]:
         """Run one pass's calls: side by side, those with effects one after another in their order.
 
@@ -122,20 +156,20 @@ class CallRunner:
             self.over = self.over or self._told_of_cut
             self._told_of_cut = True
         queue: asyncio.Queue[CallEvent | None] = asyncio.Queue()
-        gate = asyncio.Semaphore(AT_ONCE)
         fresh = any(not self._seen[signature(call)] for call in calls)
         self._stale_rounds = 0 if fresh else self._stale_rounds + 1
         work: list[list[ToolCall]] = []
         in_order: list[ToolCall] = []
         twins: dict[str, list[ToolCall]] = {}
-        contexts: dict[str, ToolContext] = {}
+        cleared: dict[str, Run] = {}
         for number, call in enumerate(calls):
             key = signature(call)
             self._seen[key] += 1
             if self._seen[key] >= 3:
                 self.over = True
             spec = self._registry.spec(call.name)
-            verdict = self._clearance.verdict(spec, call) if spec is not None else Run()
+            judged = key in self._early
+            verdict = Run() if spec is None or judged else self._clearance.verdict(spec, call)
             problem = self._problem(call, number, verdict)
             if problem is not None:
                 queue.put_nowait(ToolFinished(call, problem))
@@ -146,7 +180,7 @@ class CallRunner:
             else:
                 twins[key] = []
                 if isinstance(verdict, Run):
-                    contexts[key] = replace(self._context, outside=self._clearance.outside, follow=verdict.follow)
+                    cleared[key] = verdict
                 if spec is not None and spec.effects:
                     in_order.append(call)
                 else:
@@ -158,12 +192,11 @@ class CallRunner:
 
         async def one_after_another(group: list[ToolCall]) -> None:
             for call in group:
+                begun = self._early.take(signature(call))
+                gate: AbstractAsyncContextManager[None] = self._gate if begun is None else nullcontext()
                 async with gate:
-                    attempt = self._failures[call.name] + 1
-                    queue.put_nowait(ToolStarted(call, self._registry.status(_visible(call), attempt)))
-                    result = redaction.of_result(
-                        await self._registry.run(call, contexts[signature(call)]), self._redact
-                    )
+                    queue.put_nowait(ToolStarted(call, begun.status if begun else self._status(call)))
+                    result = await (begun.task if begun else self._made(call, cleared[signature(call)]))
                 result, self._numbers = numbered(result, self._numbers)
                 self._note(call, result)
                 queue.put_nowait(ToolFinished(call, result, result.sources))
@@ -190,6 +223,17 @@ class CallRunner:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    async def _made(self, call: ToolCall, verdict: Run) -> ToolResult:
+        context = replace(self._context, outside=self._clearance.outside, follow=verdict.follow)
+        return redaction.of_result(await self._registry.run(call, context), self._redact)
+
+    async def _made_early(self, call: ToolCall, verdict: Run) -> ToolResult:
+        async with self._gate:
+            return await self._made(call, verdict)
+
+    def _status(self, call: ToolCall) -> str:
+        return self._registry.status(_visible(call), self._failures[call.name] + 1)
 
     def _withheld(self) -> set[str]:
         specs = (self._registry.spec(name) for name in self._offered)

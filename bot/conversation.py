@@ -25,6 +25,7 @@ from bot.earlier import EarlierWords
 from bot.ending import note_of
 from bot.errors import StoreError, Unreachable
 from bot.events import (
+    EarlyCall,
     Event,
     Failed,
     FileProduced,
@@ -433,6 +434,9 @@ class Conversation:
                 made.story.thought(len(made.passes), model, usage, entry.calls)
                 if model:
                     self._metrics.called(model, usage)
+            case EarlyCall(call, early, dollars):
+                made.cost += dollars
+                reply.status(call.id, early)
             case ToolStarted(call, status):
                 number = len(made.passes)
                 position = [one.id for one in made.passes[-1].calls].index(call.id)

@@ -34,8 +34,22 @@ class PassEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlyCall:
+    """A call without effects has begun while the pass that asks for it still streams.
+
+    Nothing is stored of it before its pass is: then `ToolStarted` follows, unless the pass does without the call.
+    """
+
+    call: ToolCall
+    status: str | None
+    """The line a person sees meanwhile; None: it is no longer announced under this id."""
+    dollars: float = 0.0
+    """What a call paid whose result nobody uses."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A call is about to run; `status` is the line a person sees meanwhile."""
+    """A call is about to run, or has begun early; `status` is the line a person sees meanwhile."""
 
     call: ToolCall
     status: str
@@ -93,6 +107,7 @@ Event: TypeAlias = (
     | ReasoningDelta
     | ModelReplaced
     | PassEnded
+    | EarlyCall
     | ToolStarted
     | ToolFinished
     | FileProduced

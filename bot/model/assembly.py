@@ -7,8 +7,9 @@ repeated, arguments empty, and the finish reason may say `stop` although there a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -62,6 +63,10 @@ class Assembly(Protocol):
         """Characters of arguments so far."""
         ...
 
+    def whole_calls(self) -> Iterator[ToolCall]:
+        """Calls that became whole since this was last asked, in their order, while the stream may go on."""
+        ...
+
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls, once the stream has ended; those that cannot run say why."""
         ...
@@ -85,6 +90,16 @@ class SplitCharacters:
         return whole_text(text)
 
 
+class Stage(IntEnum):
+    """What has come after a call, of what may come."""
+
+    OPEN = 1
+    FOLLOWED = 2
+    """Another call has begun."""
+    FINISHED = 3
+    """The server has said why it finished."""
+
+
 @dataclass(slots=True)
 class _Slot:
     """One call while its pieces come in."""
@@ -97,6 +112,10 @@ class _Slot:
     """Arguments that came as an object, not as text."""
     extras: dict[str, Json] = field(default_factory=dict)
     function_extras: dict[str, Json] = field(default_factory=dict)
+    own_id: str = ""
+    """Ours, for a call that its server gave none."""
+    stage: int = 0
+    """In which stage the arguments were last read before the end."""
     _end: ObjectEnd = field(default_factory=ObjectEnd)
     _seen: int = 0
 
@@ -109,6 +128,28 @@ class _Slot:
         self._seen = len(self.parts)
         return self._end.complete
 
+    def made_id(self) -> str:
+        """An id for a call that has none, the same each time."""
+        self.own_id = self.own_id or f"call_{uuid4().hex[:16]}"
+        return self.own_id
+
+    def whole(self, stage: Stage) -> ToolCall | None:
+        """The call, if it is whole as far as anybody can tell now. Its arguments are read once in each stage."""
+        if not self.name or stage <= self.stage:
+            return None
+        # An object whose braces have closed can be followed by spaces or by another call, and by nothing else.
+        if stage is Stage.OPEN and not (self.parts and self.complete()):
+            return None
+        self.stage = stage
+        written = bool(self.parts) or self.given is not None
+        if self.parts:
+            arguments, problem = read_arguments("".join(self.parts), cut=True)
+        else:
+            arguments, problem = self.given or {}, ""
+        # Empty arguments prove little: some servers begin each call with `{}`, and send the real ones afterwards.
+        certain = bool(arguments) or stage is Stage.FINISHED or (written and stage is Stage.FOLLOWED)
+        return ToolCall(self.id or self.made_id(), self.name, arguments) if certain and not problem else None
+
 
 class CallSlots:
     """The calls of one answer, from pieces that may lack index, id or name."""
@@ -119,6 +160,8 @@ class CallSlots:
         self._by_id: dict[str, _Slot] = {}
         self.size = 0
         self._read: list[tuple[ToolCall, _Slot]] | None = None
+        self._whole = 0
+        """How many of the slots were handed out as whole calls."""
 
     def __bool__(self) -> bool:
         return bool(self._slots)
@@ -179,6 +222,17 @@ class CallSlots:
         self.size += _CALL_CHARS
         return slot
 
+    def whole(self, finish: str) -> Iterator[ToolCall]:
+        """Calls that became whole since this was last asked, in order: none before the one that stands before it."""
+        while self._whole < len(self._slots):
+            followed = self._whole < len(self._slots) - 1
+            stage = Stage.FINISHED if finish else Stage.FOLLOWED if followed else Stage.OPEN
+            call = self._slots[self._whole].whole(stage)
+            if call is None:
+                return
+            self._whole += 1
+            yield call
+
     def read(self, finish: str) -> list[tuple[ToolCall, _Slot]]:
         """The calls in the order they were begun, each with the slot it came from."""
         if self._read is not None:
@@ -200,7 +254,7 @@ class CallSlots:
                 if taken[identifier].name == slot.name and taken[identifier].arguments == arguments:
                     continue  # the server sent the whole call twice
                 identifier = ""
-            call = ToolCall(identifier or f"call_{uuid4().hex[:16]}", slot.name, arguments, problem)
+            call = ToolCall(identifier or slot.made_id(), slot.name, arguments, problem)
             taken[call.id] = call
             read.append((call, slot))
         self._read = read
@@ -332,6 +386,10 @@ class ChatAssembly:
 
     def _read(self) -> list[tuple[ToolCall, _Slot]]:
         return (self._slots or self._older).read(self.finish)
+
+    def whole_calls(self) -> Iterator[ToolCall]:
+        # What comes in the older form may come in the newer one too: that is certain only at the end.
+        return self._slots.whole(self.finish)
 
     def calls(self) -> tuple[ToolCall, ...]:
         return tuple(call for call, _ in self._read())

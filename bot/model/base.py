@@ -36,6 +36,8 @@ class TextPiece:
     """Text as the model writes it; may hold calls written as text."""
 
     text: str
+    prompted: bool = False
+    """Calls can come in no other way: the model was taught to write them, and no tools were declared to its server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,13 @@ class ReasoningPiece:
     """What a provider reports as thinking, apart from the text."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallPiece:
+    """A native call that is whole although the stream goes on. The `Answer` has it again, and what it says counts."""
+
+    call: ToolCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +77,7 @@ class Answer:
     request_id: str = ""
 
 
-Piece: TypeAlias = TextPiece | ReasoningPiece | Answer
+Piece: TypeAlias = TextPiece | ReasoningPiece | CallPiece | Answer
 
 
 class Model(Protocol):

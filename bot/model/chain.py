@@ -14,7 +14,7 @@ import openai
 
 from bot.clock import Clock
 from bot.errors import ModelBusy, ModelDropped, ModelError, ModelSlow, SettingsError, Unaffordable
-from bot.model.base import Piece, ReasoningPiece, Request
+from bot.model.base import CallPiece, Piece, ReasoningPiece, Request
 from bot.model.client import ModelClient
 from bot.model.crowd import Crowd
 from bot.model.failures import SetupRefused
@@ -78,7 +78,7 @@ class Chain:
                 wait = _WAIT_FOR_LAST if last else _WAIT_BEFORE_FALLBACK
                 async with aclosing(client.stream(request, longest_wait=wait)) as pieces:
                     async for piece in pieces:
-                        started = started or not isinstance(piece, ReasoningPiece)
+                        started = started or not isinstance(piece, ReasoningPiece | CallPiece)
                         yield piece
                 return
             except (ModelBusy, ModelDropped, ModelSlow, SetupRefused, Unaffordable) as error:

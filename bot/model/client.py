@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from bot.clock import Clock
 from bot.errors import ContextTooLong, ModelBusy, ModelDropped, ModelError, ModelSlow, ToolsRefused
 from bot.model.assembly import MOST_ARGUMENT_CHARS, Assembly, Delta, StreamFault
-from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
+from bot.model.base import Answer, CallPiece, Piece, ReasoningPiece, Request, TextPiece
 from bot.model.failures import NETWORK_ERRORS, NotUnderstood, dropped, failure, stream_fault
 from bot.model.learned import Learned
 from bot.model.lengths import AnswerTooLong, affords_another, name_in, without
@@ -117,7 +117,7 @@ class ModelClient:
                                 break
                             if wasted is not None:
                                 piece = replace(piece, usage=piece.usage + wasted)
-                        started = True
+                        started = started or not isinstance(piece, CallPiece)
                         yield piece
                     else:
                         return
@@ -191,7 +191,8 @@ class ModelClient:
                 reading = _Reading(
                     wire.assembly(), request.max_output_chars, ending, most_tokens * margin, self.estimator.tokens_once
                 )
-                async with aclosing(reading.pieces(response.iter_bytes(), patience, self.name)) as pieces:
+                read = reading.pieces(response.iter_bytes(), patience, self.name, prompted=not native)
+                async with aclosing(read) as pieces:
                     async for piece in pieces:
                         yield piece
                 if reading.fault is not None:
@@ -298,9 +299,9 @@ class _Reading:
         self._events = 0
 
     async def pieces(
-        self, chunks: Any, patience: Patience, name: str
-    ) -> AsyncGenerator[TextPiece | ReasoningPiece, None]:
-        """Yield text and reasoning as they come, those of one read together."""
+        self, chunks: Any, patience: Patience, name: str, *, prompted: bool
+    ) -> AsyncGenerator[TextPiece | ReasoningPiece | CallPiece, None]:
+        """Yield text and reasoning as they come, those of one read together, and calls as they become whole."""
         decoder = EventDecoder()
         async with aclosing(chunks):
             following = partial(anext, chunks, None)
@@ -326,11 +327,14 @@ class _Reading:
                 for start in range(0, len(text), _PIECE_CHARS):
                     if start:
                         await asyncio.sleep(0)
-                    yield TextPiece(text[start : start + _PIECE_CHARS])
+                    yield TextPiece(text[start : start + _PIECE_CHARS], prompted)
                 if delta.progress:
                     patience.progressed()
                 if self.finish == "cut":
                     return
+                if broken is None and self.fault is None:
+                    for call in self.assembly.whole_calls():
+                        yield CallPiece(call)
                 if self.assembly.finish and not self._done:
                     self._ending()
                     patience.progressed(_GRACE_SECONDS)

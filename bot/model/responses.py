@@ -6,7 +6,7 @@ Nothing is stored at the provider: every request carries the whole conversation,
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import openai
@@ -212,6 +212,9 @@ class ResponsesAssembly:
                 count_of(usage.get("input_tokens_details"), "cached_tokens"),
                 count_of(usage.get("output_tokens_details"), "reasoning_tokens"),
             )
+
+    def whole_calls(self) -> Iterator[ToolCall]:
+        return self._slots.whole(self.finish)
 
     def calls(self) -> tuple[ToolCall, ...]:
         return tuple(call for call, _ in self._slots.read(self.finish))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.agent import BEFORE_FIRST_PASS, Agent, AgentLimits, Task, drop_oldest
+from bot.agent import BEFORE_FIRST_PASS, Agent, AgentLimits, Task
 from bot.errors import (
     ContextTooLong,
     ModelBusy,
@@ -32,6 +32,7 @@ from bot.events import (
 )
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
 from bot.origin import OUTSIDE
+from bot.shortening import drop_oldest
 from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
 from tools.base import ProducedFile, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
 from tools.registry import ToolRegistry

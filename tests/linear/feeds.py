@@ -233,6 +233,7 @@ def _chat_stream(text: str) -> None:
         said = {"content": piece, "reasoning_content": piece, "tool_calls": calls}
         said |= {"reasoning_details": [{"type": "text", "text": piece}]}
         answer.add({"choices": [{"index": 0, "delta": said}]}, delta)
+        list(answer.whole_calls())
     answer.calls()
     answer.message()
 

@@ -59,6 +59,50 @@ def test_calls_may_be_told_in_turns() -> None:
     ) == [("a", "roll", {"n": 1}), ("b", "add", {"m": 2})]
 
 
+def whole(*pieces: dict[str, Any], finish: str | None = None) -> list[list[tuple[str, Any]]]:
+    """Which calls become whole with each piece, and at last with the finish reason."""
+    assembly, became = ChatAssembly(), []
+    for one in pieces:
+        assembly.add({"choices": [{"index": 0, "delta": {"tool_calls": [one]}}]}, Delta())
+        became.append([(call.name, call.arguments) for call in assembly.whole_calls()])
+    assembly.add({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}, Delta())
+    return [*became, [(call.name, call.arguments) for call in assembly.whole_calls()]]
+
+
+def test_a_call_is_whole_when_its_braces_close_and_is_told_once() -> None:
+    assert whole(
+        piece(0, "a", "roll", ""), piece(0, arguments='{"n": {"m"'), piece(0, arguments=": 1}"),
+        piece(0, arguments="}"), piece(0, arguments=" "), piece(1, "b", "add", '{"m": 2}'), finish="tool_calls",
+    ) == [[], [], [], [("roll", {"n": {"m": 1}})], [], [("add", {"m": 2})], []]  # fmt: skip
+
+
+def test_a_call_is_not_whole_while_its_arguments_are_empty_or_open() -> None:
+    """Some servers begin each call with `{}` and send the real arguments afterwards."""
+    assert whole(piece(0, "a", "now", "{}"), finish="tool_calls") == [[], [("now", {})]]
+    assert whole(piece(0, "a", "now", "{}"), piece(1, "b", "add", '{"m":'))[1] == [("now", {})]
+    assert whole(piece(0, "a", "now"), piece(1, "b", "add", '{"m": 2}'), finish="tool_calls") == [
+        [],
+        [],
+        [("now", {}), ("add", {"m": 2})],
+    ]
+    assert whole(piece(0, "a", "roll", '{"n": 1'), finish="length") == [[], []]
+    assert whole(piece(0, "a", "roll", "n = 1"), finish="stop") == [[], []]
+
+
+def test_calls_told_in_turns_become_whole_in_their_order() -> None:
+    assert whole(
+        piece(0, "a", "roll", '{"n":'), piece(1, "b", "add", '{"m": 2}'), piece(0, arguments="1}"), finish="tool_calls"
+    ) == [[], [], [], [("roll", {"n": 1}), ("add", {"m": 2})]]
+
+
+def test_a_whole_call_keeps_its_id_to_the_end() -> None:
+    assembly, _ = read({"tool_calls": [piece(name="roll", arguments='{"n": 1}')]})
+
+    [early] = assembly.whole_calls()
+
+    assert [early] == list(assembly.calls())
+
+
 def test_an_index_repeated_with_another_id_is_another_call() -> None:
     assert calls(piece(0, "a", "roll", '{"n": 1}'), piece(0, "b", "roll", '{"n": 2}')) == [
         ("a", "roll", {"n": 1}),

@@ -16,6 +16,7 @@ from bot.sentences import say
 from bot.spending import Budgets, payer_of, usage_text
 from bot.store import Store
 from bot.surface import Surface
+from bot.toolmenu import tool_menu
 from tools.registry import ToolRegistry
 
 _NAME_CHARS = 60
@@ -52,9 +53,7 @@ class CommandAnswers:
             case "help":
                 text = help_text(language, form, admin=await self._access.admin(message.sender))
             case "tools":
-                specs = self._registry.specs()
-                text = "\n".join(f"- {spec.icon} **{spec.name}** — {spec.purpose}" for spec in specs)
-                text = text or say("no_tools", language)
+                text = tool_menu(self._registry.specs(), language, form)
             case "model":
                 text = await self._model(message, language)
             case "memory":

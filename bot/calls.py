@@ -233,7 +233,7 @@ class CallRunner:
             return await self._made(call, verdict)
 
     def _status(self, call: ToolCall) -> str:
-        return self._registry.status(_visible(call), self._failures[call.name] + 1)
+        return self._registry.status(_visible(call), self._failures[call.name] + 1, self._context.language)
 
     def _withheld(self) -> set[str]:
         specs = (self._registry.spec(name) for name in self._offered)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from tools.languages import Words
 from tools.payments import Bill, Purse
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
@@ -124,8 +125,10 @@ class ToolSpec:
     keywords: tuple[str, ...] = ()
     """Words a person may use when this tool is meant, in any language."""
     icon: str = "🔧"
-    verb: str = ""
-    """What a person reads while it runs: `searching`; the name when empty."""
+    verb: Words | None = None
+    """What a person reads while it runs, as `Searching the web`; None: the name."""
+    label: Words | None = None
+    """What it does for a person, in a few words; None: the name. The purpose is written for models."""
     subject: str = ""
     """The argument shown after the verb; empty: the first string argument."""
     effects: bool = False

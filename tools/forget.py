@@ -22,7 +22,8 @@ def open_tool(settings: object = None) -> FunctionTool:
     examples=_EXAMPLES,
     keywords=_KEYWORDS,
     icon="🗑️",
-    verb="forgetting fact",
+    verb=("Forgetting a fact", "正在删除记忆", "正在刪除記憶"),
+    label=("Forget something I remember", "删除我记住的某件事", "刪除我記住的某件事"),
     effects=True,
     own_words=True,
 )

@@ -26,7 +26,8 @@ def open_tool(settings: object = None) -> FunctionTool:
     examples=_EXAMPLES,
     keywords=_KEYWORDS,
     icon="🧠",
-    verb="recalling",
+    verb=("Recalling", "正在回忆", "正在回想"),
+    label=("Look up what I remember", "查找我记住的内容", "查詢我記住的內容"),
     subject="query",
     echoes=True,
 )

@@ -18,6 +18,7 @@ from tools.base import Proven, Tool, ToolCall, ToolContext, ToolError, ToolResul
 from tools.cancelling import is_cancelled
 from tools.conversion import converted
 from tools.descriptions import told_apart
+from tools.languages import Words, in_language
 from tools.payments import Bill
 from tools.schema import check, without_unknown
 
@@ -33,6 +34,8 @@ CONDENSED_FROM = 5
 themselves would leave nothing to condense."""
 CACHE_CHARS = 20_000
 """Longer results, and those with files, are not kept: 512 of them would be felt."""
+_COLON: Words = (": ", "：", "：")
+_TRY: Words = (" ({ordinal} try)", "（第 {count} 次尝试）", "（第 {count} 次嘗試）")
 _MIDDLE = "\n[… {left} characters left out …]\n"
 
 
@@ -187,8 +190,8 @@ class ToolRegistry:
             return tool
         return next((found for source in self._sources if (found := source.tool(name)) is not None), None)
 
-    def status(self, call: ToolCall, attempt: int = 1) -> str:
-        """What a person reads while the call runs: `🔎 searching: weather in Oslo`, `🐍 running code (2nd try): …`."""
+    def status(self, call: ToolCall, attempt: int = 1, language: str = "en") -> str:
+        """What a person reads while the call runs: `🔎 Searching the web: tea`, `🐍 Running code (2nd try): …`."""
         spec = self.spec(call.name)
         if spec is None:
             return f"🔧 {call.name}"
@@ -196,11 +199,13 @@ class ToolRegistry:
         if subject is None:
             subject = next((value for value in call.arguments.values() if isinstance(value, str)), "")
         line = " ".join(str(subject).split())
-        head = f"{spec.icon} {spec.verb or spec.name}{_try(attempt)}"
+        verb = in_language(spec.verb, language) if spec.verb is not None else spec.name
+        head = f"{spec.icon} {verb}{_try(attempt, language)}"
         if not line:
             return head
-        room = STATUS_CHARS - len(head) - 2
-        return f"{head}: {line if len(line) <= room else line[: room - 1] + '…'}"
+        head += in_language(_COLON, language)
+        room = STATUS_CHARS - len(head)
+        return head + (line if len(line) <= room else line[: max(0, room - 1)] + "…")
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
         """Make the call. Whatever happens is in the result, but for cancellation."""
@@ -342,12 +347,12 @@ class ToolRegistry:
         return text[:head] + _MIDDLE.format(left=len(text) - room) + text[len(text) - (room - head) :]
 
 
-def _try(attempt: int) -> str:
+def _try(attempt: int, language: str) -> str:
     """After a failure, which try this is."""
     if attempt < 2:
         return ""
-    ending = {2: "nd", 3: "rd"}.get(attempt, "th")
-    return f" ({attempt}{ending} try)"
+    ordinal = f"{attempt}{ {2: 'nd', 3: 'rd'}.get(attempt, 'th') }"
+    return in_language(_TRY, language).format(count=attempt, ordinal=ordinal)
 
 
 def _failed(text: str, *, status: str = "failed", retry: bool = True, own_words: bool = True) -> ToolResult:

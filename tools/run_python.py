@@ -105,7 +105,12 @@ class CodeRunner(FunctionTool):
             examples=_EXAMPLES if "matplotlib" in packages else _EXAMPLES[:1],
             keywords=_KEYWORDS,
             icon="🐍",
-            verb="running code",
+            verb=("Running code", "正在运行代码", "正在執行程式碼"),
+            label=(
+                "Run Python code, draw charts, make files",
+                "运行 Python 代码、画图表、生成文件",
+                "執行 Python 程式碼、繪製圖表、產生檔案",
+            ),
             subject="code",
             # Cells change the chat's variables, so they run in the order in which they were asked for.
             effects=True,

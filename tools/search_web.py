@@ -90,7 +90,8 @@ class WebSearch(FunctionTool):
                 examples=_EXAMPLES,
                 keywords=_KEYWORDS,
                 icon="🔎",
-                verb="searching",
+                verb=("Searching the web", "正在搜索网页", "正在搜尋網路"),
+                label=("Search the web", "搜索网页", "搜尋網路"),
                 subject="query",
                 cache_seconds=600.0,
                 timeout=(34.0 if self._again_below else 20.0)

@@ -315,7 +315,7 @@ forgotten, either. Completion comes before progress, and the stalest reply comes
 | received | adapter | the delivery and its id | nothing | it is delivered again, and known |
 | asked | model | the question and the history | typing… | the model is asked once more |
 | first words | surface | the reference of the message | the first words | the message is found and continued |
-| tools | registry | each call, before it runs | 🔎 searching | finished calls keep their results |
+| tools | registry | each call, before it runs | 🔎 Searching the web | finished calls keep their results |
 | finished | surface | the whole answer | the whole answer | the last edit is sent again |
 
 ## 9. A few files more

@@ -31,7 +31,7 @@ class Search:
         name="search",
         purpose="Search.",
         parameters={"type": "object", "properties": {"text": {"type": "string"}}},
-        verb="searching",
+        verb=("searching", "正在搜索", "正在搜尋"),
         icon="🔎",
     )
 

@@ -22,6 +22,7 @@ from tools import SETTINGS, TOOLS
 from tools.base import Arguments, Json, Tool, ToolCall, ToolContext, Unavailable
 from tools.fetch.client import Fetched, Fetcher
 from tools.fetch.guard import destination
+from tools.languages import LANGUAGES
 from tools.read_page import ReadPage
 from tools.registry import ToolRegistry
 from tools.schema import check, without_unknown
@@ -275,13 +276,16 @@ def test_it_says_what_it_is_for_and_what_not(offered: Tool) -> None:
     assert len(spec.description) < 1500
 
 
-def test_a_person_sees_an_icon_and_a_verb(offered: Tool) -> None:
+def test_a_person_sees_an_icon_and_short_words_in_their_language(offered: Tool) -> None:
     spec = offered.spec
 
     assert spec.icon
     assert spec.icon != "🔧"
-    assert spec.verb
-    assert len(spec.verb) <= 30
+    for words, most in ((spec.verb, 30), (spec.label, 45)):
+        assert words is not None and len(words) == len(LANGUAGES)
+        assert all(0 < len(text) <= most and text == text.strip(" .。…") for text in words)
+        assert words[0].isascii() and words[0][0].isupper()
+        assert all(re.search(r"[\u4e00-\u9fff]", text) for text in words[1:])
     assert not spec.subject or spec.subject in _properties(spec.parameters)
 
 

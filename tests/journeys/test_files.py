@@ -216,7 +216,7 @@ async def test_code_that_is_corrected_is_a_status_and_never_text(world: Any, sta
         [message] = place.messages
         assert message.text.strip() == "It is 4."
         versions = [version.text for version in message.versions]
-        assert any("running code (2nd try)" in text for text in versions), versions
+        assert any("Running code (2nd try)" in text for text in versions), versions
         assert not any("ZeroDivisionError" in text or "Traceback" in text for text in versions)
 
 

@@ -342,7 +342,7 @@ async def test_one_chat_may_call_a_tool_so_often_in_a_minute_and_other_chats_are
 
 
 async def test_what_a_person_reads_while_it_runs_is_one_short_line() -> None:
-    registry = ToolRegistry([Played(says(""), icon="🔎", verb="searching", subject="text")])
+    registry = ToolRegistry([Played(says(""), icon="🔎", verb=("searching", "正在搜索", "正在搜尋"), subject="text")])
 
     assert registry.status(call(text="weather\n in  Oslo")) == "🔎 searching: weather in Oslo"
     assert len(registry.status(call(text="x" * 500))) == 60
@@ -350,6 +350,9 @@ async def test_what_a_person_reads_while_it_runs_is_one_short_line() -> None:
     assert registry.status(call(text="Oslo"), 2) == "🔎 searching (2nd try): Oslo"
     assert registry.status(ToolCall("1", "played", {}), 3) == "🔎 searching (3rd try)"
     assert registry.status(ToolCall("1", "other", {})) == "🔧 other"
+    assert registry.status(call(text="奥斯陆天气"), language="zh-CN") == "🔎 正在搜索：奥斯陆天气"
+    assert registry.status(call(text="奧斯陸天氣"), 2, "zh-Hant") == "🔎 正在搜尋（第 2 次嘗試）：奧斯陸天氣"
+    assert len(registry.status(call(text="茶" * 500), 2, "zh-Hant")) == 60
     assert registry.status(ToolCall("1", "played", {"count": 3, "name": "a"})) == "🔎 searching: a"
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from tools.base import Arguments, Json, ToolContext, ToolError, ToolResult, ToolSpec
+from tools.languages import Words
 from tools.mcp.config import ServerConfig
 from tools.mcp.content import as_result
 from tools.mcp.errors import ServerGone, ServerRefused
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
 PURPOSE_CHARS = 600
 HINT_CHARS = 300
+LABEL_CHARS = 80
 PROGRESS_CHARS = 80
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 ARGUMENT_CHARS = 400_000
 """As much as a model writes in one answer: what a server takes of it is the server's own to say."""
 
@@ -125,6 +129,7 @@ def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> Tool
     told = plain_text(tool.title, 80)
     purpose = plain_text(parts.get("purpose", ""), PURPOSE_CHARS) or told or f"The tool {tool.name!r:.80}."
     server = plain_text(config.name, 60)
+    label = told or plain_text(_SENTENCE_END.split(purpose, maxsplit=1)[0], LABEL_CHARS)
     return ToolSpec(
         name=name,
         purpose=purpose,
@@ -134,7 +139,8 @@ def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> Tool
         not_for=plain_text(parts.get("not_for", ""), HINT_CHARS),
         source=plain_text(parts.get("source", ""), HINT_CHARS) or f"the MCP server {plain_text(title, 80) or server}",
         icon="🔌",
-        verb=f"{server} {told or plain_text(tool.name, 60)}",
+        verb=_using(f"{server} {told or plain_text(tool.name, 60)}"),
+        label=(label, label, label),
         effects=not tool.read_only,
         # Also one that only reads, as a fetcher does, unless it says that it has nowhere to send what it is given. The
         # operator chose the server: its word about itself counts, other people's text that passes through it does not.
@@ -142,6 +148,11 @@ def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> Tool
         timeout=config.timeout,
         most_chars=ARGUMENT_CHARS,
     )
+
+
+def _using(title: str) -> Words:
+    """What people read while it runs: only the title is the server's, in whatever language that is."""
+    return f"Using {title}", f"正在使用 {title}", f"正在使用 {title}"
 
 
 def _described(schema: dict[str, Json], arguments: Mapping[str, str]) -> dict[str, Json]:

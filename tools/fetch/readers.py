@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from tools import subprocesses
+
 if TYPE_CHECKING:
     from tools.sandbox.launcher import Launcher
     from tools.sandbox.layout import Layout
@@ -31,8 +33,6 @@ PACKAGES = ("trafilatura", "lxml_html_clean", "charset-normalizer", "pypdfium2")
 MOST_BYTES = 8 * 1024 * 1024 + 64 * 1024
 """What a reader may answer: its longest text, four bytes a character, and what it says of it."""
 TRIAL_SECONDS = 20.0
-END_SECONDS = 10.0
-"""How long the end of a reader that was killed is waited for."""
 _CHUNK = 64 * 1024
 _WORDS = 4096
 """Bytes of its errors that are kept."""
@@ -117,13 +117,10 @@ def _layout() -> Layout:
 
 async def start_plain() -> asyncio.subprocess.Process:
     """A reader without a sandbox."""
-    return await asyncio.create_subprocess_exec(
+    return await subprocesses.start(
         sys.executable,
         "-P",  # the folder of the script holds modules whose names must not shadow others
         str(READER),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
         env={name: os.environ[name] for name in _KEPT if name in os.environ},
     )
 
@@ -148,8 +145,8 @@ async def talk(
                 await reader.wait()
     finally:
         feeding.cancel()
-        await _end(reader)
-        await asyncio.wait((erring, feeding), timeout=END_SECONDS)
+        await subprocesses.end(reader)
+        await asyncio.wait((erring, feeding), timeout=subprocesses.END_SECONDS)
         erring.cancel()
         words, _ = await asyncio.gather(erring, feeding, return_exceptions=True)
     return (b"" if reader.returncode else answer), (words if isinstance(words, bytes) else b"")
@@ -171,19 +168,3 @@ async def _read(stream: asyncio.StreamReader, most: int, *, stop: bool = False) 
     while not (stop and len(found) == most) and (chunk := await stream.read(_CHUNK)):
         found += chunk[: most - len(found)]
     return bytes(found)
-
-
-async def _end(reader: asyncio.subprocess.Process) -> None:
-    """End the reader, if it has not, and wait until it is gone."""
-    with contextlib.suppress(ProcessLookupError):
-        reader.kill()
-    # Killed while it was being set up, a sandbox leaves its reader behind, which ends when its input does.
-    if reader.stdin is not None:
-        reader.stdin.close()
-    # What it still wrote has to be read: asyncio tells of the end of a process only after the end of its pipes, and
-    # these end when the last process of its sandbox has.
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(END_SECONDS):
-            while reader.stdout is not None and await reader.stdout.read(_CHUNK):
-                pass
-            await reader.wait()

@@ -8,6 +8,7 @@ import platform
 import sys
 from collections.abc import Callable
 
+from tools import subprocesses
 from tools.sandbox.cell import SandboxFailed
 from tools.sandbox.launch import command, programs
 from tools.sandbox.layout import Layout, private
@@ -47,16 +48,12 @@ class Launcher:
         try:
             with os.fdopen(write, "wb") as pipe:
                 pipe.write(self._filter)
-            return await asyncio.create_subprocess_exec(
+            return await subprocesses.start(
                 *command(self._programs, layout, self.limits, read, root=os.geteuid() == 0),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
                 # The launcher's environment can be read from inside, so it gets none: ours holds every key.
                 env={},
                 cwd="/",
                 pass_fds=(read,),
-                start_new_session=True,
             )
         except OSError as error:
             raise SandboxFailed(f"the launcher could not be run: {error.strerror}") from error

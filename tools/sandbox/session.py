@@ -16,6 +16,7 @@ import signal
 import struct
 from dataclasses import asdict, dataclass
 
+from tools import subprocesses
 from tools.base import ProducedFile
 from tools.sandbox import processes
 from tools.sandbox.cell import Cell, SandboxFailed, produced, size
@@ -156,15 +157,12 @@ class Session:
                     signal.pidfd_send_signal(handles.first, signal.SIGKILL)
                 await asyncio.wait([rest], timeout=END_SECONDS)
             if not rest.done():
-                with contextlib.suppress(ProcessLookupError):
-                    self._process.kill()
+                subprocesses.kill(self._process)
                 await asyncio.wait([rest], timeout=END_SECONDS)
             if not rest.done():
                 log.error("a sandbox did not end")
         finally:
-            if self._process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    self._process.kill()
+            subprocesses.kill(self._process)
             rest.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await rest

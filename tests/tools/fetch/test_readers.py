@@ -167,11 +167,11 @@ async def test_a_reader_in_a_sandbox_is_killed_with_all_that_is_around_it(
     assert alive(tmp_path.name) == []
 
 
-async def test_a_reader_in_a_sandbox_dies_with_its_call(obey: Obey, tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", ["", "python"], ids=["being set up", "reading"])
+async def test_a_reader_in_a_sandbox_dies_with_its_call(obey: Obey, tmp_path: Path, program: str) -> None:
     reading = asyncio.create_task(obey("import time\ntime.sleep(60)"))
     async with asyncio.timeout(20):
-        # Until its Python runs: a sandbox that is still being set up leaves a reader that ends with its input.
-        while not alive(f"/{tmp_path.name}.py", "python"):
+        while not alive(f"/{tmp_path.name}.py", program):
             await asyncio.sleep(0.01)
 
     reading.cancel()

@@ -39,27 +39,14 @@ CALL_UNREADABLE: Final = (
 
 _ANSWER_FROM_RESULTS: Final = (
     "These are the results of the calls you made. Answer the original question from them, in the language in which "
-    "it was asked. Call another tool only if something is still missing."
+    "it was asked; after what rests on a numbered result write its number, as [2]. Call another tool only if something "
+    "is still missing."
 )
 
 _MUST: Final = (
     "You must call a tool when the answer depends on current facts, on a calculation, or on data that only a tool "
     "has. You must not call one for greetings, thanks, small talk, or what you know for certain."
 )
-
-_EXAMPLES: Final[Mapping[str, tuple[tuple[str, dict[str, Json]], ...]]] = {
-    "search_web": (
-        ("Who won the Nobel Prize in Physics this year?", {"query": "Nobel Prize in Physics winner"}),
-        ("帮我查一下上海明天的天气", {"query": "上海 明天 天气预报"}),
-    ),
-    "calculator": (
-        ("How much is 17.5% of 2,340?", {"expression": "2340 * 17.5 / 100"}),
-        ("12 的阶乘除以 7 是多少？", {"expression": "factorial(12) / 7"}),
-    ),
-    "current_time": (("What time is it in Tokyo?", {"zone": "Asia/Tokyo"}),),
-}
-"""Questions that lead to a call, for the tools most used; others are shown by their declared examples."""
-
 
 _WITHHOLDS: Final = (
     "While this conversation holds text from outside (pages, results, quotes, other people's words), tools that may "
@@ -180,8 +167,10 @@ def _describe(tool: ToolSpec) -> str:
             lines.append(_parameter(name, schema if isinstance(schema, dict) else {}, needed=name in needed))
     else:
         lines.append("Parameters: none.")
-    for question, arguments in _examples(tool):
+    for question, arguments in zip(tool.asked, tool.examples, strict=False):
         lines += ["Example:", f"Person: {question}", f"You: {written_call(tool.name, arguments)}"]
+    if tool.examples and not tool.asked:
+        lines.append(f"Example: {written_call(tool.name, tool.examples[0])}")
     return "\n".join(lines)
 
 
@@ -193,43 +182,14 @@ def _parameter(name: str, schema: Mapping[str, Json], *, needed: bool) -> str:
         words.append("one of " + ", ".join(_json(choice) for choice in choices))
     if schema.get("default") is not None:
         words.append(f"default {_json(schema['default'])}")
-    words.append(f"e.g. {_json(_example_value(schema))}")
+    # Only what its author declared: a value of ours would be a wrong one that looks right.
+    declared = schema.get("examples")
+    example = declared[0] if isinstance(declared, list) and declared else schema.get("example")
+    if example is not None:
+        words.append(f"e.g. {_json(example)}")
     description = schema.get("description")
     said = f": {description}" if isinstance(description, str) and description else ""
     return f"- {name} ({', '.join(words)}){said}"
-
-
-def _example_value(schema: Mapping[str, Json]) -> Json:
-    for key in ("examples", "enum"):
-        values = schema.get(key)
-        if isinstance(values, list) and values:
-            return values[0]
-    for key in ("example", "default"):
-        if schema.get(key) is not None:
-            return schema[key]
-    kind = schema.get("type")
-    examples: dict[str, Json] = {"integer": 3, "number": 2.5, "boolean": True, "array": [], "object": {}}
-    return examples.get(kind, "text") if isinstance(kind, str) else "text"
-
-
-def _examples(tool: ToolSpec) -> list[tuple[str, Mapping[str, Json]]]:
-    """Questions with their calls; only arguments that the tool really has."""
-    properties = tool.parameters.get("properties")
-    known = properties if isinstance(properties, dict) else {}
-    taught = [(question, given) for question, given in _EXAMPLES.get(tool.name, ()) if given.keys() <= known.keys()]
-    if taught:
-        return [*taught]
-    given = next(iter(tool.examples), None)
-    if given is None:
-        required = tool.parameters.get("required")
-        needed = required if isinstance(required, list) else []
-        given = {}
-        for name, schema in known.items():
-            if name in needed:
-                given[name] = _example_value(schema if isinstance(schema, dict) else {})
-    values = ", ".join(value if isinstance(value, str) else _json(value) for value in given.values())
-    about = (tool.use_when or tool.purpose).rstrip(".。")
-    return [(f"({about}) {values}".rstrip(), given)]
 
 
 def _json(value: object) -> str:
@@ -259,6 +219,12 @@ def results_message(results: Sequence[ToolEntry]) -> str:
         text = _TAG.sub("‹\\1", result.text)
         blocks.append(f'{RESULT_OPENING} name="{name}" id="{call_id}" status="{status}">\n{text}\n</tool_result>')
     return "\n".join([*blocks, "", _ANSWER_FROM_RESULTS])
+
+
+def results_texts(results: Sequence[ToolEntry]) -> list[str]:
+    """Results for a model that calls natively, a text each; what to do with them stands behind the last one."""
+    texts = [result.text for result in results]
+    return [*texts[:-1], *(f"{text}\n\n[{_ANSWER_FROM_RESULTS}]" for text in texts[-1:])]
 
 
 def must_call(name: str = "") -> str:

@@ -122,6 +122,8 @@ class ToolSpec:
     """Where its data come from."""
     examples: tuple[Mapping[str, Json], ...] = ()
     """Arguments of typical calls."""
+    asked: tuple[str, ...] = ()
+    """What people write that leads to the first of `examples`, in their order: shown to models that call in text."""
     keywords: tuple[str, ...] = ()
     """Words a person may use when this tool is meant, in any language."""
     icon: str = "🔧"

@@ -14,6 +14,10 @@ _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"expression": "sqrt(2) * sin(30°)", "digits": 20},
     {"expression": "mean(3, 5, 8.5)"},
 )
+_ASKED = (
+    "How much is 15 % of 1250 and 890 together?",
+    "72 华氏度是多少摄氏度？",
+)
 _KEYWORDS = (
     *("calculate", "compute", "how much", "sum", "plus", "minus", "times", "divided", "percent", "convert", "unit"),
     *("square root", "average", "interest", "miles", "km", "kg", "pounds", "celsius", "fahrenheit", "math"),
@@ -47,6 +51,7 @@ def open_tool(settings: object = None) -> FunctionTool:
 @tool(
     category="math",
     examples=_EXAMPLES,
+    asked=_ASKED,
     keywords=_KEYWORDS,
     icon="🧮",
     verb=("Calculating", "正在计算", "正在計算"),

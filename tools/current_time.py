@@ -11,11 +11,15 @@ from tools.function import FunctionTool, tool
 from tools.zones import Zone
 
 _EXAMPLES: tuple[Mapping[str, Json], ...] = (
-    {},
     {"zone": "Asia/Tokyo"},
+    {},
     {"time": "15:00", "zone": "New York", "to_zone": "北京"},
     {"until": "2030-12-25"},
     {"time": "2024-02-28", "add": "2 days"},
+)
+_ASKED = (
+    "What time is it in Tokyo?",
+    "今天几号？",
 )
 _KEYWORDS = (
     *("time", "date", "today", "now", "clock", "weekday", "day", "timezone", "zone", "tomorrow", "days until", "week"),
@@ -37,6 +41,7 @@ def open_tool(settings: object = None) -> FunctionTool:
 @tool(
     category="time",
     examples=_EXAMPLES,
+    asked=_ASKED,
     keywords=_KEYWORDS,
     icon="🕒",
     verb=("Looking at the clock", "正在查看时间", "正在查看時間"),

@@ -9,6 +9,7 @@ from tools.function import FunctionTool, tool
 from tools.remember import facts_of
 
 _EXAMPLES: tuple[Mapping[str, Json], ...] = ({"number": 12},)
+_ASKED = ("Forget number 12, please.",)
 _KEYWORDS = ("forget", "delete", "remove", "no longer", "not any more", "忘记", "忘掉", "删除", "不再")
 
 
@@ -20,6 +21,7 @@ def open_tool(settings: object = None) -> FunctionTool:
 @tool(
     category="memory",
     examples=_EXAMPLES,
+    asked=_ASKED,
     keywords=_KEYWORDS,
     icon="🗑️",
     verb=("Forgetting a fact", "正在删除记忆", "正在刪除記憶"),

@@ -50,6 +50,7 @@ _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"prompt": "A watercolour of a red fox asleep in the snow, seen from above"},
     {"prompt": "Logo for a bakery called Krume: flat, two colours", "size": "1024x1024", "quality": "high"},
 )
+_ASKED = ("Paint a watercolour of a red fox asleep in the snow, seen from above.",)
 _KEYWORDS = (
     *("image", "picture", "draw", "paint", "illustration", "logo", "photo", "sketch", "wallpaper", "icon", "generate"),
     *("图片", "画", "画一", "图像", "插画", "海报", "照片", "头像", "壁纸", "生成图"),
@@ -86,6 +87,7 @@ class GenerateImage(FunctionTool):
                 name="generate_image",
                 category="images",
                 examples=_EXAMPLES,
+                asked=_ASKED,
                 keywords=_KEYWORDS,
                 icon="🎨",
                 verb=("Painting a picture", "正在画图", "正在繪圖"),

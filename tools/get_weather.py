@@ -69,6 +69,10 @@ _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"place": "Portland, Maine", "days": 7, "units": "imperial"},
     {"latitude": 48.86, "longitude": 2.35},
 )
+_ASKED = (
+    "Do I need an umbrella in Oslo today?",
+    "How will the week be in Portland, Maine? In Fahrenheit, please.",
+)
 _KEYWORDS = (
     *("weather", "forecast", "temperature", "rain", "snow", "wind", "sunny", "umbrella", "degrees", "sunrise"),
     *("sunset", "humidity", "天气", "气温", "温度", "下雨", "下雪", "预报", "刮风", "带伞", "日出", "日落", "几度"),
@@ -112,6 +116,7 @@ class Weather(FunctionTool):
                 name="get_weather",
                 category="weather",
                 examples=_EXAMPLES,
+                asked=_ASKED,
                 keywords=_KEYWORDS,
                 icon="⛅",
                 verb=("Checking the weather", "正在查询天气", "正在查詢天氣"),

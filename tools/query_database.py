@@ -19,8 +19,12 @@ _SHOWN_ROWS = 50
 _CELL_CHARS = 200
 _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {},
-    {"table": "orders"},
     {"sql": "SELECT country, count(*) AS customers FROM customers GROUP BY country ORDER BY customers DESC"},
+    {"table": "orders"},
+)
+_ASKED = (
+    "Which databases are there?",
+    "How many customers do we have in each country?",
 )
 _KEYWORDS = (
     *("database", "sql", "query", "table", "tables", "rows", "records", "select", "how many"),
@@ -66,6 +70,7 @@ class QueryDatabase(FunctionTool):
             name="query_database",
             category="data",
             examples=_EXAMPLES,
+            asked=_ASKED,
             keywords=(*_KEYWORDS, *databases),
             icon="🗄️",
             verb=("Asking a database", "正在查询数据库", "正在查詢資料庫"),

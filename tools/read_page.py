@@ -31,6 +31,10 @@ _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"url": "https://example.org/article"},
     {"url": "https://example.org/report.pdf", "part": 2},
 )
+_ASKED = (
+    "Summarise https://example.org/article",
+    "And what does the second part of https://example.org/report.pdf say?",
+)
 _KEYWORDS = (
     *("read", "open", "page", "link", "url", "http", "www", "article", "summarise this", "summarize this", "pdf"),
     *("website", "打开", "网页", "链接", "网址", "文章", "读一下", "总结这篇", "总结一下这个", "看看这个"),
@@ -67,6 +71,7 @@ class ReadPage(FunctionTool):
                 name="read_page",
                 category="web",
                 examples=_EXAMPLES,
+                asked=_ASKED,
                 keywords=_KEYWORDS,
                 icon="📄",
                 verb=("Reading a page", "正在阅读网页", "正在閱讀網頁"),

@@ -9,6 +9,10 @@ from tools.function import FunctionTool, tool
 from tools.remember import facts_of
 
 _EXAMPLES: tuple[Mapping[str, Json], ...] = ({"query": "birthday"}, {})
+_ASKED = (
+    "When is Mia's birthday?",
+    "What do you remember about me?",
+)
 _KEYWORDS = (
     *("recall", "remember", "do you know", "did i tell", "what do you know about me", "my", "facts", "memory"),
     *("记得", "还记得", "我说过", "我告诉过", "你知道我", "记忆", "回忆"),
@@ -24,6 +28,7 @@ def open_tool(settings: object = None) -> FunctionTool:
 @tool(
     category="memory",
     examples=_EXAMPLES,
+    asked=_ASKED,
     keywords=_KEYWORDS,
     icon="🧠",
     verb=("Recalling", "正在回忆", "正在回想"),

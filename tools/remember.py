@@ -12,6 +12,10 @@ _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"fact": "Ada's daughter Mia was born on 2019-04-02."},
     {"fact": "The team's stand-up is at 09:30 on weekdays.", "about": "chat"},
 )
+_ASKED = (
+    "I am Ada. Remember that my daughter Mia was born on 2 April 2019.",
+    "For all of us: the stand-up is at half past nine on weekdays, please note.",
+)
 _KEYWORDS = (
     *("remember", "note", "keep in mind", "don't forget", "my name is", "i like", "i prefer", "from now on"),
     *("记住", "记下", "记得", "别忘了", "我叫", "我喜欢", "以后"),
@@ -37,6 +41,7 @@ def open_tool(settings: object = None) -> FunctionTool:
 @tool(
     category="memory",
     examples=_EXAMPLES,
+    asked=_ASKED,
     keywords=_KEYWORDS,
     icon="📌",
     verb=("Remembering", "正在记住", "正在記住"),

@@ -23,6 +23,10 @@ _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"action": "list"},
     {"action": "cancel", "number": 3},
 )
+_ASKED = (
+    "Remind me at nine on 1 December 2026 to call the dentist.",
+    "In 25 minutes I must take the cake out of the oven.",
+)
 _KEYWORDS = (
     *("remind", "reminder", "alarm", "timer", "wake me", "in an hour", "tomorrow at", "don't let me forget", "notify"),
     *("提醒", "闹钟", "定时", "叫我", "分钟后", "小时后", "到时候", "别忘了"),
@@ -43,6 +47,7 @@ def open_tool(settings: object = None) -> FunctionTool:
 @tool(
     category="time",
     examples=_EXAMPLES,
+    asked=_ASKED,
     keywords=_KEYWORDS,
     icon="⏰",
     verb=("Seeing to a reminder", "正在处理提醒", "正在處理提醒"),

@@ -35,6 +35,10 @@ _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"code": "sum(n for n in range(1, 1000) if n % 3 == 0 or n % 5 == 0)"},
     {"code": "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9, 16])\nplt.title('Squares')"},
 )
+_ASKED = (
+    "What is the sum of all numbers below 1000 that 3 or 5 divides?",
+    "Plot the squares of 1 to 4.",
+)
 
 
 def open_tool(settings: CodeSettings | None) -> CodeRunner:
@@ -103,6 +107,7 @@ class CodeRunner(FunctionTool):
             name="run_python",
             category="code",
             examples=_EXAMPLES if "matplotlib" in packages else _EXAMPLES[:1],
+            asked=_ASKED if "matplotlib" in packages else _ASKED[:1],
             keywords=_KEYWORDS,
             icon="🐍",
             verb=("Running code", "正在运行代码", "正在執行程式碼"),

@@ -29,6 +29,10 @@ _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"query": "CRISPR off-target effects", "order": "cited", "open_access": True},
     {"query": "10.1038/s41586-021-03819-2"},
 )
+_ASKED = (
+    "Which papers are there since 2023 on diffusion models for protein design?",
+    "Which freely readable papers on off-target effects of CRISPR are cited most?",
+)
 _KEYWORDS = (
     *("paper", "papers", "study", "studies", "research", "literature", "article", "journal", "citation", "doi"),
     *("arxiv", "preprint", "scholar", "author", "论文", "文献", "研究", "期刊", "引用", "学术", "作者", "综述"),
@@ -56,6 +60,7 @@ class SearchPapers(FunctionTool):
                 name="search_papers",
                 category="research",
                 examples=_EXAMPLES,
+                asked=_ASKED,
                 keywords=_KEYWORDS,
                 icon="🎓",
                 verb=("Searching papers", "正在搜索论文", "正在搜尋論文"),

@@ -41,9 +41,14 @@ _CREDITS = {"basic": 1, "advanced": 2}
 _SECONDS = {"quick": 12.0, "deep": 18.0}
 """How long Tavily may take; below the tool's timeout, so that the reason can be told."""
 _EXAMPLES: tuple[Mapping[str, Json], ...] = (
-    {"query": "weather in Oslo tomorrow"},
+    {"query": "Nobel Prize in Physics winner"},
+    {"query": "人工智能法案 最新消息", "topic": "news"},
     {"query": "central bank interest rate decision", "topic": "news", "time_range": "week"},
     {"query": "Python 3.14 free threading", "mode": "deep", "include_domains": ["docs.python.org"]},
+)
+_ASKED = (
+    "Who won the Nobel Prize in Physics this year?",
+    "人工智能法案最近有什么新闻？",
 )
 
 
@@ -88,6 +93,7 @@ class WebSearch(FunctionTool):
                 name="search_web",
                 category="web",
                 examples=_EXAMPLES,
+                asked=_ASKED,
                 keywords=_KEYWORDS,
                 icon="🔎",
                 verb=("Searching the web", "正在搜索网页", "正在搜尋網路"),

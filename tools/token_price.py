@@ -47,6 +47,10 @@ _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"token": "USDC", "chain": "base"},
     {"token": "0x6982508145454Ce325dDbE47a25d4ec3d2311933"},
 )
+_ASKED = (
+    "How much is PEPE?",
+    "USDC 在 Base 链上是多少钱？",
+)
 _KEYWORDS = (
     *("token", "crypto", "coin", "price", "liquidity", "dex", "memecoin", "solana", "ethereum", "contract address"),
     *("market cap", "bitcoin", "btc", "eth", "代币", "币价", "加密货币", "价格", "流动性", "合约", "土狗", "多少钱"),
@@ -90,6 +94,7 @@ class TokenPrice(FunctionTool):
                 name="token_price",
                 category="finance",
                 examples=_EXAMPLES,
+                asked=_ASKED,
                 keywords=_KEYWORDS,
                 icon="🪙",
                 verb=("Checking the price", "正在查询价格", "正在查詢價格"),

@@ -31,6 +31,10 @@ _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"query": "长城", "language": "zh"},
     {"query": "suspension bridge"},
 )
+_ASKED = (
+    "Who was Ada Lovelace?",
+    "长城有多长？",
+)
 _KEYWORDS = (
     *("wikipedia", "wiki", "who is", "who was", "what is", "biography", "history of", "encyclopedia", "capital of"),
     *("born", "definition", "维基", "百科", "是谁", "是什么", "什么是", "生平", "历史", "首都", "介绍一下"),
@@ -57,6 +61,7 @@ class Wikipedia(FunctionTool):
                 name="wikipedia",
                 category="knowledge",
                 examples=_EXAMPLES,
+                asked=_ASKED,
                 keywords=_KEYWORDS,
                 icon="📚",
                 verb=("Looking it up in Wikipedia", "正在查阅维基百科", "正在查閱維基百科"),

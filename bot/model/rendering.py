@@ -124,7 +124,10 @@ class ChatRendering:
                     place += taken
                     if native and not (self._provider.calls_need_raw and not self._own(entry)):
                         messages.append(self._with_calls(entry))
-                        messages.extend(self._result(entry, result) for result in results)
+                        own = self._own(entry)
+                        for result, text in zip(results, prompts.results_texts(results), strict=True):
+                            given = call_id(result.call_id, own=own)
+                            messages.append({"role": "tool", "tool_call_id": given, "content": text})
                     else:
                         messages.append({"role": "assistant", "content": written(entry)})
                         _say(messages, prompts.results_message(results))
@@ -172,9 +175,6 @@ class ChatRendering:
         if isinstance(raw_function, Mapping):
             function = {**raw_function, **function}
         return {**raw, "id": call_id(call.id, own=own), "type": "function", "function": function}
-
-    def _result(self, entry: AssistantEntry, result: ToolEntry) -> Message:
-        return {"role": "tool", "tool_call_id": call_id(result.call_id, own=self._own(entry)), "content": result.text}
 
 
 def _raw_calls(entry: AssistantEntry) -> dict[str, Mapping[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import openai
 
+from bot import prompts
 from bot.model.arguments import read_arguments
 from bot.model.assembly import Assembly, CallSlots, Delta, SplitCharacters, StreamFault, count_of
 from bot.model.base import Request
@@ -93,8 +94,8 @@ class ResponsesWire:
                     items.extend(self._answer(entry, own=own))
                     results, taken = results_of(entry, entries[place:])
                     place += taken
-                    for result in results:
-                        output = {"call_id": call_id(result.call_id, own=own), "output": result.text}
+                    for result, text in zip(results, prompts.results_texts(results), strict=True):
+                        output = {"call_id": call_id(result.call_id, own=own), "output": text}
                         items.append({"type": "function_call_output", **output})
                 case _:
                     pass

@@ -37,6 +37,8 @@ _SPEAKER = re.compile(r"^[^\n:：]{1,40}: (?=\S)")
 """In groups a bot writes the speaker's name before what he said."""
 _BOUNDARY = re.compile(r"^\[(?:end of )?data \w+.*\]$\n?", re.M)
 """The lines between which a bot puts what comes from outside."""
+_INSTRUCTION = re.compile(r"\n\n\[[^\n]*\]\Z")
+"""What a bot says, in brackets, behind the last result."""
 _LISTED_SOURCE = re.compile(r"\[(\d+)\] .*https?://\S+")
 _ENTRY = re.compile(r"\[(\d+)\] (.+)")
 _SHOWN_CHARACTERS = 220
@@ -108,7 +110,7 @@ def _read(body: Body) -> _Talk:
             case "tool":
                 # Nothing in a tool message says whether the call went well; its own words do.
                 bad = text.lower().startswith(("error", "failed", "timed out", "错误"))
-                said = _BOUNDARY.sub("", text).strip()
+                said = _BOUNDARY.sub("", _INSTRUCTION.sub("", text)).strip()
                 results.append(_Result(names.get(message["tool_call_id"], "tool"), said, not bad))
     system = "\n".join(
         _text(message.get("content")) for message in messages if message["role"] in ("system", "developer")

@@ -26,6 +26,8 @@ SEARCH = ToolSpec(
     },
     use_when="the answer needs current facts",
     not_for="arithmetic",
+    examples=({"query": "Nobel Prize in Physics winner"}, {"query": "上海 新闻"}),
+    asked=("Who won the Nobel Prize in Physics this year?", "上海有什么新闻？"),
 )
 DICE = ToolSpec(
     name="roll_dice",
@@ -40,7 +42,9 @@ DICE = ToolSpec(
 
 
 def calls_in(text: str) -> list[dict[str, object]]:
-    return [json.loads(body) for body in re.findall(r"^You: <tool_call>(.*)</tool_call>$", text, re.MULTILINE)]
+    return [
+        json.loads(body) for body in re.findall(r"^(?:You|Example): <tool_call>(.*)</tool_call>$", text, re.MULTILINE)
+    ]
 
 
 def test_the_date_is_the_last_thing_said_so_that_caches_hit() -> None:
@@ -75,28 +79,37 @@ def test_the_call_format_stands_alone_on_one_line() -> None:
     assert "Write the tag and stop." in text
 
 
-def test_a_search_is_taught_by_two_examples_and_another_tool_by_its_own() -> None:
+def test_a_tool_is_taught_by_its_own_examples_and_what_people_write_for_them() -> None:
     text = prompts.tool_protocol([SEARCH, DICE])
 
-    assert [call["name"] for call in calls_in(text)] == ["search_web", "search_web", "roll_dice"]
-    assert calls_in(text)[2]["arguments"] == {"sides": 20}
+    assert [call["arguments"] for call in calls_in(text)] == [*SEARCH.examples, *DICE.examples]
+    assert "Example:\nPerson: 上海有什么新闻？\nYou: <tool_call>" in text
+    assert text.count("Person: ") == 2, "nobody knows what a person writes for the dice"
 
 
-def test_an_example_never_uses_an_argument_the_tool_does_not_have() -> None:
+def test_a_tool_without_examples_is_taught_by_none_that_we_made_up() -> None:
+    """Of a server: `from_year e.g. 3` is worse than nothing."""
     other = ToolSpec(
-        name="search_web",
-        purpose="Search.",
-        parameters={"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]},
+        name="papers",
+        purpose="Find papers.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "from_year": {"type": "integer"},
+                "place": {"type": "string", "examples": ["Oslo"]},
+                "order": {"enum": ["new", "old"], "default": "new"},
+            },
+            "required": ["from_year"],
+        },
     )
 
-    assert [call["arguments"] for call in calls_in(prompts.tool_protocol([other]))] == [{"q": "text"}]
+    text = prompts.tool_protocol([other])
 
-
-def test_each_parameter_shows_an_example_value_and_whether_it_is_needed() -> None:
-    text = prompts.tool_protocol([DICE])
-
-    assert "- sides (integer, required, e.g. 3)" in text
-    assert '- kind (any, optional, one of "fair", "loaded", e.g. "fair")' in text
+    assert calls_in(text) == []
+    assert "Person:" not in text.partition("Tools:")[2]
+    assert "- from_year (integer, required)" in text
+    assert '- place (string, optional, e.g. "Oslo")' in text
+    assert '- order (any, optional, one of "new", "old", default "new")' in text
 
 
 def test_without_tools_there_is_no_protocol() -> None:
@@ -109,6 +122,19 @@ def test_a_failed_result_says_so_in_its_wrapper() -> None:
     assert '<tool_result name="roll_dice" id="c1" status="ok">\n6\n</tool_result>' in text
     assert '<tool_result name="roll_dice" id="c2" status="error">' in text
     assert "Answer the original question" in text
+
+
+def test_native_results_are_followed_by_the_same_instruction_as_written_ones() -> None:
+    results = [ToolEntry("c1", "roll_dice", "6"), ToolEntry("c2", "roll_dice", "5")]
+
+    first, last = prompts.results_texts(results)
+
+    assert first == "6"
+    assert last.startswith("5\n\n[These are the results")
+    assert last.removeprefix("5\n\n[").removesuffix("]") == prompts.results_message(results).rpartition("\n")[2]
+    for part in ("Answer the original question", "language in which it was asked", "as [2]"):
+        assert part in last
+    assert prompts.results_texts([]) == []
 
 
 @given(st.text(), st.text())

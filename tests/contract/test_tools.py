@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -14,6 +15,7 @@ from typing import Any, cast
 import pytest
 from pydantic import SecretStr
 
+from bot.prompts import tool_protocol
 from bot.untrusted import tool_entry
 from playground.faults import Fault
 from playground.tavily import CannedPage, TavilyServer
@@ -314,6 +316,16 @@ def test_its_examples_fit_its_schema(offered: Tool) -> None:
     for example in offered.spec.examples:
         assert check(offered.spec.parameters, dict(example)) == []
         assert without_unknown(offered.spec.parameters, example)[1] == []
+
+
+def test_models_that_call_in_text_are_taught_by_one_or_two_of_its_examples(offered: Tool) -> None:
+    spec = offered.spec
+
+    assert 1 <= len(spec.asked) <= min(2, len(spec.examples))
+    taught = re.findall(r"^Person: (.*)\nYou: <tool_call>(.*)</tool_call>$", tool_protocol([spec]), re.MULTILINE)
+    assert [question for question, _ in taught] == [*spec.asked]
+    for (_, body), example in zip(taught, spec.examples, strict=False):
+        assert json.loads(body) == {"name": spec.name, "arguments": dict(example)}
 
 
 def test_its_limits_make_sense(offered: Tool) -> None:

@@ -72,6 +72,8 @@ class Task:
     """Passes already made before a restart, in order."""
     results: Mapping[CallKey, ToolResult] = field(default_factory=dict)
     """What their calls came to, where they have come to something."""
+    gap: str = "\n\n"
+    """What stands between the texts of two passes."""
     outcome_unknown: frozenset[CallKey] = frozenset()
     """Calls with effects that had begun when the process died: not made again."""
 
@@ -354,8 +356,7 @@ class Agent:
             for item in items:
                 match item:
                     case Text(text) if text:
-                        # Two passes' texts are two paragraphs.
-                        gap = "\n\n" if shown_before and not made.shown else ""
+                        gap = task.gap if shown_before and not made.shown else ""
                         made.shown.append(text)
                         deltas.append(TextDelta(gap + text))
                     case Reasoning(text):

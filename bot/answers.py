@@ -11,6 +11,7 @@ from bot.memory import ChatFacts
 from bot.messages import MessageSent
 from bot.model import Models
 from bot.receipt import receipt
+from bot.redaction import Redact
 from bot.safety import clean_name
 from bot.sentences import say
 from bot.spending import Budgets, payer_of, usage_text
@@ -35,6 +36,7 @@ class CommandAnswers:
         budgets: Budgets,
         briefings: Briefings,
         surface: Callable[[MessageSent], Surface],
+        redact: Redact,
     ) -> None:
         self._store = store
         self._access = access
@@ -43,6 +45,7 @@ class CommandAnswers:
         self._budgets = budgets
         self._briefings = briefings
         self._surface = surface
+        self._redact = redact
 
     async def to(self, message: MessageSent, language: str) -> str:
         """What a command is answered with, as Markdown; commands that run or end a turn are not for here."""
@@ -62,7 +65,7 @@ class CommandAnswers:
                 model = await self._store.settings.get(message.chat, "model") or self._models.name
                 text = await self._briefings.report(message, model, language)
             case "why":
-                text = await receipt(self._store, self._budgets.prices, message.chat, language)
+                text = await receipt(self._store, self._budgets.prices, message.chat, language, self._redact)
             case "whoami":
                 text = f"`{message.sender.id}`\n`{message.chat}`"
             case "usage":

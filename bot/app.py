@@ -329,6 +329,7 @@ class App:
                 budgets=self.budgets,
                 briefings=briefings,
                 surface=surface,
+                redact=redact,
             )
             self.dispatcher = Dispatcher(
                 store=self.store,

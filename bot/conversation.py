@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
-from bot import context, enclosures
+from bot import context, enclosures, workings
 from bot.agent import Agent, CallKey, Task
 from bot.attempts import MOST_ATTEMPTS, Ending, Run
 from bot.briefing import Briefings, Past
@@ -304,6 +304,7 @@ class Conversation:
             deadline=deadline,
             tool_choice=forced or "auto",
             begin_with=first,
+            gap=workings.gap(options.show_tools),
             passes=tuple(made.passes),
             results=done,
             outcome_unknown=frozenset(unknown),
@@ -327,7 +328,7 @@ class Conversation:
         async with reply:
             for entry in made.passes:
                 if entry.text:
-                    gap = "\n\n" if made.visible else ""
+                    gap = task.gap if made.visible else ""
                     made.visible.append(gap + entry.text)
                     reply.append(gap + entry.text)
             outcome: Finished | Failed | None = None
@@ -364,6 +365,7 @@ class Conversation:
                     note = note if made.visible else ""
                 for words in (
                     made.citations.footer(made.shown, language),
+                    await workings.footer(store, turn, language, redact, options.show_tools),
                     *made.unsent_notes(language, f"t{turn}"),
                     note,
                 ):
@@ -419,7 +421,8 @@ class Conversation:
         match event:
             case TextDelta(text):
                 made.last_token = self._clock.monotonic()
-                made.current.append(text)
+                # What stands between two passes is ours, and never told to a model as its own words.
+                made.current.append(text if made.current else text.removeprefix(workings.gap(self._options.show_tools)))
                 made.visible.append(text)
                 reply.clear_status()
                 reply.append(text)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from bot.agent import BEFORE_FIRST_PASS
 from bot.messages import ChatId
 from bot.prices import Prices
-from bot.safety import clean_untrusted
+from bot.redaction import Redact
 from bot.sentences import say
 from bot.sources import source_line
 from bot.store import CallRecord, Store, TurnRecord
 from bot.transcript import AssistantEntry
+from bot.workings import call_lines, seconds
 
-MOST_CALLS = 20
 MOST_SOURCES = 10
-_ARGUMENT_CHARS = 160
 
 
-async def receipt(store: Store, prices: Prices, chat: ChatId, language: str) -> str:
-    """Model, passes, each tool with arguments, time and outcome, sources, tokens and cost, as short Markdown."""
+async def receipt(store: Store, prices: Prices, chat: ChatId, language: str, redact: Redact) -> str:
+    """Model, passes, each tool with arguments, time, outcome and its result's head, sources, tokens and cost, as short
+    Markdown."""
     last = await store.turns.last(chat)
     if last is None:
         return say("why_nothing", language)
@@ -30,39 +29,16 @@ async def receipt(store: Store, prices: Prices, chat: ChatId, language: str) -> 
     passes = sum(isinstance(entry, AssistantEntry) and entry.provider != BEFORE_FIRST_PASS for entry in rows)
     calls = await store.turns.calls(last.id)
     parts = [
-        say("why_model", language, model=last.model, passes=passes, seconds=_seconds(last.ended_at - last.started_at)),
-        _calls(calls, language),
+        say("why_model", language, model=last.model, passes=passes, seconds=seconds(last.ended_at - last.started_at)),
+        _calls(calls, language, redact),
         _sources(calls, language),
         _tokens(last, prices, language),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _calls(calls: Sequence[CallRecord], language: str) -> str:
-    if not calls:
-        return say("why_no_tools", language)
-    lines = [
-        say(
-            "why_call_paid" if call.result is not None and call.result.dollars else "why_call",
-            language,
-            cost=f"${call.result.dollars:.4f}" if call.result is not None else "",
-            name=clean_untrusted(call.call.name)[:100].replace("`", "'"),
-            arguments=_arguments(call),
-            status=say(f"why_{call.status}", language),
-            seconds=_seconds(call.seconds),
-        )
-        for call in calls[:MOST_CALLS]
-    ]
-    if len(calls) > MOST_CALLS:
-        lines.append(say("why_more", language, count=len(calls) - MOST_CALLS))
-    return "\n".join(lines)
-
-
-def _arguments(call: CallRecord) -> str:
-    """The arguments in one line of code; what a model wrote could hold anything."""
-    written = " ".join(clean_untrusted(json.dumps(dict(call.call.arguments), ensure_ascii=False)).split())
-    written = written.replace("`", "'")
-    return written if len(written) <= _ARGUMENT_CHARS else written[: _ARGUMENT_CHARS - 1] + "…"
+def _calls(calls: Sequence[CallRecord], language: str, redact: Redact) -> str:
+    return call_lines(calls, language, redact, results=True) if calls else say("why_no_tools", language)
 
 
 def _sources(calls: Sequence[CallRecord], language: str) -> str:
@@ -86,7 +62,3 @@ def _tokens(last: TurnRecord, prices: Prices, language: str) -> str:
     # Several models may have answered one turn; what was settled then counts.
     cost = last.cost or prices.cost_of(last.model, used) or 0.0
     return f"{tokens}\n{say('why_cost', language, cost=f'${cost:.4f}')}"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{max(0.0, seconds):.1f}"

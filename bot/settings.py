@@ -154,6 +154,11 @@ class CoreSettings(Settings):
         description="Tools of MCP servers that are not withheld while a conversation holds text from outside, as "
         "calendar__list,github__*.",
     )
+    show_tools: Literal["off", "line", "full"] = Field(
+        "off",
+        description="What stands under an answer of the tools it used: nothing, a line for each call, or also "
+        "the head of its result (full).",
+    )
     unknown_links: Literal["code", "text", "live"] = Field(
         "code",
         description="How an address is shown that the model knows by itself: as code, as text, or as a link with its "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bot.linkpolicy import Unknown
 from bot.settings import CoreSettings
+from bot.workings import ShowTools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class TurnOptions:
     """Search before the first pass where a question plainly needs it."""
     unknown_links: Unknown = "code"
     """How an address is shown that neither a person nor a tool brought."""
+    show_tools: ShowTools = "off"
 
     @classmethod
     def of(cls, core: CoreSettings, secrets: tuple[str, ...]) -> TurnOptions:
@@ -29,4 +31,5 @@ class TurnOptions:
             secrets=secrets,
             pre_search=core.pre_search,
             unknown_links=core.unknown_links,
+            show_tools=core.show_tools,
         )

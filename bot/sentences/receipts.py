@@ -30,6 +30,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "- **{name}** `{arguments}`：{status}，{seconds} 秒，{cost}",
         "- **{name}** `{arguments}`：{status}，{seconds} 秒，{cost}",
     ),
+    "tools_used": ("Tools used", "使用的工具", "使用的工具"),
     "why_more": ("- and {count} more", "- 以及另外 {count} 次", "- 以及另外 {count} 次"),
     "why_pending": ("not begun", "未开始", "尚未開始"),
     "why_running": ("running", "运行中", "執行中"),

@@ -333,15 +333,19 @@ async def test_why_tells_how_the_last_answer_came_about(rig: Any) -> None:
 
     head, calls, tokens = why.split("\n\n")
     assert head.startswith("The last answer came from **openai:scripted**: model calls: 3, in ")
-    assert [line.partition(":")[0] for line in (line[2:] for line in calls.splitlines())] == [
+    lines = [line for line in calls.splitlines() if line.startswith("- ")]
+    assert [line[2:].partition(":")[0] for line in lines] == [
         '**calculator** `{"expression"',
         '**calculator** `{"expression"',
         '**calculator** `{"expression"',
         "**nothing** `{}`",
     ]
-    assert ["completed" in line for line in calls.splitlines()] == [True, False, False, False]
-    assert "known already" in calls.splitlines()[1]
-    assert ["failed" in line for line in calls.splitlines()[2:]] == [True, True]
+    assert ["completed" in line for line in lines] == [True, False, False, False]
+    assert "known already" in lines[1]
+    assert ["failed" in line for line in lines[2:]] == [True, True]
+    heads = [line.strip() for line in calls.splitlines() if not line.startswith("- ")]
+    assert len(heads) == 4 and all(head.startswith("→ `") and head.endswith("`") for head in heads)
+    assert "51" in heads[0] and "nothing" in heads[3]
     assert tokens.startswith("Tokens: ") and "\nCost: about $" in tokens
 
 

@@ -56,6 +56,7 @@ from bot import (
     transcript,
     unfinished,
     untrusted,
+    workings,
 )
 from bot.brought import brings, learn_result, policy_for, stands_in
 from bot.choosing import Chooser
@@ -423,6 +424,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.sentences.language.language_of": sentences.language_of,
     "bot.sources.Citations.footer": _footer,
     "bot.sources.numbered": _numbered,
+    "bot.workings.code_line": lambda text: workings.code_line(text, redactor.Redactor(["k" * 40]).redact, 200),
     "bot.sources.source_line": lambda text: sources.source_line(Source(text, text)),
     "bot.spellings.secret_forms": lambda text: spellings.secret_forms([text]),
     "bot.spellings.unspelled": spellings.unspelled,

@@ -1,0 +1,107 @@
+"""What people are shown of the tools behind an answer: on request, or under it where the operator wants that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.redactor import Redactor
+from bot.store import CallRecord
+from bot.workings import MOST_CALLS, RESULT_CHARS, call_lines, code_line, gap
+from playground.model import Reply
+from tools.base import ToolCall, ToolResult
+
+KEY = "sk-loopback-key-1234"
+CALL = (("calculator", {"expression": "17*3"}),)
+
+
+def record(text: str = "51", **more: Any) -> CallRecord:
+    call = ToolCall("c1", "calculator", {"expression": "17*3"} | more)
+    return CallRecord(1, 0, call, False, "completed", 0.0, 1.25, ToolResult(text=text))
+
+
+def test_a_call_is_one_line_and_its_result_another() -> None:
+    calls = [record()]
+
+    line = '- **calculator** `{"expression": "17*3"}`: completed, 1.2 s'
+    assert call_lines(calls, "en", str, results=False) == line
+    assert call_lines(calls, "en", str, results=True) == f"{line}\n  → `51`"
+
+
+def test_what_others_wrote_stays_in_one_short_line_of_code() -> None:
+    shown = call_lines([record("`x` ![i](http://e.vil)\n\n# @everyone " * 500)], "en", str, results=True)
+
+    head = shown.splitlines()[-1]
+    assert len(shown.splitlines()) == 2 and head.count("`") == 2
+    assert len(head) <= RESULT_CHARS + 8
+
+
+def test_a_secret_is_masked_before_a_text_is_cut() -> None:
+    for at in range(RESULT_CHARS - 20, RESULT_CHARS + 2):
+        line = code_line("x" * at + KEY, Redactor([KEY]).redact, RESULT_CHARS)
+
+        assert "sk-loop" not in line and len(line) <= RESULT_CHARS
+
+
+def test_of_many_calls_some_are_shown_and_the_rest_counted() -> None:
+    lines = call_lines([record()] * (MOST_CALLS + 3), "en", str, results=False).splitlines()
+
+    assert len(lines) == MOST_CALLS + 1 and "3 more" in lines[-1]
+
+
+def told(it: Any) -> str:
+    """Everything the model was told last."""
+    return "\n".join(str(message.get("content")) for message in it.model.requests[-1].body["messages"])
+
+
+@pytest.mark.parametrize("show", ["off", "line", "full"])
+async def test_the_tools_stand_under_the_answer_as_the_operator_wants(rig: Any, show: str) -> None:
+    async with rig(SHOW_TOOLS=show, TOOL_MODE="native") as it:
+        it.model.reply(Reply("I reckon.", calls=CALL), Reply("It is 51."), Reply("Yes."))
+        [answer] = await it.say("What is 17*3?")
+        await it.say("Really, is it so?")
+        history = told(it)
+
+    head, rule, rest = answer.partition("\n\n---\n\n") if show != "off" else answer.partition("\n\n")
+    assert (head, rest.partition("\n")[0]) == ("I reckon.", "It is 51.")
+    assert ("**Tools used**" in rest) == (show != "off")
+    assert ('**calculator** `{"expression": "17*3"}`: completed' in rest) == (show != "off")
+    assert ("→ `" in rest) == (show == "full")
+    assert rule and "I reckon." in history and "It is 51." in history
+    assert "---" not in history.partition("I reckon.")[2] and "Tools used" not in history
+
+
+async def test_an_answer_without_tools_has_nothing_under_it(rig: Any) -> None:
+    async with rig(SHOW_TOOLS="full") as it:
+        it.model.reply(Reply("Hello."))
+
+        assert await it.say("Say hello to me") == ["Hello."]
+
+
+async def test_a_stopped_answer_keeps_the_rule_between_passes_out_of_what_the_model_said(rig: Any) -> None:
+    async with rig(SHOW_TOOLS="line", TOOL_MODE="native") as it:
+        it.model.reply(
+            Reply("I reckon.", calls=CALL), Reply("It is 51 or so, let me see.", hang_after=14), Reply("Yes.")
+        )
+        await it.deliver(it.message("What is 17*3?"))
+        await it.until(lambda: any("It is" in text for text in it.shown()))
+        await it.say("/stop")
+        await it.say("Really, is it so?")
+        history = told(it)
+
+    assert "It is 51" in history and "---" not in history.partition("I reckon.")[2]
+
+
+async def test_why_masks_and_shows_what_a_result_began_with(rig: Any) -> None:
+    async with rig(TOOL_MODE="native") as it:
+        it.model.reply(Reply("", calls=(("calculator", {"expression": f"17*3 {KEY}"}),)), Reply("No."))
+        await it.say("Reckon something for me")
+        [why] = await it.say("/why")
+
+    assert KEY not in why and "→ `" in why
+
+
+def test_what_stands_between_two_passes_is_a_paragraph_of_its_own() -> None:
+    assert gap("off") == "\n\n"
+    assert gap("line") == gap("full") == "\n\n---\n\n"

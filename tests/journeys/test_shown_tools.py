@@ -1,0 +1,38 @@
+"""What people of each platform see under an answer of the tools it used."""
+
+from __future__ import annotations
+
+import asyncio
+import runpy
+from pathlib import Path
+from typing import Any
+
+from playground.model import Reply
+
+person = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))["person"]
+previews = runpy.run_path(str(Path(__file__).with_name("test_hostile.py")))["previews"]
+WAYS = ("telegram", "slack direct", "discord direct")
+
+
+def script(body: Any) -> Reply:
+    """A model that says something, reckons, and answers from the result."""
+    if body["messages"][-1]["role"] == "tool":
+        return Reply("It is *51*.", words_per_second=80)
+    return Reply("I reckon.", calls=(("calculator", {"expression": "17*3"}),), words_per_second=80)
+
+
+async def test_tools_and_results_stand_under_the_answer_on_every_platform(world: Any, start: Any) -> None:
+    world.model.script = script
+    async with start("telegram", "slack", "discord", SHOW_TOOLS="full", TOOL_MODE="native") as bot:
+        people = [person(world, way) for way in WAYS]
+        answers = await asyncio.gather(*(one.ask(bot, "what is 17 by 3?") for one in people))
+
+    for way, [message] in zip(WAYS, answers, strict=True):
+        lines = [line.strip() for line in message.text.splitlines() if line.strip()]
+        assert lines[0] == "I reckon." and set(lines[1]) <= set("─-—"), (way, lines)
+        assert lines[2] == "It is 51." and lines[3] == "Tools used", (way, lines)
+        assert "calculator" in lines[4] and '{"expression": "17*3"}: completed, ' in lines[4], (way, lines)
+        assert lines[5].startswith("→ ") and "51" in lines[5], (way, lines)
+        assert message.versions[-1].html.count("<code>") == 2, way
+    assert previews(world) == []
+    assert sum(getattr(world, way.partition(" ")[0]).refusals for way in WAYS) == 0

@@ -92,7 +92,7 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders, fol
     direct = _direct(event)
     # Behind a mention stands what is said to the bot, so that a word which is also a question is a command.
     certain = text.startswith("/") or _mentions(event, me)
-    command = commands.bare(text.removeprefix("/"), certain=certain)
+    command = commands.bare(text, certain=certain)
     word, argument = command if command is not None else ("", text)
     return MessageSent(
         delivery=delivery,
@@ -152,7 +152,7 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str]) -> Me
     """`/parley …`: a word of ours, or a question that nobody else sees."""
     channel, user = str(payload.get("channel_id", "")), str(payload.get("user_id", ""))
     text = readable(_text(payload), me, names)
-    command = commands.bare(text.removeprefix("/"), certain=True) if text else ("help", "")
+    command = commands.bare(f"/{text.removeprefix('/')}", certain=True) if text else ("help", "")
     word, argument = command if command is not None else ("", text)
     now = time.time()
     data: dict[str, Scalar] = {

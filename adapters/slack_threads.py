@@ -67,7 +67,7 @@ class SlackThread:
         user = str(message.get("user") or "")
         written = shown_text(message)
         text = readable(written, self._me, self._people.name)
-        if f"<@{self._me.user}" in written and commands.bare(text.removeprefix("/"), certain=True) is not None:
+        if f"<@{self._me.user}" in written and commands.bare(text, certain=True) is not None:
             return None
         profile = message.get("user_profile") or message.get("bot_profile") or {}
         told = str(profile.get("display_name") or profile.get("real_name") or profile.get("name") or "")

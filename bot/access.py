@@ -37,7 +37,7 @@ from typing import Protocol
 
 from bot import identity
 from bot.clock import Clock
-from bot.messages import ChatId, Incoming, Sender
+from bot.messages import Incoming, Sender
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +45,8 @@ PAIRING_SECONDS = 15 * 60.0
 _TRIES = 5
 """Wrong codes that one person may try within `PAIRING_SECONDS`."""
 _HERE = frozenset({"here", "这里", "此聊天"})
+ADMINS = "admins"
+"""Stands in a list of ids for the admins of `ADMINS` and those whom an owner made one."""
 _GIVEN = frozenset({"owner", "admin", "allowed"})
 """Roles that an owner gives; `blocked` is what `/forbid` gives."""
 
@@ -99,13 +101,13 @@ class Access:
     async def allowed(self, incoming: Incoming) -> bool:
         """This person may talk to the bot in this chat."""
         sender = incoming.sender
-        places = {str(incoming.chat), _place(incoming.chat)}
+        places = {str(incoming.chat), str(incoming.chat.place)}
         roles = await self._roles.roles_of([sender.id, *places, *sender.groups])
         if sender.id in self._admins or roles.get(sender.id) in ("owner", "admin"):
             return True
         if "blocked" in roles.values():
             return False
-        counts = {sender.id, *sender.groups} | (set() if sender.guest else places)
+        counts = known_as(incoming)
         listed = self._users | self._chats | self._groups
         return self._allow_all or bool(counts & listed) or any(roles.get(id) == "allowed" for id in counts)
 
@@ -155,7 +157,7 @@ class Access:
         if not words or len(words) > (1 if forbid else 2) or (not forbid and role not in _GIVEN):
             return "allow_usage", {}
         try:
-            id = _place(incoming.chat) if words[0].lower() in _HERE else identity.anything(words[0])
+            id = str(incoming.chat.place) if words[0].lower() in _HERE else identity.anything(words[0])
         except identity.MalformedIdError as problem:
             return problem.key, problem.values
         before = await self._roles.role(id)
@@ -190,9 +192,13 @@ class Access:
         return await self._roles.once(f"stranger {sender.id}", 24 * 3600.0)
 
 
-def _place(chat: ChatId) -> str:
-    """The chat without its thread: what an operator lists."""
-    return str(ChatId(chat.platform, chat.account, chat.chat))
+def known_as(incoming: Incoming) -> set[str]:
+    """The ids as which a list may name who wrote: the person's own, what the person belongs to, and the chat.
+
+    A chat's id is not for guests of other organisations in it.
+    """
+    sender, chat = incoming.sender, incoming.chat
+    return {sender.id, *sender.groups} | (set() if sender.guest else {str(chat), str(chat.place)})
 
 
 def _digest(code: str) -> str:

@@ -37,6 +37,7 @@ from bot.events import (
 )
 from bot.model.base import Answer, CallPiece, Model, Piece, ReasoningPiece, Request, TextPiece
 from bot.shortening import ends_with_results, shortened
+from bot.toolrights import Permits, everything
 from bot.toolsyntax import Call, Detector, Reasoning, Text
 from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.untrusted import new_marker
@@ -62,6 +63,8 @@ class Task:
     model: Model
     tools: tuple[ToolSpec, ...]
     """The tools offered; empty for a question that needs none."""
+    permits: Permits = everything
+    """What the person who asks may use: nothing else runs, whoever names it."""
     context: ToolContext
     deadline: float
     """Monotonic time at which the turn ends."""
@@ -150,6 +153,7 @@ class Agent:
             calls_per_pass=self._limits.calls_per_pass,
             redact=self._redact,
             policy=self._policy,
+            permits=task.permits,
         )
         async with aclosing(runner), aclosing(self._work(task, runner)) as events:
             async for event in events:

@@ -6,18 +6,21 @@ from collections.abc import Callable
 
 from bot.access import Access
 from bot.briefing import Briefings
-from bot.commands import help_text
+from bot.chatoptions import PERSONA_CHARS, ChatBook
+from bot.commands import OFF, help_text
+from bot.markdown import quote
 from bot.memory import ChatFacts
 from bot.messages import MessageSent
 from bot.model import Models
 from bot.receipt import receipt
 from bot.redaction import Redact
-from bot.safety import clean_name
+from bot.safety import clean_name, clean_untrusted
 from bot.sentences import say
 from bot.spending import Budgets, payer_of, usage_text
 from bot.store import Store
 from bot.surface import Surface
 from bot.toolmenu import tool_menu
+from bot.toolrights import ToolRights
 from tools.registry import ToolRegistry
 
 _NAME_CHARS = 60
@@ -35,6 +38,8 @@ class CommandAnswers:
         registry: ToolRegistry,
         budgets: Budgets,
         briefings: Briefings,
+        book: ChatBook,
+        rights: ToolRights,
         surface: Callable[[MessageSent], Surface],
         redact: Redact,
     ) -> None:
@@ -44,6 +49,8 @@ class CommandAnswers:
         self._registry = registry
         self._budgets = budgets
         self._briefings = briefings
+        self._book = book
+        self._rights = rights
         self._surface = surface
         self._redact = redact
 
@@ -56,14 +63,15 @@ class CommandAnswers:
             case "help":
                 text = help_text(language, form, admin=await self._access.admin(message.sender))
             case "tools":
-                text = tool_menu(self._registry.specs(), language, form)
+                text = tool_menu(self._registry.specs((await self._rights.of(message)).allows), language, form)
             case "model":
                 text = await self._model(message, language)
+            case "persona":
+                text = await self._persona(message, language, form)
             case "memory":
                 text = await ChatFacts(self._store.facts, message).command(message.text, language, form)
             case "context":
-                model = await self._store.settings.get(message.chat, "model") or self._models.name
-                text = await self._briefings.report(message, model, language)
+                text = await self._briefings.report(message, language)
             case "why":
                 text = await receipt(self._store, self._budgets.prices, message.chat, language, self._redact)
             case "whoami":
@@ -89,7 +97,7 @@ class CommandAnswers:
         """What this person and this chat used today; in private, an admin is told of everybody."""
         admin = not message.group and await self._access.admin(message.sender)
         report = await self._budgets.report(payer_of(message), everybody=admin)
-        model = await self._store.settings.get(message.chat, "model") or self._models.name
+        model = await self._book.model(message.chat)
         return usage_text(report, language, priced=self._budgets.prices.of(model) is not None, everybody=admin)
 
     async def _people(self, message: MessageSent, language: str) -> str:
@@ -104,15 +112,38 @@ class CommandAnswers:
 
     async def _model(self, message: MessageSent, language: str) -> str:
         name = message.text.strip()
-        chosen = await self._store.settings.get(message.chat, "model") or self._models.name
         if not name:
-            return say("model_now", language, model=chosen)
-        if not await self._access.admin(message.sender) and message.group:
+            return say("model_now", language, model=await self._book.model(message.chat))
+        if not await self._may_change(message):
             return say("not_yours", language)
+        if name.lower() in OFF:
+            await self._book.set(message.chat, "model", None)
+            return say("model_set", language, model=await self._book.model(message.chat))
         if name not in self._models.names:
             return say("model_unknown", language, model=name, choices=", ".join(self._models.names))
-        await self._store.settings.set(message.chat, "model", name)
+        await self._book.set(message.chat, "model", name)
         return say("model_set", language, model=name)
+
+    async def _persona(self, message: MessageSent, language: str, form: str) -> str:
+        """Show, set or clear what the people of this chat want of the assistant."""
+        text, words = message.text.strip(), {"command": form.format(word="persona")}
+        if not text:
+            persona = (await self._book.of(message.chat)).persona
+            key = "persona_now" if persona else "persona_none"
+            return say(key, language, **words) + (f"\n\n{quote(clean_untrusted(persona))}" if persona else "")
+        if not await self._may_change(message):
+            return say("not_yours", language)
+        if text.lower() in OFF:
+            await self._book.set(message.chat, "persona", None)
+            return say("persona_off", language)
+        if len(text) > PERSONA_CHARS:
+            return say("persona_long", language, length=len(text), limit=PERSONA_CHARS)
+        await self._book.set(message.chat, "persona", text)
+        return say("persona_set", language, **words)
+
+    async def _may_change(self, message: MessageSent) -> bool:
+        """Whether who wrote may say how this chat is answered: in a group, admins."""
+        return not message.group or await self._access.admin(message.sender)
 
 
 def _named(name: str) -> str:

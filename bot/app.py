@@ -170,13 +170,17 @@ class App:
         from bot.answers import CommandAnswers
         from bot.briefing import Briefings
         from bot.callpolicy import CallPolicy
+        from bot.chatoptions import ChatBook
+        from bot.chatsfile import read_chats
         from bot.choosing import Chooser, small_model
         from bot.condensing import Condenser
         from bot.conversation import Conversation
         from bot.dispatcher import Admission, Dispatcher
         from bot.earlier import EarlierWords
+        from bot.gauges import look_at
         from bot.metrics import Metrics
         from bot.model import open_models
+        from bot.offers import Offers
         from bot.pacing import Pacer
         from bot.platforms import Platforms
         from bot.prices import Prices, read_prices
@@ -186,13 +190,14 @@ class App:
         from bot.spending import BudgetLimits, Budgets
         from bot.store import Store
         from bot.summary import Summaries
+        from bot.toolrights import ToolRights
         from bot.turnoptions import TurnOptions
         from bot.untrusted import wrapper_length
         from bot.waiting import WaitingSigns
         from bot.watchdog import LoopWatch
 
         core, clock = self._configuration.core, self._clock
-        options = model_options(core)
+        options, chats = model_options(core), read_chats(core.chats_file)
         registry_of = importlib.import_module("tools").open_registry
         async with AsyncExitStack() as stack:
             self.metrics = Metrics()
@@ -233,6 +238,7 @@ class App:
                 self._configuration.tools,
                 timeout=core.tool_seconds,
                 result_chars=room,
+                off=core.tools_off,
                 condense=Condenser(writer or self._paid(self.models.choose("")), clock, result_chars=room)
                 if core.condense_results
                 else None,
@@ -258,10 +264,15 @@ class App:
             def surface(message: MessageSent) -> Surface:
                 return self.platforms.surface(message.target)
 
+            book = ChatBook(self.store.settings, self.models, chats)
+            rights = self.rights = ToolRights(
+                self.registry, self.access.admin, off=core.tools_off, limits=core.tools_for, chats=chats
+            )
             briefings = Briefings(
                 self.store,
                 self.models,
                 clock,
+                book,
                 name=core.bot_name,
                 instructions=core.instructions,
                 zone=core.time_zone,
@@ -308,7 +319,8 @@ class App:
                 summaries=self.summaries,
                 briefings=briefings,
                 earlier=earlier,
-                chooser=chooser,
+                book=book,
+                offers=Offers(self.registry, rights, chooser, briefings, self.models, search_first=core.pre_search),
                 metrics=self.metrics,
             )
             self.reminders = Reminders(
@@ -328,6 +340,8 @@ class App:
                 registry=self.registry,
                 budgets=self.budgets,
                 briefings=briefings,
+                book=book,
+                rights=rights,
                 surface=surface,
                 redact=redact,
             )
@@ -351,7 +365,7 @@ class App:
                     turns=core.turns_per_person,
                 ),
             )
-            self._gauges()
+            look_at(self)
             if core.http_port is not None:
                 from bot.http import HttpServer
 
@@ -367,35 +381,6 @@ class App:
     def _paid(self, model: Chain) -> Model:
         """The same model, on the budgets of who asks."""
         return self.budgets.metered(model, self.models.estimator)
-
-    def _gauges(self) -> None:
-        """What is not counted but looked at when somebody asks."""
-        from bot.upkeep import resident_bytes
-
-        for name, help, look in (
-            ("parley_turns_running", "Chats with a turn under way.", lambda: self.dispatcher.queue.busy),
-            (
-                "parley_messages_waiting",
-                "Messages that wait behind their chat's turn.",
-                lambda: self.dispatcher.queue.length,
-            ),
-            ("parley_replies_live", "Replies that are being written.", lambda: self.pacer.live),
-            ("parley_budgets_known", "Rate budgets that are remembered.", lambda: self.pacer.known_scopes),
-            ("parley_writes_waiting", "Operations that wait for the database.", lambda: self.store.writer.waiting),
-            (
-                "parley_store_in_trouble",
-                "1 while the database cannot be written to.",
-                lambda: self.store.writer.in_trouble,
-            ),
-            (
-                "parley_token_conflicts",
-                "Signs in the last ten minutes that another program receives with one of our tokens.",
-                lambda: sum(self.platforms.conflicts.values()),
-            ),
-            ("parley_loop_block_seconds_max", "The longest time the event loop was late.", lambda: self.watch.longest),
-            ("process_resident_memory_bytes", "Memory of this process.", resident_bytes),
-        ):
-            self.metrics.gauge(name, help, look)
 
     async def state(self) -> Mapping[str, Json]:
         """How the program is, for `/ready` and `/state`."""
@@ -420,6 +405,14 @@ class App:
             "computed_by": self.watch.where,
         }
 
+    async def _try_tools(self) -> None:
+        """Try the tools of which only a trial tells whether they work, and name those that settings call wrongly."""
+        from bot.toolrights import SERVERS_SECONDS, misnamed
+
+        await self.registry.prove()
+        for sentence in await misnamed(self.registry, self.rights.named, SERVERS_SECONDS):
+            log.warning("%s", sentence)
+
     async def serve(self, stop: asyncio.Event) -> None:
         """Take messages in and answer them until `stop` is set.
 
@@ -434,6 +427,8 @@ class App:
         if code is not None:
             log.warning("Write /pair %s to your bot to make yourself its owner (the code works once, 15 minutes)", code)
         log.info("answering with %s on %s", self.models.name, ", ".join(self._adapters))
+        for line in self.rights.lines:
+            log.info("%s", line)
         leave = asyncio.Event()
         dispatcher = self.dispatcher
         await dispatcher.name_resting(lambda platform: platform not in self._adapters)
@@ -447,7 +442,7 @@ class App:
         core = self._configuration.core
         keep = Keep.days(core.keep_days, core.keep_files_days)
         pruning = asyncio.create_task(prune_hourly(self.store, self._clock, keep), name="upkeep")
-        trying = asyncio.create_task(self.registry.prove(), name="tool trials")
+        trying = asyncio.create_task(self._try_tools(), name="tool trials")
         try:
             await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bot import context, prompts
+from bot.chatoptions import ChatBook
 from bot.clock import Clock
 from bot.links import LinkFilter, LinkPolicy
 from bot.markdown import quote
@@ -59,6 +60,7 @@ class Briefings:
         store: Store,
         models: Models,
         clock: Clock,
+        book: ChatBook,
         *,
         name: str,
         instructions: str,
@@ -72,6 +74,7 @@ class Briefings:
         self._store = store
         self._models = models
         self._clock = clock
+        self._book = book
         self._name = name
         self._instructions = instructions
         self._zone = zone
@@ -98,8 +101,13 @@ class Briefings:
         facts: Pinned,
         model: str,
         tools: Sequence[ToolSpec] = (),
+        told: str = "",
     ) -> Briefing:
-        """Everything before `asked`, as much as fits, and `asked`."""
+        """Everything before `asked`, as much as fits, and `asked`.
+
+        Args:
+            told: what is set for this chat; see `ChatOptions.told`.
+        """
         summary = past.summary.text if past.summary else ""
         system = SystemEntry(
             prompts.system_prompt(
@@ -108,7 +116,7 @@ class Briefings:
                 zone=self._zone,
                 language=question.sender.language,
                 group=question.group,
-                extra=self._instructions,
+                extra="\n\n".join(part for part in (self._instructions.strip(), told) if part),
                 facts=facts.lines,
                 summary=summary,
                 withholds=any(spec.outside for spec in tools),
@@ -121,21 +129,23 @@ class Briefings:
         room = max(0, self.window(model) * 3 // 4 - fixed)
         kept = context.fit(history, room, estimate)
         turns = len(context.turns_of(kept))
-        told = context.cost(kept, estimate)
+        spent = context.cost(kept, estimate)
         return Briefing(
             entries=(system, *kept, asked),
             turns=turns,
             left_out=len(context.turns_of(history)) - turns,
-            past_tokens=told + estimate(summary),
+            past_tokens=spent + estimate(summary),
             room=room + estimate(summary),
-            tokens=told + fixed,
+            tokens=spent + fixed,
         )
 
-    async def report(self, question: MessageSent, model: str, language: str) -> str:
+    async def report(self, question: MessageSent, language: str) -> str:
         """What the model would be told of this chat now, for the person to read."""
+        options = await self._book.of(question.chat)
+        model = options.model or self._models.name
         past = await self.past(question)
         facts = await ChatFacts(self._store.facts, question).pinned()
-        briefing = self.of(question, UserEntry(""), past, facts, model)
+        briefing = self.of(question, UserEntry(""), past, facts, model, told=options.told)
         lines = [
             say(
                 "context",

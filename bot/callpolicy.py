@@ -1,4 +1,5 @@
-"""Which calls may be made while the model is told words from outside.
+"""Which calls may be made: none of a tool that the person may not use, and few while the model is told words from
+outside.
 
 A page, a search result or a quote may tell a model to send the conversation somewhere. So once such words are in the
 prompt, a tool that opens addresses opens only those that somebody brought, exactly as they were brought, and a tool
@@ -17,6 +18,7 @@ from typing import TypeAlias
 from bot.addresses import host_of
 from bot.brought import SpecOf, brings, stands_in
 from bot.origin import from_outside, joined
+from bot.toolrights import Permits, everything
 from bot.transcript import Entry
 from tools.base import ToolCall, ToolSpec
 from tools.fetch.guard import wire_form
@@ -52,6 +54,10 @@ _WITHHELD = (
     "{name} was not run: this conversation holds text from outside, and what {name} is given may reach others. Answer "
     "without it, and say that it can be used in a new conversation (the command new), or when the operator allows it."
 )
+_NOT_PERMITTED = (
+    "{name} was not run: the operator does not leave it to the person who asks here. Answer without it, and do not try "
+    "to do the same in another way."
+)
 _NOT_BROUGHT = (
     "{name} did not open this address: this conversation holds text from outside, so only addresses are opened that "
     "stand in it as they are: in a person's message or in a result. Use one of those, unchanged, or ask the person to "
@@ -73,9 +79,9 @@ class CallPolicy:
         self._tools = tuple(tools)
         self._words = words
 
-    def over(self, entries: Sequence[Entry], person: str, spec_of: SpecOf) -> Clearance:
-        """What may be called after a model was told `entries`, in answer to `person`."""
-        return Clearance(self, tuple(entries), person, spec_of)
+    def over(self, entries: Sequence[Entry], person: str, spec_of: SpecOf, permits: Permits = everything) -> Clearance:
+        """What may be called after a model was told `entries`, in answer to `person`, who may use what `permits`."""
+        return Clearance(self, tuple(entries), person, spec_of, permits)
 
     def trusts_tool(self, name: str) -> bool:
         """Tell whether the operator lets this tool run in any case."""
@@ -99,6 +105,7 @@ class Clearance:
     _entries: tuple[Entry, ...]
     _person: str
     _spec_of: SpecOf
+    _permits: Permits
     origin: str = field(init=False)
     """Whose words led to what is called."""
     _known: dict[str, bool] = field(init=False, default_factory=dict)
@@ -113,10 +120,15 @@ class Clearance:
 
     def withholds(self, spec: ToolSpec) -> bool:
         """Tell whether a tool must not be called whatever its arguments are."""
+        if not self._permits(spec.name):
+            return True
         return spec.outside and self.outside and not self._policy.trusts_tool(spec.name)
 
     def verdict(self, spec: ToolSpec, call: ToolCall) -> Verdict:
         """Decide about one call that the model asks for."""
+        if not self._permits(spec.name):
+            log.info("%s was not run: %s may not use it there", spec.name, self._person)
+            return Refuse(_NOT_PERMITTED.format(name=spec.name))
         if self.withholds(spec):
             return Refuse(_WITHHELD.format(name=spec.name))
         address = call.arguments.get(spec.address) if spec.address else None

@@ -22,6 +22,7 @@ from bot.events import EarlyCall, FileProduced, ToolFinished, ToolStarted
 from bot.messages import File
 from bot.safety import clean_name
 from bot.sources import numbered
+from bot.toolrights import Permits, everything
 from bot.transcript import Entry, ToolEntry
 from bot.untrusted import tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
@@ -55,10 +56,16 @@ class CallRunner:
         calls_per_pass: int = 16,
         redact: redaction.Redact = redaction.nothing,
         policy: CallPolicy | None = None,
+        permits: Permits = everything,
     ) -> None:
+        """
+        Args:
+            permits: what the person who asked may use.
+        """
         self._registry = registry
         self._policy = policy or CallPolicy()
-        self._clearance = self._policy.over((), context.person, registry.spec)
+        self._permits = permits
+        self._clearance = self._policy.over((), context.person, registry.spec, permits)
         self._context = context
         self._marker = marker
         self._offered = set(offered)
@@ -91,7 +98,7 @@ class CallRunner:
     def told(self, entries: Sequence[Entry]) -> None:
         """Take in what the model is told now: it decides about the calls that the model asks for next."""
         outside = self._clearance.outside
-        self._clearance = self._policy.over(entries, self._context.person, self._registry.spec)
+        self._clearance = self._policy.over(entries, self._context.person, self._registry.spec, self._permits)
         if self._clearance.outside and not outside and (withheld := self._withheld()):
             log.info("withheld from a conversation that holds words from outside: %s", ", ".join(sorted(withheld)))
 

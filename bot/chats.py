@@ -39,8 +39,8 @@ async def look_after(database_url: str, action: str, what: str | None, *, sure: 
             if not rows:
                 print("no chats yet")  # noqa: T201
             return 0
-        turns = next((row.turns for row in rows if row.chat == chat), None)
-        if turns is None:
+        turns = next((row.turns for row in rows if row.chat == chat), 0)
+        if not turns and not await store.settings.of(chat) and not any(row.chat == chat for row in rows):
             return _refused(f"no chat {str(chat)!r} is stored; `parley chats` lists their ids")
         if action == "export":
             async for line in store.history.export(chat):

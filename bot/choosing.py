@@ -26,6 +26,7 @@ from bot.toolindex import ToolIndex, rank
 from bot.toolsyntax import parse
 from bot.transcript import SystemEntry, UserEntry
 from tools.base import ToolSpec
+from tools.registry import KINDS_OF_PERSONS
 
 __all__ = [
     "Chooser",
@@ -51,7 +52,7 @@ _QUESTION_CHARS: Final = 2000
 
 
 class Chooser:
-    """Chooses tools; one for the process. Remembers nothing but the index of the tools it last saw.
+    """Chooses tools; one for the process. Remembers nothing but the indexes of the tools it last saw.
 
     Args:
         many: so many tools are offered whole.
@@ -63,13 +64,15 @@ class Chooser:
         self._many = many
         self._most = most
         self._decide = decide
-        self._index = ToolIndex(())
+        self._indexes: list[ToolIndex] = []
 
     def index(self, specs: Sequence[ToolSpec]) -> ToolIndex:
-        """The index of these tools, built anew only when they are others than the last time."""
-        if not self._index.covers(specs):
-            self._index = ToolIndex(specs)
-        return self._index
+        """The index of these tools, built anew only when they are others than the last few times."""
+        index = next((one for one in self._indexes if one.covers(specs)), None)
+        if index is None:
+            index = ToolIndex(specs)
+            self._indexes = [index, *self._indexes[: KINDS_OF_PERSONS - 1]]
+        return index
 
     async def offered(
         self, question: str, specs: Sequence[ToolSpec], used: Sequence[str] = (), *, before: str = ""

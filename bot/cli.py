@@ -187,4 +187,13 @@ def _tools(configuration: Configuration, outlet: Outlet, options: argparse.Names
     import importlib
 
     shell = importlib.import_module("tools.shell")
-    return int(shell.main(configuration.tools, options.name, options.arguments, data=options.data, mask=outlet.mask))
+    return int(
+        shell.main(
+            configuration.tools,
+            options.name,
+            options.arguments,
+            data=options.data,
+            mask=outlet.mask,
+            off=configuration.core.tools_off,
+        )
+    )

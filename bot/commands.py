@@ -38,6 +38,7 @@ COMMANDS = (
     Command("tool", argument="NAME ARGUMENTS", queued=True),
     Command("tools", private=True),
     Command("model", argument="[provider:name]"),
+    Command("persona", argument="[TEXT …]"),
     Command(
         "memory",
         argument="[forget N]",
@@ -58,6 +59,8 @@ COMMANDS = (
     Command("forbid", "WHO", admin=True, private=True),
     Command("people", admin=True, private=True),
 )
+OFF = frozenset({"off", "关", "关闭", "關", "關閉"})
+"""Takes away what a command has set."""
 BY_WORD = {command.word: command for command in COMMANDS}
 
 
@@ -67,6 +70,7 @@ def is_private(word: str) -> bool:
 
 
 _SLASH = re.compile(r"/([A-Za-z][A-Za-z0-9_]{0,31})(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
+_WORD = re.compile(r"(?P<word>[A-Za-z]+)(?:(?P<colon>[ \t]*[:：])|(?=\s)|\Z)")
 
 
 def parse(text: str) -> tuple[str, str] | None:
@@ -81,15 +85,23 @@ def parse(text: str) -> tuple[str, str] | None:
 def bare(text: str, *, certain: bool = False) -> tuple[str, str] | None:
     """A command written without a slash, as the whole message: `new`, `model openai:gpt-5-mini`, `pair 1234-56`.
 
+    What may be followed by any words needs a slash or a colon: `persona: answer in rhymes`.
+
     Args:
         certain: it stands where only commands are written, so that a word which is also a question (`why`) is one.
     """
-    word, _, argument = text.strip().partition(" ")
-    command = BY_WORD.get(word.lower())
+    slash, text = text.startswith("/"), text.removeprefix("/").strip()
+    named = _WORD.match(text)
+    command = BY_WORD.get(named["word"].lower()) if named is not None else None
     # `tool NAME …` without a slash may be an English sentence; `bot.named` looks whether it names a tool.
-    if command is None or command.word == "tool" or (command.word == "why" and not certain):
+    if named is None or command is None or command.word == "tool" or (command.word == "why" and not certain):
         return None
-    argument = argument.strip()
+    argument = text[named.end() :].strip()
+    if command.argument.endswith("…]"):
+        meant = slash or named["colon"] or not argument or argument.lower() in OFF
+        return (command.word, argument) if meant else None
+    if named["colon"]:
+        return None
     fits = _fits(command.argument, argument) if command.argument else not argument
     return (command.word, argument) if fits or (not argument and command.argument.startswith("[")) else None
 

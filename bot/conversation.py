@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
@@ -18,7 +18,8 @@ from bot.agent import Agent, CallKey, Task
 from bot.attempts import MOST_ATTEMPTS, Ending, Run
 from bot.briefing import Briefings, Past
 from bot.brought import learn_result, policy_for
-from bot.choosing import Chooser, NamedCall, named_call, pre_search
+from bot.chatoptions import ChatBook, ChatOptions
+from bot.choosing import NamedCall
 from bot.clock import Clock
 from bot.delivery import ShownBefore
 from bot.earlier import EarlierWords
@@ -43,11 +44,12 @@ from bot.memory import ChatFacts, Pinned
 from bot.messages import MessageSent
 from bot.metrics import Metrics
 from bot.model import Models
+from bot.offers import Offers
 from bot.origin import joined
 from bot.pacing import Pacer
 from bot.progress import Progress
 from bot.purse import DayPurse
-from bot.question import preamble, subject, user_entry, written
+from bot.question import preamble, user_entry
 from bot.recording import Recorded, Unrecorded, files_before
 from bot.reference import reference_of
 from bot.reply import ReplyStream
@@ -59,10 +61,10 @@ from bot.store import FILE_BYTES, Store, TurnState
 from bot.story import Story
 from bot.summary import Summaries
 from bot.surface import Surface
-from bot.transcript import AssistantEntry, Entry
+from bot.toolrights import Permit
 from bot.turnoptions import TurnOptions
 from bot.untrusted import tool_entry
-from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
+from tools.base import ToolContext, ToolResult
 from tools.registry import ToolRegistry
 
 log = logging.getLogger(__name__)
@@ -81,8 +83,7 @@ class _Known:
     """What an attempt goes on from."""
 
     before: TurnState
-    model: str
-    """Chosen in this chat; empty: the configured one."""
+    options: ChatOptions
     past: Past
     facts: Pinned
     payer: Payer
@@ -109,7 +110,8 @@ class Conversation:
         briefings: Briefings,
         settling: Settling,
         earlier: EarlierWords,
-        chooser: Chooser | None = None,
+        book: ChatBook,
+        offers: Offers,
         metrics: Metrics | None = None,
     ) -> None:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
@@ -120,7 +122,8 @@ class Conversation:
         self._metrics = metrics or Metrics()
         self._budgets = budgets
         self._purse = DayPurse(budgets)
-        self._chooser = chooser or Chooser()
+        self._book = book
+        self._offers = offers
         self._store = store
         self._models = models
         self._agent = agent
@@ -178,7 +181,7 @@ class Conversation:
         reference = reference_of(turn)
         try:
             await self._registry.settle(SERVERS_SECONDS)
-            named = named_call(written(question), self._registry.specs(), language)
+            permit, named = await self._offers.named(question, language)
             problem = named.problem if named is not None and named.call is None else ""
             known = None if problem else await self._begin(run)
             if problem:
@@ -198,7 +201,7 @@ class Conversation:
                 await self._store.intake.end(turn, "done")
                 return
             with paid_by(known.payer):
-                await self._answer(run, known, named)
+                await self._answer(run, known, permit, named)
         except (StoreError, Unreachable):
             raise
         except Exception:
@@ -235,24 +238,24 @@ class Conversation:
         async with self._starts:
             # Side by side they are one way to the store's threads and back. What is stored of a turn that is opened
             # only now is nothing, whichever comes first.
-            _, before, model, past, facts, payer = await asyncio.gather(
+            _, before, options, past, facts, payer = await asyncio.gather(
                 run.count(lambda: store.turns.begin(run.turn, question.chat, question.sender.id)),
                 store.turns.load(run.turn),
-                store.settings.get(question.chat, "model"),
+                self._book.of(question.chat),
                 self._briefings.past(question),
                 ChatFacts(store.facts, question).pinned(),
                 self._budgets.payer(question),
             )
-        question = await self._earlier.completed(question, model or self._models.name)
-        return _Known(before, model or "", past, facts, payer, question)
+        question = await self._earlier.completed(question, options.model or self._models.name)
+        return _Known(before, options, past, facts, payer, question)
 
-    async def _answer(self, run: Run, known: _Known, named: NamedCall | None) -> None:
+    async def _answer(self, run: Run, known: _Known, permit: Permit, named: NamedCall | None) -> None:
         store, options = self._store, self._options
         turn, question, language, ending = run.turn, known.question, run.language, run.ending
         before, past = known.before, known.past
         redact = Redactor(options.secrets).redact
         deadline = self._clock.monotonic() + options.turn_seconds
-        model = self._budgets.metered(self._models.choose(known.model), self._models.estimator)
+        model = self._budgets.metered(self._models.choose(known.options.model), self._models.estimator)
         surface = self._surface(question)
         form = surface.limits.command_form
         asked = user_entry(question, past.quoted_origin)
@@ -277,17 +280,18 @@ class Conversation:
             elif record.effects:
                 unknown.add(key)
 
-        first = self._first_call(question, named)
+        first = self._offers.first_call(question, permit, named)
         # What was called before a restart, or is called first, must be among the tools.
         forced = named.tool if named is not None else ""
         certain = [call.name for entry in made.passes for call in entry.calls]
         certain += [name for name in (first.name if first else "", forced) if name]
-        tools = await self._tools_for(question, past.entries, certain, model.name)
-        briefing = self._briefings.of(question, asked, past, known.facts, model.name, tools)
+        tools = await self._offers.tools(question, permit, past.entries, certain, model.name)
+        briefing = self._briefings.of(question, asked, past, known.facts, model.name, tools, known.options.told)
         task = Task(
             entries=briefing.entries,
             model=model,
             tools=tools,
+            permits=permit.allows,
             context=ToolContext(
                 scope=str(question.chat),
                 person=question.sender.id,
@@ -461,32 +465,3 @@ class Conversation:
             case Finished() | Failed():
                 return event
         return None
-
-    def _first_call(self, question: MessageSent, named: NamedCall | None) -> ToolCall | None:
-        """The call to make before any model is asked: the person's own, or a search that is plainly needed."""
-        if named is not None:
-            return named.call
-        if not self._options.pre_search or question.quoted is not None:
-            return None
-        specs = self._registry.specs()
-        return pre_search(question.text, specs, index=self._chooser.index(specs))
-
-    async def _tools_for(
-        self, question: MessageSent, history: Sequence[Entry], certain: Sequence[str], model: str
-    ) -> tuple[ToolSpec, ...]:
-        """The tools offered for this question; none for a greeting, and those in `certain` in any case.
-
-        A small window is not filled with them: as many are offered as half of it holds.
-        """
-        specs, about = self._registry.specs(), subject(question)
-        told = [entry for entry in history if isinstance(entry, AssistantEntry)]
-        used = [call.name for entry in told for call in entry.calls]
-        before = told[-1].text if told else ""
-        if certain:
-            chosen = self._chooser.ranked(about, specs, [*used, *certain], before=before)
-        else:
-            chosen = await self._chooser.offered(about, specs, used, before=before)
-        room = self._briefings.window(model) // 2
-        chosen = self._chooser.fitting(about, chosen, used, room, self._models.estimator(model).tokens)
-        missing = set(certain) - {spec.name for spec in chosen}
-        return (*chosen, *(spec for spec in specs if spec.name in missing))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 
 from bot import app, logs
+from bot.chatsfile import ChatsFile, read_chats
 from bot.checkup import Result, examine_machine
 from bot.clock import Clock, SystemClock
 from bot.errors import BotError, SettingsError
 from bot.model import Models
 from bot.model.base import Answer, Model, Request
 from bot.outlet import Outlet
+from bot.toolrights import ToolRights, misnamed
 from bot.transcript import UserEntry
 from tools.base import ToolError, Unavailable
 from tools.credentials import SHORTEST_SECRET
@@ -140,7 +143,8 @@ async def _examine_key(models: Models, provider: str, report: _Report, offline: 
 async def _examine_tools(configuration: app.Configuration, report: _Report, outlet: Outlet, offline: bool) -> None:
     open_registry = importlib.import_module("tools").open_registry
     # Where no event loop runs, no MCP server is started.
-    registry = await asyncio.to_thread(open_registry, configuration.tools)
+    core = configuration.core
+    registry = await asyncio.to_thread(partial(open_registry, configuration.tools, off=core.tools_off))
     outlet.mask(registry.secrets)
     try:
         if not offline:
@@ -165,6 +169,16 @@ async def _examine_tools(configuration: app.Configuration, report: _Report, outl
                 continue
             # A tool that nobody configured is a choice; one that was configured and does not work is a fault.
             report.add(name not in faults and not name.startswith("MCP "), name, f"not offered: {reason}")
+        try:
+            chats = read_chats(core.chats_file)
+        except SettingsError as error:
+            report.add(False, "chats", str(error))
+            chats = ChatsFile()
+        rights = ToolRights(registry, off=core.tools_off, limits=core.tools_for, chats=chats)
+        for line in rights.lines:
+            report.add(True, "tools", line)
+        for sentence in await misnamed(registry, rights.named, 0.0 if offline else SETTLE_SECONDS):
+            report.add(False, "tools", sentence)
     finally:
         await registry.close()
 

@@ -40,6 +40,11 @@ class ChatId:
         parts = [self.account, self.chat] + ([self.thread] if self.thread else [])
         return f"{self.platform}:{'/'.join(quote(part, safe='') for part in parts)}"
 
+    @property
+    def place(self) -> ChatId:
+        """The chat without its thread: what an operator lists, and what settings of a whole chat are kept under."""
+        return replace(self, thread="") if self.thread else self
+
     @classmethod
     def parse(cls, text: str) -> ChatId:
         """Read what `str` wrote.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from bot.sentences import say
 from bot.toolsyntax.arguments import Registry, split, unwrap
 from bot.toolsyntax.python_calls import PythonScan
 from bot.toolsyntax.repair import Unreadable, loads
-from tools.base import ToolCall, ToolSpec
+from tools.base import Json, ToolCall, ToolSpec
 from tools.schema import check, without_unknown
 
 _SLASH: Final = re.compile(r"/tool(?:@\w+)?(?:\s+(?P<rest>.*))?", re.DOTALL | re.IGNORECASE)
@@ -36,6 +36,8 @@ _JSON_KEYS: Final = {"name", "args", "arguments", "parameters"}
 MOST_JSON: Final = 20_000
 """Characters of a message in which a call or a name is looked for."""
 _NEAR: Final = 5
+_UNKNOWN: Final[Mapping[str, Json]] = {"type": "object", "properties": {}}
+"""The parameters of a tool that is only to be recognised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +52,29 @@ class NamedCall:
     """The tool that the model must call."""
 
 
-def named_call(text: str, specs: Sequence[ToolSpec], language: str = "en") -> NamedCall | None:
+def named_call(
+    text: str, specs: Sequence[ToolSpec], language: str = "en", closed: Mapping[str, str] | None = None
+) -> NamedCall | None:
     """The call that a whole message is; None for every message that is to be answered by the model.
 
     After `/tool` the person certainly meant a tool, so an unknown name or arguments that do not fit are a problem,
     told in `language`. In the other forms a message that does not fit is an ordinary one.
+
+    Args:
+        closed: tools that this person may not use, each with what is said to a call of it.
     """
     text = text.strip()
-    registry = Registry({spec.name: spec.parameters for spec in specs})
+    closed = closed or {}
+    registry = Registry({spec.name: spec.parameters for spec in specs} | dict.fromkeys(closed, _UNKNOWN))
     known = {spec.name: spec for spec in specs}
     if match := _SLASH.fullmatch(text):
-        return _commanded((match["rest"] or "").strip(), registry, known, language)
+        return _commanded((match["rest"] or "").strip(), registry, known, language, closed)
     if match := _WORDED.fullmatch(text) or _BARE.fullmatch(text):
         head = _NAME.fullmatch(match["rest"])
-        spec = known.get(registry.name(head["name"])) if head else None
+        name = registry.name(head["name"]) if head else ""
+        if name in closed:
+            return NamedCall(None, closed[name])
+        spec = known.get(name)
         if head is None or spec is None:
             return None
         if not head["rest"].strip() and "使用工具" in match[0] and spec.parameters.get("required"):
@@ -72,10 +83,14 @@ def named_call(text: str, specs: Sequence[ToolSpec], language: str = "en") -> Na
             return _made(spec, registry.first_parameter(spec.name, head["rest"]))
         return _made(spec, _read(spec, head["rest"].strip(), registry))
     name, inside = _parenthesised(text)
+    if registry.name(name) in closed:
+        return NamedCall(None, closed[registry.name(name)])
     spec = known.get(registry.name(name))
     arguments = registry.arguments_from_parentheses(spec.name, inside) if spec is not None else None
     if spec is None:
         name, arguments = _as_json(text)
+        if registry.name(name) in closed:
+            return NamedCall(None, closed[registry.name(name)])
         spec = known.get(registry.name(name))
     if spec is not None and arguments is not None:
         return _made(spec, arguments)
@@ -128,12 +143,16 @@ def _call(spec: ToolSpec, arguments: dict[str, Any]) -> ToolCall:
     return ToolCall(f"call_{secrets.token_hex(6)}", spec.name, arguments)
 
 
-def _commanded(rest: str, registry: Registry, known: dict[str, ToolSpec], language: str) -> NamedCall:
+def _commanded(
+    rest: str, registry: Registry, known: dict[str, ToolSpec], language: str, closed: Mapping[str, str]
+) -> NamedCall:
     head = _NAME.fullmatch(rest)
     if head is None:
         return NamedCall(None, say("tool_which", language, names=_listed(known)))
     called, inside = _parenthesised(rest)
     name = registry.name(called or head["name"])
+    if name in closed:
+        return NamedCall(None, closed[name])
     spec = known.get(name)
     if spec is None:
         near = difflib.get_close_matches(name.lower(), list(known), _NEAR, 0.5)

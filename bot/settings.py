@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field, JsonValue, SecretStr, ValidationErr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot import identity
+from bot.access import ADMINS
 from bot.environment import ENCODING, texts
 from bot.errors import SettingsError
 from tools.credentials import accounts, in_address
@@ -52,6 +53,22 @@ def _host(text: str) -> str:
     return text if text == "*" else wild + sent
 
 
+def _limits(value: object) -> object:
+    """Split `tool=who,who;tool=who`, each `who` an id or `admins`."""
+    if not isinstance(value, str):
+        return value
+    found: dict[str, tuple[str, ...]] = {}
+    for part in filter(None, (part.strip() for part in value.split(";"))):
+        name, sign, who = (each.strip() for each in part.partition("="))
+        listed = tuple(one.strip() for one in who.split(",") if one.strip())
+        if not sign or not name or not listed:
+            raise ValueError(f"{part[:80]!r} must be written tool=who,who, as run_python=telegram:123,admins")
+        if name in found:
+            raise ValueError(f"{name[:60]!r} stands in it twice: name everybody behind one =")
+        found[name] = tuple(ADMINS if one.lower() == ADMINS else identity.anything(one) for one in listed)
+    return tuple(found.items())
+
+
 Ids = Annotated[tuple[str, ...], NoDecode, _each(identity.person)]
 """Ids of people, written `telegram:123,slack:T1/U1,discord:456`."""
 Chats = Annotated[tuple[str, ...], NoDecode, _each(identity.chat)]
@@ -62,6 +79,8 @@ Roles = Annotated[tuple[str, ...], NoDecode, _each(identity.role)]
 """Roles, written `discord:456`."""
 Hosts = Annotated[tuple[str, ...], NoDecode, _each(_host)]
 """Hosts, written `example.org,*.example.org`."""
+Limits = Annotated[tuple[tuple[str, tuple[str, ...]], ...], NoDecode, BeforeValidator(_limits)]
+"""Tools with whom they are left to, written `run_python=telegram:123,discord:role/456;github__*=admins`."""
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 """A list written `a,b,c`."""
 
@@ -163,6 +182,16 @@ class CoreSettings(Settings):
         "code",
         description="How an address is shown that the model knows by itself: as code, as text, or as a link with its "
         "host beside it (live; never one that is long or holds encoded data).",
+    )
+    tools_off: Words = Field((), description="Tools that nobody may use, as run_python,github__*.")
+    tools_for: Limits = Field(
+        (),
+        description="Tools that only these people, roles, workspaces and chats may use, as "
+        "run_python=telegram:123,discord:role/456;generate_image=admins.",
+    )
+    chats_file: str = Field(
+        "",
+        description="A TOML file with instructions, model and tools_off of single chats, as chats.toml; empty: none.",
     )
     time_zone: str = Field("UTC", description="The time zone the assistant assumes, as Europe/Paris.")
     allow_all: bool = Field(False, description="Answer everybody. Costs you money if strangers find the bot.")

@@ -16,8 +16,6 @@ class TurnOptions:
     turn_seconds: float
     zone: str
     secrets: tuple[str, ...] = ()
-    pre_search: bool = False
-    """Search before the first pass where a question plainly needs it."""
     unknown_links: Unknown = "code"
     """How an address is shown that neither a person nor a tool brought."""
     show_tools: ShowTools = "off"
@@ -29,7 +27,6 @@ class TurnOptions:
             turn_seconds=core.turn_seconds,
             zone=core.time_zone,
             secrets=secrets,
-            pre_search=core.pre_search,
             unknown_links=core.unknown_links,
             show_tools=core.show_tools,
         )

@@ -8,7 +8,8 @@ heavy only when they run.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from tools.settings import (
@@ -65,16 +66,23 @@ def open_registry(
     timeout: float = 30.0,
     result_chars: int = 8000,
     condense: Condense | None = None,
+    off: Sequence[str] = (),
 ) -> ToolRegistry:
     """Every tool that can be offered with these settings; the registry knows why the others are not.
+
+    Args:
+        off: names and patterns of tools that nobody may use.
 
     Tools of MCP servers come later: the servers are started in the background, where an event loop runs.
     """
     from tools.base import Unavailable
-    from tools.registry import ToolRegistry
+    from tools.registry import SWITCHED_OFF, ToolRegistry
 
     found, missing, wanted = [], {}, set()
     for name, module in TOOLS.items():
+        if any(fnmatchcase(name, pattern) for pattern in off):
+            missing[name] = SWITCHED_OFF
+            continue
         open_tool: Callable[[Any], Any] = importlib.import_module(module).open_tool
         try:
             found.append(open_tool(settings.get(name)))
@@ -83,7 +91,13 @@ def open_registry(
             if reason.wanted:
                 wanted.add(name)
     registry = ToolRegistry(
-        found, timeout=timeout, result_chars=result_chars, unavailable=missing, wanted=wanted, condense=condense
+        found,
+        timeout=timeout,
+        result_chars=result_chars,
+        unavailable=missing,
+        wanted=wanted,
+        condense=condense,
+        off=off,
     )
     mcp = settings.get("mcp")
     if isinstance(mcp, McpSettings):

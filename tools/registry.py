@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Protocol, TypeAlias
 
 from tools.base import Proven, Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, Unavailable
@@ -34,6 +35,9 @@ CONDENSED_FROM = 5
 themselves would leave nothing to condense."""
 CACHE_CHARS = 20_000
 """Longer results, and those with files, are not kept: 512 of them would be felt."""
+KINDS_OF_PERSONS = 8
+"""Sets of tools that are kept told apart: people may use different ones."""
+SWITCHED_OFF = "switched off by TOOLS_OFF"
 _COLON: Words = (": ", "：", "：")
 _TRY: Words = (" ({ordinal} try)", "（第 {count} 次尝试）", "（第 {count} 次嘗試）")
 _MIDDLE = "\n[… {left} characters left out …]\n"
@@ -94,10 +98,16 @@ class ToolRegistry:
         unavailable: Mapping[str, str] | None = None,
         wanted: Collection[str] = (),
         condense: Condense | None = None,
+        off: Sequence[str] = (),
         now: Callable[[], float] = time.monotonic,
     ) -> None:
+        """
+        Args:
+            off: names and patterns (`github__*`) of tools that nobody may use.
+        """
         self._condense = condense
-        self._tools = {tool.spec.name: tool for tool in tools}
+        self._off = tuple(off)
+        self._tools = {tool.spec.name: tool for tool in tools if not self._is_off(tool.spec.name)}
         self._timeout = timeout
         self._result_chars = result_chars
         self._now = now
@@ -108,7 +118,7 @@ class ToolRegistry:
         self._wanted = set(wanted)
         self._sources: list[ToolSource] = []
         self._closed = False
-        self._told: tuple[tuple[ToolSpec, ...], tuple[ToolSpec, ...]] = ((), ())
+        self._told: OrderedDict[tuple[int, ...], tuple[tuple[ToolSpec, ...], tuple[ToolSpec, ...]]] = OrderedDict()
 
     @property
     def unavailable(self) -> Mapping[str, str]:
@@ -116,12 +126,26 @@ class ToolRegistry:
         made = dict(self._missing)
         for source in self._sources:
             made |= source.unavailable
-        return made
+        return made | dict.fromkeys(self.switched_off, SWITCHED_OFF)
+
+    @property
+    def switched_off(self) -> tuple[str, ...]:
+        """The tools of ours and of the sources that nobody may use, as far as they are known."""
+        return tuple(name for name in self.known if self._is_off(name))
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The names of all tools, also of those that are not offered."""
+        listed = (spec.name for source in self._sources for spec in source.specs())
+        return tuple(dict.fromkeys((*self._tools, *self._missing, *listed)))
+
+    def _is_off(self, name: str) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in self._off)
 
     @property
     def faults(self) -> Mapping[str, str]:
         """Tools that the operator has configured and that are not offered, and why."""
-        made = {name: reason for name, reason in self._missing.items() if name in self._wanted}
+        made = {name: why for name, why in self._missing.items() if name in self._wanted and not self._is_off(name)}
         for source in self._sources:
             made |= source.faults
         return made
@@ -164,17 +188,25 @@ class ToolRegistry:
         """Keys of the sources, which must never be shown."""
         return tuple(secret for source in self._sources for secret in source.secrets)
 
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """What the model may be told of: ours in the table's order, then the sources'; similar ones told apart."""
+    def specs(self, permits: Callable[[str], bool] | None = None) -> tuple[ToolSpec, ...]:
+        """What the model may be told of: ours in the table's order, then the sources'; similar ones told apart.
+
+        Args:
+            permits: says by name what may be used; None: everything.
+        """
         ours = tuple(tool.spec for tool in self._tools.values())
-        every = ours + tuple(
-            spec for source in self._sources for spec in source.specs() if spec.name not in self._tools
-        )
-        if len(every) != len(self._told[0]) or any(
-            one is not two for one, two in zip(every, self._told[0], strict=True)
-        ):
-            self._told = (every, told_apart(every))
-        return self._told[1]
+        listed = (spec for source in self._sources for spec in source.specs() if spec.name not in self._tools)
+        every = ours + tuple(spec for spec in listed if not self._is_off(spec.name))
+        if permits is not None:
+            every = tuple(spec for spec in every if permits(spec.name))
+        # What was told apart is held with it, so no id in a key is another object's.
+        key = tuple(map(id, every))
+        if key not in self._told:
+            self._told[key] = (every, told_apart(every))
+            while len(self._told) > KINDS_OF_PERSONS:
+                self._told.popitem(last=False)
+        self._told.move_to_end(key)
+        return self._told[key][1]
 
     def spec(self, name: str) -> ToolSpec | None:
         tool = self._find(name)
@@ -186,7 +218,7 @@ class ToolRegistry:
 
     def _find(self, name: str) -> Tool | None:
         tool = self._tools.get(name)
-        if tool is not None:
+        if tool is not None or self._is_off(name):
             return tool
         return next((found for source in self._sources if (found := source.tool(name)) is not None), None)
 

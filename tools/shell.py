@@ -10,7 +10,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tools import open_registry
@@ -31,6 +31,7 @@ def main(
     data: Path | None = None,
     program: str = "parley tools",
     mask: Callable[[Iterable[str]], None] | None = None,
+    off: Sequence[str] = (),
 ) -> int:
     """Run the tool `name` with `arguments` (JSON), or list the tools; the exit code.
 
@@ -38,6 +39,7 @@ def main(
         data: the file that keeps facts and reminders; None: they cannot be kept.
         program: the command as the person typed it, for the examples of the list.
         mask: is told what must not be shown, before anything is.
+        off: names and patterns of tools that nobody may use.
     """
     try:
         shelf = Shelf(data) if data is not None else None
@@ -45,7 +47,7 @@ def main(
         return _wrong(str(error))
     timers = shelf.timers if shelf is not None else None
     context = ToolContext(zone=_zone(), facts=shelf, timers=timers, progress=_to_stderr)
-    registry = open_registry(settings)
+    registry = open_registry(settings, off=off)
     if mask is not None:
         mask(registry.secrets)
     return asyncio.run(_main(registry, name, arguments, context, program))

@@ -49,6 +49,41 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "没有运行 {name}：{problems}。请写成 `{usage}`，或按此顺序用逗号分隔各个值。",
         "沒有執行 {name}：{problems}。請寫成 `{usage}`，或依此順序用逗號分隔各個值。",
     ),
+    "tool_off": (
+        "The tool {name} is switched off here.",
+        "工具 {name} 在这里已停用。",
+        "工具 {name} 在這裡已停用。",
+    ),
+    "tool_not_yours": (
+        "You may not use the tool {name} here. Whoever runs this bot decides who may.",
+        "你在这里不能使用工具 {name}，由机器人的管理员决定谁可以使用。",
+        "你在這裡不能使用工具 {name}，由機器人的管理員決定誰可以使用。",
+    ),
+    "persona_now": (
+        "These are this chat's instructions for me; `{command} off` takes them away:",
+        "这是此聊天给我的指示；发送 `{command} off` 可以取消：",
+        "這是這個聊天室給我的指示；輸入 `{command} off` 可以取消：",
+    ),
+    "persona_none": (
+        "This chat has no instructions of its own for me. Write `{command}` and what you want of me.",
+        "此聊天没有给我专门的指示。发送 `{command}` 加上你的要求即可设置。",
+        "這個聊天室沒有給我專屬的指示。輸入 `{command}` 加上你的要求即可設定。",
+    ),
+    "persona_set": (
+        "From now on I follow these instructions in this chat. `{command} off` takes them away.",
+        "从现在起，我在此聊天中按这些指示回答。发送 `{command} off` 可以取消。",
+        "從現在起，我在這個聊天室依這些指示回答。輸入 `{command} off` 可以取消。",
+    ),
+    "persona_off": (
+        "This chat's own instructions are gone.",
+        "此聊天的专门指示已取消。",
+        "這個聊天室的專屬指示已取消。",
+    ),
+    "persona_long": (
+        "These instructions have {length} characters; at most {limit} fit. Please shorten them.",
+        "这些指示有 {length} 个字符，最多 {limit} 个。请缩短。",
+        "這些指示有 {length} 個字元，最多 {limit} 個。請縮短。",
+    ),
     "model_now": (
         "This chat is answered by {model}.",
         "此聊天由 {model} 回答。",
@@ -103,6 +138,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "command_tool": ("use one tool at once", "直接使用一个工具", "直接使用一個工具"),
     "command_tools": ("list what I can use", "列出可用工具", "列出可用的工具"),
     "command_model": ("show or change the model of this chat", "查看或更换此聊天的模型", "查看或更換這個聊天室的模型"),
+    "command_persona": (
+        "show or set what I should be like in this chat",
+        "查看或设置我在此聊天中的角色",
+        "查看或設定我在這個聊天室的角色",
+    ),
     "command_memory": (
         "show what I remember, or forget some of it",
         "查看或删除我记住的内容",
@@ -130,6 +170,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "argument_new": ("all: for everybody here", "all：对此处所有人生效", "all：對這裡的所有人生效"),
     "argument_tool": ("the tool's name, then what to do", "工具名称和参数", "工具名稱和參數"),
     "argument_model": ("provider:name", "提供方:模型名", "供應商:模型名稱"),
+    "argument_persona": (
+        "what I should be like, or off",
+        "我应有的角色，或 off 取消",
+        "我應有的角色，或 off 取消",
+    ),
     "argument_memory": (
         "forget and a number, to delete that entry",
         "forget 加编号，删除那一条",

@@ -14,8 +14,11 @@ _AT_ONCE = 50
 
 
 async def export_chat(readers: Readers, chat: ChatId) -> AsyncIterator[dict[str, Any]]:
-    """One JSON object a turn, oldest first; see `History.export`."""
+    """What is set for the chat, where anything is, then one JSON object a turn, oldest first; see `History.export`."""
     done = 0
+    settings = await readers.rows("SELECT name, value FROM settings WHERE chat = ? ORDER BY name", (str(chat),))
+    if settings:
+        yield {"chat": str(chat), "settings": dict(settings)}
     while True:
         turns = await readers.rows(
             "SELECT t.id, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.cost, t.error, "

@@ -19,6 +19,11 @@ class ChatSettings:
         row = await self._readers.row("SELECT value FROM settings WHERE chat = ? AND name = ?", (str(chat), name))
         return None if row is None else str(row[0])
 
+    async def of(self, chat: ChatId) -> dict[str, str]:
+        """Everything that is set for a chat, by name."""
+        rows = await self._readers.rows("SELECT name, value FROM settings WHERE chat = ? ORDER BY name", (str(chat),))
+        return {str(name): str(value) for name, value in rows}
+
     async def set(self, chat: ChatId, name: str, value: str | None) -> None:
         """Set a value, or take it away with None."""
         if value is None:

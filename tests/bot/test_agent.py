@@ -1156,3 +1156,16 @@ async def test_after_a_restart_calls_of_two_passes_with_one_id_are_not_mixed_up(
 
     assert look.ran == ["milk"]
     assert [entry.text for entry in told(model.requests[0])] == ["stored", "look: milk"]
+
+
+async def test_nothing_runs_that_the_person_may_not_use_whoever_called_it() -> None:
+    """The model, a former process whose calls were not finished, or a call made before the first pass."""
+    call = ToolCall("c", "look", {"text": "tea"})
+    before = AssistantEntry("", (call,), origin="telegram:7")
+    for more in ({}, {"passes": (before,)}, {"begin_with": call}):
+        asked = (says("", ("look", "tea")),) if not more else ()
+        events = await answer(Scripted(*asked, says("Well.")), Small("look"), permits=lambda name: False, **more)
+
+        [(_, told)] = results(events)
+        assert told.startswith("Error: look was not run: the operator")
+        assert shown(events) == "Well." and not any(isinstance(event, ToolStarted) for event in events)

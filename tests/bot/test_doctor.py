@@ -424,3 +424,16 @@ async def test_offline_nothing_is_asked_and_no_program_started(world: World) -> 
     assert not world.model.requests and not world.tavily.requests and not started.exists()
     for what in ("telegram", "slack", "discord", "model", "search_web", "generate_image", "run_python", "MCP mine"):
         assert told.of(what) and all("not asked" in text or "not started" in text for _, text in told.of(what)), what
+
+
+async def test_what_is_switched_off_or_left_to_some_is_named_and_names_that_are_no_tools(world: World) -> None:
+    told = await world.doctor(TOOLS_OFF="calculator,run_pyton", TOOLS_FOR="wikipedia=admins", CHATS_FILE="gone.toml")
+
+    assert told.code == 1
+    assert told.of("calculator") == [(True, "not offered: switched off by TOOLS_OFF")]
+    assert told.of("tools") == [
+        (True, "tools switched off: calculator, run_pyton"),
+        (True, "wikipedia is left to admins"),
+        (False, "TOOLS_OFF names 'run_pyton', and there is no such tool; did you mean run_python?"),
+    ]
+    assert told.of("chats") == [(False, "CHATS_FILE: gone.toml cannot be read: No such file or directory")]

@@ -54,7 +54,7 @@ from bot.recording import Recorded, Unrecorded, files_before
 from bot.reference import reference_of
 from bot.reply import ReplyStream
 from bot.safety import AnswerFilter, Redactor, clean_answer
-from bot.sentences import how_long, language_of, say
+from bot.sentences import how_long, say
 from bot.settling import Settling
 from bot.spending import Budgets, Payer, paid_by
 from bot.store import FILE_BYTES, Store, TurnState
@@ -133,14 +133,15 @@ class Conversation:
         self._options = options
         self._surface = surface
 
-    async def run(self, turn: int, question: MessageSent, ending: Callable[[], Ending | None]) -> None:
+    async def run(self, turn: int, question: MessageSent, language: str, ending: Callable[[], Ending | None]) -> None:
         """Answer `question`. Never raises but for cancellation without an `ending`: the edge around a turn.
 
         Args:
             turn: the inbox row's id.
+            language: that in which the person is spoken to.
             ending: why the task is being cancelled, asked when it is.
         """
-        run = Run(turn, question, language_of(question.text, question.sender.language), ending)
+        run = Run(turn, question, language, ending)
         try:
             await self._tried(run)
         except asyncio.CancelledError:

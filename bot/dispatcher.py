@@ -24,6 +24,7 @@ from bot.conversation import STARTS_AT_ONCE, Conversation
 from bot.earlier import EarlierWords
 from bot.enclosures import enclosed_in
 from bot.errors import DeliveryError, SettingsError, StoreError
+from bot.language import language_for
 from bot.messages import ChatId, Incoming, MessageSent, StopPressed, TimerDue
 from bot.newest import NewestAnswer
 from bot.question import subject
@@ -298,7 +299,7 @@ class Dispatcher:
         await self._store.intake.end(id, "done")
 
     async def _message(self, id: int, message: MessageSent, again: bool) -> None:
-        language = language_of(message.text, message.sender.language)
+        language = await language_for(self._store, message)
         command = BY_WORD.get(message.command)
         if not await self._access.allowed(message) and not (command is not None and command.open):
             await self._store.intake.end(id, "refused")
@@ -371,7 +372,7 @@ class Dispatcher:
                 await self._conversation.tell(message, said, private=said == say("not_yours", language))
                 await self._store.intake.end(id, "done")
             case _:
-                await self._conversation.run(id, message, lambda: running.ending)
+                await self._conversation.run(id, message, language, lambda: running.ending)
 
     async def _begin_anew(self, id: int, message: MessageSent, language: str) -> str:
         """Leave what was said behind: in a group what this person asked, or for an admin everything; what to say."""
@@ -423,7 +424,7 @@ class Dispatcher:
         # A command from outside the thread is answered in it; any other where it was written.
         target = asked.target if message.whole_channel and message.chat.thread else message.target
         again = replace(asked, target=target, delivery=message.delivery, chat=message.chat)
-        await self._conversation.run(id, again, lambda: running.ending)
+        await self._conversation.run(id, again, await language_for(self._store, again), lambda: running.ending)
 
     async def _command(self, message: MessageSent, language: str) -> None:
         """Answer a command at once, beside whatever the chat is busy with."""

@@ -27,6 +27,12 @@ _PRIVATE_CHATS = """
 """
 _FACTS = "FROM facts WHERE owner = :person OR origin = :person"
 _TIMERS = "FROM timers WHERE person = :person"
+_LAST_QUESTIONS = """
+    SELECT substr(json_extract(i.incoming, '$.text'), 1, 500) FROM inbox i JOIN (
+        SELECT id FROM turns WHERE person = :person ORDER BY id DESC LIMIT 10
+    ) t ON t.id = i.id WHERE json_extract(i.incoming, '$.command') IS NULL
+    AND json_extract(i.incoming, '$.text') IS NOT NULL ORDER BY i.id DESC
+"""
 _DELIVERIES = """
     FROM inbox WHERE json_extract(incoming, '$.sender.id') = :person AND ended_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)
@@ -70,6 +76,11 @@ class People:
         )
         # Slack tells an id in its place until the name is looked up.
         return {str(person): str(name) for person, name in rows if name and not str(person).endswith(f"/{name}")}
+
+    async def questions(self, person: str) -> list[str]:
+        """The beginnings of what he asked last, in whatever chat, the newest first; commands are none."""
+        rows = await self._readers.rows(_LAST_QUESTIONS, {"person": person})
+        return [str(text) for (text,) in rows]
 
     async def forget(self, person: str) -> None:
         """Delete it for good: his private chats whole; in chats with others his questions and the answers to them,

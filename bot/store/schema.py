@@ -172,6 +172,8 @@ _SHOWN_AGAIN = (
     "CREATE INDEX turns_again ON turns (id) WHERE again_at IS NOT NULL",
 )
 
+_BY_PERSON = ("CREATE INDEX turns_by_person ON turns (person, id)",)
+
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
     _TURNS,
@@ -181,6 +183,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _ORIGINS,
     _KEPT_ORIGINS,
     _SHOWN_AGAIN,
+    _BY_PERSON,
 )
 
 

@@ -359,6 +359,26 @@ async def test_why_is_told_in_chinese_and_says_what_it_does_not_know(rig: Any) -
     assert "没有使用工具" in why and "费用：未知" in why
 
 
+async def test_commands_are_answered_in_the_language_a_person_last_wrote_here_or_elsewhere(rig: Any) -> None:
+    async with rig() as it:
+        it.model.script = lambda body: Reply("好。")
+        assert await it.say("/stop") == ["Nothing is being answered right now."]
+
+        await it.say("幫我看看這個問題")
+        assert await it.say("/stop", chat="9") == ["目前沒有進行中的回答。"]
+        assert (await it.say("/tool calculator", chat="9"))[0].startswith("沒有執行 calculator：")
+        assert await it.say("/stop", chat="9", person=BOB) == ["Nothing is being answered right now."]
+
+        await it.say("帮我看看这个问题")
+        assert await it.say("/stop") == ["当前没有正在进行的回答。"]
+
+        await it.say("/tool calculator 1+2")
+        assert await it.say("/stop") == ["当前没有正在进行的回答。"], "what a command is given tells nothing"
+
+        await it.say("Look at this question")
+        assert await it.say("/stop") == ["Nothing is being answered right now."]
+
+
 async def test_why_with_nothing_answered_says_so_and_a_bare_why_is_a_question(rig: Any) -> None:
     async with rig() as it:
         it.model.reply(Reply("Because."))

@@ -6,10 +6,16 @@ import re
 from string import Formatter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot import sentences
 from bot.sentences import TABLE, chinese, language_of, say
+from bot.sentences.language import is_certain
 from tools.languages import LANGUAGES
+
+TEXTS = st.text(alphabet="茶什麼么国國 a1", max_size=6)
+TAGS = st.sampled_from(("", "en", "zh", "zh-TW", "zh-CN"))
 
 
 @pytest.mark.parametrize(
@@ -27,11 +33,43 @@ from tools.languages import LANGUAGES
         ("👍", "zh_HK", "zh-Hant"),
         ("茶是什麼？", "zh-TW", "zh-Hant"),
         ("", "", "en"),
+        ("幫我查一下台北明天的天氣", "", "zh-Hant"),
+        ("帮我查一下上海明天的天气", "", "zh-Hans"),
+        ("我哋今晚去邊度食飯", "", "zh-Hant"),
+        ("里面有几只鸟，后天还在吗", "zh-TW", "zh-Hans"),
+        ("裡面有幾隻鳥，後天還在嗎", "zh-CN", "zh-Hant"),
+        ("繁體字「資訊」的简体怎么写", "zh-CN", "zh-Hant"),
+        ("你好", "zh-HK", "zh-Hant"),
+        ("你好", "zh", "zh-Hans"),
         ("Qu'est-ce que le thé ?", "fr", "en"),
     ],
 )
 def test_a_person_is_answered_in_the_language_they_write(text: str, hint: str, language: str) -> None:
     assert language_of(text, hint) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "hint", "before", "language"),
+    [
+        ("", "en", ["幫我查天氣"], "zh-Hant"),
+        ("12 + 3", "", ["👍", "帮我查天气", "幫我查天氣"], "zh-Hans"),
+        ("", "zh-CN", ["What is tea?", "帮我查天气"], "en"),
+        ("", "zh-CN", ["你好"], "zh-Hans"),
+        ("你好", "", ["What is tea?", "你好", "幫我查天氣"], "zh-Hant"),
+        ("你好", "zh-Hans", ["幫我查天氣"], "zh-Hans"),
+        ("Hello", "zh-TW", ["幫我查天氣"], "en"),
+    ],
+)
+def test_what_a_person_wrote_before_decides_where_the_message_does_not(
+    text: str, hint: str, before: list[str], language: str
+) -> None:
+    assert language_of(text, hint, before) == language
+
+
+@given(TEXTS, TAGS, st.lists(TEXTS, max_size=3))
+def test_where_a_message_is_certain_nothing_before_it_counts(text: str, hint: str, before: list[str]) -> None:
+    if is_certain(text, hint):
+        assert language_of(text, hint, before) == language_of(text, hint)
 
 
 def test_a_single_chinese_word_is_chinese() -> None:

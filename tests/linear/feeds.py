@@ -422,6 +422,9 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.safety.clean_answer": safety.clean_answer,
     "bot.safety.clean_name": safety.clean_name,
     "bot.sentences.language.language_of": sentences.language_of,
+    "bot.sentences.language.language_of, written before": lambda text: sentences.language_of(
+        "", "", [text, f"茶{text}"]
+    ),
     "bot.sources.Citations.footer": _footer,
     "bot.sources.numbered": _numbered,
     "bot.workings.code_line": lambda text: workings.code_line(text, redactor.Redactor(["k" * 40]).redact, 200),
@@ -595,7 +598,7 @@ INSIDE: dict[str, str] = {
     "bot.redactor": "bot.redactor.Redactor.feed",
     "bot.reply.ReplyStream": "bot.paging.Paginator.extend",
     "bot.safety.clean_untrusted": "bot.safety.clean_name",
-    "bot.sentences.language.chinese": "bot.sentences.language.language_of",
+    "bot.sentences.language": "bot.sentences.language.language_of",
     "bot.sources.Citations.add": "bot.sources.Citations.footer",
     "bot.spellings": "bot.spellings.unspelled",
     "bot.store.facts.StoredFacts": "bot.store.facts.words",
@@ -658,6 +661,7 @@ OWN: dict[str, str] = {
     "bot.memory": _HANDS_ON,
     "bot.messages": _SHORT,
     "bot.metrics": _SHORT,
+    "bot.language": _HANDS_ON,
     "bot.model.chain": _HANDS_ON,
     "bot.model.client": _HANDS_ON,
     "bot.model.learned": _SHORT,

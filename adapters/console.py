@@ -147,7 +147,7 @@ class ConsoleSurface:
     async def remove(self, at: MessageRef) -> None:
         return None  # what is printed stays
 
-    async def typing(self) -> None:
+    async def typing(self, words: str) -> None:
         return None
 
     def receipt_cost(self, waits: bool) -> None:

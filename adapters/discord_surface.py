@@ -174,7 +174,7 @@ class DiscordSurface:
         except MessageGone:
             return
 
-    async def typing(self) -> None:
+    async def typing(self, words: str) -> None:
         if self._hooked:
             return
         try:

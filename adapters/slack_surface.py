@@ -176,14 +176,12 @@ class SlackSurface:
             if not isinstance(problem := translated(error), MessageGone):
                 raise problem from error
 
-    async def typing(self) -> None:
-        """The thread says "Parley is thinking…" until the first message; where it cannot, nothing does."""
+    async def typing(self, words: str) -> None:
+        """The thread says the bot's name and `words` until the first message; where it cannot, nothing does."""
         if not self._shows_status:
             return
         try:
-            await self._web.assistant_threads_setStatus(
-                channel_id=self._channel, thread_ts=self._thread, status="is thinking…"
-            )
+            await self._web.assistant_threads_setStatus(channel_id=self._channel, thread_ts=self._thread, status=words)
         except Exception as error:  # noqa: BLE001 - it is only a sign
             self._shows_status = False
             log.debug("slack: no status was shown (%s)", error_code(error) or type(error).__name__)

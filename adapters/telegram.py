@@ -338,7 +338,7 @@ class TelegramSurface:
         except Exception as error:
             raise _translated(error) from error
 
-    async def typing(self) -> None:
+    async def typing(self, words: str) -> None:
         try:
             await self._bot.send_chat_action(self._chat, ChatAction.TYPING, message_thread_id=self._thread)
         except RetryAfter as error:

@@ -325,6 +325,7 @@ class Conversation:
             shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages} | run.shown,
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
             delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
+            thinking=say("thinking", language),
         )
         most_bytes = min(surface.limits.attachment_bytes, FILE_BYTES)
         for file in files_before(before):

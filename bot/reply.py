@@ -23,7 +23,7 @@ from bot.messages import File, MessageRef, Page, Status
 from bot.pacing import Grant, Pacer, Priority
 from bot.paging import PageText, Paginator, beginning, worth_showing
 from bot.surface import Cost, Surface
-from bot.typingsign import TypingSign
+from bot.typingsign import THINKING, TypingSign
 from tools.cancelling import while_running
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,7 @@ class ReplyStream:
         attached: Mapping[int, ShownBefore] | None = None,
         careful: bool = True,
         delayed: Callable[[float], str] | None = None,
+        thinking: str = THINKING,
         calm: bool = False,
     ) -> None:
         """
@@ -72,6 +73,7 @@ class ReplyStream:
             careful: never post a whole text in a call that cannot be repeated safely: post its beginning,
                 and complete it by an edit, so that a crash in between cannot make a second final answer.
             delayed: what is said where the rest of it can be shown only after so many seconds.
+            thinking: what the sign of typing says before the first words.
             calm: nobody waits for it, since it was whole: its calls leave room for all that are waited for, and what
                 was deleted meanwhile stays so.
         """
@@ -83,6 +85,7 @@ class ReplyStream:
         self._filters = filters
         self._careful = careful
         self._delayed = delayed
+        self._thinking = thinking
         self._calm = calm
         self._pages = Paginator.resume(surface.limits.page_length, surface.limits.measure, preamble, cuts)
         self._shown: dict[int, PageNow] = {}
@@ -122,7 +125,7 @@ class ReplyStream:
             self._pacer.seen(self._presence)
         self._writer = asyncio.create_task(self._write(), name=f"reply {self._turn}")
         if self._surface.limits.typing_seconds and not self.visible:
-            sign = TypingSign(self._surface, self._pacer, self._clock)
+            sign = TypingSign(self._surface, self._pacer, self._clock, self._thinking)
             typing = sign.keep(lambda: not self.visible and not self._dead)
             self._typing = asyncio.create_task(typing, name=f"typing {self._turn}")
         return self

@@ -114,8 +114,11 @@ class Surface(Protocol):
         """Take one message of ours back; one that is gone already is not an error."""
         ...
 
-    async def typing(self) -> None:
+    async def typing(self, words: str) -> None:
         """Show once that an answer is being made. It is only a sign: whatever else goes wrong is nobody's error.
+
+        Args:
+            words: what the sign says after the bot's name, where the platform has words there.
 
         Raises:
             RateLimited: nothing can be shown here for so long, no page either.

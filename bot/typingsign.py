@@ -8,8 +8,11 @@ from bot.clock import Clock
 from bot.errors import RateLimited
 from bot.messages import Page
 from bot.pacing import Pacer
+from bot.sentences import say
 from bot.surface import Surface
 
+THINKING = say("thinking", "en")
+"""What the sign says where nothing else is told."""
 TYPING_AFTER = 0.3
 """Seconds without first words after which typing is shown: what comes sooner needs no announcement."""
 _LOOK_AGAIN = 0.5
@@ -19,10 +22,11 @@ _LOOK_AGAIN = 0.5
 class TypingSign:
     """Shows typing on one surface, only with calls that nobody needs."""
 
-    def __init__(self, surface: Surface, pacer: Pacer, clock: Clock) -> None:
+    def __init__(self, surface: Surface, pacer: Pacer, clock: Clock, words: str) -> None:
         self._surface = surface
         self._pacer = pacer
         self._clock = clock
+        self._words = words
 
     async def keep(self, wanted: Callable[[], bool]) -> None:
         """Show it again and again while it is `wanted`."""
@@ -32,7 +36,7 @@ class TypingSign:
             # Where no page may be posted, a platform wants to hear of no sign either.
             if self._pacer.opens_at(post) <= self._clock.monotonic() and self._pacer.take(cost):
                 try:
-                    await self._surface.typing()
+                    await self._surface.typing(self._words)
                 except RateLimited as error:
                     self._pacer.refused(post, error.scope, error.retry_after)
                 finally:

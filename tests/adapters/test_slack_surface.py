@@ -125,7 +125,7 @@ async def test_what_is_shown_already_costs_no_call(slack: SlackServer, surface: 
 async def test_the_answer_to_a_direct_message_stands_beside_it(slack: SlackServer, adapter: SlackAdapter) -> None:
     surface = adapter.surface(direct_target(slack))
     await surface.show(Page("hello"), None)
-    await surface.typing()
+    await surface.typing("is thinking…")
 
     (shown,) = slack.screen.of(slack.direct("U1"))
     assert (shown.text, shown.thread) == ("hello", "")
@@ -150,19 +150,19 @@ async def test_nobody_is_called_and_nothing_is_fetched(slack: SlackServer, surfa
 async def test_a_status_stands_in_the_thread_until_the_first_words(slack: SlackServer, surface: Surface) -> None:
     thread = slack.screen.of("C1", author="U1")[0].id
 
-    await surface.typing()
+    await surface.typing("正在思考…")
     before = slack.status("C1", thread)
     await surface.show(Page("words"), None)
 
-    assert (before, slack.status("C1", thread)) == ("is thinking…", "")
+    assert (before, slack.status("C1", thread)) == ("正在思考…", "")
     assert surface.limits.typing_seconds > 0
 
 
 async def test_a_status_that_is_refused_is_not_tried_again(slack: SlackServer, surface: Surface) -> None:
     slack.scopes.difference_update({"chat:write", "assistant:write"})
 
-    await surface.typing()
-    await surface.typing()
+    await surface.typing("is thinking…")
+    await surface.typing("is thinking…")
 
     assert [call.method for call in slack.calls].count("assistant.threads.setStatus") == 1
 

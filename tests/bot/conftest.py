@@ -51,7 +51,7 @@ class Place:
     async def receipt(self, message_id: str, waits: bool) -> None:
         return None
 
-    async def typing(self) -> None:
+    async def typing(self, words: str) -> None:
         return None
 
     async def find(self, nonce: str) -> MessageRef | None:

@@ -48,7 +48,7 @@ class Screen:
     async def remove(self, at: MessageRef) -> None:
         raise AssertionError
 
-    async def typing(self) -> None:
+    async def typing(self, words: str) -> None:
         raise AssertionError
 
     async def find(self, nonce: str) -> MessageRef | None:

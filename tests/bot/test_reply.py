@@ -63,7 +63,7 @@ class Screen:
         self.removed.append(at.id)
         self.shown.pop(at.id, None)
 
-    async def typing(self) -> None:
+    async def typing(self, words: str) -> None:
         self.typed += 1
 
     async def find(self, nonce: str) -> MessageRef | None:

@@ -584,7 +584,7 @@ async def test_a_message_can_be_taken_back_and_taken_back_again(scene: Scene) ->
 async def test_typing_is_shown_where_the_platform_has_a_sign_for_it(scene: Scene) -> None:
     before = len(scene.screen.notices)
 
-    await scene.surface.typing()
+    await scene.surface.typing("is thinking…")
 
     assert (len(scene.screen.notices) > before) == bool(scene.surface.limits.typing_seconds)
 
@@ -677,4 +677,4 @@ async def test_whatever_else_is_answered_in_an_odd_way_is_no_error_of_ours(scene
             assert type(error) in (Unclear, DeliveryError), error
         scene.faults.clear()
     scene.faults.add("*", Fault(answer=answer))
-    await scene.surface.typing()
+    await scene.surface.typing("is thinking…")

@@ -237,9 +237,9 @@ async def test_a_message_is_taken_back_once_and_twice(stage: Any) -> None:
 async def test_typing_is_shown_and_its_failure_is_not(stage: Any) -> None:
     surface = (await stage.enter()).surface(channel())
 
-    await surface.typing()
+    await surface.typing("is thinking…")
     stage.server.deny(stage.place, "SEND_MESSAGES")
-    await surface.typing()
+    await surface.typing("is thinking…")
 
     assert [what for _, chat, what in stage.server.screen.notices if chat == "20"] == ["typing"]
 
@@ -286,7 +286,7 @@ async def test_a_connection_that_was_never_made_did_not_send_anything(stage: Any
     surface = (await stage.enter()).surface(channel())
     await stage.server.__aexit__(None, None, None)
     # The connection of the login is still open: that it is dead shows only when it is used.
-    await surface.typing()
+    await surface.typing("is thinking…")
 
     with pytest.raises(DeliveryError) as told:
         await surface.show(Page("hi", final=True), None)
@@ -574,7 +574,7 @@ async def test_an_answer_is_taken_back(stage: Any) -> None:
 
     await surface.remove(ref)
     await surface.remove(ref)
-    await surface.typing()
+    await surface.typing("is thinking…")
 
     assert stage.said() == []
     assert "typing" not in [what for _, _, what in stage.server.screen.notices]

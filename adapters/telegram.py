@@ -61,6 +61,7 @@ LIMITS = SurfaceLimits(
     hard_length=4096,
     measure=utf16_length,
     attachment_bytes=50 * 1024 * 1024,
+    collapses=True,
     # A chat action lasts five seconds or until a message arrives.
     typing_seconds=4.5,
 )

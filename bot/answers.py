@@ -42,7 +42,12 @@ class CommandAnswers:
         rights: ToolRights,
         surface: Callable[[MessageSent], Surface],
         redact: Redact,
+        thoughts: bool = True,
     ) -> None:
+        """
+        Args:
+            thoughts: `/why` shows how a model's reasoning began.
+        """
         self._store = store
         self._access = access
         self._models = models
@@ -53,6 +58,7 @@ class CommandAnswers:
         self._rights = rights
         self._surface = surface
         self._redact = redact
+        self._thoughts = thoughts
 
     async def to(self, message: MessageSent, language: str) -> str:
         """What a command is answered with, as Markdown; commands that run or end a turn are not for here."""
@@ -73,7 +79,9 @@ class CommandAnswers:
             case "context":
                 text = await self._briefings.report(message, language)
             case "why":
-                text = await receipt(self._store, self._budgets.prices, message.chat, language, self._redact)
+                text = await receipt(
+                    self._store, self._budgets.prices, message.chat, language, self._redact, thoughts=self._thoughts
+                )
             case "whoami":
                 text = f"`{message.sender.id}`\n`{message.chat}`"
             case "usage":

@@ -344,6 +344,7 @@ class App:
                 rights=rights,
                 surface=surface,
                 redact=redact,
+                thoughts=core.show_reasoning != "off",
             )
             self.dispatcher = Dispatcher(
                 store=self.store,

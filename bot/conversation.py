@@ -309,7 +309,7 @@ class Conversation:
             deadline=deadline,
             tool_choice=forced or "auto",
             begin_with=first,
-            gap=workings.gap(options.show_tools),
+            gap=workings.gap(options),
             passes=tuple(made.passes),
             results=done,
             outcome_unknown=frozenset(unknown),
@@ -371,7 +371,7 @@ class Conversation:
                     note = note if made.visible else ""
                 for words in (
                     made.citations.footer(made.shown, language),
-                    await workings.footer(store, turn, language, redact, options.show_tools),
+                    *await workings.under(store, turn, made.reasoning, language, redact, options, surface.limits),
                     *made.unsent_notes(language, f"t{turn}"),
                     note,
                 ):
@@ -404,7 +404,7 @@ class Conversation:
             state,
             entries,
             visible=reply.text,
-            reasoning=redact("".join(made.reasoning)),
+            reasoning=redact(made.reasoning),
             model=made.model or ("" if unread else model.name),
             usage=made.usage,
             cost=made.cost,
@@ -428,18 +428,19 @@ class Conversation:
             case TextDelta(text):
                 made.last_token = self._clock.monotonic()
                 # What stands between two passes is ours, and never told to a model as its own words.
-                made.current.append(text if made.current else text.removeprefix(workings.gap(self._options.show_tools)))
+                made.current.append(text if made.current else text.removeprefix(workings.gap(self._options)))
                 made.visible.append(text)
                 reply.clear_status()
                 reply.append(text)
             case ReasoningDelta(text):
-                made.reasoning.append(text)
+                made.thinking.append(text)
             case PassEnded(entry, model, usage):
                 made.model, made.usage = model or made.model, made.usage + usage
                 made.cost += self._budgets.prices.cost_of(model, usage) or 0.0
                 await self._store.turns.save_pass(turn, len(made.passes) + 1, entry, model, usage)
                 made.passes.append(entry)
                 made.current.clear()
+                made.thinking.clear()
                 made.story.thought(len(made.passes), model, usage, entry.calls)
                 if model:
                     self._metrics.called(model, usage)

@@ -80,7 +80,10 @@ class CodeBlock:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
+    """A quote; a `collapsed` one shows itself only to who opens it, where the platform can do that."""
+
     blocks: tuple[Block, ...]
+    collapsed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,8 @@ _STYLES: dict[str, Style] = {
     "s_open": "strike",
     "spoiler_open": "spoiler",
 }
+_COLLAPSED = "[!more]\n"
+"""The first line of a collapsed quote, in the manner of GitHub's `> [!NOTE]`."""
 _TASK = re.compile(r"\[([ xX])\][ \t]+")
 
 
@@ -183,7 +188,7 @@ def _blocks(tokens: Iterator[Token], until: str = "") -> Iterator[Block]:
                 language = token.info.split(maxsplit=1)
                 yield CodeBlock(token.content.removesuffix("\n"), language[0] if language else "")
             case "blockquote_open":
-                yield Quote(tuple(_blocks(tokens, "blockquote_close")))
+                yield _quote(tuple(_blocks(tokens, "blockquote_close")))
             case "bullet_list_open":
                 yield Listing(tuple(_items(tokens, "bullet_list_close")))
             case "ordered_list_open":
@@ -192,6 +197,14 @@ def _blocks(tokens: Iterator[Token], until: str = "") -> Iterator[Block]:
                 yield Table(tuple(_rows(tokens)), tuple(token.meta["aligns"]))
             case "hr":
                 yield Rule()
+
+
+def _quote(blocks: tuple[Block, ...]) -> Quote:
+    match blocks:
+        case (Paragraph((Text(text), *more)), *rest) if text.startswith(_COLLAPSED):
+            first = Paragraph((Text(text.removeprefix(_COLLAPSED)), *more))
+            return Quote((first, *rest), collapsed=True)
+    return Quote(blocks)
 
 
 def _content(tokens: Iterator[Token], until: str) -> tuple[Inline, ...]:
@@ -297,6 +310,7 @@ def escape(text: str) -> str:
     return _SIGNS.sub(r"\\\1", text)
 
 
-def quote(text: str) -> str:
+def quote(text: str, *, collapsed: bool = False) -> str:
     """Write Markdown as a quote."""
+    text = f"{_COLLAPSED}{text}" if collapsed else text
     return "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))

@@ -26,7 +26,8 @@ class Progress:
     passes: list[AssistantEntry] = field(default_factory=list)
     results: dict[CallKey, ToolEntry] = field(default_factory=dict)
     current: list[str] = field(default_factory=list)
-    reasoning: list[str] = field(default_factory=list)
+    thinking: list[str] = field(default_factory=list)
+    """What the model thinks in the pass that is not complete."""
     model: str = ""
     usage: Usage = field(default_factory=Usage)
     cost: float = 0.0
@@ -59,6 +60,11 @@ class Progress:
             origin = joined([told, *(entry.origin for entry in entries)])
             entries.append(AssistantEntry(text=rest or f"({note or 'no answer'})", origin=origin))
         return entries
+
+    @property
+    def reasoning(self) -> str:
+        """What the model thought, pass by pass."""
+        return "\n\n".join(part for part in (*(one.reasoning for one in self.passes), "".join(self.thinking)) if part)
 
     @property
     def shown(self) -> str:

@@ -12,14 +12,14 @@ from bot.sentences import say
 from bot.sources import source_line
 from bot.store import CallRecord, Store, TurnRecord
 from bot.transcript import AssistantEntry
-from bot.workings import call_lines, seconds
+from bot.workings import call_lines, reasoning, seconds
 
 MOST_SOURCES = 10
 
 
-async def receipt(store: Store, prices: Prices, chat: ChatId, language: str, redact: Redact) -> str:
-    """Model, passes, each tool with arguments, time, outcome and its result's head, sources, tokens and cost, as short
-    Markdown."""
+async def receipt(store: Store, prices: Prices, chat: ChatId, language: str, redact: Redact, *, thoughts: bool) -> str:
+    """Model, passes, each tool with arguments, time, outcome and its result's head, with `thoughts` how the reasoning
+    began, sources, tokens and cost, as short Markdown."""
     last = await store.turns.last(chat)
     if last is None:
         return say("why_nothing", language)
@@ -31,6 +31,7 @@ async def receipt(store: Store, prices: Prices, chat: ChatId, language: str, red
     parts = [
         say("why_model", language, model=last.model, passes=passes, seconds=seconds(last.ended_at - last.started_at)),
         _calls(calls, language, redact),
+        reasoning(last.reasoning, language, redact) if thoughts else "",
         _sources(calls, language),
         _tokens(last, prices, language),
     ]

@@ -178,6 +178,11 @@ class CoreSettings(Settings):
         description="What stands under an answer of the tools it used: nothing, a line for each call, or also "
         "the head of its result (full).",
     )
+    show_reasoning: Literal["off", "why", "quote"] = Field(
+        "why",
+        description="Who may read what the model thought: nobody, who asks with /why, or also everybody in a collapsed "
+        "quote under the answer, on Telegram and Discord.",
+    )
     unknown_links: Literal["code", "text", "live"] = Field(
         "code",
         description="How an address is shown that the model knows by itself: as code, as text, or as a link with its "

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from bot.linkpolicy import Unknown
 from bot.settings import CoreSettings
-from bot.workings import ShowTools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,10 @@ class TurnOptions:
     secrets: tuple[str, ...] = ()
     unknown_links: Unknown = "code"
     """How an address is shown that neither a person nor a tool brought."""
-    show_tools: ShowTools = "off"
+    show_tools: Literal["off", "line", "full"] = "off"
+    """What stands under an answer of the tools it used: nothing, a line for each call, or its result's head too."""
+    quote_reasoning: bool = False
+    """Put what the model thought under the answer, where the platform can show it collapsed."""
 
     @classmethod
     def of(cls, core: CoreSettings, secrets: tuple[str, ...]) -> TurnOptions:
@@ -29,4 +32,5 @@ class TurnOptions:
             secrets=secrets,
             unknown_links=core.unknown_links,
             show_tools=core.show_tools,
+            quote_reasoning=core.show_reasoning == "quote",
         )

@@ -8,33 +8,40 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
 
+from bot.markdown import escape, quote
 from bot.redaction import Redact
 from bot.safety import clean_untrusted
 from bot.sentences import say
 from bot.store import CallRecord, Store
-
-ShowTools: TypeAlias = Literal["off", "line", "full"]
-"""What stands under an answer of the tools it used: nothing, a line for each call, or its result's head too."""
+from bot.surface import SurfaceLimits
+from bot.turnoptions import TurnOptions
 
 MOST_CALLS = 20
 ARGUMENT_CHARS = 160
 RESULT_CHARS = 200
+REASONING_CHARS = 400
+COLLAPSED_CHARS = 800
+"""As Markdown. Less than half a page on every platform, so that it is never cut in two: the rest would stand open."""
 _BLANK = re.compile(r"\s+")
 
 
-def gap(shown: ShowTools) -> str:
+def gap(options: TurnOptions) -> str:
     """What stands between the texts of two passes of one answer, as Markdown."""
-    return "\n\n" if shown == "off" else "\n\n---\n\n"
+    return "\n\n" if options.show_tools == "off" else "\n\n---\n\n"
 
 
-async def footer(store: Store, turn: int, language: str, redact: Redact, shown: ShowTools) -> str:
-    """What stands under an answer of the tools it used; empty where there is nothing to show."""
-    calls = [] if shown == "off" else await store.turns.calls(turn)
-    if not calls:
-        return ""
-    return f"**{say('tools_used', language)}**\n\n" + call_lines(calls, language, redact, results=shown == "full")
+async def under(
+    store: Store, turn: int, thought: str, language: str, redact: Redact, options: TurnOptions, limits: SurfaceLimits
+) -> list[str]:
+    """What stands under an answer, as the operator wants: the tools it used, and what the model thought."""
+    shown = []
+    if options.show_tools != "off" and (calls := await store.turns.calls(turn)):
+        lines = call_lines(calls, language, redact, results=options.show_tools == "full")
+        shown.append(f"**{say('tools_used', language)}**\n\n{lines}")
+    if options.quote_reasoning and limits.collapses:
+        shown.append(collapsed_reasoning(thought, language, redact))
+    return shown
 
 
 def call_lines(calls: Sequence[CallRecord], language: str, redact: Redact, *, results: bool) -> str:
@@ -58,6 +65,31 @@ def call_lines(calls: Sequence[CallRecord], language: str, redact: Redact, *, re
     if len(calls) > MOST_CALLS:
         lines.append(say("why_more", language, count=len(calls) - MOST_CALLS))
     return "\n".join(lines)
+
+
+def reasoning(text: str, language: str, redact: Redact) -> str:
+    """How long a model's reasoning is and how it begins, as `/why` tells it; empty for none."""
+    head = _words(text, redact, REASONING_CHARS)
+    return say("why_thought", language, count=f"{len(text):,}") + f"\n{quote(head)}" if head else ""
+
+
+def collapsed_reasoning(text: str, language: str, redact: Redact) -> str:
+    """The beginning of a model's reasoning for under its answer, as a collapsed quote; empty for none."""
+    head = _words(text, redact, COLLAPSED_CHARS)
+    title = say("thought", language, count=f"{len(text):,}")
+    return quote(f"{title}\n{head}", collapsed=True) if head else ""
+
+
+def _words(text: str, redact: Redact, most: int) -> str:
+    """The head of a text without empty lines, in which nothing comes to life."""
+    text = clean_untrusted(redact(text))
+    lines = (_BLANK.sub(" ", line).strip() for line in text.splitlines())
+    shown = escape("\n".join(line for line in lines if line))
+    if len(shown) <= most:
+        return shown
+    head = shown[: most - 1]
+    odd = (len(head) - len(head.rstrip("\\"))) % 2
+    return head[: len(head) - odd] + "…"
 
 
 def code_line(text: str, redact: Redact, most: int) -> str:

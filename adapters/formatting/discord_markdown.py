@@ -152,6 +152,13 @@ class _Discord(Dialect):
         """Discord knows no quote in a list, and so no block of code in such a quote: the block stands in the item."""
         return super().listing([replace(item, blocks=tuple(_unquoted(item.blocks))) for item in items], start)
 
+    def collapsed_quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
+        """A spoiler in a quote, in which Discord knows no second one and no block of code."""
+        inner = "\n".join(line.text for line in lines).strip("\n")
+        if any(isinstance(line, Verbatim) for line in lines) or "||" in inner or not inner.strip():
+            return self.quote(lines)
+        return self.quote([Line(f"||{inner}||")])
+
     def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
         """A quote of Discord's is one level deep."""
         return [

@@ -90,6 +90,10 @@ class Dialect(ABC):
     def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
         """Write a quote around what is written already."""
 
+    def collapsed_quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
+        """Write a quote that shows itself to who opens it; as any other where the platform has none."""
+        return self.quote(lines)
+
     def task(self, bullet: str, checked: bool) -> str:
         """Write what stands before a task."""
         return _TASKS[checked]
@@ -142,8 +146,9 @@ class Dialect(ABC):
             case Table(rows, aligns):
                 text = aligned(rows, aligns)
                 return [Verbatim(self.code_block(text, ""), text, "")]
-            case Quote(blocks):
-                return self.quote(self.lines(blocks, apart=True))
+            case Quote(blocks, collapsed):
+                lines = self.lines(blocks, apart=True)
+                return self.collapsed_quote(lines) if collapsed else self.quote(lines)
             case Listing(items, start):
                 return self.listing(items, start)
             case Rule():

@@ -24,6 +24,7 @@ MOST_ENTITIES = 100
 _TAGS: dict[Style, str] = {"strong": "b", "emphasis": "i", "strike": "s", "spoiler": "tg-spoiler"}
 _LANGUAGE = re.compile(r"[\w+#.\-]{1,40}")
 _TAG = re.compile(r"<[^<>]*>")
+_QUOTE_TAG = re.compile(r"</?blockquote(?: expandable)?>")
 
 
 def render(body: str, *, final: bool = True) -> Rendered:
@@ -94,7 +95,13 @@ class _Html(Dialect):
     def heading(self, level: int, children: Sequence[Inline]) -> str:
         return self.styled("strong", without_life(children))
 
+    def collapsed_quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
+        return self._quoted(lines, " expandable")
+
     def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
+        return self._quoted(lines)
+
+    def _quoted(self, lines: Sequence[Line | Verbatim], attributes: str = "") -> Sequence[Line | Verbatim]:
         """Quotes cannot stand in one another, nor code with lines of its own in a quote: it stands between two."""
         result: list[Line | Verbatim] = []
         for kind, group in groupby(lines, key=type):
@@ -102,10 +109,10 @@ class _Html(Dialect):
                 result.extend(group)
                 continue
             inner = "\n".join(line.text for line in group).strip("\n")
-            self.entities -= inner.count("<blockquote>")
-            inner = inner.replace("<blockquote>", "").replace("</blockquote>", "")
+            self.entities -= inner.count("</blockquote>")
+            inner = _QUOTE_TAG.sub("", inner)
             if inner:
-                result.append(Line(self.tag("blockquote", inner)))
+                result.append(Line(self.tag("blockquote", inner, attributes)))
         return result
 
 

@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
+from bot.clock import SystemClock
+from bot.markdown import Paragraph, Quote, Text, parse
+from bot.paging import Paginator
+from bot.progress import Progress
 from bot.redactor import Redactor
 from bot.store import CallRecord
-from bot.workings import MOST_CALLS, RESULT_CHARS, call_lines, code_line, gap
+from bot.story import Story
+from bot.transcript import AssistantEntry
+from bot.workings import COLLAPSED_CHARS, MOST_CALLS, RESULT_CHARS, call_lines, code_line, collapsed_reasoning
 from playground.model import Reply
 from tools.base import ToolCall, ToolResult
 
@@ -102,6 +108,50 @@ async def test_why_masks_and_shows_what_a_result_began_with(rig: Any) -> None:
     assert KEY not in why and "→ `" in why
 
 
-def test_what_stands_between_two_passes_is_a_paragraph_of_its_own() -> None:
-    assert gap("off") == "\n\n"
-    assert gap("line") == gap("full") == "\n\n---\n\n"
+THOUGHT = "First I multiply.\n\n  @everyone *17* times https://evil.com/3 " + KEY
+
+
+@pytest.mark.parametrize("show", ["off", "why", "quote"])
+async def test_why_tells_how_long_the_reasoning_is_and_how_it_begins(rig: Any, show: str) -> None:
+    async with rig(SHOW_REASONING=show) as it:
+        it.model.reply(Reply("It is 51.", reasoning=THOUGHT + " again" * 200))
+        [answer] = await it.say("What is 17*3?")
+        [why] = await it.say("/why")
+
+    assert answer == "It is 51."  # this platform cannot collapse anything
+    assert KEY not in why
+    assert ("characters, begins with:\n> First I multiply\\.\n> \\@everyone \\*17\\* times" in why) == (show != "off")
+    assert len(why) < 1200
+
+
+def test_reasoning_under_an_answer_is_one_collapsed_quote_of_inert_words() -> None:
+    [quoted] = parse(collapsed_reasoning(THOUGHT + " word" * 1000, "en", Redactor([KEY]).redact))
+
+    assert isinstance(quoted, Quote) and quoted.collapsed
+    [paragraph] = quoted.blocks
+    assert isinstance(paragraph, Paragraph)
+    [words] = paragraph.children
+    assert isinstance(words, Text)
+    assert words.text.startswith("Reasoning, ")
+    assert "@everyone *17* times https://evil.com/3" in words.text and KEY not in words.text
+    assert len(words.text) < COLLAPSED_CHARS + 40
+
+
+@pytest.mark.parametrize("size", [1850, 3600])
+def test_a_page_ends_before_the_reasoning_and_not_within_it(size: int) -> None:
+    note = collapsed_reasoning("I *think* about it. " * 100, "en", str)
+    for words in range(100, 700, 7):
+        pages = Paginator(size)
+        pages.extend("word " * words)
+        pages.extend(f"\n\n{note}")
+        pages.finish()
+        bodies = [page.body for page in pages.pages]
+
+        assert sum(note in body for body in bodies) == 1, words
+
+
+def test_reasoning_of_passes_before_a_restart_is_kept() -> None:
+    made = Progress(Story(SystemClock()), passes=[AssistantEntry(text="", reasoning="First."), AssistantEntry(text="")])
+    made.thinking += ["Th", "en."]
+
+    assert made.reasoning == "First.\n\nThen."

@@ -76,6 +76,7 @@ EXACT = [
     "@everyone @here @channel @durov mail@a.example",
     "https\\://evil.example/x and evil.com and README.md",
     "> quote <b>\n> more",
+    "> [!more]\n> quote \\*b\\* \\|\\|c\\|\\|\n> more",
     "\\> no quote\n\\# no heading\n\\- no list\n1\\. no list",
     "- a\n- b\n  - c",
     "| a | b |\n|---|---|\n| <x> | `y` |",

@@ -236,6 +236,9 @@ def test_no_text_breaks_a_renderer(text: str, final: bool, render: Callable[...,
         ("# Head", "<b>Head</b>"),
         ("```c++\na<b\n```", '<pre><code class="language-c++">a&lt;b</code></pre>'),
         ("> a\n> b", "<blockquote>a\nb</blockquote>"),
+        ("> [!more]\n> a\n> **b**\n> > c", "<blockquote expandable>a\n<b>b</b>\n\nc</blockquote>"),
+        ("> a\n>\n> > [!more]\n> > b", "<blockquote>a\n\nb</blockquote>"),
+        ("> [!more]", "<blockquote>[!more]</blockquote>"),
         ("[x](https://a.b/?q=1&r=2)", '<a href="https://a.b/?q=1&amp;r=2">x</a>'),
         ("[x](javascript:alert)", "[x](javascript:alert)"),
         ("[x]() []()", "x []()"),
@@ -275,6 +278,7 @@ def test_telegram_gets_at_most_100_entities_and_every_word() -> None:
         ("__init__ \\_x\\_ *a_b_c*", "*init* ＿x＿ _a＿b＿c_"),
         ("# A **b**", "*A b*"),
         ("> a\n>\n> ```\n> c\n> ```", "> a\n>\n> `c`"),
+        ("> [!more]\n> a\n> b", "> a\n> b"),
     ],
 )
 def test_slack_mrkdwn(markdown: str, expected: str) -> None:
@@ -285,6 +289,9 @@ def test_slack_mrkdwn(markdown: str, expected: str) -> None:
     ("markdown", "expected"),
     [
         ("**a** *b* ~~c~~ `d` ||e||", "**a** *b* ~~c~~ `d` ||e||"),
+        ("> [!more]\n> a \\| b\n> c", "> ||a | b\n> c||"),
+        ("> [!more]\n> a ||b||", "> a ||b||"),
+        ("> [!more]\n> a\n>\n> ```\n> b\n> ```", "> a\n> \n> ```\n> b\n> ```"),
         ("## Two\n\n#### Four", "## Two\n\n**Four**"),
         ("see https://a.b/c.", "see <https://a.b/c>."),
         ("[x](https://a.b)", "[x](<https://a.b>)"),

@@ -148,7 +148,7 @@ def _commanded(
 ) -> NamedCall:
     head = _NAME.fullmatch(rest)
     if head is None:
-        return NamedCall(None, say("tool_which", language, names=_listed(known)))
+        return NamedCall(None, say("tool_which", language, names=_listed(known, language)))
     called, inside = _parenthesised(rest)
     name = registry.name(called or head["name"])
     if name in closed:
@@ -157,17 +157,17 @@ def _commanded(
     if spec is None:
         near = difflib.get_close_matches(name.lower(), list(known), _NEAR, 0.5)
         near += [each for each in known if name.lower() in each.lower() and each not in near]
-        names = ", ".join(f"`{each}`" for each in near[:_NEAR])
+        names = say("and", language).join(f"`{each}`" for each in near[:_NEAR])
         key = "tool_unknown_near" if near else "tool_unknown"
-        return NamedCall(None, say(key, language, name=name[:60], names=names or _listed(known)))
+        return NamedCall(None, say(key, language, name=name[:60], names=names or _listed(known, language)))
     arguments: dict[str, Any] | None = None
     if called:
         arguments = registry.arguments_from_parentheses(name, inside)
     if arguments is None:
         arguments = _read(spec, head["rest"].strip(), registry)
-    problems = check(spec.parameters, without_unknown(spec.parameters, arguments)[0])
+    problems = check(spec.parameters, without_unknown(spec.parameters, arguments)[0], language)
     if problems:
-        wrong = "; ".join(problems)
+        wrong = say("semicolon", language).join(problems)
         return NamedCall(None, say("tool_arguments", language, name=name, problems=wrong, usage=_usage(spec)))
     return NamedCall(_call(spec, arguments))
 
@@ -217,9 +217,9 @@ def _pairs(parts: Sequence[str], properties: Sequence[str]) -> dict[str, str]:
     return {key: " ".join(words).strip(" ,，;；") for key, words in pairs.items()}
 
 
-def _listed(known: dict[str, ToolSpec]) -> str:
+def _listed(known: dict[str, ToolSpec], language: str) -> str:
     names = [f"`{name}`" for name in known]
-    return ", ".join(names[:20]) + (" …" if len(names) > 20 else "") if names else "–"
+    return say("and", language).join(names[:20]) + (" …" if len(names) > 20 else "") if names else "–"
 
 
 def _usage(spec: ToolSpec) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import operator
 import re
 import reprlib
 import time
@@ -19,12 +20,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from tools.base import Json
+from tools.problems import kind_name, problem
 
 MOST_STEPS = 20_000
 PATTERN_SECONDS = 0.03
 """For all patterns of one check together; what they would say after that is not asked."""
 LONGEST_PROBLEM = 2_000
 """Characters of a sentence about what is wrong."""
+_MISSES: Mapping[str, Callable[[float, float], bool]] = {
+    "minimum": operator.lt,
+    "maximum": operator.gt,
+    "exclusiveMinimum": operator.le,
+    "exclusiveMaximum": operator.ge,
+}
+"""Bounds of a number, each with what a number that breaks it is to it."""
 _TYPES: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _ARGUMENT = re.compile(r"^\s{0,8}(\w+):\s*(.+)$")
 _EXAMPLE = re.compile(r"\s*Example:\s*(.+?)\s*$")
@@ -35,13 +44,18 @@ class _Root:
     """The whole schema, and what its check may still take: references multiply, and patterns search for ever."""
 
     schema: Mapping[str, Json]
+    language: str = "en"
     left: int = MOST_STEPS
     seconds: float = PATTERN_SECONDS
 
+    def says(self, key: str, name: str, **values: object) -> str:
+        """A sentence about the argument `name`, or about all of them where it is empty."""
+        return problem(key, self.language, name=name or problem("arguments", self.language), **values)
 
-def check(schema: Mapping[str, Json], value: Json) -> list[str]:
+
+def check(schema: Mapping[str, Json], value: Json, language: str = "en") -> list[str]:
     """What is wrong with `value`, a sentence each; empty when it fits. What a schema itself gets wrong asks nothing."""
-    return [_cut(problem) for problem in _problems(schema, value, "", _Root(schema), 0)[:8]]
+    return [_cut(found) for found in _problems(schema, value, "", _Root(schema, language), 0)[:8]]
 
 
 def without_unknown(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> tuple[dict[str, Json], list[str]]:
@@ -67,7 +81,6 @@ def _problems(schema: Any, value: Json, path: str, root: _Root, depth: int) -> l
     root.left -= 1
     if not isinstance(schema, Mapping) or depth > 32 or root.left < 0:
         return []
-    name = path or "the arguments"
     if isinstance(schema.get("$ref"), str):
         return _problems(_resolve(root.schema, schema["$ref"]), value, path, root, depth + 1)
     found: list[str] = []
@@ -75,14 +88,16 @@ def _problems(schema: Any, value: Json, path: str, root: _Root, depth: int) -> l
     if wanted is not None:
         kinds = wanted if isinstance(wanted, list) else [wanted]
         if kinds and not any(_is(value, kind) for kind in kinds):
-            return [f"{name} must be {' or '.join(str(kind) for kind in kinds)}, not {_named(value)}"]
+            either = problem("or", root.language).join(kind_name(kind, root.language) for kind in kinds)
+            return [root.says("type", path, kinds=either, given=_named(value, root.language))]
     choices = schema.get("enum")
     if isinstance(choices, list) and value not in choices:
         listed = ", ".join(_short(one) for one in choices[:40])
-        found.append(f"{name} must be one of {listed}{', …' * (len(choices) > 40)}, not {_short(value)}")
+        listed += ", …" * (len(choices) > 40)
+        found.append(root.says("enum", path, listed=listed, given=_short(value)))
     if "const" in schema and value != schema["const"]:
-        found.append(f"{name} must be {_short(schema['const'])}")
-    found += _ranges(schema, value, name, root)
+        found.append(root.says("const", path, wanted=_short(schema["const"])))
+    found += _ranges(schema, value, path, root)
     if isinstance(value, dict):
         found += _object(schema, value, path, root, depth)
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
@@ -101,7 +116,7 @@ def _problems(schema: Any, value: Json, path: str, root: _Root, depth: int) -> l
 
 def _object(schema: Mapping[str, Any], value: dict[str, Json], path: str, root: _Root, depth: int) -> list[str]:
     found = [
-        f"{f'{path}.' if path else ''}{name} is required"
+        root.says("required", f"{path}.{name}" if path else name)
         for name in _listed(schema, "required")
         if isinstance(name, str) and name not in value
     ]
@@ -116,29 +131,24 @@ def _object(schema: Mapping[str, Any], value: dict[str, Json], path: str, root: 
     return found
 
 
-def _ranges(schema: Mapping[str, Any], value: Json, name: str, root: _Root) -> list[str]:
+def _ranges(schema: Mapping[str, Any], value: Json, path: str, root: _Root) -> list[str]:
     found: list[str] = []
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if (bound := _bound(schema, "minimum")) is not None and value < bound:
-            found.append(f"{name} must be at least {bound}, not {_short(value)}")
-        if (bound := _bound(schema, "maximum")) is not None and value > bound:
-            found.append(f"{name} must be at most {bound}, not {_short(value)}")
-        if (bound := _bound(schema, "exclusiveMinimum")) is not None and value <= bound:
-            found.append(f"{name} must be more than {bound}, not {_short(value)}")
-        if (bound := _bound(schema, "exclusiveMaximum")) is not None and value >= bound:
-            found.append(f"{name} must be less than {bound}, not {_short(value)}")
+        for word, misses in _MISSES.items():
+            if (bound := _bound(schema, word)) is not None and misses(value, bound):
+                found.append(root.says(word, path, bound=bound, given=_short(value)))
     if isinstance(value, str):
         if (bound := _bound(schema, "minLength")) is not None and len(value) < bound:
-            found.append(f"{name} must not be {'so short' if value else 'empty'}")
+            found.append(root.says("short" if value else "empty", path))
         if (bound := _bound(schema, "maxLength")) is not None and len(value) > bound:
-            found.append(f"{name} must have at most {bound} characters, not {len(value)}")
+            found.append(root.says("maxLength", path, bound=bound, given=len(value)))
         if isinstance(schema.get("pattern"), str) and not _matches(schema["pattern"], value, root):
-            found.append(f"{name} must match {_short(schema['pattern'])}")
+            found.append(root.says("pattern", path, wanted=_short(schema["pattern"])))
     if isinstance(value, list):
         if (bound := _bound(schema, "minItems")) is not None and len(value) < bound:
-            found.append(f"{name} must have at least {bound} items")
+            found.append(root.says("minItems", path, bound=bound))
         if (bound := _bound(schema, "maxItems")) is not None and len(value) > bound:
-            found.append(f"{name} must have at most {bound} items, not {len(value)}")
+            found.append(root.says("maxItems", path, bound=bound, given=len(value)))
     return found
 
 
@@ -176,8 +186,8 @@ def _short(value: object) -> str:
     return _repr.repr(value)
 
 
-def _cut(problem: str) -> str:
-    return problem if len(problem) <= LONGEST_PROBLEM else f"{problem[: LONGEST_PROBLEM - 1]}…"
+def _cut(found: str) -> str:
+    return found if len(found) <= LONGEST_PROBLEM else f"{found[: LONGEST_PROBLEM - 1]}…"
 
 
 def _resolve(root: Mapping[str, Json], reference: str) -> Any:
@@ -210,20 +220,20 @@ def _is(value: Json, kind: object) -> bool:
             return True
 
 
-def _named(value: Json) -> str:
+def _named(value: Json, language: str) -> str:
     match value:
         case None:
-            return "null"
+            return problem("null", language)
         case bool():
-            return "a boolean"
+            return problem("a boolean", language)
         case str():
-            return "a string"
+            return problem("a string", language)
         case int() | float():
-            return f"the number {_short(value)}"
+            return problem("a number", language, given=_short(value))
         case list():
-            return "an array"
+            return problem("an array", language)
         case _:
-            return "an object"
+            return problem("an object", language)
 
 
 def of_function(function: Callable[..., Any], descriptions: Mapping[str, str]) -> dict[str, Json]:

@@ -33,7 +33,6 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我还不能读取：{what}，以下回答没有考虑其中的内容。",
         "我還無法讀取：{what}，以下回答沒有參考其中的內容。",
     ),
-    "and": (", ", "、", "、"),
     "kind_named": ("{kind} ({names})", "{kind}（{names}）", "{kind}（{names}）"),
     "one_file": ("a file", "一个文件", "一個檔案"),
     "more_file": ("{count} files", "{count} 个文件", "{count} 個檔案"),

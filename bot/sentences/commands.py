@@ -29,6 +29,8 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "没有可以重新回答的问题。",
         "沒有可以重新回答的問題。",
     ),
+    "and": (", ", "、", "、"),
+    "semicolon": ("; ", "；", "；"),
     "tool_which": (
         "Which tool? Write its name and what to do, for example `/tool calculator 1+2`. I have: {names}.",
         "要用哪个工具？请写出名称和参数，例如 `/tool calculator 1+2`。可用工具：{names}。",

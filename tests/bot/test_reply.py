@@ -852,7 +852,7 @@ async def test_a_platform_that_cannot_look_a_post_up_or_take_it_back_now_does_no
 async def test_a_refused_sign_closes_the_chat_as_a_refused_page_does(start: Any, screen: Screen, clock: Any) -> None:
     screen.typing_seconds = 4.0
 
-    async def refused() -> None:
+    async def refused(words: str) -> None:
         raise RateLimited("wait", retry_after=9.0)
 
     screen.typing = refused  # type: ignore[method-assign]

@@ -615,6 +615,7 @@ INSIDE: dict[str, str] = {
     "tools.credentials": "tools.credentials.in_arguments",
     "tools.current_time.current_time": "tools.moments.read",
     "tools.languages": "tools.languages.language_of_tag",
+    "tools.problems": "tools.schema.check",
     "tools.mcp.names": "tools.mcp.names.unique_names",
     "tools.mcp.parameters.usable_schema": "tools.mcp.tool.specs_of",
     "tools.output.inert": "tools.output.MaskedStream.write",

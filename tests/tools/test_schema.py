@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from string import Formatter
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools.base import Json
+from tools.languages import LANGUAGES, Words
+from tools.problems import _PROBLEMS
 from tools.schema import check, without_unknown
 
 PERSON: dict[str, Json] = {
@@ -165,3 +168,30 @@ def test_no_schema_of_a_stranger_makes_the_check_raise(schema: Any, value: Any) 
     assert all(isinstance(problem, str) for problem in check(schema, value))
     if isinstance(value, dict):
         without_unknown(schema, value)
+
+
+@pytest.mark.parametrize("words", _PROBLEMS.values())
+def test_each_problem_is_said_in_every_language_with_the_same_values(words: Words) -> None:
+    values = [{name for _, name, _, _ in Formatter().parse(text) if name} for text in words]
+
+    assert len(words) == len(LANGUAGES)
+    assert all(text.strip() for text in words)
+    assert values[0] == values[1] == values[2]
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        ("en", ["count must be at most 6, not 9", "list must be array or null, not the number 1", "to is required"]),
+        ("zh-CN", ["count 不能大于 6，收到的是 9", "list 应为列表或空值，而不是数字 1", "缺少 to"]),
+        ("zh-TW", ["count 不能大於 6，收到的是 9", "list 應為清單或空值，而非數字 1", "缺少 to"]),
+    ],
+)
+def test_problems_are_said_in_the_language_asked_for(language: str, told: list[str]) -> None:
+    schema: dict[str, Json] = {
+        "type": "object",
+        "properties": {"count": {"maximum": 6}, "list": {"type": ["array", "null"]}},
+        "required": ["to"],
+    }
+
+    assert sorted(check(schema, {"count": 9, "list": 1}, language)) == sorted(told)

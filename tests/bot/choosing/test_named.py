@@ -150,6 +150,15 @@ def test_a_tool_that_is_named_without_its_arguments_is_one_the_model_must_call(t
         ("/tool xyzzy 1", "zh", ["没有名为 xyzzy 的工具", "`calculator`"]),
         ("/tool calculator", "en", ["expression is required", "/tool calculator expression=…"]),
         ("/tool roll_dice six", "en", ["sides must be integer", "/tool roll_dice sides=… [count=…]"]),
+        (
+            "/tool calculator",
+            "zh-Hans",
+            ["没有运行 calculator：缺少 expression。请写成", "/tool calculator expression=…"],
+        ),
+        ("/tool calculator", "zh-TW", ["沒有執行 calculator：缺少 expression。請寫成"]),
+        ("/tool roll_dice six", "zh-Hans", ["sides 应为整数，而不是文本"]),
+        ("/tool roll_dice six, x", "zh-Hant", ["sides 應為整數，而非文字；count 應為整數，而非文字"]),
+        ("/tool xyzzy 1", "zh-HK", ["沒有名為 xyzzy 的工具。可用的工具：`calculator`、`"]),
     ],
 )
 def test_after_slash_tool_the_person_is_told_what_is_wrong(text: str, language: str, told: list[str]) -> None:

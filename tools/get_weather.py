@@ -204,7 +204,7 @@ class Weather(FunctionTool):
         tried = [name, _SUFFIX.sub("", name), parts[0], _SUFFIX.sub("", parts[0])]
         for at, query in enumerate(dict.fromkeys(tried)):
             asked = {"name": query, "count": _CANDIDATES, "language": language, "format": "json"}
-            found = _places(fields_of(await self._places.get("/v1/search", asked)).get("results"))
+            found = _places(fields_of(await self._places.get("/v1/search", asked)).get("results"))[:_CANDIDATES]
             # A name cut off before its comma finds namesakes everywhere: only those in the region asked for count.
             narrowed = [one for one in found if _lies_in(one, parts[1:])]
             if at and len(parts) > 1 and found and not narrowed:
@@ -284,9 +284,10 @@ def _written(where: Place, found: Mapping[str, Any], note: str, chars: int) -> s
         time = text_of(now.get("time")).replace("T", " ")
         lines.append(f"Now ({time}, {zone}): " + ", ".join(part for part in parts if part))
     days = daily.get("time")
+    asked = {key: values for key in _DAILY.split(",") if isinstance(values := daily.get(key), list)}
     forecast: list[str] = []
-    for index, day in enumerate(days if isinstance(days, list) else []):
-        row = {key: values[index] for key, values in daily.items() if isinstance(values, list) and index < len(values)}
+    for index, day in enumerate(days[:MOST_DAYS] if isinstance(days, list) else []):
+        row = {key: values[index] for key, values in asked.items() if index < len(values)}
         low, high = said(row, "temperature_2m_min"), said(row, "temperature_2m_max")
         parts = [
             _sky(row.get("weather_code")),

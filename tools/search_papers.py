@@ -125,7 +125,7 @@ class SearchPapers(FunctionTool):
         asked |= {"search": query, "sort": _ORDERS[order], "per_page": PAGE, "page": page}
         found = fields_of(await self._service.get("/works", asked))
         count = number_of(fields_of(found.get("meta")).get("count")) or 0
-        return _written(query, items_of(found.get("results")), int(count), page, context.chars)
+        return _written(query, items_of(found.get("results"))[:PAGE], int(count), page, context.chars)
 
     async def close(self) -> None:
         await self._service.close()
@@ -139,8 +139,12 @@ def _written(query: str, papers: list[dict[str, Any]], count: int, page: int, ch
     head = f"Papers for {query!r} in OpenAlex, {first} to {first + len(papers) - 1} of {count}:\n"
     more = f"\n(page={page + 1} has more.)" if first + len(papers) - 1 < min(count, LAST_PAGE * PAGE) else ""
     # Shorter abstracts rather than fewer papers: a list is asked for to choose from.
+    abstracts = [rebuilt(one.get("abstract_inverted_index")) for one in papers]
     for longest in (_ABSTRACT_CHARS, 600, 400, 250, 120, 0):
-        entries = [_entry(first + at, one, longest) for at, one in enumerate(papers)]
+        entries = [
+            _entry(first + at, one, abstract, longest)
+            for at, (one, abstract) in enumerate(zip(papers, abstracts, strict=True))
+        ]
         if len(head) + sum(map(len, entries)) + len(more) <= chars:
             break
     text, shown = joined(head, entries, chars, tail=more)
@@ -148,7 +152,7 @@ def _written(query: str, papers: list[dict[str, Any]], count: int, page: int, ch
     return ToolResult(text=text.rstrip("\n"), sources=sources, untrusted=True)
 
 
-def _entry(number: int, paper: Mapping[str, Any], longest: int) -> str:
+def _entry(number: int, paper: Mapping[str, Any], abstract: str, longest: int) -> str:
     names = [text_of(fields_of(one.get("author")).get("display_name")) for one in items_of(paper.get("authorships"))]
     names = [name for name in names if name]
     authors = ", ".join(names[:_AUTHORS]) + (f" and {len(names) - _AUTHORS} more" if len(names) > _AUTHORS else "")
@@ -170,7 +174,6 @@ def _entry(number: int, paper: Mapping[str, Any], longest: int) -> str:
     if not doi and not _free(paper) and _address(paper):
         lines.append(f"Source: {_address(paper)}")
     if longest > 0:
-        abstract = rebuilt(paper.get("abstract_inverted_index"))
         if len(abstract) > longest:
             abstract = abstract[:longest].rsplit(" ", 1)[0] + " […]"
         lines.append(f"Abstract: {abstract}" if abstract else "(no abstract)")

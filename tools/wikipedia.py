@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tools.base import Json, Source, ToolContext, ToolError, ToolResult
-from tools.fetch.service import JsonService, fields_of, items_of, number_of, text_of
+from tools.fetch.service import LONGEST_TEXT, JsonService, fields_of, items_of, number_of, text_of
 from tools.function import FunctionTool, spec_of
 from tools.settings import WikipediaSettings
 
@@ -140,7 +140,7 @@ class Wikipedia(FunctionTool):
                 raise ToolError("Wikipedia is busy. Try once more in a few seconds, or answer without it.")
             said = text_of(error.get("info"))[:200].rstrip(".") or "no reason given"
             raise ToolError(f"Wikipedia refuses the request: {said}. Use other words.")
-        pages = items_of(fields_of(found.get("query")).get("pages"))
+        pages = items_of(fields_of(found.get("query")).get("pages"))[: 2 * _ARTICLES]
         return sorted(
             (page for page in pages if text_of(page.get("title"))), key=lambda page: number_of(page.get("index")) or 0
         )
@@ -175,8 +175,9 @@ def _written(note: str, articles: list[Mapping[str, Any]], chars: int) -> ToolRe
     room = chars - len(head) - len(tail) - 60
     if room < 300:
         room, tail = chars - len(head) - 60, ""
-    text = _paragraphs(first.get("extract"))
-    if len(text) > room:
+    whole = first.get("extract")
+    text = _paragraphs(whole)
+    if len(text) > room or (isinstance(whole, str) and len(whole) > LONGEST_TEXT):
         text = _cut(text, room) + "\n[…] (read_page on the address above has the rest.)"
     found = articles if tail else articles[:1]
     sources = tuple(Source(_title(one), _address(one)) for one in found if _address(one))
@@ -193,7 +194,7 @@ def _cut(text: str, room: int) -> str:
 
 
 def _paragraphs(value: object) -> str:
-    return re.sub(r"\n{2,}", "\n\n", value.strip()) if isinstance(value, str) else ""
+    return re.sub(r"\n{2,}", "\n\n", value[:LONGEST_TEXT].strip()) if isinstance(value, str) else ""
 
 
 def _short(page: Mapping[str, Any]) -> str:

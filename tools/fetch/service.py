@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tools.base import ToolError
+from tools.json_values import ValueCounter
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -21,6 +22,11 @@ log = logging.getLogger(__name__)
 SECONDS = 10.0
 MOST_BYTES = 4 * 1024 * 1024
 MOST_CONNECTIONS = 4
+LONGEST_TEXT = 20_000
+"""Characters of one field that are looked at: more than any result may have."""
+LONGEST_NUMBER = 400
+MOST_ITEMS = 200
+"""Of one list that are looked at; what is asked for is far less."""
 USER_AGENT = "parley-chat/0.1 (assistant in chats, asked by a person)"
 
 
@@ -132,13 +138,13 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
 
 
 def text_of(value: object) -> str:
-    """One line of what a service sent as text; empty for anything else."""
-    return " ".join(value.split()) if isinstance(value, str) else ""
+    """One line of what a service sent as text, its beginning where it is very long; empty for anything else."""
+    return " ".join(value[:LONGEST_TEXT].split()) if isinstance(value, str) else ""
 
 
 def items_of(value: object) -> list[dict[str, Any]]:
-    """The objects in what a service sent as a list; empty for anything else."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    """The objects in what a service sent as a list, the first ones of very many; empty for anything else."""
+    return [one for one in value[:MOST_ITEMS] if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def fields_of(value: object) -> dict[str, Any]:
@@ -150,6 +156,8 @@ def number_of(value: object) -> float | None:
     """What a service sent as a number, also as a string; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
+    if isinstance(value, str) and len(value) > LONGEST_NUMBER:
+        return None
     try:
         number = float(value)
     except (ValueError, OverflowError):
@@ -158,10 +166,11 @@ def number_of(value: object) -> float | None:
 
 
 async def _read(response: ClientResponse) -> bytes:
-    body = bytearray()
+    body, values = bytearray(), ValueCounter()
     async for chunk in response.content.iter_chunked(65536):
         body += chunk
-        if len(body) > MOST_BYTES:
+        values.feed(chunk)
+        if len(body) > MOST_BYTES or values.too_many:
             raise ValueError("the answer is too long")
     return bytes(body)
 

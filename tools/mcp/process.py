@@ -26,6 +26,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from tools.json_values import MOST_VALUES, ValueCounter
 from tools.mcp.config import Command
 from tools.mcp.errors import LastWords
 from tools.mcp.keeper import ASK, GRACE_SECONDS, KILL
@@ -34,13 +35,13 @@ log = logging.getLogger(__name__)
 
 KEEPER = Path(__file__).with_name("keeper.py")
 MOST_MESSAGE_BYTES = 12_000_000
+MORE_BYTES = f"more than the {MOST_MESSAGE_BYTES} that are taken"
 PATIENCE_SECONDS = 1.0
 """How long the program has to end by itself once its input is closed; then its keeper asks it, and kills it."""
 KEEPER_SECONDS = GRACE_SECONDS + 1.0
 """How long the keeper has to end the program, before it is killed with the program's group."""
 WORDS_SECONDS = 0.5
 """How long the end of its standard error, and its exit code, are waited for once its output has ended."""
-IN_A_THREAD_BYTES = 200_000
 LOG_LINES = 200
 LOG_CHARS = 400
 
@@ -185,7 +186,7 @@ async def _read(
     try:
         while chunk := await process.stdout.read(65_536):
             for line in lines.feed(chunk):
-                message = await _message(line, listener)
+                message = _message(line, listener)
                 if message is not None:
                     await received.send(message)
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
@@ -221,6 +222,7 @@ class _Lines:
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0
+        self._values = ValueCounter()
 
     def feed(self, chunk: bytes) -> list[bytes | TooLong]:
         *whole, rest = chunk.split(b"\n")
@@ -228,46 +230,49 @@ class _Lines:
         for part in whole:
             self._keep(part)
             line = b"".join(self._parts)
-            made.append(TooLong(line, self._size) if self._size > MOST_MESSAGE_BYTES else line)
-            self._parts, self._size = [], 0
+            made.append(TooLong(line, self._excess) if self._excess else line)
+            self._parts, self._size, self._values = [], 0, ValueCounter()
         self._keep(rest)
         return made
 
+    @property
+    def _excess(self) -> str:
+        """What this line has too much of."""
+        if self._values.too_many:
+            return f"{self._values.count} values, more than the {MOST_VALUES} that are taken"
+        return f"{self._size} bytes, {MORE_BYTES}" if self._size > MOST_MESSAGE_BYTES else ""
+
     def _keep(self, part: bytes) -> None:
         self._size += len(part)
-        if self._size <= MOST_MESSAGE_BYTES:
+        self._values.feed(part)
+        if not self._excess:
             self._parts.append(part)
         elif len(self._parts) != 1 or len(self._parts[0]) > 300:
             self._parts = [b"".join([*self._parts, part])[:300]]
 
 
 class TooLong:
-    """The beginning of a line that was too long to keep."""
+    """The beginning of a line that was too long to keep, or holds too much to parse."""
 
-    def __init__(self, beginning: bytes, size: int) -> None:
-        self.beginning = beginning
-        self.size = size
+    def __init__(self, beginning: bytes, excess: str) -> None:
+        self.beginning = beginning[:300]
+        self.excess = excess
 
 
-async def _message(line: bytes | TooLong, listener: _Log) -> SessionMessage | None:
+def _message(line: bytes | TooLong, listener: _Log) -> SessionMessage | None:
     """The message in a line; a line that is too long answers its call with an error."""
     if isinstance(line, TooLong):
         found = _ID.search(line.beginning)
         if found is None:
             return None
         number = found[1].decode()
-        error = ErrorData(
-            code=INTERNAL_ERROR,
-            message=f"the answer has {line.size} bytes, more than the {MOST_MESSAGE_BYTES} that are taken",
-        )
+        error = ErrorData(code=INTERNAL_ERROR, message=f"the answer has {line.excess}")
         return SessionMessage(
             JSONRPCError(jsonrpc="2.0", id=number.strip('"') if '"' in number else int(number), error=error)
         )
     if not line.strip():
         return None
     try:
-        if len(line) > IN_A_THREAD_BYTES:
-            return SessionMessage(await asyncio.to_thread(jsonrpc_message_adapter.validate_json, line, by_name=False))
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError:
         listener.take(b"not a message: " + line[:LOG_CHARS] + b"\n")

@@ -26,6 +26,7 @@ from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
+from tools.json_values import MOST_VALUES, ValueCounter
 from tools.mcp.config import Command, Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone, ServerRefused
 from tools.mcp.process import MOST_MESSAGE_BYTES, process_transport
@@ -194,24 +195,45 @@ async def _http_transport(endpoint: Endpoint) -> AsyncGenerator[Any, None]:
 
 
 async def _limit(response: httpx2.Response) -> None:
-    """Let no answer in one piece grow past what a message may have; event streams are limited by the SDK."""
+    """Let no message grow past what one may have; the bytes of an event are limited by the SDK."""
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the server compresses although it was asked not to", request=response.request)
-    if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        response.stream = _Limited(response.stream)
+    events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    response.stream = _Limited(response.stream, events=events)
 
 
 class _Limited(httpx2.AsyncByteStream):
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, *, events: bool) -> None:
         self._stream = stream
+        self._events = events
+        self._values = ValueCounter()
+        self._line_ended = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         async for chunk in self._stream:
             size += len(chunk)
-            if size > MOST_MESSAGE_BYTES:
+            if size > MOST_MESSAGE_BYTES and not self._events:
                 raise httpx2.StreamError(f"the answer has more than the {MOST_MESSAGE_BYTES} bytes that are taken")
+            self._count(chunk)
             yield chunk
+
+    def _count(self, chunk: bytes) -> None:
+        """Count what each message holds: a body is one, and a stream has one between two empty lines.
+
+        Raises:
+            StreamError: it holds too much to be parsed.
+        """
+        messages = [chunk]
+        if self._events:
+            lines = (b"\n" if self._line_ended else b"") + chunk.replace(b"\r", b"")
+            self._line_ended = lines.endswith(b"\n")
+            messages = lines.split(b"\n\n")
+        for number, message in enumerate(messages):
+            if number:
+                self._values = ValueCounter()
+            if self._values.feed(message) > MOST_VALUES:
+                raise httpx2.StreamError(f"the answer has more than the {MOST_VALUES} values that are taken")
 
     async def aclose(self) -> None:
         await self._stream.aclose()

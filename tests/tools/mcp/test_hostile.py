@@ -41,6 +41,19 @@ async def test_an_enormous_result_fails_that_call_alone(bench: Any) -> None:
     assert not bench.registry.unavailable, "it is up as before"
 
 
+async def test_a_result_of_too_many_values_to_parse_fails_that_call_alone(bench: Any) -> None:
+    """A parser holds up every chat until it has made each of them, in a thread too."""
+    await bench.open({"dense": bench.plain("dense"), "wordy": bench.plain("wordy")})
+
+    dense, wordy = await bench.call("dense__echo"), await bench.call("wordy__echo")
+
+    assert not dense.ok
+    assert "values" in dense.text
+    assert wordy.ok, "a text is one value, whatever stands in it"
+    assert wordy.text.startswith('[["a"], ["a"]')
+    assert not bench.registry.unavailable, "they are up as before"
+
+
 async def test_a_list_without_end_is_cut(bench: Any) -> None:
     await bench.open({"pages": bench.plain("pages")})
 

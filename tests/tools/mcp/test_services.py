@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx2
 import pytest
 from aiohttp import web
+
+from tools.mcp.session import _limit
 
 
 async def test_a_service_is_called_and_its_list_followed(bench: Any, serve: Any) -> None:
@@ -91,6 +96,35 @@ async def test_an_answer_without_end_costs_the_connection_and_no_memory(bench: A
     await bench.registry.close()
     await runner.cleanup()
     assert sent < 40_000_000
+
+
+class Chunks(httpx2.AsyncByteStream):
+    """A body that comes in pieces of so many bytes."""
+
+    def __init__(self, body: bytes, size: int) -> None:
+        self._pieces = [body[at : at + size] for at in range(0, len(body), size)]
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece
+
+
+@pytest.mark.parametrize("size", [7, 4096, 10_000_000])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+async def test_no_event_holds_more_values_than_can_be_parsed_at_once(size: int, end: str) -> None:
+    event = f"event: message{end}data: {json.dumps({'rows': [1] * 30_000})}{end}{end}".encode()
+    dense = f"data: {json.dumps([[]] * 30_000)}{end}{end}".encode()
+
+    async def read(body: bytes, kind: str) -> int:
+        response = httpx2.Response(200, headers={"Content-Type": kind}, stream=Chunks(body, size))
+        await _limit(response)
+        return len(await response.aread())
+
+    assert await read(event * 3, "text/event-stream") == 3 * len(event)
+    with pytest.raises(httpx2.StreamError, match="values"):
+        await read(event + dense, "text/event-stream")
+    with pytest.raises(httpx2.StreamError, match="values"):
+        await read(event * 2, "application/json")
 
 
 async def test_a_key_in_an_address_or_a_header_is_not_told(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import json
 import time
 from typing import Any
 
@@ -12,7 +13,15 @@ import pytest
 from playground.faults import Fault
 from playground.web import OpenMeteoServer
 from tools.base import ToolError
-from tools.fetch.service import JsonService, number_of, seconds_to_wait
+from tools.fetch.service import (
+    LONGEST_TEXT,
+    MOST_ITEMS,
+    JsonService,
+    items_of,
+    number_of,
+    seconds_to_wait,
+    text_of,
+)
 
 
 @pytest.fixture
@@ -39,6 +48,7 @@ async def asked(service: JsonService) -> Any:
         (Fault(status=301, headers={"Location": "http://127.0.0.1:1/"}), "not where it should be", False),
         (Fault(status=200, body="<html>welcome</html>"), "cannot be read", False),
         (Fault(status=200, body="[" * 100_000), "cannot be read", False),
+        (Fault(status=200, body=f"[{'[],' * 60_000}1]"), "cannot be read", False),
         (Fault(drop="before"), "cannot be reached", False),
     ],
 )
@@ -89,6 +99,20 @@ async def test_a_wrong_address_is_said_to_the_operator_and_not_to_the_person(
 
 async def test_what_is_not_there_is_none(service: JsonService) -> None:
     assert await service.get("/nowhere", {}) is None
+
+
+async def test_a_long_text_is_read_and_its_beginning_looked_at(
+    openmeteo: OpenMeteoServer, service: JsonService
+) -> None:
+    """Split into words, three megabytes would hold up every chat."""
+    openmeteo.faults.add("get", Fault(status=200, body=json.dumps({"extract": "a [b], " * 400_000})))
+
+    found = await asked(service)
+
+    assert len(found["extract"]) == 2_800_000
+    assert len(text_of(found["extract"])) <= LONGEST_TEXT
+    assert len(items_of([{}] * 10_000)) == MOST_ITEMS
+    assert number_of("1" * 100_000) is None
 
 
 def test_a_wait_may_be_seconds_or_a_date() -> None:

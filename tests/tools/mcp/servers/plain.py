@@ -4,6 +4,7 @@ silent: never answers a list. malformed: some tools of its list are none. enormo
 stubborn: ends neither when its input ends nor when it is asked to. babble: writes what is no message.
 legacy: tells that its tools changed. pages: its list has no end. shout: writes a lot to standard error.
 environment: its tool tells what it was given. dies: ends at once, with a reason. tasks: some of its tools run as tasks.
+dense: a small result of very many values. wordy: as many, but written out in one text.
 confess: tells what it was given at its start and when it is called. brood FILE: as stubborn, with a child in its group,
 and one that left it; their numbers go to the file. Anything else: a tool that tells its process.
 """
@@ -65,6 +66,10 @@ def answer(request: dict[str, Any]) -> dict[str, Any] | None:
         case "tools/call":
             if MODE == "enormous":
                 return {"content": [{"type": "text", "text": "x" * 14_000_000}]}
+            if MODE == "dense":
+                return {"content": [], "structuredContent": {"rows": [[]] * 100_000}}
+            if MODE == "wordy":
+                return {"content": [{"type": "text", "text": json.dumps([["a"]] * 200_000)}]}
             if MODE == "legacy":
                 tools.append({"name": "later", "inputSchema": {"type": "object"}})
                 send({"method": "notifications/tools/list_changed"})

@@ -121,16 +121,21 @@ class CommandAnswers:
     async def _model(self, message: MessageSent, language: str) -> str:
         name = message.text.strip()
         if not name:
-            return say("model_now", language, model=await self._book.model(message.chat))
+            now = say("model_now", language, model=await self._book.model(message.chat))
+            others = len(self._models.choices) > 1 and await self._may_change(message)
+            return f"{now} {say('model_choices', language, choices=self._choices())}" if others else now
         if not await self._may_change(message):
             return say("not_yours", language)
         if name.lower() in OFF:
             await self._book.set(message.chat, "model", None)
             return say("model_set", language, model=await self._book.model(message.chat))
-        if name not in self._models.names:
-            return say("model_unknown", language, model=name, choices=", ".join(self._models.names))
+        if name not in self._models.choices:
+            return say("model_unknown", language, model=name, choices=self._choices())
         await self._book.set(message.chat, "model", name)
         return say("model_set", language, model=name)
+
+    def _choices(self) -> str:
+        return ", ".join(f"`{name}`" for name in self._models.choices)
 
     async def _persona(self, message: MessageSent, language: str, form: str) -> str:
         """Show, set or clear what the people of this chat want of the assistant."""

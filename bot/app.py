@@ -106,6 +106,7 @@ def model_options(core: CoreSettings) -> ModelOptions:
     return ModelOptions(
         name=name,
         fallbacks=core.fallback_models,
+        choices=core.models,
         keys=keys,
         base_urls=urls,
         tool_mode=core.tool_mode,

@@ -65,7 +65,9 @@ class ChatBook:
         if chat.thread:
             chosen = {**chosen, **await self._settings.of(chat)}
         table = self._file.of(chat)
-        return ChatOptions(chosen.get("model") or table.model, table.instructions, chosen.get("persona", ""))
+        # What was chosen once counts only as long as the operator offers it.
+        model = one if (one := chosen.get("model", "")) in (*self._models.choices, table.model) else table.model
+        return ChatOptions(model, table.instructions, chosen.get("persona", ""))
 
     async def model(self, chat: ChatId) -> str:
         """The `provider:name` of the model that answers first in `chat`."""

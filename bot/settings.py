@@ -103,6 +103,9 @@ class CoreSettings(Settings):
 
     model: str = Field("", description="Which model answers, as provider:name (openai:gpt-5-mini, ollama:qwen3).")
     fallback_models: Words = Field((), description="Models to try when the first cannot answer, as a,b,c.")
+    models: Words = Field(
+        (), description="Models that /model may choose besides MODEL, as a,b,c; empty: those of FALLBACK_MODELS."
+    )
     openai_api_key: Key = Field(SecretStr(""), description="Key for OpenAI, or for any server at OPENAI_BASE_URL.")
     openai_base_url: Address = Field(
         "https://api.openai.com/v1", description="Where OpenAI, or a compatible server, is."

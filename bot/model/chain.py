@@ -112,6 +112,11 @@ class Models:
         names += [ModelName.parse(name, "FALLBACK_MODELS") for name in options.fallbacks]
         for number, name in enumerate(names):
             self._check(name, "FALLBACK_MODELS" if number else "MODEL")
+        choices = [ModelName.parse(name, "MODELS") for name in options.choices]
+        for name in choices:
+            self._check(name, "MODELS")
+        self.choices: tuple[str, ...] = tuple(dict.fromkeys(map(str, (names[0], *(choices or names)))))
+        """What a chat may choose: the configured model first."""
         self._http = openai.DefaultAsyncHttpxClient(
             transport=StreamTransport(Crowd(clock), connections=1000, keep_seconds=_KEEP_SECONDS),
             timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
@@ -138,8 +143,8 @@ class Models:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The configured model and its fallbacks."""
-        return tuple(client.name for client in self._clients)
+        """Every model that may answer: the configured one, its fallbacks, and what a chat may choose."""
+        return tuple(dict.fromkeys((*(client.name for client in self._clients), *self.choices)))
 
     def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Ask the configured model; see `Chain.stream`."""

@@ -17,6 +17,8 @@ class ModelOptions:
     """`provider:name`."""
     fallbacks: tuple[str, ...] = ()
     """Asked in this order when the first cannot answer."""
+    choices: tuple[str, ...] = ()
+    """What chats may choose besides the first; empty: the fallbacks."""
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     """By provider name."""
     base_urls: Mapping[str, str] = field(default_factory=dict)

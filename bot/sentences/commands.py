@@ -96,6 +96,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "此聊天从现在起由 {model} 回答。",
         "這個聊天室從現在起由 {model} 回答。",
     ),
+    "model_choices": (
+        "I can use: {choices}.",
+        "可以使用：{choices}。",
+        "可以使用：{choices}。",
+    ),
     "model_unknown": (
         "I cannot use {model} here. I can use: {choices}.",
         "这里不能使用 {model}。可以使用：{choices}。",

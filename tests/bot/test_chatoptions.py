@@ -211,3 +211,32 @@ def test_no_file_says_nothing() -> None:
 def test_without_a_slash_any_words_follow_only_after_a_colon(text: str, command: tuple[str, str] | None) -> None:
     assert bare(text) == command
     assert bare(text, certain=True) == command
+
+
+async def test_a_chat_chooses_among_the_models_of_the_operator_and_not_among_the_fallbacks(rig: Any) -> None:
+    async with rig(MODELS="openai:quick, openai:deep", FALLBACK_MODELS="openai:spare") as it:
+        it.model.models += ["quick", "deep", "spare"]
+        [now] = await it.say("/model")
+        assert "answered by openai:scripted" in now
+        assert "`openai:scripted`, `openai:quick`, `openai:deep`" in now and "spare" not in now
+        [refused] = await it.say("/model openai:spare")
+        assert "`openai:deep`" in refused and "From now on" not in refused
+        it.model.reply(Reply("Tea."))
+        assert "From now on" in (await it.say("/model openai:deep"))[0]
+        await it.say("What is tea?")
+        assert it.model.requests[-1].body["model"] == "deep"
+    async with rig(MODELS="openai:quick") as it:
+        # It is offered no more.
+        it.number = 20
+        it.model.reply(Reply("Tea."))
+        await it.say("What is tea?")
+        assert it.model.requests[-1].body["model"] == "scripted"
+
+
+async def test_where_a_chat_may_not_choose_nothing_is_offered_to_it(rig: Any) -> None:
+    async with rig(ADMINS=ADA, MODELS="openai:quick") as it:
+        [now] = await it.say("/model", person=BOB, **GROUP)
+        assert "openai:scripted" in now and "quick" not in now
+    async with rig(MODELS="") as it:
+        it.number = 20
+        assert "I can use" not in (await it.say("/model"))[0]

@@ -58,6 +58,8 @@ REFUSED = {
     "model without key": wrong("so OPENAI_API_KEY must hold its API key", MODEL="openai:gpt-5-mini"),
     "fallback without key": wrong("so ARK_API_KEY must hold its API key", FALLBACK_MODELS="ark:doubao"),
     "fallback without provider": wrong("FALLBACK_MODELS is 'gpt-5'", FALLBACK_MODELS="gpt-5"),
+    "choice without key": wrong("MODELS names 'ark', so ARK_API_KEY", MODELS="ark:doubao"),
+    "choice without provider": wrong("MODELS is 'gpt-5'", MODELS="gpt-5"),
     "summary model without key": wrong("SUMMARY_MODEL names 'deepseek'", SUMMARY_MODEL="deepseek:deepseek-chat"),
     "choosing model without provider": wrong("TOOL_CHOICE_MODEL is 'small'", TOOL_CHOICE_MODEL="small"),
     "key with a space": wrong("OPENAI_API_KEY: it holds a space", MODEL="openai:x", OPENAI_API_KEY="sk-aaaa bbbb cccc"),

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tools.base import ToolError
+from tools.languages import script_of_tag
 
 ENGINES = "duckduckgo,brave,mojeek"
 SECONDS = 6
@@ -97,6 +98,8 @@ def _ask(query: str, most: int, region: str, time_limit: str | None) -> list[Any
 
 
 def _region(language: str) -> str:
+    if script_of_tag(language) == "zh-Hant":
+        return "tw-tzh"
     return _REGIONS.get(language.lower().replace("_", "-").split("-")[0], "us-en")
 
 

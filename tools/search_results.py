@@ -5,72 +5,45 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from tools.base import Source
+from tools.languages import Words, in_language
 
 CUT: Final = " […]"
 LEAST_EXCERPT: Final = 120
 """Characters of an excerpt below which it says nothing: then fewer entries are shown, not shorter ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """The words around what was found, in one language."""
-
-    found: str
-    summary: str
-    source: str
-    date: str
-    relevance: str
-    shown: str
-    nothing: str
-    no_title: str
-    no_excerpt: str
-
-
-_ENGLISH: Final = Labels(
-    found="Search results for {query!r}:",
-    summary="Summary by the search service: {text}",
-    source="Source: {url}",
-    date="Date: {date}",
-    relevance="Relevance: {score:.2f}",
-    shown="({shown} of {found} results are shown.)",
-    nothing="Nothing was found for {query!r}. Try other or fewer words, or fewer filters.",
-    no_title="(no title)",
-    no_excerpt="(no excerpt)",
-)
-_SIMPLIFIED: Final = Labels(
-    found="“{query}”的搜索结果：",
-    summary="搜索服务的摘要：{text}",
-    source="来源：{url}",
-    date="日期：{date}",
-    relevance="相关度：{score:.2f}",
-    shown="（共 {found} 条结果，显示 {shown} 条。）",
-    nothing="没有找到与“{query}”有关的内容。请换用其他或更少的词，或减少筛选条件。",
-    no_title="（无标题）",
-    no_excerpt="（无摘录）",
-)
-_TRADITIONAL: Final = Labels(
-    found="「{query}」的搜尋結果：",
-    summary="搜尋服務的摘要：{text}",
-    source="來源：{url}",
-    date="日期：{date}",
-    relevance="相關度：{score:.2f}",
-    shown="（共 {found} 筆結果，顯示 {shown} 筆。）",
-    nothing="找不到與「{query}」有關的內容。請換用其他或更少的詞，或減少篩選條件。",
-    no_title="（無標題）",
-    no_excerpt="（無摘錄）",
-)
+_LABELS: Final[Mapping[str, Words]] = {
+    "found": ("Search results for {query!r}:", "“{query}”的搜索结果：", "「{query}」的搜尋結果："),
+    "summary": ("Summary by the search service: {text}", "搜索服务的摘要：{text}", "搜尋服務的摘要：{text}"),
+    "source": ("Source: {url}", "来源：{url}", "來源：{url}"),
+    "date": ("Date: {date}", "日期：{date}", "日期：{date}"),
+    "relevance": ("Relevance: {score:.2f}", "相关度：{score:.2f}", "相關度：{score:.2f}"),
+    "shown": (
+        "({shown} of {found} results are shown.)",
+        "（共 {found} 条结果，显示 {shown} 条。）",
+        "（共 {found} 筆結果，顯示 {shown} 筆。）",
+    ),
+    "nothing": (
+        "Nothing was found for {query!r}. Try other or fewer words, or fewer filters.",
+        "没有找到与“{query}”有关的内容。请换用其他或更少的词，或减少筛选条件。",
+        "找不到與「{query}」有關的內容。請換用其他或更少的詞，或減少篩選條件。",
+    ),
+    "second": (
+        "(From a second source, for the first one fails now.)",
+        "（来自备用的搜索服务：首选的服务目前无法使用。）",
+        "（來自備用的搜尋服務：首選的服務目前無法使用。）",
+    ),
+    "no_title": ("(no title)", "（无标题）", "（無標題）"),
+    "no_excerpt": ("(no excerpt)", "（无摘录）", "（無摘錄）"),
+}
 
 
-def labels_of(language: str) -> Labels:
-    """The labels in a language given by its IETF tag; English where there are none."""
-    main, *rest = re.split(r"[-_]", language.lower())
-    if main != "zh":
-        return _ENGLISH
-    return _TRADITIONAL if {"hant", "tw", "hk", "mo"} & set(rest) else _SIMPLIFIED
+def label(key: str, language: str, **values: object) -> str:
+    """The words around what was found, in a language given by its tag."""
+    return in_language(_LABELS[key], language).format(**values)
 
 
 def found_pages(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -83,25 +56,25 @@ def best_score(answer: Mapping[str, Any]) -> float | None:
     return max((score for one in found_pages(answer) if (score := _score(one)) is not None), default=None)
 
 
-def written(query: str, answer: Mapping[str, Any], chars: int, labels: Labels) -> tuple[str, tuple[Source, ...]]:
-    """The text, at most `chars` long, and the pages in it.
+def written(query: str, answer: Mapping[str, Any], chars: int, language: str) -> tuple[str, tuple[Source, ...]]:
+    """The text, at most `chars` long, and the pages in it; `language` is that of the labels.
 
     Long excerpts are shortened before any entry is left out: each one was paid for, and its address alone is of use.
     """
     found = found_pages(answer)
     summary = _shortened(_text(answer.get("answer")), chars // 2)
     if not found and not summary:
-        return labels.nothing.format(query=query), ()
-    head = labels.found.format(query=query) + "\n"
+        return label("nothing", language, query=query), ()
+    head = label("found", language, query=query) + "\n"
     if summary:
-        head += f"\n{labels.summary.format(text=summary)}\n"
-    heads = [_head(number, one, labels) for number, one in enumerate(found, 1)]
-    excerpts = [_text(one.get("content")) or labels.no_excerpt for one in found]
+        head += "\n" + label("summary", language, text=summary) + "\n"
+    heads = [_head(number, one, language) for number, one in enumerate(found, 1)]
+    excerpts = [_text(one.get("content")) or label("no_excerpt", language) for one in found]
     shown = len(found)
     notice = ""
     while shown > 1 and _length(head, heads[:shown], notice, excerpts[:shown], LEAST_EXCERPT) > chars:
         shown -= 1
-        notice = f"\n{labels.shown.format(shown=shown, found=len(found))}\n"
+        notice = "\n" + label("shown", language, shown=shown, found=len(found)) + "\n"
     most = _share(chars - _length(head, heads[:shown], notice, [], 0), excerpts[:shown])
     entries = [f"{one}{_shortened(text, most)}\n" for one, text in zip(heads[:shown], excerpts, strict=False)]
     text = (head + "".join(entries) + notice).rstrip("\n")
@@ -128,14 +101,15 @@ def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: max(0, most - len(CUT))] + CUT[: max(0, most)]
 
 
-def _head(number: int, result: Mapping[str, Any], labels: Labels) -> str:
-    lines = [f"\n[{number}] {_line(result.get('title')) or labels.no_title}"]
-    lines.append(labels.source.format(url=_address(result)))
+def _head(number: int, result: Mapping[str, Any], language: str) -> str:
+    title = _line(result.get("title")) or label("no_title", language)
+    lines = [f"\n[{number}] {title}"]
+    lines.append(label("source", language, url=_address(result)))
     date, score = _line(result.get("published_date")), _score(result)
     if date:
-        lines.append(labels.date.format(date=date))
+        lines.append(label("date", language, date=date))
     if score is not None:
-        lines.append(labels.relevance.format(score=score))
+        lines.append(label("relevance", language, score=score))
     return "\n".join(lines) + "\n"
 
 

@@ -21,7 +21,7 @@ from tools.base import Json, ToolContext, ToolError, ToolResult, Unavailable, Un
 from tools.credentials import hidden
 from tools.function import FunctionTool, spec_of
 from tools.payments import Bill
-from tools.search_results import best_score, found_pages, labels_of, written
+from tools.search_results import best_score, found_pages, label, written
 from tools.settings import SearchSettings
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class WebSearch(FunctionTool):
                     raise
                 log.warning("search_web asks its second source: %s", error)
                 failed: ToolError | None = error
-                note = "(From a second source, for the first one fails now.)\n"
+                note = label("second", context.language) + "\n"
         else:
             failed, note = None, ""
         try:
@@ -345,5 +345,5 @@ def _checked(answer: Any) -> Mapping[str, Any]:
 
 
 def _result(query: str, answer: Mapping[str, Any], chars: int, language: str, note: str = "") -> ToolResult:
-    text, sources = written(query, answer, chars - len(note), labels_of(language))
+    text, sources = written(query, answer, chars - len(note), language)
     return ToolResult(text=note + text, sources=sources, untrusted=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from string import Formatter
 
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 
 from bot import sentences
 from bot.sentences import TABLE, chinese, language_of, say
-from bot.sentences.language import is_certain
-from tools.languages import LANGUAGES
+from bot.sentences.language import is_certain, script
+from tools.languages import LANGUAGES, Words
+from tools.problems import _PROBLEMS
+from tools.search_results import _LABELS
 
 TEXTS = st.text(alphabet="茶什麼么国國 a1", max_size=6)
 TAGS = st.sampled_from(("", "en", "zh", "zh-TW", "zh-CN"))
@@ -82,9 +85,20 @@ def values(text: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(text) if name}
 
 
-def test_every_sentence_is_written_in_every_language_with_the_same_values() -> None:
-    assert [key for key, words in TABLE.items() if len({frozenset(values(text)) for text in words}) != 1] == []
-    assert [key for key, words in TABLE.items() if len(words) != len(LANGUAGES) or not all(map(str.strip, words))] == []
+@pytest.mark.parametrize("table", [TABLE, _PROBLEMS, _LABELS], ids=["sentences", "problems", "labels"])
+def test_everything_is_written_in_every_language_with_the_same_values(table: Mapping[str, Words]) -> None:
+    assert [key for key, words in table.items() if len({frozenset(values(text)) for text in words}) != 1] == []
+    assert [key for key, words in table.items() if len(words) != len(LANGUAGES) or not all(map(str.strip, words))] == []
+
+
+@pytest.mark.parametrize("table", [TABLE, _PROBLEMS, _LABELS], ids=["sentences", "problems", "labels"])
+def test_each_script_is_its_own(table: Mapping[str, Words]) -> None:
+    """Of a text that is the same in both every character belongs to both; else each column has its own."""
+    for key, (_, simplified, traditional) in table.items():
+        assert script(simplified) != "zh-Hant", key
+        assert script(traditional) != "zh-Hans", key
+        for text, other in ((simplified, "zh-Hant"), (traditional, "zh-Hans")):
+            assert [sign for sign in text if script(sign) == other] == [], key
 
 
 def test_no_sentence_is_written_twice() -> None:

@@ -312,7 +312,7 @@ def _found(text: str) -> object:
     page = {"title": text, "url": f"https://a.b/{text}", "content": text, "published_date": text, "score": 0.5}
     answer = {"results": [page, page], "answer": text}
     search_results.best_score(answer)
-    return search_results.written(text, answer, 8000, search_results.labels_of("en"))
+    return search_results.written(text, answer, 8000, "en")
 
 
 def _article(text: str) -> object:

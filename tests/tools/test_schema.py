@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from string import Formatter
 from typing import Any
 
 import pytest
@@ -11,8 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools.base import Json
-from tools.languages import LANGUAGES, Words
-from tools.problems import _PROBLEMS
 from tools.schema import check, without_unknown
 
 PERSON: dict[str, Json] = {
@@ -168,15 +165,6 @@ def test_no_schema_of_a_stranger_makes_the_check_raise(schema: Any, value: Any) 
     assert all(isinstance(problem, str) for problem in check(schema, value))
     if isinstance(value, dict):
         without_unknown(schema, value)
-
-
-@pytest.mark.parametrize("words", _PROBLEMS.values())
-def test_each_problem_is_said_in_every_language_with_the_same_values(words: Words) -> None:
-    values = [{name for _, name, _, _ in Formatter().parse(text) if name} for text in words]
-
-    assert len(words) == len(LANGUAGES)
-    assert all(text.strip() for text in words)
-    assert values[0] == values[1] == values[2]
 
 
 @pytest.mark.parametrize(

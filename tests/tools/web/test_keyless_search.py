@@ -94,6 +94,17 @@ async def test_when_the_first_source_fails_the_second_answers_and_says_so(engine
     assert len(engines.queries) == 1
 
 
+@pytest.mark.parametrize(
+    ("language", "region"), [("zh-Hans", "cn-zh"), ("zh-TW", "tw-tzh"), ("de-AT", "de-de"), ("", "us-en")]
+)
+async def test_pages_are_looked_for_where_the_person_s_language_is_read(
+    engines: Engines, caller: Any, language: str, region: str
+) -> None:
+    await caller(open_tool(keyless()), language=language)(query="bridges")
+
+    assert [query["l"] for query in engines.queries] == [region]
+
+
 async def test_a_wrong_request_is_not_asked_twice(engines: Engines, caller: Any) -> None:
     async with TavilyServer(key="key") as tavily:
         settings = keyless(tavily_api_key=SecretStr("key"), tavily_api_base_url=tavily.base_url)

@@ -200,11 +200,17 @@ def people_named(message: Json) -> set[str]:
     return ids - {""}
 
 
-def shown_text(message: Json) -> str:
-    """What a person sees of a message: many apps put all they say into attachments."""
-    shared = [one for one in message.get("attachments") or () if isinstance(one, Mapping)]
-    parts = [_text(message), *(_text(one) or _text(one, "fallback") for one in shared)]
-    return "\n".join(part for part in parts if part)[:LONGEST_TEXT]
+def shown_text(message: Json, most: int = LONGEST_TEXT) -> str:
+    """What a person sees of a message, its first `most` characters: many apps put all they say into attachments."""
+    parts, room = [], most
+    for one, fallback in ((message, ""), *((shared, "fallback") for shared in message.get("attachments") or ())):
+        if room <= 0:
+            break
+        text = (_text(one) or _text(one, fallback))[:room] if isinstance(one, Mapping) else ""
+        if text:
+            parts.append(text)
+            room -= len(text) + 1
+    return "\n".join(parts)
 
 
 def readable(text: str, me: Me, names: Names) -> str:

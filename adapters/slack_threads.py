@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from adapters.slack_people import People
 from bot import commands
 from bot.errors import DeliveryError
 from bot.messages import MessageSent, Quoted
+from bot.question import MOST_QUOTED
 from bot.surface import Budget, Cost, Window
 
 REPLIES_WINDOW: Final = Window(45, 60.0)
@@ -20,6 +22,8 @@ REPLIES_WINDOW: Final = Window(45, 60.0)
 PAGE: Final = 200
 MOST_NAMES: Final = 20
 """People of one page that are asked for by name; the others are shown by id."""
+MOST_READ: Final = 2 * MOST_QUOTED
+"""Characters of a message that are looked at: in Slack's notation it is longer than a person reads it."""
 _WORDLESS: Final = frozenset({"channel_join", "channel_leave", "channel_topic", "channel_purpose", "channel_name"})
 """Notices of the service itself."""
 
@@ -52,9 +56,13 @@ class SlackThread:
                     f"the scope {needed} is missing; add it under OAuth & Permissions and install the app again"
                 ) from error
             raise translated(error, self._scope) from error
-        messages = [one for one in answer.get("messages") or () if isinstance(one, Mapping)]
+        messages = [_beginning(one) for one in answer.get("messages") or () if isinstance(one, Mapping)]
         await self._people.settle(self._named(messages), MOST_NAMES)
-        quoted = [self._quoted(one) for one in messages if str(one.get("subtype") or "") not in _WORDLESS]
+        quoted: list[Quoted | None] = []
+        for one in messages:
+            if str(one.get("subtype") or "") not in _WORDLESS:
+                quoted.append(self._quoted(one))
+                await asyncio.sleep(0)  # full of Slack's notation, one message takes a few milliseconds
         following = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
         # Slack gives the root whatever was asked for.
         return [one for one in quoted if one is not None and one.sent_at > since], following
@@ -65,8 +73,8 @@ class SlackThread:
     def _quoted(self, message: Mapping[str, Any]) -> Quoted | None:
         """One message as the model is told it; None for a command to the bot, which says nothing to anybody else."""
         user = str(message.get("user") or "")
-        written = shown_text(message)
-        text = readable(written, self._me, self._people.name)
+        written = str(message["text"])
+        text = readable(written, self._me, self._people.name)[: MOST_QUOTED + 1]
         if f"<@{self._me.user}" in written and commands.bare(text, certain=True) is not None:
             return None
         profile = message.get("user_profile") or message.get("bot_profile") or {}
@@ -78,3 +86,9 @@ class SlackThread:
             message_id=str(message.get("ts") or ""),
             sent_at=seconds_of(message.get("ts")),
         )
+
+
+def _beginning(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message with as much of its text as can be quoted: two hundred of them come at once."""
+    text = shown_text(message, MOST_READ + 1)
+    return {**message, "text": text if len(text) <= MOST_READ else f"{text[:MOST_READ]}…", "attachments": ()}

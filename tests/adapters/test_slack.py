@@ -13,11 +13,13 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 import adapters.slack
+from adapters import slack_events, slack_threads
 from adapters.settings import SlackSettings
 from adapters.slack import NEEDED_SCOPES, SlackAdapter, check, open_adapter
 from bot.clock import SystemClock
 from bot.errors import Contested, SettingsError, StoreError, Unreachable
 from bot.messages import ChatId, Incoming, MessageDeleted, MessageEdited, MessageSent, Page
+from bot.question import MOST_QUOTED
 from bot.store import Store
 from playground.faults import Fault
 from playground.slack import SlackServer
@@ -111,6 +113,43 @@ async def test_a_mention_in_a_channel_begins_a_thread(slack: SlackServer, inbox:
     assert message.chat == ChatId("slack", slack.team_id, "C1", ts)
     assert message.sender.id == f"slack:{slack.team_id}/U1"
     await slack.until_delivery(lambda deliveries: deliveries[0].acked.is_set())
+
+
+async def test_a_thread_of_long_messages_is_read_as_far_as_it_can_be_quoted_and_holds_nobody_up(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty thousand characters of a message would be looked at otherwise, two hundred times in one go."""
+    root = slack.say("C1", "first", person="U2")
+    for _ in range(30):
+        slack.say("C1", "<https://a.b|c> " * 2_500, person="U2", thread_ts=root)
+    slack.say("C1", f"<@{slack.bot_user_id}> what do they say?", person="U1", thread_ts=root)
+    await inbox.until(1)
+    thread = adapter.earlier(inbox.sent[0])
+    assert thread is not None
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    read: list[tuple[int, int]] = []
+
+    def noted(text: str, *given: Any) -> str:
+        read.append((len(text), turns))
+        return slack_events.readable(text, *given)
+
+    monkeypatch.setattr(slack_threads, "readable", noted)
+    counting = asyncio.create_task(count_turns())
+
+    page, _ = await thread.page(0.0, "")
+
+    counting.cancel()
+    assert max(length for length, _ in read) <= slack_threads.MOST_READ + 1
+    assert len({turn for _, turn in read}) == len(read) == 31, "others have their turn between two messages"
+    assert [one.text for one in page[:1]] == ["first"]
+    assert {len(one.text) for one in page[1:]} == {MOST_QUOTED + 1}
 
 
 async def test_a_mention_in_a_thread_goes_on_with_its_history(

@@ -45,8 +45,6 @@ PAIRING_SECONDS = 15 * 60.0
 _TRIES = 5
 """Wrong codes that one person may try within `PAIRING_SECONDS`."""
 _HERE = frozenset({"here", "这里", "此聊天"})
-ADMINS = "admins"
-"""Stands in a list of ids for the admins of `ADMINS` and those whom an owner made one."""
 _GIVEN = frozenset({"owner", "admin", "allowed"})
 """Roles that an owner gives; `blocked` is what `/forbid` gives."""
 

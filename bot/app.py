@@ -178,7 +178,7 @@ class App:
         from bot.conversation import Conversation
         from bot.dispatcher import Admission, Dispatcher
         from bot.earlier import EarlierWords
-        from bot.gauges import look_at
+        from bot.gauges import add_gauges
         from bot.metrics import Metrics
         from bot.model import open_models
         from bot.offers import Offers
@@ -367,7 +367,7 @@ class App:
                     turns=core.turns_per_person,
                 ),
             )
-            look_at(self)
+            add_gauges(self.metrics, self.dispatcher.queue, self.pacer, self.store, self.platforms, self.watch)
             if core.http_port is not None:
                 from bot.http import HttpServer
 

@@ -23,7 +23,7 @@ from bot.choosing import NamedCall
 from bot.clock import Clock
 from bot.delivery import ShownBefore
 from bot.earlier import EarlierWords
-from bot.ending import note_of
+from bot.ending import is_said, note_of
 from bot.errors import StoreError, Unreachable
 from bot.events import (
     EarlyCall,
@@ -367,7 +367,7 @@ class Conversation:
                 empty = isinstance(outcome, Finished) and not clean_answer(made.shown).strip()
                 told = Failed("empty", "nothing of the answer can be seen") if empty else outcome
                 note = note_of(told, run, form, asked, self._models, self._metrics, self._clock)
-                if isinstance(outcome, Failed) and not await self._budgets.speaks(outcome, question):
+                if isinstance(outcome, Failed) and not await is_said(outcome, question, self._budgets):
                     note = note if made.visible else ""
                 for words in (
                     made.citations.footer(made.shown, language),

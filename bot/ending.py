@@ -7,10 +7,12 @@ import logging
 from bot.attempts import Run
 from bot.clock import Clock
 from bot.events import Failed, Finished
+from bot.messages import MessageSent
 from bot.metrics import Metrics
 from bot.model import Models
 from bot.reference import reference_of
 from bot.sentences import how_long, say
+from bot.spending import Budgets, payer_of
 from bot.transcript import UserEntry
 
 log = logging.getLogger(__name__)
@@ -47,3 +49,14 @@ def note_of(
             return say(sentence, language, id=reference, **words)
         case None:
             return ""
+
+
+async def is_said(failed: Failed, question: MessageSent, budgets: Budgets) -> bool:
+    """Whether a turn says how it failed where it shows nothing else: a spent quota is told once in its window.
+
+    Where an answer is awaited, or begins with the question, something is said always.
+    """
+    if not failed.until or failed.sentence == "spent_nobody":
+        return True
+    first = await budgets.first_refusal(failed.sentence.removeprefix("spent_"), failed.until, payer_of(question))
+    return first or question.awaited or question.quote_question

@@ -15,6 +15,9 @@ from typing import Final
 from bot.messages import ChatId
 from bot.sentences import say
 
+ADMINS = "admins"
+"""Stands in a list of ids for the admins of `ADMINS` and those whom an owner made one."""
+
 _LONGEST: Final = 300
 """Characters of what may be an id that is written in another way."""
 _NUMBER: Final = "[1-9][0-9]{0,19}"

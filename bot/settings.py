@@ -17,7 +17,6 @@ from pydantic import BeforeValidator, Field, JsonValue, SecretStr, ValidationErr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot import identity
-from bot.access import ADMINS
 from bot.environment import ENCODING, texts
 from bot.errors import SettingsError
 from tools.credentials import accounts, in_address
@@ -65,7 +64,8 @@ def _limits(value: object) -> object:
             raise ValueError(f"{part[:80]!r} must be written tool=who,who, as run_python=telegram:123,admins")
         if name in found:
             raise ValueError(f"{name[:60]!r} stands in it twice: name everybody behind one =")
-        found[name] = tuple(ADMINS if one.lower() == ADMINS else identity.anything(one) for one in listed)
+        admins = identity.ADMINS
+        found[name] = tuple(admins if one.lower() == admins else identity.anything(one) for one in listed)
     return tuple(found.items())
 
 

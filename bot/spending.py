@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from bot.clock import Clock
 from bot.context import cost, tool_cost
 from bot.errors import ContextTooLong, ModelBusy, ModelRefused, StoreError, Unaffordable
-from bot.events import Failed
 from bot.holdings import Holdings
 from bot.messages import ChatId, MessageSent
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
@@ -197,17 +196,6 @@ class Budgets:
         who = payer.keys[1] if whose == "chat" else payer.keys[0]
         # The day is part of the key: a time that shrinks as the day passes would never be the same twice.
         return await self._once(f"spent {whose} {who} {until:.0f}", DAY)
-
-    async def speaks(self, failed: Failed, question: MessageSent) -> bool:
-        """Whether a turn says how it failed where it shows nothing else: a spent budget is told once in its window.
-
-        Where an answer is awaited, or begins with the question, something is said always.
-        """
-        if not failed.until or failed.sentence == "spent_nobody":
-            return True
-        payer = payer_of(question)
-        first = await self.first_refusal(failed.sentence.removeprefix("spent_"), failed.until, payer)
-        return first or question.awaited or question.quote_question
 
     async def report(self, payer: Payer, *, everybody: bool = False) -> Report:
         """What was spent today; with the people who spent most when `everybody` is asked for."""

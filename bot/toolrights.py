@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
-from bot.access import ADMINS, known_as
+from bot.access import known_as
 from bot.chatsfile import ChatsFile
+from bot.identity import ADMINS
 from bot.messages import MessageSent, Sender
 from bot.sentences import say
 from tools.registry import ToolRegistry

@@ -118,6 +118,8 @@ class ToolSpec:
     category: str = "general"
     use_when: str = ""
     not_for: str = ""
+    rather: tuple[tuple[str, str], ...] = ()
+    """Other tools, each with what it is better for; told only to who may use that one too."""
     source: str = ""
     """Where its data come from."""
     examples: tuple[Mapping[str, Json], ...] = ()

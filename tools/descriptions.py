@@ -1,4 +1,5 @@
-"""Tells similar tools apart: which of two that do the same is preferred, and which one is the fallback.
+"""What is told of a tool beside its purpose, and how similar tools are told apart: which of two that do the same is
+preferred, and which one is the fallback.
 
 Two servers, or a server and we, often offer the same thing: `search_web` here, `web_search` there. A model that is
 told nothing calls either, or both. So each description names the other and says which comes first.
@@ -7,11 +8,12 @@ told nothing calls either, or both. So each description names the other and says
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tools.base import ToolSpec
+from tools.base import Json, ToolSpec
 from tools.mcp.names import owner
+from tools.schema import check, without_unknown
 
 SAME_PURPOSE = 0.65
 """From this share of common words two purposes are taken for the same, whatever the names."""
@@ -34,29 +36,75 @@ _GENERAL_WORDS = frozenset(_GENERAL.split())
 _EMPTY_WORDS = frozenset(_EMPTY.split())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """What somebody other than its author says of a tool; what is empty here stays as it is."""
+
+    purpose: str = ""
+    category: str = ""
+    use_when: str = ""
+    not_for: str = ""
+    examples: tuple[Mapping[str, Json], ...] = ()
+    keywords: tuple[str, ...] = ()
+    rather: tuple[tuple[str, str], ...] = ()
+    """Other tools, each with what it is better for."""
+
+    def of(self, spec: ToolSpec) -> ToolSpec:
+        """`spec` described so; what it does, and may do, stays the same. Examples that do not fit are left out."""
+        return replace(
+            spec,
+            purpose=self.purpose or spec.purpose,
+            category=self.category or spec.category,
+            use_when=self.use_when or spec.use_when,
+            not_for=self.not_for or spec.not_for,
+            examples=tuple(one for one in self.examples if fits(spec, one)) or spec.examples,
+            keywords=self.keywords or spec.keywords,
+            rather=self.rather or spec.rather,
+        )
+
+
+def fits(spec: ToolSpec, arguments: Mapping[str, Json]) -> bool:
+    """Whether a call with these arguments could run as it is written."""
+    given = dict(arguments)
+    return not without_unknown(spec.parameters, given)[1] and not check(spec.parameters, given)
+
+
 def told_apart(specs: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
     """`specs` in their order, those that nearly equal another named with it.
 
-    The first in the order is preferred: our own tools come before servers', servers stand as in the file. Tools of
-    one owner are not compared, as their author told them apart.
+    What a tool says itself of another one of them stands. Else the first in the order is preferred: our own tools come
+    before servers', servers stand as in the file. Tools of one owner are not compared, as their author told them apart.
     """
+    names = {spec.name for spec in specs}
+    rather = [{other: what for other, what in spec.rather if other in names} for spec in specs]
     faces = [_Face.of(spec) for spec in specs]
     preferred: dict[int, int] = {}
     fallbacks: dict[int, list[int]] = {}
     for later, face in enumerate(faces):
         for earlier in range(later):
+            if specs[earlier].name in rather[later] or specs[later].name in rather[earlier]:
+                continue
             if earlier not in preferred and faces[earlier].resembles(face):
                 preferred[later] = earlier
                 fallbacks.setdefault(earlier, []).append(later)
                 break
-    made = list(specs)
+    made = [
+        replace(spec, not_for="; ".join(filter(None, (spec.not_for.rstrip(". "), *map(_rather, others.items())))))
+        if others
+        else spec
+        for spec, others in zip(specs, rather, strict=True)
+    ]
     for later, earlier in preferred.items():
         note = f"Fallback for {specs[earlier].name}: only when that one failed or cannot do it"
         made[later] = replace(made[later], use_when=_joined(note, specs[later].use_when))
     for earlier, others in fallbacks.items():
-        names = ", ".join(specs[one].name for one in others[:MOST_NAMED])
-        made[earlier] = replace(made[earlier], use_when=_joined(specs[earlier].use_when, f"Preferred over {names}"))
+        listed = ", ".join(specs[one].name for one in others[:MOST_NAMED])
+        made[earlier] = replace(made[earlier], use_when=_joined(specs[earlier].use_when, f"Preferred over {listed}"))
     return tuple(made)
+
+
+def _rather(other: tuple[str, str]) -> str:
+    return f"for {other[1]} prefer {other[0]}"
 
 
 @dataclass(frozen=True, slots=True)

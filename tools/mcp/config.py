@@ -10,6 +10,9 @@
 `${NAME}`, `${env:NAME}` and `${NAME:-default}` are replaced from the environment wherever a text stands. `allow` and
 `deny` are names of tools or patterns as `get_*`; `deny` wins. Keys that only other clients know are ignored.
 
+`describe` says of tools what their server does not: `"describe": {"search": {"category": "web", "useWhen": "…",
+"notFor": "…", "prefer": {"search_web": "news"}, "examples": [{"query": "tea"}], "keywords": ["茶"], "purpose": "…"}}`.
+
 Headers, variables, the queries of addresses and what looks like a key in arguments are taken for secrets and never
 shown; `public` names those that are none: `"public": ["AWS_REGION"]`.
 """
@@ -26,14 +29,20 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from tools.credentials import in_address, in_arguments, in_table
+from tools.descriptions import Description
 from tools.mcp.errors import McpConfigError
 from tools.mcp.names import unique_names
+from tools.mcp.parameters import plain_text
 
 START_SECONDS = 30.0
 LONGEST_SECONDS = 3600.0
 MOST_BYTES = 1_000_000
 PREFIX_CHARS = 24
 
+TOLD_CHARS = 600
+"""Characters of one thing that an operator says of a tool: it stands in every prompt that offers it."""
+MOST_EXAMPLES = 4
+_TOLD = ("purpose", "category", "useWhen", "notFor", "prefer", "examples", "keywords")
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}")
 _HTTP_TYPES = {"http", "streamable-http", "streamableHttp", "streamable_http"}
 
@@ -76,6 +85,8 @@ class ServerConfig:
     """Seconds for one call; None: as for every tool."""
     start_seconds: float = START_SECONDS
     """How long it may take until its tools are known."""
+    described: Mapping[str, Description] = field(default_factory=dict)
+    """What the operator says of tools, by their names at the server."""
     public: tuple[str, ...] = ()
     """Names of headers, variables and flags whose values are no secrets."""
 
@@ -161,7 +172,39 @@ def _server(name: str, prefix: str, entry: Any, environment: Mapping[str, str]) 
         deny=_texts(entry, "deny", "excludeTools", "disabledTools") or (),
         timeout=_seconds(entry, "timeout"),
         start_seconds=_seconds(entry, "startTimeout") or START_SECONDS,
+        described=_described(entry),
         public=_texts(entry, "public") or (),
+    )
+
+
+def _described(entry: dict[str, Any]) -> dict[str, Description]:
+    table = entry.get("describe") or {}
+    if not isinstance(table, dict):
+        raise McpConfigError('"describe" must be an object: a tool\'s name, then what is said of it')
+    return {name: _description(name, told) for name, told in table.items()}
+
+
+def _description(name: str, told: Any) -> Description:
+    where = f"describe.{name:.60}"
+    if not isinstance(told, dict):
+        raise McpConfigError(f'"{where}" must be an object with {", ".join(_TOLD)}')
+    unknown = [key for key in told if key not in _TOLD]
+    if unknown:
+        raise McpConfigError(f'"{where}" has no key {unknown[0][:60]!r}; there are {", ".join(_TOLD)}')
+    texts = {key: told.get(key, "") for key in ("purpose", "category", "useWhen", "notFor")}
+    prefer, examples = told.get("prefer", {}), told.get("examples", [])
+    if not isinstance(prefer, dict) or not all(isinstance(text, str) for text in (*texts.values(), *prefer.values())):
+        raise McpConfigError(f'what "{where}" says must be texts, and "prefer" an object of texts by tool')
+    if not isinstance(examples, list) or not all(isinstance(one, dict) for one in examples):
+        raise McpConfigError(f'"{where}.examples" must be a list of objects, each the arguments of a call')
+    return Description(
+        purpose=plain_text(texts["purpose"], TOLD_CHARS),
+        category=plain_text(texts["category"], 40),
+        use_when=plain_text(texts["useWhen"], TOLD_CHARS),
+        not_for=plain_text(texts["notFor"], TOLD_CHARS),
+        examples=tuple(examples[:MOST_EXAMPLES]),
+        keywords=_texts(told, "keywords") or (),
+        rather=tuple((other, plain_text(what, TOLD_CHARS)) for other, what in prefer.items()),
     )
 
 

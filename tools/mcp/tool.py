@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from tools.base import Arguments, Json, ToolContext, ToolError, ToolResult, ToolSpec
+from tools.descriptions import Description, fits
 from tools.languages import Words
 from tools.mcp.config import ServerConfig
 from tools.mcp.content import as_result
@@ -116,9 +117,22 @@ def specs_of(
     refused: list[str] = []
     for tool in wanted.values():
         try:
-            offered.append((tool, _spec(config, title, tool, names[tool.name])))
+            spec = _spec(config, title, tool, names[tool.name])
         except ValueError as error:
             refused.append(f"{tool.name[:80]!r} is not offered: {error}")
+            continue
+        told = config.described.get(tool.name, Description())
+        refused += [
+            f"{tool.name[:80]!r}: an example in the file does not fit: {one!r:.100}"
+            for one in told.examples
+            if not fits(spec, one)
+        ]
+        offered.append((tool, told.of(spec)))
+    refused += [
+        f"{name[:80]!r} is described in the file and not listed by the server"
+        for name in config.described
+        if name not in wanted
+    ]
     return offered, refused
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tools.descriptions import Description
 from tools.mcp.config import Command, Endpoint, McpConfig, read_config
 from tools.mcp.source import open_source
 
@@ -159,3 +160,51 @@ def test_without_the_package_one_sentence_says_what_to_install(tmp_path: Path, m
     assert source is not None
     (sentence,) = source.unavailable.values()
     assert "pip install 'parley-chat[mcp]'" in sentence
+
+
+def test_what_the_operator_says_of_a_tool_is_read(tmp_path: Path) -> None:
+    told = {
+        "purpose": "Search our wiki.",
+        "category": "knowledge",
+        "useWhen": "the person asks about the company",
+        "notFor": "news",
+        "prefer": {"search_web": "news"},
+        "examples": [{"query": "holidays"}],
+        "keywords": ["wiki", "\u7ef4\u57fa"],
+    }
+    config = config_of(tmp_path, {"kb": {"command": "x", "describe": {"search": told}}})
+
+    [server] = config.servers
+    assert server.described["search"] == Description(
+        purpose="Search our wiki.",
+        category="knowledge",
+        use_when="the person asks about the company",
+        not_for="news",
+        examples=({"query": "holidays"},),
+        keywords=("wiki", "\u7ef4\u57fa"),
+        rather=(("search_web", "news"),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ([], None),
+        (["search"], '"describe" must be an object'),
+        ({"search": "web"}, '"describe.search" must be an object with purpose, category, useWhen'),
+        ({"search": {"use_when": "x"}}, "\"describe.search\" has no key 'use_when'; there are purpose, category"),
+        ({"search": {"notFor": 5}}, 'what "describe.search" says must be texts'),
+        ({"search": {"prefer": ["a"]}}, '"prefer" an object of texts by tool'),
+        ({"search": {"examples": [5]}}, '"describe.search.examples" must be a list of objects'),
+        ({"search": {"keywords": "a"}}, '"keywords" must be a list'),
+    ],
+)
+def test_a_description_that_is_not_right_costs_its_server_and_is_one_sentence(
+    tmp_path: Path, told: Any, says: str | None
+) -> None:
+    config = config_of(tmp_path, {"kb": {"command": "x", "describe": told}})
+
+    if says is None:
+        assert len(config.servers) == 1
+    else:
+        assert says in config.problems["kb"] and not config.servers

@@ -69,3 +69,17 @@ def test_without_a_configuration_the_library_is_never_loaded(tmp_path: Path) -> 
     )
 
     assert done.returncode == 0, done.stderr
+
+
+async def test_what_the_operator_says_of_a_tool_is_told_with_it(bench: Any, caplog: Any) -> None:
+    told = {"category": "tests", "useWhen": "the person tests", "prefer": {"e__fine": "words", "gone": "nothing"}}
+    wrong = {"examples": [{"word": 5}, {"word": "tea"}]}
+
+    await bench.open({"e": bench.plain("malformed", describe={"circle": told, "fine": wrong, "absent": told})})
+
+    specs = {spec.name: spec for spec in bench.registry.specs()}
+    assert specs["e__circle"].description.startswith("[tests] ")
+    assert "Use when: the person tests. Not for: for words prefer e__fine." in specs["e__circle"].description
+    assert specs["e__fine"].examples == ({"word": "tea"},)
+    assert "'fine': an example in the file does not fit: {'word': 5}" in caplog.text
+    assert "'absent' is described in the file and not listed by the server" in caplog.text

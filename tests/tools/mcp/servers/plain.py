@@ -6,7 +6,8 @@ legacy: tells that its tools changed. pages: its list has no end. shout: writes 
 environment: its tool tells what it was given. dies: ends at once, with a reason. tasks: some of its tools run as tasks.
 dense: a small result of very many values. wordy: as many, but written out in one text.
 confess: tells what it was given at its start and when it is called. brood FILE: as stubborn, with a child in its group,
-and one that left it; their numbers go to the file. Anything else: a tool that tells its process.
+and one that left it; their numbers go to the file. listed FILE: its tools
+are those in the file. Anything else: a tool that tells its process.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any] | None:
             }
         case "tools/list" if MODE == "silent":
             return None
+        case "tools/list" if MODE == "listed":
+            return {"tools": json.loads(Path(sys.argv[2]).read_text())}
         case "tools/list" if MODE == "malformed":
             return {"tools": ODD}
         case "tools/list" if MODE == "tasks":

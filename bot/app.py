@@ -191,6 +191,7 @@ class App:
         from bot.spending import BudgetLimits, Budgets
         from bot.store import Store
         from bot.summary import Summaries
+        from bot.tooldescriptions import ToolDescriber
         from bot.toolrights import ToolRights
         from bot.turnoptions import TurnOptions
         from bot.untrusted import wrapper_length
@@ -234,15 +235,14 @@ class App:
             writer = None
             if core.summary_model:
                 writer = self._paid(self.models.only(core.summary_model, "SUMMARY_MODEL"))
+            side = writer or self._paid(self.models.choose(""))
             room = core.tool_result_chars - wrapper_length("x" * 40)
             self.registry = registry_of(
                 self._configuration.tools,
                 timeout=core.tool_seconds,
                 result_chars=room,
                 off=core.tools_off,
-                condense=Condenser(writer or self._paid(self.models.choose("")), clock, result_chars=room)
-                if core.condense_results
-                else None,
+                condense=Condenser(side, clock, result_chars=room) if core.condense_results else None,
             )
             stack.push_async_callback(self.registry.close)
             self.pacer = Pacer(clock, self.metrics)
@@ -251,6 +251,8 @@ class App:
             secrets = (*self._configuration.secrets, *self.registry.secrets)
             self._outlet.mask(secrets)
             redact = Redactor(secrets).redact
+            describer = ToolDescriber(self.registry, self.store.descriptions, side, clock, redact)
+            self.describer = describer if core.describe_tools else None
             agent = Agent(
                 self.registry,
                 AgentLimits(
@@ -414,6 +416,8 @@ class App:
         await self.registry.prove()
         for sentence in await misnamed(self.registry, self.rights.named, SERVERS_SECONDS):
             log.warning("%s", sentence)
+        if self.describer is not None:
+            await self.describer.run()
 
     async def serve(self, stop: asyncio.Event) -> None:
         """Take messages in and answer them until `stop` is set.

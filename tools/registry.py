@@ -18,7 +18,7 @@ from typing import Protocol, TypeAlias
 from tools.base import Proven, Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, Unavailable
 from tools.cancelling import is_cancelled
 from tools.conversion import converted
-from tools.descriptions import told_apart
+from tools.descriptions import Description, told_apart
 from tools.languages import Words, in_language
 from tools.payments import Bill
 from tools.schema import check, without_unknown
@@ -118,6 +118,7 @@ class ToolRegistry:
         self._wanted = set(wanted)
         self._sources: list[ToolSource] = []
         self._closed = False
+        self._descriptions: dict[str, tuple[ToolSpec, ToolSpec]] = {}
         self._told: OrderedDict[tuple[int, ...], tuple[tuple[ToolSpec, ...], tuple[ToolSpec, ...]]] = OrderedDict()
 
     @property
@@ -195,8 +196,7 @@ class ToolRegistry:
             permits: says by name what may be used; None: everything.
         """
         ours = tuple(tool.spec for tool in self._tools.values())
-        listed = (spec for source in self._sources for spec in source.specs() if spec.name not in self._tools)
-        every = ours + tuple(spec for spec in listed if not self._is_off(spec.name))
+        every = ours + tuple(self._described(spec) for spec in self.foreign())
         if permits is not None:
             every = tuple(spec for spec in every if permits(spec.name))
         # What was told apart is held with it, so no id in a key is another object's.
@@ -207,6 +207,20 @@ class ToolRegistry:
                 self._told.popitem(last=False)
         self._told.move_to_end(key)
         return self._told[key][1]
+
+    def foreign(self) -> tuple[ToolSpec, ...]:
+        """What the sources offer now, as they describe it themselves."""
+        listed = (spec for source in self._sources for spec in source.specs() if spec.name not in self._tools)
+        return tuple(spec for spec in listed if not self._is_off(spec.name))
+
+    def describe(self, spec: ToolSpec, description: Description) -> None:
+        """Tell models of a source's tool so, for as long as its source offers `spec`. What a call of it may do is
+        decided by `spec` alone."""
+        self._descriptions[spec.name] = (spec, description.of(spec))
+
+    def _described(self, spec: ToolSpec) -> ToolSpec:
+        own, described = self._descriptions.get(spec.name, (None, spec))
+        return described if own is spec else spec
 
     def spec(self, name: str) -> ToolSpec | None:
         tool = self._find(name)

@@ -174,6 +174,11 @@ _SHOWN_AGAIN = (
 
 _BY_PERSON = ("CREATE INDEX turns_by_person ON turns (person, id)",)
 
+_DESCRIPTIONS = (
+    # What a model wrote of servers' tools; bot/store/descriptions.py.
+    "CREATE TABLE tool_descriptions (key TEXT PRIMARY KEY, body TEXT NOT NULL, at REAL NOT NULL) STRICT",
+)
+
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
     _TURNS,
@@ -184,6 +189,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _KEPT_ORIGINS,
     _SHOWN_AGAIN,
     _BY_PERSON,
+    _DESCRIPTIONS,
 )
 
 

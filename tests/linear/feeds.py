@@ -52,6 +52,7 @@ from bot import (
     spellings,
     summary,
     terms,
+    tooldescriptions,
     toolindex,
     transcript,
     unfinished,
@@ -444,6 +445,12 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.terms.names_of": terms.names_of,
     "bot.terms.terms_of": terms.terms_of,
     "bot.toolindex.ToolIndex.about": INDEX.about,
+    "bot.tooldescriptions.described": lambda text: (
+        tooldescriptions.described(text, SPEC),
+        tooldescriptions.described(
+            json.dumps({"category": "web", "use_when": "x", "not_for": text, "examples": [{"text": text}]}), SPEC
+        ),
+    ),
     "bot.toolindex.ToolIndex.named": INDEX.named,
     "bot.toolindex.rank": lambda text: toolindex.rank(text, (SPEC, OTHER), limit=1),
     "bot.transcript.entry_from_json": lambda text: [
@@ -612,6 +619,7 @@ INSIDE: dict[str, str] = {
     "bot.toolsyntax": "bot.toolsyntax.detector.Detector.feed",
     "bot.transcript": "bot.transcript.entry_from_json",
     "bot.untrusted": "bot.untrusted.tool_entry",
+    "tools.descriptions.fits": "bot.tooldescriptions.described",
     "tools.calculation.quantities": "tools.calculation.display.compute",
     "tools.calculation.reader": "tools.calculation.reader.read",
     "tools.calculator.calculator": "tools.calculation.display.compute",

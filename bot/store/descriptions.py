@@ -1,0 +1,36 @@
+"""What a model wrote of the tools of servers, under a hash of what the servers say of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bot.clock import Clock
+from bot.store.readers import Readers
+from bot.store.text import plain
+from bot.store.writer import Writer
+
+MOST: Final = 2_000
+"""Descriptions that are kept, the newest: many times what a program offers."""
+
+
+class ToolDescriptions:
+    """One text a key."""
+
+    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+
+    async def get(self, key: str) -> str | None:
+        row = await self._readers.row("SELECT body FROM tool_descriptions WHERE key = ?", (key,))
+        return None if row is None else str(row[0])
+
+    async def put(self, key: str, body: str) -> None:
+        await self._writer.execute(
+            "REPLACE INTO tool_descriptions (key, body, at) VALUES (?, ?, ?)", (key, plain(body), self._clock.wall())
+        )
+        await self._writer.execute(
+            "DELETE FROM tool_descriptions WHERE key IN "
+            "(SELECT key FROM tool_descriptions ORDER BY at DESC LIMIT -1 OFFSET ?)",
+            (MOST,),
+        )

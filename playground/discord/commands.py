@@ -21,6 +21,31 @@ from playground.discord.world import Json
 
 CHAT_INPUT, SUBCOMMAND, GROUP = 1, 1, 2
 _DAY = 86_400.0
+LOCALES = frozenset(
+    (
+        *(
+            "id",
+            "da",
+            "de",
+            "en-GB",
+            "en-US",
+            "es-ES",
+            "es-419",
+            "fr",
+            "hr",
+            "it",
+            "lt",
+            "hu",
+            "nl",
+            "no",
+            "pl",
+            "pt-BR",
+        ),
+        *("ro", "fi", "sv-SE", "vi", "tr", "cs", "el", "bg", "ru", "uk", "hi", "th", "zh-CN", "ja", "zh-TW", "ko"),
+    )
+)
+"""The languages a person may have set. https://discord.com/developers/docs/reference#locales"""
+_LOCALIZED = ("name_localizations", "description_localizations")
 _KEPT = (
     "options",
     "default_member_permissions",
@@ -28,8 +53,7 @@ _KEPT = (
     "integration_types",
     "contexts",
     "nsfw",
-    "name_localizations",
-    "description_localizations",
+    *_LOCALIZED,
 )
 
 
@@ -63,7 +87,10 @@ class Commands:
         return None
 
     def list(self, asked: Asked) -> Answer:
-        return Answer(200, [*self._scope(asked).values()])
+        found = [*self._scope(asked).values()]
+        if asked.query.get("with_localizations", "").lower() in ("true", "1"):
+            return Answer(200, found)
+        return Answer(200, [_without_translations(command) for command in found])
 
     def replace(self, asked: Asked) -> Answer:
         scope = self._scope(asked)
@@ -85,7 +112,7 @@ class Commands:
         scope.clear()
         for command in asked.body:
             self._store(asked, command, kept.get((int(command.get("type") or CHAT_INPUT), command["name"])))
-        return self.list(asked)
+        return Answer(200, [*scope.values()])
 
     def create(self, asked: Asked) -> Answer:
         scope, command, form = self._scope(asked), asked.fields(), Form()
@@ -187,6 +214,24 @@ def value_options(options: Sequence[Json], given: dict[str, object]) -> list[Jso
     return [{"name": option["name"], "type": option["type"], "value": given[option["name"]]} for option in filled]
 
 
+def _without_translations(command: Json) -> Json:
+    """A command as it is listed for who does not ask for the translations."""
+    bare = {key: value for key, value in command.items() if key not in _LOCALIZED}
+    if "options" in bare:
+        bare["options"] = [_without_translations(option) for option in bare["options"] or ()]
+    return bare
+
+
+def _translations(one: Json, field: str, form: Form, path: str) -> dict[str, str]:
+    """The texts of `field` in other languages, those noted in `form` left out that are for no language."""
+    given = one.get(f"{field}_localizations") or {}
+    for locale in given:
+        if locale not in LOCALES:
+            where = f"{path}{field}_localizations.{locale}"
+            form.add(where, "ENUM_TYPE_COERCE", f'Value "{locale}" is not a valid enum value.')
+    return {locale: str(text) for locale, text in given.items() if locale in LOCALES}
+
+
 def _check_name(name: str, form: Form, path: str) -> None:
     if not 1 <= len(name) <= 32:
         form.add(path, "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 32 in length.")
@@ -207,6 +252,12 @@ def _check_description(command: Json, form: Form, path: str) -> None:
         form.add(f"{path}description", "BASE_TYPE_REQUIRED", "This field is required")
     elif not 1 <= len(str(text)) <= 100:
         form.add(f"{path}description", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
+    for locale, translated in _translations(command, "description", form, path).items():
+        if not 1 <= len(translated) <= 100:
+            where = f"{path}description_localizations.{locale}"
+            form.add(where, "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
+    for locale, translated in _translations(command, "name", form, path).items():
+        _check_name(translated, form, f"{path}name_localizations.{locale}")
 
 
 def _check_options(options: Sequence[Json], form: Form, path: str) -> None:
@@ -243,7 +294,13 @@ def _check_options(options: Sequence[Json], form: Form, path: str) -> None:
 
 
 def _size(command: Json) -> int:
-    """Characters of names, descriptions and values, all the way down."""
-    own = len(str(command.get("name") or "")) + len(str(command.get("description") or ""))
+    """Characters of names, descriptions and values, all the way down; of translated ones the longest counts."""
+    own = sum(
+        max(
+            len(str(text))
+            for text in (command.get(field) or "", *(command.get(f"{field}_localizations") or {}).values())
+        )
+        for field in ("name", "description")
+    )
     choices = sum(len(str(one.get("name"))) + len(str(one.get("value"))) for one in command.get("choices") or ())
     return own + choices + sum(_size(option) for option in command.get("options") or ())

@@ -65,7 +65,15 @@ def _scope(arguments: Arguments) -> str:
     """The place a command list is for; lists of different scopes and languages do not touch."""
     scope = arguments.mapping("scope")
     parts = [scope.get("type", "default"), scope.get("chat_id", ""), scope.get("user_id", "")]
-    return ":".join(map(str, [*parts, arguments.text("language_code")]))
+    return ":".join(map(str, [*parts, _language(arguments)]))
+
+
+def _language(arguments: Arguments) -> str:
+    """The language that a text is for; empty for everybody else. Regions and scripts are not told apart."""
+    code = arguments.text("language_code")
+    if code and not re.fullmatch(r"[a-z]{2}", code):
+        raise bad_request("invalid language code specified")
+    return code
 
 
 async def set_my_commands(world: World, arguments: Arguments) -> bool:
@@ -99,7 +107,7 @@ def setter(name: str, most: int) -> Handler:
         value = arguments.text(name)
         if len(value) > most:
             raise bad_request(f"BOT_{name.upper()}_TOO_LONG")
-        world.profile[f"{name}:{arguments.text('language_code')}"] = value
+        world.profile[f"{name}:{_language(arguments)}"] = value
         return True
 
     return set_text
@@ -110,7 +118,7 @@ def getter(name: str) -> Handler:
 
     async def get_text(world: World, arguments: Arguments) -> Json:
         default = world.profile.get(f"{name}:", world.bot["first_name"] if name == "name" else "")
-        return {name: world.profile.get(f"{name}:{arguments.text('language_code')}", default)}
+        return {name: world.profile.get(f"{name}:{_language(arguments)}", default)}
 
     return get_text
 

@@ -278,6 +278,14 @@ async def test_subcommands_are_nested_as_the_gateway_nests_them(raw: Any, server
         ({"description": "d" * 101}, "description"),
         ({"description": None}, "description"),
         ({"type": 2, "name": "Ask this"}, "description"),
+        ({"description_localizations": {"zh-Hant": "提問"}}, "description_localizations"),
+        ({"description_localizations": {"zh-TW": "問" * 101}}, "description_localizations"),
+        ({"description_localizations": {"zh-TW": ""}}, "description_localizations"),
+        ({"name_localizations": {"zh-TW": "提 問"}}, "name_localizations"),
+        (
+            {"options": [{"type": 3, "name": "o", "description": "d", "description_localizations": {"zh": "x"}}]},
+            "options",
+        ),
         ({"options": [{"type": 3, "name": f"o{n}", "description": "d"} for n in range(26)]}, "options"),
         ({"options": [{"type": 99, "name": "o", "description": "d"}]}, "options"),
         ({"options": [{"type": 3, "name": "o", "description": "d"}] * 2}, "options"),
@@ -325,6 +333,20 @@ async def test_commands_keep_their_id_when_they_are_sent_again(raw: Any, server:
     assert (again["id"], again["description"]) == (first["id"], "Other") and again["version"] != first["version"]
     assert "must be unique" in str(twice.body["errors"])
     assert gone.status == 204
+
+
+async def test_translations_are_told_only_to_who_asks_for_them(raw: Any, server: DiscordServer) -> None:
+    path = f"/applications/{server.application_id}/commands"
+    translated = {"description_localizations": {"zh-TW": "提問", "zh-CN": "提问"}}
+    option = {"type": 3, "name": "question", "description": "What", **translated}
+    await raw("PUT", path, [{**ASK, **translated, "options": [option]}])
+
+    [bare] = (await raw("GET", path)).body
+    [whole] = (await raw("GET", f"{path}?with_localizations=true")).body
+
+    assert "description_localizations" not in {**bare, **bare["options"][0]}
+    assert whole["description_localizations"] == whole["options"][0]["description_localizations"]
+    assert whole["description_localizations"]["zh-TW"] == "提問"
 
 
 async def test_names_in_other_scripts_are_names(raw: Any, server: DiscordServer) -> None:

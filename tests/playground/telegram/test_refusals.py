@@ -54,6 +54,12 @@ from playground.telegram.media import size_of
         ("setMyCommands", {"commands": "{}"}, "expected an Array of BotCommand"),
         ("setMyCommands", {"commands": [{"command": "a", "description": "b"}] * 101}, "BOT_COMMANDS_TOO_MUCH"),
         ("setMyCommands", {"commands": [{"command": "a", "description": ""}]}, "BOT_COMMAND_DESCRIPTION_INVALID"),
+        (
+            "setMyCommands",
+            {"commands": [{"command": "a", "description": "b"}], "language_code": "zh-TW"},
+            "invalid language code specified",
+        ),
+        ("setMyName", {"name": "Tea", "language_code": "ZH"}, "invalid language code specified"),
         ("setMyShortDescription", {"short_description": "x" * 121}, "BOT_SHORT_DESCRIPTION_TOO_LONG"),
         ("setWebhook", {"url": "https://"}, "invalid webhook URL specified"),
     ],

@@ -93,10 +93,12 @@ def bare(text: str, *, certain: bool = False) -> tuple[str, str] | None:
     slash, text = text.startswith("/"), text.removeprefix("/").strip()
     named = _WORD.match(text)
     command = BY_WORD.get(named["word"].lower()) if named is not None else None
-    # `tool NAME …` without a slash may be an English sentence; `bot.named` looks whether it names a tool.
-    if named is None or command is None or command.word == "tool" or (command.word == "why" and not certain):
+    if named is None or command is None or (command.word == "why" and not certain):
         return None
     argument = text[named.end() :].strip()
+    if command.word == "tool":
+        # Without a slash it may be an English sentence; `bot.named` looks whether it names a tool.
+        return (command.word, argument) if slash else None
     if command.argument.endswith("…]"):
         meant = slash or named["colon"] or not argument or argument.lower() in OFF
         return (command.word, argument) if meant else None

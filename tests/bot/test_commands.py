@@ -50,6 +50,8 @@ def test_a_slash_and_a_word_are_a_command(text: str, command: tuple[str, str] | 
         ("model trains are expensive", None),
         ("memory lanes", None),
         ("tool calculator 1+2", None),
+        ("/tool calculator 1+2", ("tool", "calculator 1+2")),
+        ("/tool", ("tool", "")),
         ("", None),
     ],
 )

@@ -113,7 +113,7 @@ class Interactions:
             "channel_id": place.id,
             "channel": payloads.channel(place, state.clock) | {"permissions": payloads.EVERYONE_MAY},
             "app_permissions": str(place.permissions()),
-            "locale": "en-US",
+            "locale": made.person.locale,
             "entitlements": [],
             "authorizing_integration_owners": owners,
             "context": 0 if place.guild else 2 if place.kind == SEVERAL else 1,

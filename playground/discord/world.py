@@ -40,6 +40,8 @@ class Person:
     bot: bool = False
     blocked: bool = False
     """Takes no direct messages from the bot."""
+    locale: str = "en-US"
+    """The language of their app, which only interactions tell."""
 
 
 @dataclass(slots=True)

@@ -268,6 +268,7 @@ class App:
                 return self.platforms.surface(message.target)
 
             book = ChatBook(self.store.settings, self.models, chats)
+            self.may_answer = (*self.models.names, *chats.models)
             rights = self.rights = ToolRights(
                 self.registry, self.access.admin, off=core.tools_off, limits=core.tools_for, chats=chats
             )
@@ -488,7 +489,7 @@ async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet
         async with App(configuration, adapters, outlet=outlet) as app:
             stop.started()
             set_loaded_apart()
-            for sentence in standing_faults(configuration.core, app.models.names, app.registry.faults):
+            for sentence in standing_faults(configuration.core, app.may_answer, app.registry.faults):
                 log.warning("%s", sentence)
             await app.serve(stop.asked)
     log.info("stopped")

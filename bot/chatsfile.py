@@ -45,6 +45,11 @@ class ChatsFile:
 
     tables: Mapping[str, ChatTable] = field(default_factory=dict)
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The `provider:name` of every model that it names."""
+        return tuple(dict.fromkeys(table.model for table in self.tables.values() if table.model))
+
     def of(self, chat: ChatId) -> ChatTable:
         """What holds in `chat`: of a thread its own words and model before the chat's, and the tools off in either."""
         whole = self.tables.get(str(chat.place), ChatTable())

@@ -53,8 +53,13 @@ async def examine(configuration: app.Configuration, outlet: Outlet, *, offline: 
     if configuration.strays.foreign:
         report.add(True, "settings", configuration.strays.foreign)
     await _examine_platforms(configuration, report, offline)
-    models = await _examine_models(configuration, report, offline)
-    await _examine_tools(configuration, report, outlet, offline)
+    try:
+        chats = read_chats(configuration.core.chats_file)
+    except SettingsError as error:
+        report.add(False, "chats", str(error))
+        chats = ChatsFile()
+    models = await _examine_models(configuration, chats, report, offline)
+    await _examine_tools(configuration, chats, report, outlet, offline)
     for result in await examine_machine(
         configuration.core, models, SystemClock(), configuration.configured, _secret_files(configuration)
     ):
@@ -80,7 +85,9 @@ async def _examine_platforms(configuration: app.Configuration, report: _Report, 
             report.add(False, name, str(error))
 
 
-async def _examine_models(configuration: app.Configuration, report: _Report, offline: bool) -> tuple[str, ...]:
+async def _examine_models(
+    configuration: app.Configuration, chats: ChatsFile, report: _Report, offline: bool
+) -> tuple[str, ...]:
     """Ask every model for a word, and one of each other provider whose key is set; the names of all that may answer."""
     from bot.model import open_models
 
@@ -88,9 +95,10 @@ async def _examine_models(configuration: app.Configuration, report: _Report, off
     try:
         options = app.model_options(core)
         async with open_models(options, clock) as models:
-            side = {"TOOL_CHOICE_MODEL": core.tool_choice_model, "SUMMARY_MODEL": core.summary_model}
+            side = [(core.tool_choice_model, "TOOL_CHOICE_MODEL"), (core.summary_model, "SUMMARY_MODEL")]
+            side += [(name, "CHATS_FILE") for name in chats.models]
             asked = [(name, "MODEL") for name in models.names]
-            asked += [(name, setting) for setting, name in side.items() if name and name not in models.names]
+            asked += [(name, setting) for name, setting in side if name and name not in models.names]
             for name, setting in asked:
                 try:
                     chosen = models.only(name, setting)
@@ -140,7 +148,9 @@ async def _examine_key(models: Models, provider: str, report: _Report, offline: 
         report.add(True, "model", f"the key of {row.key} {what}; /model can choose its models")
 
 
-async def _examine_tools(configuration: app.Configuration, report: _Report, outlet: Outlet, offline: bool) -> None:
+async def _examine_tools(
+    configuration: app.Configuration, chats: ChatsFile, report: _Report, outlet: Outlet, offline: bool
+) -> None:
     open_registry = importlib.import_module("tools").open_registry
     # Where no event loop runs, no MCP server is started.
     core = configuration.core
@@ -169,11 +179,6 @@ async def _examine_tools(configuration: app.Configuration, report: _Report, outl
                 continue
             # A tool that nobody configured is a choice; one that was configured and does not work is a fault.
             report.add(name not in faults and not name.startswith("MCP "), name, f"not offered: {reason}")
-        try:
-            chats = read_chats(core.chats_file)
-        except SettingsError as error:
-            report.add(False, "chats", str(error))
-            chats = ChatsFile()
         rights = ToolRights(registry, off=core.tools_off, limits=core.tools_for, chats=chats)
         for line in rights.lines:
             report.add(True, "tools", line)

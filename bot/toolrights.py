@@ -120,12 +120,13 @@ async def misnamed(registry: ToolRegistry, named: Iterable[tuple[str, str]], sec
 
     Args:
         named: settings and what they name.
-        seconds: how long servers are waited for, which bring tools of their own.
+        seconds: how long servers are waited for, which bring tools of their own; 0: none is started for this.
     """
     named = list(dict.fromkeys(named))
     if not named:
         return []
-    await registry.settle(seconds)
+    if seconds:
+        await registry.settle(seconds)
     names = registry.known
     silent = any(name.startswith("MCP ") for name in registry.unavailable)
     said = []

@@ -147,6 +147,17 @@ async def test_the_operators_file_says_what_a_chat_begins_with(rig: Any, tmp_pat
         assert await it.say("/tool calculator 6*7", chat="8", person=BOB) == ["42."]
 
 
+async def test_a_model_of_the_file_that_cannot_be_asked_is_one_sentence_at_the_start(rig: Any, tmp_path: Path) -> None:
+    file = tmp_path / "chats.toml"
+    file.write_text('["telegram:42/7"]\nmodel = "ark:doubao"\n')
+
+    with pytest.raises(SettingsError) as refused:
+        async with rig(CHATS_FILE=str(file)):
+            pass
+
+    assert str(refused.value).startswith("CHATS_FILE (telegram:42/7) names 'ark', so ARK_API_KEY must hold its API key")
+
+
 def test_of_a_thread_the_tools_off_in_its_chat_are_off_too() -> None:
     file = ChatsFile(
         {

@@ -437,3 +437,25 @@ async def test_what_is_switched_off_or_left_to_some_is_named_and_names_that_are_
         (False, "TOOLS_OFF names 'run_pyton', and there is no such tool; did you mean run_python?"),
     ]
     assert told.of("chats") == [(False, "CHATS_FILE: gone.toml cannot be read: No such file or directory")]
+
+
+async def test_the_models_of_single_chats_are_asked_too(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "chats.toml"
+    file.write_text('["telegram:42/7"]\nmodel = "openai:gone"\n["telegram:42/8"]\nmodel = "ark:x"\n')
+
+    told = await world.doctor(CHATS_FILE=str(file))
+
+    assert [well for well, _ in told.of("model")] == [True, False, False]
+    assert "gone" in told.of("model")[1][1] and "CHATS_FILE names 'ark'" in told.of("model")[2][1]
+
+
+async def test_offline_no_server_is_started_to_look_for_names(world: World, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"s": {"command": "touch", "args": [str(started)]}}}))
+
+    told = await world.doctor("--offline", MCP_CONFIG=str(config), TOOLS_OFF="run_pyton,s__delete")
+
+    [(well, _), (_, wrong)] = told.of("tools")
+    assert well and "did you mean run_python?" in wrong
+    assert not started.exists()

@@ -6,7 +6,7 @@ import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypedDict
 from urllib.parse import urlsplit
 
 import httpx2
@@ -19,6 +19,7 @@ from bot.model.client import ModelClient
 from bot.model.crowd import Crowd
 from bot.model.failures import SetupRefused
 from bot.model.learned import Learned
+from bot.model.ollama import OllamaWire
 from bot.model.options import TOOL_MODES, ModelOptions
 from bot.model.providers import ModelName, base_url_of, key_of
 from bot.model.responses import ResponsesWire
@@ -34,6 +35,13 @@ _WAIT_BEFORE_FALLBACK = 2.0
 """A busy model is not waited for longer than this while another one could answer."""
 _WAIT_FOR_LAST = 20.0
 """Nor longer than this when none could: a person is told, and may ask again."""
+
+
+class _Given(TypedDict):
+    """What every wire is told of the settings."""
+
+    effort: str
+    tokens: int
 
 
 class Link(Protocol):
@@ -207,32 +215,19 @@ class Models:
                 timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
                 http_client=self._http,
             )
-            wires = (
-                ChatWire(
-                    client,
-                    name,
-                    base_url,
-                    self._learned,
-                    effort=options.reasoning_effort,
-                    tokens=options.max_tokens,
-                ),
-                ResponsesWire(
-                    client,
-                    name,
-                    base_url,
-                    self._learned,
-                    effort=options.reasoning_effort,
-                    tokens=options.max_tokens,
-                ),
-            )
+            given: _Given = {"effort": options.reasoning_effort, "tokens": options.max_tokens}
+            chat = ChatWire(client, name, base_url, self._learned, **given)
+            responses = ResponsesWire(client, name, base_url, self._learned, **given)
+            own = OllamaWire(client, chat, name.model, base_url) if name.provider.name == "ollama" else None
             self._known[text] = ModelClient(
                 name,
                 base_url,
-                wires,
+                (chat, responses),
                 options,
                 self._clock,
                 learned=self._learned,
                 estimator=Estimator(),
                 jitter=self._jitter,
+                own=own,
             )
         return self._known[text]

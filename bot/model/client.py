@@ -14,16 +14,16 @@ from urllib.parse import urlsplit
 
 from bot.clock import Clock
 from bot.errors import ContextTooLong, ModelBusy, ModelDropped, ModelError, ModelSlow, ToolsRefused
-from bot.model.assembly import MOST_ARGUMENT_CHARS, Assembly, Delta, StreamFault
+from bot.model.assembly import MOST_ARGUMENT_CHARS, Delta, StreamFault
 from bot.model.base import Answer, CallPiece, Piece, ReasoningPiece, Request, TextPiece
 from bot.model.failures import NETWORK_ERRORS, NotUnderstood, dropped, failure, stream_fault
 from bot.model.learned import Learned
 from bot.model.lengths import AnswerTooLong, affords_another, name_in, without
+from bot.model.ollama import OllamaWire
 from bot.model.options import FIRST_TOKEN_SECONDS, ModelOptions
 from bot.model.patience import Patience
 from bot.model.providers import ModelName
 from bot.model.rendering import Declared
-from bot.model.sse import EventDecoder
 from bot.model.transport import ENDING
 from bot.model.usage import Estimator
 from bot.model.wire import Body, Wire
@@ -61,10 +61,17 @@ class ModelClient:
         learned: Learned,
         estimator: Estimator,
         jitter: random.Random,
+        own: OllamaWire | None = None,
     ) -> None:
+        """
+        Args:
+            wires: Chat Completions, and Responses.
+            own: is used in their place where the server turns out to be an Ollama.
+        """
         self._name = name
         self._base_url = base_url
         self._chat, self._responses = wires
+        self._own = own
         self._options = options
         self._clock = clock
         self._learned = learned
@@ -139,6 +146,8 @@ class ModelClient:
             except ContextTooLong as error:
                 if error.window:
                     self._learned.note_window(*self._key, error.window)
+                elif not started and self._own is not None and self._own.grow():
+                    continue
                 raise
             except ModelBusy as error:
                 if started or retries == _RETRIES:
@@ -162,6 +171,8 @@ class ModelClient:
         return self._learned.note(*self._key, part)
 
     def _wire(self, request: Request) -> Wire:
+        if self._own is not None and self._own.found:
+            return self._own
         pattern = self._name.provider.responses
         effort = self._options.reasoning_effort
         refused = bool(
@@ -171,9 +182,13 @@ class ModelClient:
 
     async def _exchange(self, request: Request, native: bool, deadline: float) -> AsyncGenerator[Piece, None]:
         """One HTTP request and its stream."""
+        if self._own is not None:
+            await self._own.look()
         wire = self._wire(request)
         body = wire.body(request, native=native)
         self._make_room(body)
+        if isinstance(wire, OllamaWire):
+            wire.fit(body, int(self._weight(body) * _COUNTED_MARGIN))
         most_tokens = self._learned.limit(*self._key, self._options.max_tokens, request.max_tokens)
         patience = Patience(
             self._clock, name=self.name, first=self._first, idle=self._options.idle_seconds, deadline=deadline
@@ -188,9 +203,8 @@ class ModelClient:
                 ending = response.http_response.extensions[ENDING]
                 # A server that knows no limit is stopped at it; one that does counts itself, and better.
                 margin = _COUNTED_MARGIN if name_in(body) else 1.0
-                reading = _Reading(
-                    wire.assembly(), request.max_output_chars, ending, most_tokens * margin, self.estimator.tokens_once
-                )
+                most_chars, tokens = request.max_output_chars, self.estimator.tokens_once
+                reading = _Reading(wire, most_chars, ending, most_tokens * margin, tokens)
                 read = reading.pieces(response.iter_bytes(), patience, self.name, prompted=not native)
                 async with aclosing(read) as pieces:
                     async for piece in pieces:
@@ -269,7 +283,7 @@ class _Reading:
 
     def __init__(
         self,
-        assembly: Assembly,
+        wire: Wire,
         most_chars: int,
         ending: Callable[[], None],
         most_tokens: float,
@@ -281,7 +295,8 @@ class _Reading:
             most_tokens: of text, reasoning and arguments together; 0: no limit.
             tokens: estimates the tokens of a text.
         """
-        self.assembly = assembly
+        self.assembly = wire.assembly()
+        self._decoder = wire.decoder()
         self._ending = ending
         self.text: list[str] = []
         self.reasoning: list[str] = []
@@ -302,7 +317,7 @@ class _Reading:
         self, chunks: Any, patience: Patience, name: str, *, prompted: bool
     ) -> AsyncGenerator[TextPiece | ReasoningPiece | CallPiece, None]:
         """Yield text and reasoning as they come, those of one read together, and calls as they become whole."""
-        decoder = EventDecoder()
+        decoder = self._decoder
         async with aclosing(chunks):
             following = partial(anext, chunks, None)
             over = False

@@ -125,7 +125,7 @@ _ROWS = (
         base_url_setting="OLLAMA_API_URL",
         base_url="http://localhost:11434/v1",
         default_model="qwen3",
-        # Its own default window is small, and what does not fit is dropped without a word.
+        # Its models take more, and `num_ctx` asks for it, but a window costs memory: CONTEXT_TOKENS says how much.
         context_tokens=8_192,
         hint="is it running (`ollama serve`), and is the model there (`ollama pull`)?",
         tool_choice=False,

@@ -18,6 +18,7 @@ from bot.model.base import Request
 from bot.model.learned import Learned
 from bot.model.providers import ModelName, place_of
 from bot.model.rendering import ChatRendering, Declarations, call_id, results_of, tool_name
+from bot.model.sse import Decoder, EventDecoder
 from bot.model.wire import Body, Opening
 from bot.transcript import AssistantEntry, SystemEntry, UserEntry
 from bot.transcript import Usage as Used
@@ -76,6 +77,9 @@ class ResponsesWire:
 
     def assembly(self) -> Assembly:
         return ResponsesAssembly()
+
+    def decoder(self) -> Decoder:
+        return EventDecoder()
 
     def _items(self, request: Request) -> tuple[str, list[dict[str, Any]]]:
         """The instructions and the conversation as input items."""

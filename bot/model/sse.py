@@ -6,8 +6,54 @@ web page with status 200, a JSON error, a stream without an end. Here these are 
 
 from __future__ import annotations
 
+from typing import Protocol
+
 _STRAY_BYTES = 65_536
 _BOM = b"\xef\xbb\xbf"
+
+
+class Decoder(Protocol):
+    """Turns the bytes of a stream, cut anywhere, into the data of complete events."""
+
+    @property
+    def stray(self) -> str:
+        """Lines that belong to no stream; the first 64 KiB."""
+        ...
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The data of every event that `chunk` completes, in order."""
+        ...
+
+    def finish(self) -> list[bytes]:
+        """What the end of the stream leaves."""
+        ...
+
+
+class LineDecoder:
+    """Decodes a stream of JSON objects, one a line."""
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+        self._stray = bytearray()
+
+    @property
+    def stray(self) -> str:
+        return self._stray.decode("utf-8", "replace")
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        self._rest.append(chunk)
+        if b"\n" not in chunk:
+            return []
+        lines = b"".join(self._rest).split(b"\n")
+        self._rest = [lines.pop()]
+        events = [line for line in map(bytes.strip, lines) if line]
+        if self._stray or (events and not events[0].startswith(b"{")):
+            self._stray += b"\n".join(events)[: max(0, _STRAY_BYTES - len(self._stray))]
+            return []
+        return events
+
+    def finish(self) -> list[bytes]:
+        return self.feed(b"\n")
 
 
 class EventDecoder:

@@ -14,6 +14,7 @@ from bot.model.base import Request
 from bot.model.learned import Learned
 from bot.model.providers import ModelName, place_of
 from bot.model.rendering import ChatRendering, Declarations
+from bot.model.sse import Decoder, EventDecoder
 
 Body: TypeAlias = dict[str, Any]
 Opening: TypeAlias = AbstractAsyncContextManager[openai.AsyncAPIResponse[Any]]
@@ -37,6 +38,10 @@ class Wire(Protocol):
 
     def assembly(self) -> Assembly:
         """An empty answer, to be filled from the stream's events."""
+        ...
+
+    def decoder(self) -> Decoder:
+        """What finds the events in the stream."""
         ...
 
 
@@ -113,3 +118,6 @@ class ChatWire:
 
     def assembly(self) -> Assembly:
         return ChatAssembly()
+
+    def decoder(self) -> Decoder:
+        return EventDecoder()

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from playground.faults import Faults
 from playground.loopback import Loopback, after, before
-from playground.model import lengths, responses, wire
+from playground.model import lengths, ollama, responses, wire
 from playground.model.images import Images
 from playground.model.reply import Body, Reply, error_object, too_long_error
 from playground.model.scripted import ScriptedModel
@@ -92,6 +92,8 @@ class ModelServer:
         """False: answers are as long as they are, whatever was asked, as of some servers."""
         self.images = Images()
         """What `POST /v1/images/generations` does; its faults are those of the method `images`."""
+        self.ollama: ollama.Ollama | None = None
+        """Set: the server is an Ollama, with its own interface and its window."""
         self._waiting: deque[Reply] = deque()
         self._arrived = asyncio.Condition()
         self._calls = 0
@@ -103,6 +105,9 @@ class ModelServer:
         app.router.add_get("/v1/images/made/{name}", self._painted)
         app.router.add_get("/v1/models", self._list)
         app.router.add_get("/v1/models/{name}", self._list)
+        app.router.add_post("/api/chat", self._own_chat)
+        app.router.add_post("/api/show", self._show)
+        app.router.add_get("/api/ps", self._loaded)
         app.router.add_route("*", "/{path:.*}", self._nowhere)
         self._http = Loopback(app, host, port)
 
@@ -134,6 +139,22 @@ class ModelServer:
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         return await self._handle(request, "chat.completions")
+
+    async def _own_chat(self, request: web.Request) -> web.StreamResponse:
+        return await self._nowhere(request) if self.ollama is None else await self._handle(request, "ollama")
+
+    async def _show(self, request: web.Request) -> web.StreamResponse:
+        if self.ollama is None:
+            return await self._nowhere(request)
+        name = (await request.json()).get("model")
+        if name not in self.models:
+            return web.json_response({"error": f"model '{name}' not found"}, status=404)
+        return web.json_response(self.ollama.show())
+
+    async def _loaded(self, request: web.Request) -> web.StreamResponse:
+        if self.ollama is None:
+            return await self._nowhere(request)
+        return web.json_response(self.ollama.loaded(self.models[0]))
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         return await self._handle(request, "responses")
@@ -167,7 +188,8 @@ class ModelServer:
         except Refused as refused:
             seen.status, seen.error = refused.status, str(refused)
             complete = True
-            return web.json_response({"error": refused.error}, status=refused.status)
+            error = str(refused) if method == "ollama" else refused.error
+            return web.json_response({"error": error}, status=refused.status)
         finally:
             # Cancelled, or a write that failed: the client has gone.
             seen.closed_early = not complete
@@ -189,6 +211,8 @@ class ModelServer:
             lost = await after(fault, request)
             return made if lost is None else lost
         chat = self._check_body(method, seen.body)
+        if self.ollama is not None:
+            chat = self.ollama.fitted(seen.body if method == "ollama" else {}, chat)
         reply = wire.spoken(await self._choose(chat))
         _, most = lengths.asked(chat)
         if most and self.keeps_to_max_tokens:
@@ -226,10 +250,11 @@ class ModelServer:
             message = f"The model `{name}` does not exist or you do not have access to it."
             raise Refused(message, "model", status=404, code="model_not_found")
         chat = responses.as_chat(body) if method == "responses" else body
+        chat = ollama.as_chat(body) if method == "ollama" else chat
         check(chat, tools_with_history=self.tools_with_history)
         if chat.get("tools") and not self.supports_tools:
             raise Refused(f"registry.ollama.ai/library/{name} does not support tools")
-        weight = wire.prompt_tokens(chat)
+        weight = 0 if self.ollama is not None else wire.prompt_tokens(chat)
         if weight > self.context_tokens:
             error = too_long_error(self.context_tokens, weight)
             raise Refused(error["message"], "messages", code="context_length_exceeded")
@@ -258,6 +283,9 @@ class ModelServer:
             ids.append(f"call_{self._calls:06d}")
         headers = {"x-request-id": f"req_{self._answers:06d}"}
         body, now = seen.body, int(time.time())
+        if method == "ollama":
+            lines = ollama.frames(body, reply, ollama.as_chat(body), cuts(reply))
+            return await Stream(request, reply, seen, headers, "application/x-ndjson").write(lines)
         if method == "responses":
             head = {"id": f"resp_{self._answers:06d}", "created_at": now, "model": body["model"]}
             whole, frames = responses.answer, responses.frames

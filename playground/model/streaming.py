@@ -44,13 +44,18 @@ def endless(frames: Iterable[Frame]) -> Iterable[Frame]:
 class Stream:
     """One event stream to one client."""
 
-    def __init__(self, request: web.Request, reply: Reply, seen: Watched, headers: dict[str, str]) -> None:
+    def __init__(
+        self,
+        request: web.Request,
+        reply: Reply,
+        seen: Watched,
+        headers: dict[str, str],
+        kind: str = "text/event-stream; charset=utf-8",
+    ) -> None:
         self._request = request
         self._reply = reply
         self._seen = seen
-        self._answer = web.StreamResponse(
-            headers={**headers, "Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
-        )
+        self._answer = web.StreamResponse(headers={**headers, "Content-Type": kind, "Cache-Control": "no-cache"})
 
     async def write(self, frames: Iterable[Frame]) -> web.StreamResponse:
         """Send `frames`, or as many of them as the reply's faults let through."""

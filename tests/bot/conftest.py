@@ -150,6 +150,7 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
                 "MODEL": "openai:scripted",
                 "OPENAI_API_KEY": "sk-loopback-key-1234",
                 "OPENAI_BASE_URL": model.base_url,
+                "OLLAMA_API_URL": model.base_url,
                 "ALLOW_ALL": "true",
                 "DATABASE_URL": f"sqlite:///{tmp_path}/parley.db",
                 "PARLEY_ENV_FILE": "",

@@ -62,7 +62,7 @@ from bot import (
 from bot.brought import brings, learn_result, policy_for, stands_in
 from bot.choosing import Chooser
 from bot.messages import ChatId, Enclosure, EnclosureKind, MessageSent, Page, Quoted, ReplyTarget, Sender, Status
-from bot.model import arguments, assembly, failures, lengths, rendering, responses, sse, usage
+from bot.model import arguments, assembly, failures, lengths, ollama, rendering, responses, sse, usage
 from bot.paging import Paginator, beginning, worth_showing
 from bot.store import facts, incoming
 from bot.store import text as stored
@@ -240,6 +240,17 @@ def _chat_stream(text: str) -> None:
     answer.message()
 
 
+def _ollama_stream(text: str) -> None:
+    """An answer of Ollama's whose every field is the text, in many calls, as it streams."""
+    answer, delta = ollama.OllamaAssembly(), assembly.Delta()
+    for at in range(0, len(text), 64):
+        piece = text[at : at + 64]
+        call = {"function": {"name": "look", "arguments": {"query": piece}}}
+        answer.add({"message": {"content": piece, "thinking": piece, "tool_calls": [call]}}, delta)
+        list(answer.whole_calls())
+    answer.calls()
+
+
 def _responses_stream(text: str) -> None:
     answer, delta = responses.ResponsesAssembly(), assembly.Delta()
     for at in range(0, len(text), 64):
@@ -261,12 +272,14 @@ def _structure(text: str) -> None:
         end.feed(text[at : at + 16])
 
 
-def _events(start: str, size: int) -> Callable[[str], object]:
+def _events(
+    start: str, size: int, decoding: Callable[[], sse.Decoder] = lambda: sse.EventDecoder()
+) -> Callable[[str], object]:
     """A stream from a server, cut into pieces of so many bytes."""
 
     def feed(text: str) -> None:
         stream = (start + text).encode(errors="surrogatepass")
-        decoder = sse.EventDecoder()
+        decoder = decoding()
         for at in range(0, len(stream), size):
             decoder.feed(stream[at : at + size])
         decoder.finish()
@@ -480,6 +493,8 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.model.rendering.call_id": lambda text: rendering.call_id(text, own=False),
     "bot.model.rendering.tool_name": rendering.tool_name,
     "bot.model.responses.ResponsesAssembly.add": _responses_stream,
+    "bot.model.ollama.OllamaAssembly.add": _ollama_stream,
+    "bot.model.sse.LineDecoder.feed": _events("", 64, lambda: sse.LineDecoder()),
     "bot.model.sse.EventDecoder.feed": _events("", 64),
     "bot.model.sse.EventDecoder.feed, of one event": _events("data: ", 64),
     "bot.model.usage.Estimator.tokens": lambda text: usage.Estimator().tokens(text),
@@ -682,6 +697,7 @@ OWN: dict[str, str] = {
     "bot.model.learned": _SHORT,
     "bot.model.providers": _OPERATOR,
     "bot.model.responses.ResponsesWire": _HANDS_ON,
+    "bot.model.ollama.OllamaWire": _HANDS_ON,
     "bot.model.transport": _HANDS_ON,
     "bot.model.wire": _HANDS_ON,
     "bot.newest": _HANDS_ON,

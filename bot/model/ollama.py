@@ -1,0 +1,217 @@
+"""Ollama's own chat interface, for the one thing that Chat Completions there cannot say: the size of the window.
+
+Ollama loads a model with a window, 4,096 tokens where nobody says more, and drops what does not fit without a word.
+`/v1/chat/completions` reads no `num_ctx`; `/api/chat` does, as `options.num_ctx`. Another `num_ctx` than the loaded one
+loads the model again, so it grows in powers of two and never shrinks. See https://docs.ollama.com/api/chat and
+https://docs.ollama.com/context-length.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import openai
+
+from bot.errors import ContextTooLong
+from bot.model.assembly import ChatAssembly, Delta, StreamFault
+from bot.model.base import Request
+from bot.model.failures import NETWORK_ERRORS
+from bot.model.sse import LineDecoder
+from bot.model.wire import Body, ChatWire, Opening
+
+log = logging.getLogger(__name__)
+
+LEAST_WINDOW = 4_096
+ANSWER_TOKENS = 2_048
+"""Room for thoughts and answer beside the prompt."""
+_LOOK_SECONDS = 5.0
+_OPTIONS = {"max_tokens": "num_predict", "stop": "stop"}
+"""What Chat Completions call it, and what Ollama does."""
+
+
+class OllamaWire:
+    """`/api/chat` of one model; usable once `look` has found an Ollama there."""
+
+    def __init__(self, client: openai.AsyncOpenAI, chat: ChatWire, model: str, base_url: str) -> None:
+        """
+        Args:
+            chat: renders the request, and is what is used where the server is no Ollama.
+        """
+        self._client = client
+        self._chat = chat
+        self._model = model
+        self._root = base_url.removesuffix("/v1")
+        self._looked = not base_url.endswith("/v1")
+        self._looking = asyncio.Lock()
+        self._longest = 0
+        self._window = 0
+        """As it was asked for last."""
+
+    @property
+    def found(self) -> bool:
+        """Whether the server is an Ollama that has this model."""
+        return self._longest > 0
+
+    @property
+    def identity(self) -> str:
+        return self._chat.identity
+
+    async def look(self) -> None:
+        """Find out whether this is an Ollama, the longest window of the model, and the one it is loaded with.
+
+        Where nobody answers, the next request looks again.
+        """
+        if self._looked:
+            return
+        async with self._looking:
+            if self._looked:
+                return
+            try:
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    told = await self._client.post(
+                        f"{self._root}/api/show", cast_to=httpx2.Response, body={"model": self._model}
+                    )
+                    self._longest = _context_length(told.json())
+                    loaded = await self._client.get(f"{self._root}/api/ps", cast_to=httpx2.Response)
+                    self._window = min(_loaded_window(loaded.json(), self._model), self._longest)
+            except openai.APIStatusError as error:
+                # An Ollama without this model may get it later; anything else is none. The request tells the person.
+                self._looked = self.found or not isinstance(error.body, str)
+                return
+            except (TimeoutError, *NETWORK_ERRORS) as error:
+                if not self._longest:
+                    log.debug("%s could not be asked what it is: %s", self._root, type(error).__name__)
+                    return
+            self._looked = True
+
+    def body(self, request: Request, *, native: bool) -> Body:
+        chat = self._chat.body(request, native=native)
+        body: Body = {"model": chat["model"], "messages": _messages(chat["messages"]), "stream": True}
+        if "tools" in chat:
+            body["tools"] = chat["tools"]
+        if effort := chat.get("reasoning_effort"):
+            body["think"] = False if effort == "none" else effort
+        # What does not fit after all is refused, and the end of a full window is the end of the answer.
+        body |= {"truncate": False, "shift": False}
+        body["options"] = {own: chat[name] for name, own in _OPTIONS.items() if name in chat}
+        return body
+
+    def fit(self, body: Body, prompt: int) -> None:
+        """Ask for a window that holds a prompt of so many tokens, and an answer.
+
+        Raises:
+            ContextTooLong: the model has none.
+        """
+        if prompt > self._longest:
+            raise ContextTooLong(
+                f"the conversation is too long for {self._model}, which takes {self._longest:,} tokens",
+                window=self._longest,
+            )
+        wanted = max(LEAST_WINDOW, 1 << (prompt + ANSWER_TOKENS - 1).bit_length())
+        if wanted > self._window:
+            before, self._window = self._window, min(wanted, self._longest)
+            if self._window != before:
+                log.info("ollama:%s is asked for a window of %d tokens", self._model, self._window)
+        body["options"]["num_ctx"] = self._window
+
+    def grow(self) -> bool:
+        """Ask for twice the window from now on, because the server counts more than we do; whether it can be more."""
+        before, self._window = self._window, min(2 * self._window, self._longest)
+        return self._window > before
+
+    def open(self, body: Body) -> Opening:
+        return self._opened(body)
+
+    @asynccontextmanager
+    async def _opened(self, body: Body) -> AsyncIterator[openai.AsyncAPIResponse[Any]]:
+        # How the SDK itself asks for a response that is not read yet.
+        response: Any = await self._client.post(
+            f"{self._root}/api/chat",
+            cast_to=object,
+            body=body,
+            options={"headers": {"X-Stainless-Raw-Response": "stream"}},
+            stream=True,
+            stream_cls=openai.AsyncStream[Any],
+        )
+        try:
+            yield response
+        finally:
+            await response.close()
+
+    def assembly(self) -> OllamaAssembly:
+        return OllamaAssembly()
+
+    def decoder(self) -> LineDecoder:
+        return LineDecoder()
+
+
+def _messages(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages of Chat Completions as Ollama takes them: arguments are objects, and a result names its tool."""
+    names: dict[str, str] = {}
+    written: list[dict[str, Any]] = []
+    for message in messages:
+        own: dict[str, Any] = {"role": message["role"], "content": message.get("content") or ""}
+        if calls := message.get("tool_calls"):
+            names |= {call["id"]: call["function"]["name"] for call in calls}
+            own["tool_calls"] = [
+                {"function": {"name": one["name"], "arguments": json.loads(one["arguments"])}}
+                for one in (call["function"] for call in calls)
+            ]
+        if message["role"] == "tool":
+            own["tool_name"] = names.get(message["tool_call_id"], "")
+        written.append(own)
+    return written
+
+
+class OllamaAssembly(ChatAssembly):
+    """An answer of `/api/chat`: each line is read as the chunk of Chat Completions that says the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls = 0
+
+    def add(self, event: Mapping[str, Any], delta: Delta) -> None:
+        if event.get("error"):
+            raise StreamFault(event["error"])
+        said = event.get("message")
+        said = said if isinstance(said, Mapping) else {}
+        choice: dict[str, Any] = {"delta": {"content": said.get("content"), "reasoning": said.get("thinking")}}
+        calls = said.get("tool_calls")
+        for call in calls if isinstance(calls, list) else []:
+            if isinstance(call, Mapping):
+                choice["delta"].setdefault("tool_calls", []).append({**call, "index": self._calls})
+                self._calls += 1
+        chunk: dict[str, Any] = {"choices": [choice]}
+        if event.get("done"):
+            choice["finish_reason"] = event.get("done_reason") or "stop"
+            counts = (event.get("prompt_eval_count"), event.get("eval_count"))
+            if all(isinstance(count, int) for count in counts):
+                chunk["usage"] = dict(zip(("prompt_tokens", "completion_tokens"), counts, strict=True))
+        super().add(chunk, delta)
+
+
+def _context_length(told: object) -> int:
+    """The longest window of a model, as `/api/show` tells it; 0 where it does not."""
+    facts = told.get("model_info") if isinstance(told, Mapping) else None
+    found = [
+        value
+        for name, value in (facts.items() if isinstance(facts, Mapping) else ())
+        if str(name).endswith(".context_length") and isinstance(value, int)
+    ]
+    return max(found, default=0)
+
+
+def _loaded_window(told: object, model: str) -> int:
+    """The window that a model is loaded with, as `/api/ps` tells it; 0 where it is not loaded."""
+    models = told.get("models") if isinstance(told, Mapping) else None
+    for one in models if isinstance(models, list) else []:
+        if isinstance(one, Mapping) and str(one.get("name")).removesuffix(":latest") == model.removesuffix(":latest"):
+            window = one.get("context_length")
+            return window if isinstance(window, int) else 0
+    return 0

@@ -182,7 +182,9 @@ class Conversation:
         reference = reference_of(turn)
         try:
             await self._registry.settle(SERVERS_SECONDS)
-            permit, named = await self._offers.named(question, language)
+            permit, named = await self._offers.named(
+                question, language, lambda: self._surface(question).limits.command_form
+            )
             problem = named.problem if named is not None and named.call is None else ""
             known = None if problem else await self._begin(run)
             if problem:

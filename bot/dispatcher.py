@@ -456,8 +456,7 @@ class Dispatcher:
         """The message waited too long while no process ran: say so once."""
         await self._store.intake.end(row.id, "offline")
         if isinstance(row.incoming, MessageSent) and await self._access.allowed(row.incoming):
-            language = language_of(row.incoming.text, row.incoming.sender.language)
-            self._tell(row.incoming, say("offline", language))
+            self._tell(row.incoming, say("offline", await language_for(self._store, row.incoming)))
 
     def _tell(self, message: MessageSent, text: str, *, private: bool = False) -> None:
         """Show a sentence of our own without holding anything up; see `Conversation.tell`."""

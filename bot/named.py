@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -53,7 +53,11 @@ class NamedCall:
 
 
 def named_call(
-    text: str, specs: Sequence[ToolSpec], language: str = "en", closed: Mapping[str, str] | None = None
+    text: str,
+    specs: Sequence[ToolSpec],
+    language: str = "en",
+    closed: Mapping[str, str] | None = None,
+    form: Callable[[], str] = lambda: "/{word}",
 ) -> NamedCall | None:
     """The call that a whole message is; None for every message that is to be answered by the model.
 
@@ -62,13 +66,15 @@ def named_call(
 
     Args:
         closed: tools that this person may not use, each with what is said to a call of it.
+        form: how a person writes a command on this platform; asked for only after `/tool`.
     """
     text = text.strip()
     closed = closed or {}
     registry = Registry({spec.name: spec.parameters for spec in specs} | dict.fromkeys(closed, _UNKNOWN))
     known = {spec.name: spec for spec in specs}
     if match := _SLASH.fullmatch(text):
-        return _commanded((match["rest"] or "").strip(), registry, known, language, closed)
+        command = form().format(word="tool")
+        return _commanded((match["rest"] or "").strip(), registry, known, language, closed, command)
     if match := _WORDED.fullmatch(text) or _BARE.fullmatch(text):
         head = _NAME.fullmatch(match["rest"])
         name = registry.name(head["name"]) if head else ""
@@ -144,11 +150,11 @@ def _call(spec: ToolSpec, arguments: dict[str, Any]) -> ToolCall:
 
 
 def _commanded(
-    rest: str, registry: Registry, known: dict[str, ToolSpec], language: str, closed: Mapping[str, str]
+    rest: str, registry: Registry, known: dict[str, ToolSpec], language: str, closed: Mapping[str, str], command: str
 ) -> NamedCall:
     head = _NAME.fullmatch(rest)
     if head is None:
-        return NamedCall(None, say("tool_which", language, names=_listed(known, language)))
+        return NamedCall(None, say("tool_which", language, command=command, names=_listed(known, language)))
     called, inside = _parenthesised(rest)
     name = registry.name(called or head["name"])
     if name in closed:
@@ -168,7 +174,8 @@ def _commanded(
     problems = check(spec.parameters, without_unknown(spec.parameters, arguments)[0], language)
     if problems:
         wrong = say("semicolon", language).join(problems)
-        return NamedCall(None, say("tool_arguments", language, name=name, problems=wrong, usage=_usage(spec)))
+        usage = _usage(spec, command)
+        return NamedCall(None, say("tool_arguments", language, name=name, problems=wrong, usage=usage))
     return NamedCall(_call(spec, arguments))
 
 
@@ -222,11 +229,11 @@ def _listed(known: dict[str, ToolSpec], language: str) -> str:
     return say("and", language).join(names[:20]) + (" …" if len(names) > 20 else "") if names else "–"
 
 
-def _usage(spec: ToolSpec) -> str:
+def _usage(spec: ToolSpec, command: str) -> str:
     """How the tool is called, as `/tool convert value=… to=… [digits=…]`."""
     properties = spec.parameters.get("properties")
     required = spec.parameters.get("required")
     needed = required if isinstance(required, list) else []
     names = list(properties) if isinstance(properties, dict) else []
     written = [f"{name}=…" if name in needed else f"[{name}=…]" for name in names]
-    return " ".join(["/tool", spec.name, *written])
+    return " ".join([command, spec.name, *written])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bot.briefing import Briefings
 from bot.choosing import Chooser, NamedCall, named_call, pre_search
@@ -39,11 +39,13 @@ class Offers:
         self._models = models
         self._search_first = search_first
 
-    async def named(self, question: MessageSent, language: str) -> tuple[Permit, NamedCall | None]:
-        """What who asks may use here, and the tool that the question calls by name."""
+    async def named(
+        self, question: MessageSent, language: str, form: Callable[[], str]
+    ) -> tuple[Permit, NamedCall | None]:
+        """What who asks may use here, and the tool that the question calls by name; `form` is that of a command."""
         permit = await self._rights.of(question)
         closed = self._rights.closed(permit, language)
-        return permit, named_call(written(question), self._registry.specs(permit.allows), language, closed)
+        return permit, named_call(written(question), self._registry.specs(permit.allows), language, closed, form)
 
     def first_call(self, question: MessageSent, permit: Permit, named: NamedCall | None) -> ToolCall | None:
         """The call to make before any model is asked: the person's own, or a search that is plainly needed."""

@@ -24,7 +24,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "模型的回答在這裡中斷了。輸入 {retry} 可以重新提問。（編號 {id}）",
     ),
     "replaced": (
-        "(The model broke off here; another one goes on.)",
+        "(The model broke off here; another one continues.)",
         "（模型在这里中断了，由另一个模型继续。）",
         "（模型在這裡中斷了，由另一個模型接續。）",
     ),
@@ -115,7 +115,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我這邊出了點問題，無法回答（編號 {id}）。請再試一次。",
     ),
     "store": (
-        "I cannot keep notes right now, so I cannot answer yet. I will go on as soon as I can. (Reference {id})",
+        "I can't save messages right now, so I can't answer yet. I will go on as soon as I can. (Reference {id})",
         "我现在无法保存记录，暂时不能回答；恢复后会继续。（编号 {id}）",
         "我目前無法儲存紀錄，暫時不能回答；恢復後會繼續。（編號 {id}）",
     ),

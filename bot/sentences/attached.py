@@ -24,7 +24,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "檔案 {name} 無法在這裡傳送。（編號 {id}）",
     ),
     "unread": (
-        "I cannot read this yet: {what}. Please write me what matters in it.",
+        "I cannot read this yet: {what}. Please tell me what matters in it.",
         "我还不能读取：{what}。请把重要的内容用文字告诉我。",
         "我還無法讀取：{what}。請用文字告訴我其中重要的內容。",
     ),

@@ -32,9 +32,9 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "and": (", ", "、", "、"),
     "semicolon": ("; ", "；", "；"),
     "tool_which": (
-        "Which tool? Write its name and what to do, for example `/tool calculator 1+2`. I have: {names}.",
-        "要用哪个工具？请写出名称和参数，例如 `/tool calculator 1+2`。可用工具：{names}。",
-        "要用哪個工具？請寫出名稱和參數，例如 `/tool calculator 1+2`。可用的工具：{names}。",
+        "Which tool? Write its name and what to do, for example `{command} calculator 1+2`. I have: {names}.",
+        "要用哪个工具？请写出名称和参数，例如 `{command} calculator 1+2`。可用工具：{names}。",
+        "要用哪個工具？請寫出名稱和參數，例如 `{command} calculator 1+2`。可用的工具：{names}。",
     ),
     "tool_unknown": (
         "I have no tool {name}. I have: {names}.",
@@ -47,7 +47,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "沒有名為 {name} 的工具。你是不是想用：{names}？",
     ),
     "tool_arguments": (
-        "{name} was not run: {problems}. Write it as `{usage}`, or put the values in this order, parted by commas.",
+        "{name} was not run: {problems}. Write it as `{usage}`, or put the values in this order, separated by commas.",
         "没有运行 {name}：{problems}。请写成 `{usage}`，或按此顺序用逗号分隔各个值。",
         "沒有執行 {name}：{problems}。請寫成 `{usage}`，或依此順序用逗號分隔各個值。",
     ),
@@ -170,7 +170,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "允许某人或此聊天使用我",
         "允許某人或這個聊天室使用我",
     ),
-    "command_forbid": ("keep somebody, or this chat, from it", "禁止某人或此聊天使用我", "禁止某人或這個聊天室使用我"),
+    "command_forbid": (
+        "keep somebody, or this chat, from writing to me",
+        "禁止某人或此聊天使用我",
+        "禁止某人或這個聊天室使用我",
+    ),
     "command_people": ("list who may write to me", "列出可以使用我的人", "列出可以使用我的人"),
     "command_ask": ("ask me anything", "向我提问", "向我提問"),
     "argument_ask": ("what you want to know", "你想问什么", "你想問什麼"),

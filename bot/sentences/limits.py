@@ -17,12 +17,12 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "已收到：「{text}」，正在等待前面的回答。",
     ),
     "queue_full": (
-        "Several of your messages are waiting already. Please wait for their answers.",
+        "Several of your messages are already waiting. Please wait for their answers.",
         "你已有多条消息在排队，请等待它们的回答。",
         "你已有多則訊息在排隊，請等候回答。",
     ),
     "queue_full_chat": (
-        "Many messages wait in this chat already. Please write again in a while.",
+        "Many messages are already waiting in this chat. Please try again in a while.",
         "此聊天已有很多消息在排队，请稍后再试。",
         "這個聊天室已有許多訊息在排隊，請稍後再試。",
     ),
@@ -37,17 +37,17 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這則訊息太長了：共 {length} 個字元，我最多能讀 {limit} 個。",
     ),
     "spent_person": (
-        "You have used up what I may spend for you today. It starts afresh in {wait}.",
+        "You have used up what I may spend for you today. It starts again in {wait}.",
         "你今天的用量已达上限，{wait}后重新计算。",
         "你今天的用量已達上限，{wait}後重新計算。",
     ),
     "spent_chat": (
-        "This chat has used up what I may spend on it today. It starts afresh in {wait}.",
+        "This chat has used up what I may spend on it today. It starts again in {wait}.",
         "此聊天今天的用量已达上限，{wait}后重新计算。",
         "這個聊天室今天的用量已達上限，{wait}後重新計算。",
     ),
     "spent_all": (
-        "I have used up everything I may spend today. It starts afresh in {wait}.",
+        "I have used up everything I may spend today. It starts again in {wait}.",
         "我今天的总用量已达上限，{wait}后重新计算。",
         "我今天的總用量已達上限，{wait}後重新計算。",
     ),
@@ -57,7 +57,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這個問題所需的用量超過一整天的上限。可以縮短問題再試，或請管理員提高上限。",
     ),
     "usage_head": (
-        "**Today** (starts afresh in {wait})",
+        "**Today** (starts again in {wait})",
         "**今日用量**（{wait}后重新计算）",
         "**今日用量**（{wait}後重新計算）",
     ),
@@ -76,9 +76,9 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "usage_you": ("you", "你", "你"),
     "usage_chat": ("this chat", "此聊天", "這個聊天室"),
     "usage_all": ("everybody", "所有人", "所有人"),
-    "usage_tools": ("- of it for tools: {tools}", "- 其中工具：{tools}", "- 其中工具：{tools}"),
+    "usage_tools": ("- of this for tools: {tools}", "- 其中工具：{tools}", "- 其中工具：{tools}"),
     "usage_others": (
-        "- of it without admins: {tokens}, {money}",
+        "- of this without admins: {tokens}, {money}",
         "- 其中管理员以外：{tokens}，{money}",
         "- 其中管理員以外：{tokens}，{money}",
     ),

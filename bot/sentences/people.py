@@ -19,7 +19,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "歡迎！你現在是這個機器人的擁有者，我會回答你。",
     ),
     "pair_wrong": (
-        "This code is not valid, or not any more. The operator's console shows the current one.",
+        "This code is wrong or has expired. The operator's console shows the current one.",
         "这个配对码无效或已过期，请查看运行机器人的控制台。",
         "這個配對碼無效或已過期，請查看執行機器人的主控台。",
     ),
@@ -29,17 +29,17 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "只有提問者或管理員可以這麼做。",
     ),
     "in_private": (
-        "I tell you that in a private chat only.",
+        "I tell you that only in a private chat.",
         "这些内容我只在私聊中告诉你。",
         "這些內容我只在私人聊天中告訴你。",
     ),
     "allowed": (
-        "{id} may write to me now ({role}).",
+        "{id} can write to me now ({role}).",
         "{id} 现在可以使用我了（{role}）。",
         "{id} 現在可以使用我了（{role}）。",
     ),
     "forbidden": (
-        "{id} is kept from writing to me now.",
+        "{id} can no longer write to me.",
         "{id} 现在不能再使用我了。",
         "{id} 現在不能再使用我了。",
     ),
@@ -52,7 +52,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "`=admin` 或 `=owner`。輸入 {whoami} 可以查看 ID。",
     ),
     "allow_not_this": (
-        "What {id} may do is not changed here.",
+        "What {id} may do cannot be changed here.",
         "不能在这里更改 {id} 的权限。",
         "無法在這裡變更 {id} 的權限。",
     ),

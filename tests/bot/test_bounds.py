@@ -33,7 +33,7 @@ async def test_in_a_group_so_many_messages_wait_and_the_rest_is_told_once(
         await fault.reached.wait()
         for number in range(20):
             await it.deliver(it.message(f"question {number}", person=f"telegram:{100 + number}", group=True))
-        await it.until(lambda: any("Many messages wait" in text for text in it.shown()))
+        await it.until(lambda: any("Many messages are" in text for text in it.shown()))
         while it.bot.dispatcher._routes:
             await asyncio.sleep(0.001)
 

@@ -506,7 +506,7 @@ async def test_what_tools_buy_is_on_the_budgets_of_who_asks(store: Store, make: 
         ("generate_image", 1, 0.042),
     ]
     said = usage_text(report, "en", priced=True, everybody=False)
-    assert "- of it for tools: search_web 2 × $0.0080, generate_image 1 × $0.0420" in said
+    assert "- of this for tools: search_web 2 × $0.0080, generate_image 1 × $0.0420" in said
     assert "$0.0580 of $0.10" in said
 
 

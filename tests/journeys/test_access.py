@@ -432,7 +432,7 @@ async def test_who_has_nothing_left_today_is_told_once_until_when_and_others_go_
     for place in places:
         answer, refusal, usage = place.texts
         assert answer == "Yes.", place.platform
-        assert refusal.startswith("You have used up what I may spend for you today. It starts afresh in ")
+        assert refusal.startswith("You have used up what I may spend for you today. It starts again in ")
         assert "4 questions, 110,000 tokens of 100,000 (0 left), cost unknown" in usage, place.platform
         assert "everybody" not in usage, place.platform
     assert [other.texts for other in others] == [["Yes."]] * 3
@@ -511,5 +511,5 @@ async def test_ten_strangers_of_an_open_bot_leave_its_owner_what_is_kept_for_adm
 
     assert owner.texts[0] == "Yes."
     assert "95,000 tokens of 100,000 (5,000 left)" in owner.texts[-1]
-    assert "of it without admins: 76,000 tokens of 80,000 (4,000 left)" in owner.texts[-1]
+    assert "of this without admins: 76,000 tokens of 80,000 (4,000 left)" in owner.texts[-1]
     assert sum(stranger.texts == ["Yes."] for stranger in strangers) == 4

@@ -113,7 +113,7 @@ async def test_a_file_alone_is_a_question_that_gets_one_sentence(world: Any, sta
         assert world.model.requests == []
         for place in places:
             [text] = place.texts
-            assert text == f"{UNREAD}: a file (report.pdf). Please write me what matters in it."
+            assert text == f"{UNREAD}: a file (report.pdf). Please tell me what matters in it."
 
         for place in places:
             place.send("What is in it?")
@@ -155,7 +155,7 @@ async def test_whatever_telegram_lets_people_send_is_answered(world: Any, start:
         await bot.dispatcher.idle()
 
         [shown] = world.telegram.screen.of("7")
-        assert shown.text == f"{UNREAD}: {IN_WORDS[kind]}. Please write me what matters in it."
+        assert shown.text == f"{UNREAD}: {IN_WORDS[kind]}. Please tell me what matters in it."
         assert world.model.requests == []
 
         if kind in CAPTIONED:
@@ -193,7 +193,7 @@ async def test_an_album_gets_one_sentence(world: Any, start: Any) -> None:
         await bot.dispatcher.idle()
 
     first, second = place.texts
-    assert first == f"{UNREAD}: 5 pictures. Please write me what matters in it."
+    assert first == f"{UNREAD}: 5 pictures. Please tell me what matters in it."
     assert second == f"{UNREAD}, so my answer leaves it aside: 5 pictures.\n\nFive cats."
     assert len(world.model.requests) == 1 and asked(world)[0].count("> picture") == 5
 

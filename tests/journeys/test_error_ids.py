@@ -109,8 +109,8 @@ async def locked(*given: Any, **named: Any) -> Any:
     ("place", "fault", "begins"),
     [
         ("turns.load", broken, "Something went wrong on my side"),
-        ("turns.load", locked, "I cannot keep notes right now"),
-        ("intake.take_in", locked, "I cannot keep notes right now"),
+        ("turns.load", locked, "I can't save messages right now"),
+        ("intake.take_in", locked, "I can't save messages right now"),
     ],
 )
 @pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])

@@ -102,4 +102,5 @@ async def test_a_person_reads_their_own_script_everywhere(world: Any, start: Any
     assert LABELS[script] in str(world.model.requests[-1].messages[-1]["content"])
     assert all(words in tools.replace("`", "") for words in TOOLS[script])
     assert MISSING[script] in wrong
+    assert f"{'/parley tool' if platform == 'slack' else '/tool'} calculator expression=…" in wrong
     assert HELP[script] in helped

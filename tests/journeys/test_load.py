@@ -24,7 +24,7 @@ from bot.store import Store
 from playground.model import Reply
 from playground.tavily.pages import CannedPage
 
-WAITING = "Several of your messages are waiting already."
+WAITING = "Several of your messages are already waiting."
 
 
 def resident(pid: int) -> float:

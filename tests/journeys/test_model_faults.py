@@ -278,7 +278,7 @@ async def test_another_model_goes_on_honestly_after_the_first_words(
         chat.say("please go on")
         await chat.until("Of course.")
 
-    note = "(The model broke off here; another one goes on.)"
+    note = "(The model broke off here; another one continues.)"
     first = chat.messages[0].text
     assert first.startswith(HALF) and first.endswith(f"\n\n{note}\n\nand the rest came after all.")
     assert first.count("Half") == 1

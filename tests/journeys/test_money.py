@@ -110,7 +110,7 @@ async def test_tools_that_are_paid_end_with_the_money_and_the_person_sees_what_t
     assert dollars == 0.032
     usage, why = (message.text for message in world.telegram.screen.of("7")[-2:])
     assert re.search(r"you: 3 questions, [\d,]+ tokens of 200,000 .*, \$0\.0320 of \$0\.0400", usage)
-    assert "of it for tools: search_web 2 × $0.0160" in usage
+    assert "of this for tools: search_web 2 × $0.0160" in usage
     assert "failed" in why
 
 

@@ -13,7 +13,7 @@ import pytest
 from playground.model import Reply
 
 WORDS = " ".join(f"word{number}" for number in range(40))
-SORRY = "I cannot keep notes right now"
+SORRY = "I can't save messages right now"
 PLATFORMS = ("telegram", "slack", "discord")
 
 

@@ -170,6 +170,13 @@ def test_after_slash_tool_the_person_is_told_what_is_wrong(text: str, language: 
         assert words in named.problem
 
 
+def test_the_person_is_told_how_the_platform_writes_it() -> None:
+    for text in ("/tool", "/tool calculator"):
+        named = named_call(text, SPECS, form=lambda: "/parley {word}")
+        assert named is not None
+        assert "`/parley tool calculator " in named.problem
+
+
 def test_without_tools_nothing_can_be_named() -> None:
     named = named_call("/tool calculator 1", ())
 

@@ -59,7 +59,11 @@ _EXAMPLE_CHARS: Final = 400
 _SCHEMA_CHARS: Final = 4_000
 _VERSION: Final = 1
 """Changes when the order below does, so that every tool is described anew."""
-# No underscore: a sentence names no tool. No dot, colon or slash: it is one sentence and holds no address.
+_PLAINER: Final = str.maketrans(
+    {**dict.fromkeys(":;—", ","), **dict.fromkeys("：；", "，"), "/": "-", "–": "-", **dict.fromkeys('"“”「」', "")}
+)
+"""Signs that models write in a sentence, and what stands for them in a plain one."""
+# No underscore: a sentence names no tool. No dot within: it is one sentence and holds no address.
 _SENTENCE: Final = re.compile(r"[^\W\d_](?:[^\W_]|[ ,'’()%&+$€-]|[，、（）])+")
 
 _ORDER: Final = (
@@ -223,8 +227,9 @@ def described(said: str, spec: ToolSpec, others: Collection[str] | None = None) 
 
 
 def _sentence(value: object) -> str:
-    """A plain sentence without its full stop; empty where it is anything else."""
+    """A plain sentence without its full stop, in plain signs; empty where it is anything else."""
     text = value.strip().rstrip(".。") if isinstance(value, str) and len(value) <= 2 * _SENTENCE_CHARS else ""
+    text = text.translate(_PLAINER)
     return text if len(text) <= _SENTENCE_CHARS and _SENTENCE.fullmatch(text) else ""
 
 

@@ -208,7 +208,7 @@ def test_of_a_description_what_does_not_fit_is_left_out() -> None:
         **SAID["kb__search"],
         "not_for": "See www.evil.example/a",
         "examples": [{"query": "https://evil.example"}, {"query": 5}, "x", {"query": "tea"}, {"query": "y" * 500}],
-        "rather": {"kb__find": "people", "delete_all": "everything", "kb__web_search": "obey: now"},
+        "rather": {"kb__find": "people", "delete_all": "everything", "kb__web_search": "obey. Now"},
     }
 
     made = described(json.dumps(said), SPEC, ["kb__find", "kb__web_search"])
@@ -216,6 +216,22 @@ def test_of_a_description_what_does_not_fit_is_left_out() -> None:
     assert made is not None
     assert (made.not_for, made.examples, made.rather) == ("", ({"query": "tea"},), (("kb__find", "people"),))
     assert described("[" * 100_000, SPEC, []) is None and described("5", SPEC, []) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("The person wants issues/pull requests; not code.", "The person wants issues-pull requests, not code"),
+        ('A "wiki" page — or a part of it: a table', "A wiki page , or a part of it, a table"),
+        ("Deploys (staging & production) that took 5% longer", "Deploys (staging & production) that took 5% longer"),
+        ("https://evil.example/?q=secret", ""),
+        ("See evil.example", ""),
+    ],
+)
+def test_signs_that_models_write_are_made_plain_and_an_address_is_none(written: str, read: str) -> None:
+    made = described(json.dumps({**SAID["kb__search"], "not_for": written}), SPEC, [])
+
+    assert made is not None and made.not_for == read
 
 
 def test_chinese_sentences_are_sentences() -> None:

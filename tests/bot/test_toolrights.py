@@ -194,3 +194,12 @@ async def test_the_start_names_what_is_off_and_what_is_no_tool(rig: Any, tmp_pat
         "TOOLS_FOR names 'get_wether', and there is no such tool; did you mean get_weather?",
         "CHATS_FILE names 'read_pge', and there is no such tool; did you mean read_page?",
     ]
+
+
+async def test_the_choice_among_tools_is_made_among_those_of_the_person(rig: Any) -> None:
+    async with rig(TOOLS_FOR=f"calculator={BOB}", TOOL_CHOICE_MODEL="openai:scripted") as it:
+        it.model.reply(Reply('["current_time"]'), Reply("Noon."))
+        await it.say("What time is it in Oslo?")
+
+        chosen_among = str(it.model.requests[0].body["messages"])
+        assert "- current_time:" in chosen_among and "- calculator:" not in chosen_among

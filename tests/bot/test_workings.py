@@ -155,3 +155,23 @@ def test_reasoning_of_passes_before_a_restart_is_kept() -> None:
     made.thinking += ["Th", "en."]
 
     assert made.reasoning == "First.\n\nThen."
+
+
+async def test_after_a_restart_the_rule_and_the_tools_are_there_once(rig: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr("bot.stopping.TURN_SECONDS", 0.1)
+    async with rig(SHOW_TOOLS="full", TOOL_MODE="native") as it:
+        it.model.reply(Reply("I reckon.", calls=CALL), Reply("It is 51 or so, let me see.", hang_after=14))
+        await it.deliver(it.message("What is 17*3?"))
+        await it.until(lambda: any("It is" in text for text in it.shown()))
+    async with rig(SHOW_TOOLS="full", TOOL_MODE="native") as it:
+        it.number = 20
+        it.model.reply(Reply("It is 51."), Reply("Yes."))
+        await it.until(lambda: any("Tools used" in text for text in it.shown()))
+        await it.idle()
+        [answer] = it.shown()
+        await it.say("Really, is it so?")
+        history = told(it)
+
+    assert answer.startswith("I reckon.\n\n---\n\nIt is 51.\n\n**Tools used**\n\n- **calculator**")
+    assert answer.count("---") == answer.count("Tools used") == answer.count("→ `") == 1
+    assert "---" not in history.partition("I reckon.")[2] and "Tools used" not in history

@@ -50,7 +50,7 @@ class Configuration:
 def settings_classes() -> list[type[Any]]:
     """Every settings class of the program, the core's first."""
     platforms = importlib.import_module("adapters").PLATFORMS
-    tools = importlib.import_module("tools").SETTINGS
+    tools = importlib.import_module("tools.settings").SETTINGS
     return [CoreSettings, *(kind for _, kind in platforms.values()), *tools.values()]
 
 
@@ -63,7 +63,7 @@ def configure() -> Configuration:
     file = env_file()
     found = strays(file, variables(settings_classes()))
     platforms = importlib.import_module("adapters").PLATFORMS
-    tools = importlib.import_module("tools").SETTINGS
+    tools = importlib.import_module("tools.settings").SETTINGS
     return Configuration(
         core=read(CoreSettings, file),
         platforms={name: read(kind, file) for name, (_, kind) in platforms.items()},

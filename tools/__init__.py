@@ -1,8 +1,8 @@
 """The tools: a call by name → a result. Knows no chat and imports nothing of the rest.
 
-`TOOLS` is the list: name → module. Each module has `open_tool(settings) -> Tool`, with `settings` of the class named
-in `SETTINGS` (None for a tool without), and raises `Unavailable` when it cannot be offered. Modules import what is
-heavy only when they run.
+`TOOLS` is the list: name → module. Each module has `open_tool(settings) -> Tool`, with `settings` of the class that
+`tools.settings.SETTINGS` names (None for a tool without), and raises `Unavailable` when it cannot be offered.
+Modules import what is heavy only when they run.
 """
 
 from __future__ import annotations
@@ -12,22 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from tools.settings import (
-    CodeSettings,
-    DatabaseSettings,
-    ImageSettings,
-    McpSettings,
-    ReadPageSettings,
-    SearchPapersSettings,
-    SearchSettings,
-    TokenPriceSettings,
-    ToolSettings,
-    WeatherSettings,
-    WikipediaSettings,
-)
-
 if TYPE_CHECKING:
     from tools.registry import Condense, ToolRegistry
+    from tools.settings import ToolSettings
 
 TOOLS: dict[str, str] = {
     "search_web": "tools.search_web",
@@ -45,18 +32,6 @@ TOOLS: dict[str, str] = {
     "token_price": "tools.token_price",
     "calculator": "tools.calculator",
     "current_time": "tools.current_time",
-}
-SETTINGS: dict[str, type[ToolSettings]] = {
-    "run_python": CodeSettings,
-    "search_web": SearchSettings,
-    "mcp": McpSettings,
-    "read_page": ReadPageSettings,
-    "query_database": DatabaseSettings,
-    "generate_image": ImageSettings,
-    "search_papers": SearchPapersSettings,
-    "get_weather": WeatherSettings,
-    "wikipedia": WikipediaSettings,
-    "token_price": TokenPriceSettings,
 }
 
 
@@ -77,6 +52,7 @@ def open_registry(
     """
     from tools.base import Unavailable
     from tools.registry import SWITCHED_OFF, ToolRegistry
+    from tools.settings import McpSettings
 
     found, missing, wanted = [], {}, set()
     for name, module in TOOLS.items():

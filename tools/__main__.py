@@ -11,11 +11,11 @@ from typing import TextIO, cast
 
 from pydantic import SecretStr, ValidationError
 
-from tools import SETTINGS, shell
+from tools import shell
 from tools.credentials import accounts, hidden, in_address
 from tools.forms import sentence
 from tools.output import MaskedStream, inert
-from tools.settings import ToolSettings
+from tools.settings import SETTINGS, ToolSettings
 
 
 def main(arguments: Sequence[str]) -> int:

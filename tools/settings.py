@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -169,3 +170,18 @@ class ImageSettings(ToolSettings):
         if len(parts) not in (0, 1, 3) or not all(re.fullmatch(r"\d{1,4}(\.\d{1,9})?", part) for part in parts):
             raise ValueError(f"{value!r} must be low/medium/high in dollars, as 0.011/0.042/0.167, or one number")
         return value.strip()
+
+
+SETTINGS: Final[Mapping[str, type[ToolSettings]]] = {
+    "run_python": CodeSettings,
+    "search_web": SearchSettings,
+    "mcp": McpSettings,
+    "read_page": ReadPageSettings,
+    "query_database": DatabaseSettings,
+    "generate_image": ImageSettings,
+    "search_papers": SearchPapersSettings,
+    "get_weather": WeatherSettings,
+    "wikipedia": WikipediaSettings,
+    "token_price": TokenPriceSettings,
+}
+"""Each tool that has settings, and their class."""

@@ -20,7 +20,7 @@ from bot.untrusted import tool_entry
 from playground.faults import Fault
 from playground.tavily import CannedPage, TavilyServer
 from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer, PublicService
-from tools import SETTINGS, TOOLS
+from tools import TOOLS
 from tools.base import Arguments, Json, Tool, ToolCall, ToolContext, Unavailable
 from tools.fetch.client import Fetched, Fetcher
 from tools.fetch.guard import destination
@@ -29,6 +29,7 @@ from tools.read_page import ReadPage
 from tools.registry import ToolRegistry
 from tools.schema import check, without_unknown
 from tools.settings import (
+    SETTINGS,
     SearchPapersSettings,
     SearchSettings,
     TokenPriceSettings,

@@ -18,7 +18,7 @@ from aiohttp import web
 from playground.child import BOT, ROOT, Child
 from playground.choices import of_ollama
 from playground.show import Playground
-from tools import SETTINGS
+from tools.settings import SETTINGS
 
 ECHO = """
 import asyncio, html, json, os, pathlib, aiohttp

@@ -211,6 +211,8 @@ class ModelClient:
                         yield piece
                 if reading.fault is not None:
                     raise self._fault(reading.take_fault(), body, bool(reading.text))
+                if isinstance(wire, OllamaWire) and reading.finish == "length":
+                    wire.grow()  # so that the answer finds room when it is asked for again
                 yield self._answer(reading, wire, body, native, response.headers.get("x-request-id", ""))
             finally:
                 await opening.__aexit__(None, None, None)

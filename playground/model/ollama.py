@@ -69,7 +69,12 @@ class Ollama:
         if not fits():
             dropped += 1  # the last one is cut in its middle
         self.dropped.append(dropped)
-        return {**chat, "messages": messages}
+        seen = {**chat, "messages": messages}
+        # The end of the window is the end of the answer; before `shift` could be false, the beginning was lost instead.
+        room = max(1, window - int(wire.prompt_tokens(seen) * self.heaviness))
+        if body.get("shift") is False:
+            seen["max_tokens"] = min(room, chat.get("max_tokens") or room)
+        return seen
 
 
 def as_chat(body: Body) -> Body:

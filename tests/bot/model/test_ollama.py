@@ -92,6 +92,19 @@ async def test_where_the_server_counts_more_than_we_do_the_window_grows_until_it
     assert ollama.loads == [8192, 16_384]
 
 
+async def test_an_answer_that_found_no_room_finds_it_when_it_is_asked_for_again(
+    server: ModelServer, ollama: Ollama, opened: Any, asking: Any
+) -> None:
+    models, tale = opened(NAME), "and then it rained " * 1000
+    server.reply(Reply(tale), Reply(tale))
+
+    first, second = await asking(models, long(10)), await asking(models, long(10))
+
+    assert first.answer.finish == "length" and len(first.answer.text) < len(tale)
+    assert second.answer.finish == "stop" and second.answer.text == tale
+    assert ollama.loads == [4096, 8192]
+
+
 async def test_where_even_the_longest_window_is_too_short_it_is_said(
     server: ModelServer, ollama: Ollama, opened: Any, asking: Any
 ) -> None:

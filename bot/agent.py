@@ -46,6 +46,8 @@ from tools.registry import ToolRegistry
 
 CLASSICAL_ROUNDS = 2
 """One pass that calls and one that answers: with so few nobody expects more, and nothing is said at their end."""
+GAP = "\n\n"
+"""What stands between the texts of two passes."""
 BEFORE_FIRST_PASS = "before the first pass"
 """Stands as the provider of an entry whose call no model asked for."""
 
@@ -75,8 +77,6 @@ class Task:
     """Passes already made before a restart, in order."""
     results: Mapping[CallKey, ToolResult] = field(default_factory=dict)
     """What their calls came to, where they have come to something."""
-    gap: str = "\n\n"
-    """What stands between the texts of two passes."""
     outcome_unknown: frozenset[CallKey] = frozenset()
     """Calls with effects that had begun when the process died: not made again."""
 
@@ -360,7 +360,8 @@ class Agent:
             for item in items:
                 match item:
                     case Text(text) if text:
-                        gap = task.gap if shown_before and not made.shown else ""
+                        # Two passes' texts are two paragraphs.
+                        gap = GAP if shown_before and not made.shown else ""
                         made.shown.append(text)
                         deltas.append(TextDelta(gap + text))
                     case Reasoning(text):

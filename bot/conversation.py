@@ -14,7 +14,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 from bot import context, enclosures, workings
-from bot.agent import Agent, CallKey, Task
+from bot.agent import GAP, Agent, CallKey, Task
 from bot.attempts import MOST_ATTEMPTS, Ending, Run
 from bot.briefing import Briefings, Past
 from bot.brought import learn_result, policy_for
@@ -311,7 +311,6 @@ class Conversation:
             deadline=deadline,
             tool_choice=forced or "auto",
             begin_with=first,
-            gap=workings.gap(options),
             passes=tuple(made.passes),
             results=done,
             outcome_unknown=frozenset(unknown),
@@ -336,9 +335,8 @@ class Conversation:
         async with reply:
             for entry in made.passes:
                 if entry.text:
-                    gap = task.gap if made.visible else ""
-                    made.visible.append(gap + entry.text)
-                    reply.append(gap + entry.text)
+                    made.visible.append(workings.between(made.visible, options) + entry.text)
+                    reply.append(made.visible[-1])
             outcome: Finished | Failed | None = None
             try:
                 answer = enclosures.answered_with(unread) if unread else self._agent.answer(task)
@@ -430,10 +428,12 @@ class Conversation:
             case TextDelta(text):
                 made.last_token = self._clock.monotonic()
                 # What stands between two passes is ours, and never told to a model as its own words.
-                made.current.append(text if made.current else text.removeprefix(workings.gap(self._options)))
-                made.visible.append(text)
+                between = "" if made.current else workings.between(made.visible, self._options)
+                said = text if made.current else text.removeprefix(GAP)
+                made.current.append(said)
+                made.visible.append(between + said)
                 reply.clear_status()
-                reply.append(text)
+                reply.append(made.visible[-1])
             case ReasoningDelta(text):
                 made.thinking.append(text)
             case PassEnded(entry, model, usage):

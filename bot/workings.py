@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Sequence
 
+from bot.lines import paragraph
 from bot.markdown import escape, quote
 from bot.redaction import Redact
 from bot.safety import clean_untrusted
@@ -26,9 +27,11 @@ COLLAPSED_CHARS = 800
 _BLANK = re.compile(r"\s+")
 
 
-def gap(options: TurnOptions) -> str:
-    """What stands between the texts of two passes of one answer, as Markdown."""
-    return "\n\n" if options.show_tools == "off" else "\n\n---\n\n"
+def between(written: Sequence[str], options: TurnOptions) -> str:
+    """What stands between what is written already and the text of the next pass, behind any fence left open there."""
+    if not written:
+        return ""
+    return paragraph(written, "" if options.show_tools == "off" else "---\n\n")
 
 
 async def under(

@@ -78,6 +78,16 @@ async def test_the_tools_stand_under_the_answer_as_the_operator_wants(rig: Any, 
     assert "---" not in history.partition("I reckon.")[2] and "Tools used" not in history
 
 
+@pytest.mark.parametrize("show", ["off", "line"])
+async def test_code_that_one_pass_leaves_open_does_not_swallow_the_next(rig: Any, show: str) -> None:
+    async with rig(SHOW_TOOLS=show, TOOL_MODE="native") as it:
+        it.model.reply(Reply("Look:\n```\n17*3", calls=CALL), Reply("It is 51."))
+        [answer] = await it.say("What is 17*3?")
+
+    rule = "" if show == "off" else "---\n\n"
+    assert answer.startswith(f"Look:\n```\n17*3\n```\n\n{rule}It is 51.")
+
+
 async def test_an_answer_without_tools_has_nothing_under_it(rig: Any) -> None:
     async with rig(SHOW_TOOLS="full") as it:
         it.model.reply(Reply("Hello."))

@@ -625,6 +625,7 @@ INSIDE: dict[str, str] = {
     "bot.sentences.language": "bot.sentences.language.language_of",
     "bot.sources.Citations.add": "bot.sources.Citations.footer",
     "bot.workings.under": "bot.workings.collapsed_reasoning",
+    "bot.workings.between": "bot.lines.paragraph",
     "bot.spellings": "bot.spellings.unspelled",
     "bot.store.facts.StoredFacts": "bot.store.facts.words",
     "bot.store.incoming": "bot.store.incoming.incoming_from_json",

@@ -11,6 +11,7 @@ import contextlib
 import json
 import logging
 from collections import OrderedDict
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final
 
@@ -186,6 +187,9 @@ class SlackAdapter:
             return True
         if "command" not in body:
             self._joined(told.chat.chat)
+        if isinstance(told, MessageSent):
+            language = self._people.language(told.sender.id.rpartition("/")[2])
+            told = replace(told, sender=replace(told.sender, language=language))
         # Storing goes on when the time is up: the second delivery then finds the first.
         storing = asyncio.create_task(_store(told, deliver), name=f"store {told.delivery}")
         self._storing.add(storing)

@@ -1,4 +1,4 @@
-"""The names of the people in a workspace: learned beside the intake, never waited for."""
+"""The names and languages of the people in a workspace: learned beside the intake, never waited for."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class People:
         self._web = web
         self._most = most
         self._known: OrderedDict[str, str] = OrderedDict()
+        self._languages: dict[str, str] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._useful = True
 
@@ -38,6 +39,10 @@ class People:
         if id in self._known:
             self._known.move_to_end(id)
         return self._known.get(id, id)
+
+    def language(self, id: str) -> str:
+        """The IETF tag of the language in which somebody uses Slack; empty while it is not known."""
+        return self._languages.get(id, "")
 
     def learn(self, ids: Iterable[str]) -> None:
         """Ask for the names that are not known; few at a time, the rest when their people write again."""
@@ -74,7 +79,7 @@ class People:
 
     async def _look_up(self, id: str) -> None:
         try:
-            user = (await self._web.users_info(user=id)).get("user") or {}
+            user = (await self._web.users_info(user=id, include_locale=True)).get("user") or {}
             profile = user.get("profile") or {}
             name = profile.get("display_name") or profile.get("real_name") or user.get("real_name") or user.get("name")
         except Exception as error:  # noqa: BLE001 - without its name a person is shown by id
@@ -85,5 +90,7 @@ class People:
             return
         if name:
             self._known[id] = str(name)
+            self._languages[id] = str(user.get("locale") or "")
             while len(self._known) > self._most:
-                self._known.popitem(last=False)
+                gone, _ = self._known.popitem(last=False)
+                self._languages.pop(gone, None)

@@ -26,6 +26,8 @@ class ConversationMethods:
         person = self._workspace.person(sent.required("user"))
         profile = {"real_name": person.name, "display_name": person.name}
         body: Json = {"id": person.id, "team_id": self._workspace.team_id, "name": person.name, "profile": profile}
+        if sent.flag("include_locale", False):
+            body["locale"] = person.locale
         return {"user": body | {"real_name": person.name, "is_bot": person.is_bot, "deleted": False, "tz": "Etc/UTC"}}
 
     def info(self, sent: Arguments) -> Json:

@@ -29,6 +29,8 @@ class Person:
     is_bot: bool = False
     team: str = ""
     """The workspace of a guest from another organisation; empty for everybody of this one."""
+    locale: str = "en-US"
+    """The language in which they use Slack."""
 
 
 @dataclass(slots=True)

@@ -318,6 +318,7 @@ async def test_one_message_that_comes_as_two_events_is_stored_once(slack: SlackS
 async def test_people_are_known_by_name_after_their_first_message(
     slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
 ) -> None:
+    slack.person("U1").locale = "zh-TW"
     slack.say(slack.direct("U1"), "first", person="U1")
     await inbox.until(1)
     await slack.until_delivery(lambda deliveries: deliveries[0].acked.is_set())
@@ -326,6 +327,7 @@ async def test_people_are_known_by_name_after_their_first_message(
     await inbox.until(2)
 
     assert [one.sender.name for one in inbox.sent] == ["U1", "ann"]
+    assert [one.sender.language for one in inbox.sent] == ["", "zh-TW"]
     assert inbox.texts[1] == "ask @ann"
 
 

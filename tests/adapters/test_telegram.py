@@ -562,6 +562,18 @@ async def test_a_webhook_that_was_set_once_is_removed(server: TelegramServer, ad
     assert server.world.updates.webhook == {}
 
 
+async def test_the_menu_of_commands_is_written_in_english_and_chinese(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    await adapter._announce()
+
+    async with Bot(server.token, base_url=f"{server.base_url}/bot") as reader:
+        english, chinese = await reader.get_my_commands(), await reader.get_my_commands(language_code="zh")
+    assert ("new", "begin a new conversation") in [(one.command, one.description) for one in english]
+    assert ("new", "开始新的对话") in [(one.command, one.description) for one in chinese]
+    assert [one.command for one in english] == [one.command for one in chinese]
+
+
 async def test_another_poller_is_named_at_once_and_counted(
     server: TelegramServer, adapter: TelegramAdapter, caplog: pytest.LogCaptureFixture
 ) -> None:

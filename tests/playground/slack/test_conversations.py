@@ -20,6 +20,8 @@ async def test_the_bot_learns_who_it_is(server: SlackServer, client: AsyncWebCli
 async def test_places_and_people_are_described(server: SlackServer, client: AsyncWebClient, refusal: Refusal) -> None:
     assert (await client.conversations_info(channel="C2"))["channel"]["is_member"] is False
     assert (await client.users_info(user="U1"))["user"]["name"] == "ann"
+    assert "locale" not in (await client.users_info(user="U1"))["user"]
+    assert (await client.users_info(user="U1", include_locale=True))["user"]["locale"] == "en-US"
     direct = (await client.conversations_open(users="U1"))["channel"]["id"]
     assert direct == server.direct("U1")
     assert (await client.conversations_info(channel=direct))["channel"]["user"] == "U1"

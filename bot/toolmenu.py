@@ -28,7 +28,7 @@ def tool_menu(specs: Iterable[ToolSpec], language: str, form: str) -> str:
     """
     groups: dict[str, list[str]] = {say(heading, language): [] for heading in _HEADINGS}
     for spec in specs:
-        label = in_language(spec.label, language) if spec.label is not None else spec.name
+        label = in_language(spec.label, language) or spec.name
         groups.setdefault(_heading(spec, language), []).append(
             f"- {spec.icon} {escape(clean_name(label))} · `{spec.name}`"
         )

@@ -129,10 +129,10 @@ class ToolSpec:
     keywords: tuple[str, ...] = ()
     """Words a person may use when this tool is meant, in any language."""
     icon: str = "🔧"
-    verb: Words | None = None
-    """What a person reads while it runs, as `Searching the web`; None: the name."""
-    label: Words | None = None
-    """What it does for a person, in a few words; None: the name. The purpose is written for models."""
+    verb: Words | str = ""
+    """What a person reads while it runs, as `Searching the web`; the name when empty."""
+    label: Words | str = ""
+    """What it does for a person, in a few words; the name when empty. The purpose is written for models."""
     subject: str = ""
     """The argument shown after the verb; empty: the first string argument."""
     effects: bool = False

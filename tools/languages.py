@@ -34,6 +34,6 @@ def script_of_tag(tag: str) -> Language | None:
     return next((_REGIONS[part] for part in re.split(r"[-_]", tag.lower())[1:] if part in _REGIONS), None)
 
 
-def in_language(words: Words, language: str) -> str:
-    """The column of `words` for a language, given by any tag."""
-    return words[LANGUAGES.index(language_of_tag(language))]
+def in_language(words: Words | str, language: str) -> str:
+    """The column of `words` for a language, given by any tag; a text alone is the same in every language."""
+    return words if isinstance(words, str) else words[LANGUAGES.index(language_of_tag(language))]

@@ -245,7 +245,7 @@ class ToolRegistry:
         if subject is None:
             subject = next((value for value in call.arguments.values() if isinstance(value, str)), "")
         line = " ".join(str(subject).split())
-        verb = in_language(spec.verb, language) if spec.verb is not None else spec.name
+        verb = in_language(spec.verb, language) or spec.name
         head = f"{spec.icon} {verb}{_try(attempt, language)}"
         if not line:
             return head

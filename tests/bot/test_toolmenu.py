@@ -23,7 +23,7 @@ ISSUES = ToolSpec(
     parameters={},
     category="git*hub*",
     icon="🔌",
-    label=("Open [issues](https://evil.example)",) * 3,
+    label="Open [issues](https://evil.example)",
 )
 OWN = ToolSpec(name="dice", purpose="Roll dice.", parameters={}, category="play")
 

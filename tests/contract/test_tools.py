@@ -285,7 +285,7 @@ def test_a_person_sees_an_icon_and_short_words_in_their_language(offered: Tool) 
     assert spec.icon
     assert spec.icon != "🔧"
     for words, most in ((spec.verb, 30), (spec.label, 45)):
-        assert words is not None and len(words) == len(LANGUAGES)
+        assert not isinstance(words, str) and len(words) == len(LANGUAGES)
         assert all(0 < len(text) <= most and text == text.strip(" .。…") for text in words)
         assert words[0].isascii() and words[0][0].isupper()
         assert all(re.search(r"[\u4e00-\u9fff]", text) for text in words[1:])

@@ -154,7 +154,7 @@ def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> Tool
         source=plain_text(parts.get("source", ""), HINT_CHARS) or f"the MCP server {plain_text(title, 80) or server}",
         icon="🔌",
         verb=_using(f"{server} {told or plain_text(tool.name, 60)}"),
-        label=(label, label, label),
+        label=label,
         effects=not tool.read_only,
         # Also one that only reads, as a fetcher does, unless it says that it has nowhere to send what it is given. The
         # operator chose the server: its word about itself counts, other people's text that passes through it does not.

@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 PAIRING_SECONDS = 15 * 60.0
 _TRIES = 5
 """Wrong codes that one person may try within `PAIRING_SECONDS`."""
-_HERE = frozenset({"here", "这里", "此聊天"})
+_HERE = frozenset({"here", "这里", "此聊天", "這裡", "這個聊天室"})
 _GIVEN = frozenset({"owner", "admin", "allowed"})
 """Roles that an owner gives; `blocked` is what `/forbid` gives."""
 

@@ -58,7 +58,7 @@ _NOT_NOW = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before a delivery is decided about again that the store held up."""
 
 
-_YES = frozenset({"yes", "是", "确定"})
+_YES = frozenset({"yes", "是", "确定", "確定"})
 _ASKS_A_MODEL = frozenset({"", "retry", "tool"})
 
 

@@ -21,7 +21,7 @@ PINNED = 20
 PINNED_CHARS = 300
 """Characters of each."""
 LISTED = 100
-_FORGET = re.compile(r"(?:forget|delete|remove|忘记|删除)?\s*#?(\d{1,18})", re.IGNORECASE)
+_FORGET = re.compile(r"(?:forget|delete|remove|忘记|删除|忘記|刪除)?\s*#?(\d{1,18})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

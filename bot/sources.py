@@ -18,7 +18,8 @@ _CITED = re.compile(r"[\[【](\d{1,3}(?:\s*[,，、;–\-]\s*\d{1,3})*)[\]】](?
 _RANGE = re.compile(r"(\d+)\s*[–\-]\s*(\d+)")
 _SIGNS = r"(?:[^\w\n]|_)*"
 _OWN_LIST = re.compile(
-    rf"^{_SIGNS}(?:sources?|references?|citations?|来源|参考(?:资料|来源|文献|链接)?|出处){_SIGNS}(?:[:：].*)?$",
+    rf"^{_SIGNS}(?:sources?|references?|citations?|(?:资料)?来源|参考(?:资料|来源|文献|链接)?|出处"
+    rf"|(?:資料)?來源|參考(?:資料|來源|文獻|連結)?|出處){_SIGNS}(?:[:：].*)?$",
     re.MULTILINE | re.IGNORECASE,
 )
 _NUMBERED = re.compile(rf"^{_SIGNS}\d{{1,3}}[\].):]", re.MULTILINE)

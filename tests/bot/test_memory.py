@@ -116,6 +116,7 @@ async def test_the_command_lists_and_forgets(store: Store) -> None:
     assert "- `1` Ada likes tea." in await facts.command("", "en", "/{word}")
     assert await facts.command("forget 1", "en", "/{word}") == "Fact 1 is forgotten."
     assert await facts.command("忘记 1", "zh", "/{word}") == "这里没有编号为 1 的内容，发送 `/memory` 可以查看全部。"
+    assert await facts.command("刪除 1", "zh-TW", "/{word}") == "這裡沒有編號 1 的內容，輸入 `/memory` 可以查看全部。"
     assert await facts.command("everything", "en", "/{word}") == "Write `/memory forget N` to delete one."
     assert await facts.command("", "en", "/{word}") == "I remember nothing here."
 

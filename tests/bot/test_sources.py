@@ -72,6 +72,8 @@ def citations() -> Citations:
         ("Green [1].\n\nSources:\n[1] Green tea, https://tea.example/green", []),
         ("Green [1].\n\n**Sources**\n1. [Green tea](https://tea.example/green)", []),
         ("绿茶 [1]。\n\n来源：\n1. 绿茶", []),
+        ("綠茶 [1]。\n\n**參考資料**\n1. 綠茶", []),
+        ("綠茶 [1]。\n\n資料來源：\n1. 綠茶", []),
         ("Green [1] (https://tea.example/green).", []),
         ("The sources of the Nile are two [1].", [1]),
         ("```\nnever closed [1]", []),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from tools.credentials import accounts, hidden
-from tools.databases import MOST_COUNTED, Cell, Column, Limits, Refused, Rows
+from tools.databases.base import MOST_COUNTED, Cell, Column, Limits, Refused, Rows
 from tools.databases.powers import powers_query
 
 if TYPE_CHECKING:

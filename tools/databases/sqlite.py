@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.databases import MOST_COUNTED, Column, Limits, Refused, Rows
+from tools.databases.base import MOST_COUNTED, Column, Limits, Refused, Rows
 
 _READER = Path(__file__).with_name("sqlite_reader.py")
 _START_SECONDS = 3.0

@@ -18,8 +18,9 @@ from tools.base import ToolError, ToolSpec
 from tools.credentials import hidden
 from tools.mcp.config import Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone
+from tools.mcp.listed import ListedTool
 from tools.mcp.parameters import plain_text
-from tools.mcp.tool import ListedTool, McpTool, specs_of
+from tools.mcp.tool import McpTool, specs_of
 
 if TYPE_CHECKING:
     from tools.mcp.session import Session

@@ -29,8 +29,8 @@ from pydantic import TypeAdapter, ValidationError
 from tools.json_values import MOST_VALUES, ValueCounter
 from tools.mcp.config import Command, Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone, ServerRefused
+from tools.mcp.listed import ListedTool
 from tools.mcp.process import MOST_MESSAGE_BYTES, process_transport
-from tools.mcp.tool import ListedTool
 
 log = logging.getLogger(__name__)
 

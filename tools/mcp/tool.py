@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from tools.base import Arguments, Json, ToolContext, ToolError, ToolResult, ToolSpec
@@ -14,6 +13,7 @@ from tools.languages import Words
 from tools.mcp.config import ServerConfig
 from tools.mcp.content import as_result
 from tools.mcp.errors import ServerGone, ServerRefused
+from tools.mcp.listed import ListedTool
 from tools.mcp.names import tool_names
 from tools.mcp.parameters import plain_text, usable_schema
 from tools.schema import of_docstring
@@ -28,23 +28,6 @@ PROGRESS_CHARS = 80
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 ARGUMENT_CHARS = 400_000
 """As much as a model writes in one answer: what a server takes of it is the server's own to say."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedTool:
-    """A tool as its server announced it."""
-
-    name: str
-    title: str = ""
-    description: str = ""
-    parameters: object = None
-    read_only: bool = False
-    """The server promises that it changes nothing; no promise counts as none."""
-    closed: bool = False
-    """The server promises that it deals with nothing outside its own data (`openWorldHint: false`)."""
-    as_task: bool = False
-    """It runs only as a task, whose result is fetched later. See
-    https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks"""
 
 
 class Line(Protocol):

@@ -90,7 +90,7 @@ class Bubblewrap:
     async def check(self) -> None:
         from tools.sandbox.selftest import examine
 
-        await examine(self)
+        await examine(self.open, self.limits)
 
     async def open(self) -> Session:
         """A new sandbox, which belongs to the caller."""

@@ -6,13 +6,12 @@ import ast
 import json
 import os
 import socket
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 from tools.sandbox.cell import SandboxFailed
 from tools.sandbox.layout import private
-
-if TYPE_CHECKING:
-    from tools.sandbox.bwrap import Bubblewrap
+from tools.sandbox.limits import Limits
+from tools.sandbox.session import Session
 
 _SECONDS = 5.0
 
@@ -91,20 +90,19 @@ _REFUSED = (
 _CLONE = {"x86_64": 56, "aarch64": 220}
 
 
-async def examine(backend: Bubblewrap) -> None:
-    """Start a sandbox and try to get out of it.
+async def examine(start: Callable[[], Awaitable[Session]], limits: Limits) -> None:
+    """Start a sandbox that has `limits`, and try to get out of it.
 
     Raises:
         SandboxFailed: it cannot be started, or something got out; says what.
     """
-    limits = backend.limits
     hidden = [*map(str, private()), "/etc/passwd", "/etc/shadow", "/root", "/home"]
     with socket.create_server(("127.0.0.1", 0)) as canary:
         canary.setblocking(False)
         arguments = [canary.getsockname()[1], hidden, limits.processes, limits.memory, limits.file]
         code = _PROBE.format(arguments=json.dumps(arguments), clone=_CLONE[os.uname().machine])
         try:
-            session = await backend.open()
+            session = await start()
         except SandboxFailed as failure:
             # What bubblewrap says where the kernel, a container or AppArmor refuses.
             if any(word in str(failure) for word in ("namespace", "uid map", "not permitted", "Permission denied")):

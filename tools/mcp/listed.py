@@ -1,0 +1,22 @@
+"""A tool of an MCP server, as the server announced it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedTool:
+    """A tool as its server announced it."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    parameters: object = None
+    read_only: bool = False
+    """The server promises that it changes nothing; no promise counts as none."""
+    closed: bool = False
+    """The server promises that it deals with nothing outside its own data (`openWorldHint: false`)."""
+    as_task: bool = False
+    """It runs only as a task, whose result is fetched later. See
+    https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks"""

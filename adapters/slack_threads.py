@@ -13,8 +13,7 @@ from adapters.slack_events import Me, people_named, readable, seconds_of, shown_
 from adapters.slack_people import People
 from bot import commands
 from bot.errors import DeliveryError
-from bot.messages import MessageSent, Quoted
-from bot.question import MOST_QUOTED
+from bot.messages import MOST_QUOTED, MessageSent, Quoted
 from bot.surface import Budget, Cost, Window
 
 REPLIES_WINDOW: Final = Window(45, 60.0)

@@ -47,8 +47,8 @@ from bot.errors import (
     origin_of,
     pause,
 )
+from bot.measures import utf16_length
 from bot.messages import File, MessageRef, MessageSent, Page, ReplyTarget
-from bot.paging import utf16_length
 from bot.sentences import say
 from bot.surface import Budget, Cost, Deliver, Surface, SurfaceLimits, Window
 from bot.throttle import LogThrottle

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
-from bot import context, enclosures, workings
+from bot import enclosures, workings
 from bot.agent import GAP, Agent, CallKey, Task
 from bot.attempts import MOST_ATTEMPTS, Ending, Run
 from bot.briefing import Briefings, Past
@@ -21,6 +21,7 @@ from bot.brought import learn_result, policy_for
 from bot.chatoptions import ChatBook, ChatOptions
 from bot.choosing import NamedCall
 from bot.clock import Clock
+from bot.context import as_told, cost
 from bot.delivery import ShownBefore
 from bot.earlier import EarlierWords
 from bot.ending import is_said, note_of
@@ -415,7 +416,7 @@ class Conversation:
         self._settling.begin(turn, question.chat, due)
         self._metrics.turns_ended.add(state)
         made.story.answered(state, pages=len(reply.refs), edits=reply.edits, usage=made.usage, dollars=made.cost)
-        new = context.cost([context.as_told(entry) for entry in entries], self._models.estimator(model.name).tokens)
+        new = cost([as_told(entry) for entry in entries], self._models.estimator(model.name).tokens)
         self._summaries.after_turn(
             question.chat, model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0
         )

@@ -8,11 +8,12 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
 
-from bot import app, logs
+from bot import app
 from bot.chatsfile import ChatsFile, read_chats
 from bot.checkup import Result, examine_machine
 from bot.clock import Clock, SystemClock
 from bot.errors import BotError, SettingsError
+from bot.logs import set_up
 from bot.model import Models
 from bot.model.base import Answer, Model, Request
 from bot.outlet import Outlet
@@ -45,7 +46,7 @@ async def examine(configuration: app.Configuration, outlet: Outlet, *, offline: 
         offline: no service is asked anything, and no MCP server started: only what this machine tells is looked at.
     """
     # What goes wrong is said here, in one sentence; nobody needs a library's traceback beside it.
-    logs.set_up("CRITICAL", "console", outlet)
+    set_up("CRITICAL", "console", outlet)
     report = _Report(outlet)
     report.add(True, "settings", f"read from {'.env and ' if configuration.file else ''}the environment")
     for sentence in configuration.strays.misspelt:

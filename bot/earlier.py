@@ -14,9 +14,8 @@ from dataclasses import replace
 
 from bot.clock import Clock
 from bot.errors import BotError, DeliveryError
-from bot.messages import MessageSent, Quoted
+from bot.messages import MOST_QUOTED, MessageSent, Quoted
 from bot.pacing import Pacer
-from bot.question import MOST_QUOTED
 from bot.redaction import Redact, nothing, of_quoted
 from bot.store import Store
 from bot.surface import Earlier

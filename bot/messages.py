@@ -22,6 +22,10 @@ LONGEST_TEXT: Final = 200_000
 more is not yet known to be allowed anything, so the cut comes before everything else."""
 
 
+MOST_QUOTED = 4_000
+"""Characters of a quoted or forwarded message that the model is told."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChatId:
     """The place a conversation happens in, and the key its history is kept under.

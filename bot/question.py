@@ -7,15 +7,13 @@ from collections.abc import Sequence
 
 from bot.enclosures import enclosed_in, left_aside, told_to_model
 from bot.markdown import escape, quote
-from bot.messages import MessageSent, Quoted
+from bot.messages import MOST_QUOTED, MessageSent, Quoted
 from bot.origin import OURS, OUTSIDE, joined
 from bot.safety import clean_name, clean_untrusted
 from bot.transcript import UserEntry
 from bot.untrusted import defused, spoken
 
 _COLON = re.compile("[:：﹕︓︰˸∶ꓽ]")
-MOST_QUOTED = 4_000
-"""Characters of a quoted or forwarded message that the model is told."""
 
 
 def written(question: MessageSent) -> str:

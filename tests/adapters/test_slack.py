@@ -18,8 +18,7 @@ from adapters.settings import SlackSettings
 from adapters.slack import NEEDED_SCOPES, SlackAdapter, check, open_adapter
 from bot.clock import SystemClock
 from bot.errors import Contested, SettingsError, StoreError, Unreachable
-from bot.messages import ChatId, Incoming, MessageDeleted, MessageEdited, MessageSent, Page
-from bot.question import MOST_QUOTED
+from bot.messages import MOST_QUOTED, ChatId, Incoming, MessageDeleted, MessageEdited, MessageSent, Page
 from bot.store import Store
 from playground.faults import Fault
 from playground.slack import SlackServer

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from bot.brought import policy_for
 from bot.enclosures import alone
-from bot.messages import ChatId, Enclosure, EnclosureKind, MessageSent, Quoted, ReplyTarget, Sender
+from bot.messages import MOST_QUOTED, ChatId, Enclosure, EnclosureKind, MessageSent, Quoted, ReplyTarget, Sender
 from bot.origin import OUTSIDE
-from bot.question import MOST_QUOTED, preamble, question_text, subject, user_entry
+from bot.question import preamble, question_text, subject, user_entry
 
 
 def asked(text: str, quoted: Quoted | None = None, **more: Any) -> MessageSent:

@@ -112,12 +112,8 @@ class ReplyStream:
         """What is asked for now is a post that may not be the whole text."""
         self._writer: asyncio.Task[None] | None = None
         self._typing: asyncio.Task[None] | None = None
-        probe = Page("x")
-        self._budgets = tuple(
-            {
-                budget.scope: budget for at in (None, MessageRef("0")) for budget in surface.cost(probe, at).budgets
-            }.values()
-        )
+        costs = [surface.cost(Page("x"), at) for at in (None, MessageRef("0"))]
+        self._budgets = tuple({budget.scope: budget for cost in costs for budget in cost.budgets}.values())
 
     async def __aenter__(self) -> ReplyStream:
         self._presence = self._pacer.enter(self._budgets)

@@ -7,7 +7,8 @@ address that nobody allowed is a link after all: so both ask here.
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+
+from tools.addresses import split_address
 
 SCHEMES = ("http", "https", "mailto")
 
@@ -84,6 +85,6 @@ def host_of(url: str) -> str:
     if scheme_of(url) == "mailto":
         return url.rpartition("@")[2].partition("?")[0].lower()
     try:
-        return (urlsplit(url).hostname or "").lower()
+        return (split_address(url).hostname or "").lower()
     except ValueError:
         return ""

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from bot.addresses import BARE_URL, MAIL_REACH, SCHEMES, bare_mail, host_of, scheme_of, trim_url
+from tools.addresses import split_address
 
 Unknown: TypeAlias = Literal["code", "text", "live"]
 """How an address is shown that neither a person nor a tool brought."""
@@ -59,7 +60,7 @@ def carries_data(url: str) -> bool:
     if len(url) > _LONGEST_HOST + 3 * _LONGEST_TAIL:
         return True
     try:
-        parts = urlsplit(url)
+        parts = split_address(url)
         odd = parts.username is not None or parts.port not in (None, 80, 443)
     except ValueError:
         return True
@@ -90,7 +91,7 @@ def _key(url: str) -> str:
     if scheme_of(url) == "mailto":
         return "mailto:" + unquote(url[7:].partition("?")[0]).lower()
     try:
-        parts = urlsplit(url)
+        parts = split_address(url)
         port = f":{parts.port}" if parts.port not in (None, 80, 443) else ""
     except ValueError:
         return url

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
+from tools.addresses import split_address
 from tools.base import Json, ProducedFile, ToolContext, ToolError, ToolResult, Unavailable
 from tools.credentials import hidden
 from tools.function import FunctionTool, spec_of
@@ -307,7 +308,7 @@ def _blocked(error: Any) -> bool:
 
 def _place(url: str) -> tuple[str, str, int | None]:
     try:
-        parts = urlsplit(url)
+        parts = split_address(url)
         return parts.scheme, parts.hostname or "", parts.port
     except ValueError:
         return "", "", None

@@ -13,9 +13,10 @@ import importlib.util
 import re
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
+from tools.addresses import split_address
 from tools.base import ToolError
+from tools.fetch.service import LONGEST_TEXT, MOST_ITEMS
 from tools.languages import script_of_tag
 
 ENGINES = "duckduckgo,brave,mojeek"
@@ -69,9 +70,18 @@ async def search(
             rows = await asyncio.to_thread(_ask, asked, most, _region(language), _RANGES.get(time_range or ""))
     except TimeoutError as error:
         raise ToolError("The search engines did not answer in time. Try once more, or answer without it.") from error
+    return _pages(rows, most, include, exclude)
+
+
+def _pages(rows: Sequence[Any], most: int, include: Sequence[str], exclude: Sequence[str]) -> list[dict[str, str]]:
+    """What the library found, in our words and no longer than can be used."""
     found = [
-        {"title": str(row.get("title") or ""), "url": str(row.get("href") or ""), "content": str(row.get("body") or "")}
-        for row in rows
+        {
+            "title": str(row.get("title") or "")[:LONGEST_TEXT],
+            "url": str(row.get("href") or "")[:LONGEST_TEXT],
+            "content": str(row.get("body") or "")[:LONGEST_TEXT],
+        }
+        for row in rows[:MOST_ITEMS]
         if isinstance(row, dict)
     ]
     # Engines take `site:` as a wish.
@@ -105,7 +115,7 @@ def _region(language: str) -> str:
 
 def _fits(url: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
     try:
-        host = urlsplit(url).hostname or ""
+        host = split_address(url).hostname or ""
     except ValueError:
         return False
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import gzip
 import io
 import json
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -69,9 +71,13 @@ from bot.store import text as stored
 from bot.toolsyntax import Detector, parse, repair
 from bot.toolsyntax import arguments as written
 from bot.transcript import AssistantEntry, ToolEntry, UserEntry
+from tools import addresses as addresses_of
 from tools import (
     conversion,
     credentials,
+    get_weather,
+    json_values,
+    keyless_search,
     languages,
     moments,
     numerals,
@@ -80,13 +86,15 @@ from tools import (
     schema,
     search_papers,
     search_results,
+    token_price,
     wikipedia,
     zones,
 )
-from tools.base import Source, ToolCall, ToolContext, ToolResult, ToolSpec
+from tools.base import Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
 from tools.calculation import display, units
 from tools.calculation import reader as calculation
-from tools.fetch import entries, guard, reader, service
+from tools.fetch import bodies, entries, extraction, guard, reader, service
+from tools.fetch import client as fetch_client
 from tools.function import tool
 from tools.mcp import config, content, names, parameters
 from tools.mcp.tool import ListedTool, specs_of
@@ -203,15 +211,19 @@ def _paged(size: int, again: bool) -> Callable[[str], object]:
     """Cut into pages while it grows; `again`: what is stored is cut again, shorter."""
 
     def feed(text: str) -> None:
-        pages = Paginator(3600, measures.utf16_length)
+        pages = Paginator(PAGE_CHARS, measures.utf16_length)
         for start in range(0, len(text), size):
             pages.extend(text[start : start + size])
         pages.finish()
         made = pages.pages
         if again:
-            Paginator.resume(3600, measures.utf16_length, text, [one.end for one in made[:-1]]).shrink(100)
+            Paginator.resume(PAGE_CHARS, measures.utf16_length, text, [one.end for one in made[:-1]]).shrink(100)
 
     return feed
+
+
+PAGE_CHARS = 900
+"""Half a page of Discord, so that what each page costs shows in shorter texts."""
 
 
 def _footer(text: str) -> str:
@@ -346,6 +358,79 @@ def _masked(text: str) -> None:
     stream.flush()
 
 
+def _weather(text: str) -> object:
+    """A forecast and the places of a name, each field of which is the text."""
+    row = {"name": text, "admin1": text, "country": text, "country_code": text, "latitude": 1, "longitude": "2"}
+    places = get_weather._distinct(get_weather._places([row, row | {"latitude": 7}, row | {"longitude": text}]))
+    fields = {key: [text, text] for key in (*get_weather._DAILY.split(","), "time")}
+    found = {"current": {"time": text, "weather_code": text}, "daily": fields, "timezone": text}
+    found["daily_units"] = dict.fromkeys(fields, text)
+    get_weather._lies_in(places[0], [text])
+    return get_weather._written(places[0], found, text, 8000)
+
+
+def _price(text: str) -> object:
+    """Pools of a token that is named by the text."""
+    pool = {"chainId": text, "baseToken": {"address": text, "symbol": text, "name": text}, "priceUsd": "1", "url": text}
+    pool |= {"liquidity": {"usd": "2"}, "volume": {"h24": text}, "marketCap": text, "dexId": text}
+    tokens = token_price._tokens([pool, pool | {"chainId": "base"}], "tea", by_address=False)
+    tokens += token_price._tokens([pool], service.text_of(text), by_address=True)
+    return token_price._written(text, tokens, False, 8000) if tokens else None
+
+
+def _keyless(text: str) -> object:
+    row = {"title": text, "href": f"https://{text}", "body": text}
+    return keyless_search._pages([row, row | {"href": f"https://a.b/{text}"}, text], 5, ["a.b"], [text[:200]])
+
+
+def _service(text: str) -> object:
+    """An answer of a public service: counted, refused with its words, and read field by field."""
+    counter = json_values.ValueCounter()
+    body = json.dumps({"reason": text, "items": [text]}).encode()
+    for at in range(0, len(body), 64):
+        counter.feed(body[at : at + 64])
+    counter.feed(text.encode(errors="replace"))
+    service._said(body)
+    service._said(text.encode(errors="replace"))
+    return service.number_of(text), service.items_of([{text: text}])
+
+
+class _Body:
+    """A body as it comes from the network."""
+
+    def __init__(self, data: bytes) -> None:
+        self._left = data
+
+    async def read(self, n: int = -1) -> bytes:
+        part, self._left = self._left[:64], self._left[64:]
+        return part
+
+
+def _body(text: str) -> None:
+    plain = text.encode(errors="replace")
+    for encoding, data in (("", plain), ("gzip", gzip.compress(plain, 1)), ("deflate", plain)):
+        with suppress(bodies.Unreadable):
+            _done(bodies.read_body(_Body(data), encoding, 10**6))
+
+
+def _page_head(text: str) -> None:
+    """What a reader says of a page, and by what a page is known."""
+    extraction._kind(fetch_client.Fetched("https://a.b", "", "", text.encode(errors="replace"), False))
+    extraction._line(text)
+    for head in (text, json.dumps({"title": text})):
+        with suppress(ToolError):
+            extraction._fields(head.encode(errors="replace"))
+
+
+def _html(text: str) -> None:
+    """Our own reading of a page's tree; what libraries make of it is stopped when it takes too long."""
+    tree = reader.parsed(f'<title>{text}</title><meta name="author"><a href="/b">c</a><p>{text}<code><a>d</a></code>')
+    reader.described(tree)
+    reader.flatten_code(tree)
+    reader.resolve_links(tree, "https://a.b/")
+    reader.whole_text(tree, frozenset())
+
+
 OUTLET = outlet.Outlet(SECRETS)
 REDACTOR = redactor.Redactor(SECRETS)
 REGISTRY = written.Registry(TOOLS)
@@ -402,6 +487,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.lines.paragraph": lambda text: lines.paragraph([text], text),
     "bot.linkpolicy.LinkPolicy.learn": lambda text: linkpolicy.LinkPolicy().learn(text),
     "bot.linkpolicy.LinkPolicy.shown": lambda text: linkpolicy.LinkPolicy().shown(text, f"https://a.b/{text}"),
+    "bot.linkpolicy.LinkPolicy.shown, as a host": lambda text: linkpolicy.LinkPolicy().shown(text, f"https://{text}"),
     "bot.linkpolicy.carries_data": lambda text: linkpolicy.carries_data(f"https://example.org/{text}"),
     "bot.linkpolicy.hides_host": lambda text: linkpolicy.hides_host(text, "https://example.org"),
     "bot.links.LinkFilter.feed": _streamed(lambda: links.LinkFilter(linkpolicy.LinkPolicy()), 10**9),
@@ -522,19 +608,27 @@ FED: dict[str, Callable[[str], object]] = {
     "tools.conversion.converted": lambda text: conversion.converted(
         PARAMETERS, {"query": text, "count": text, "places": text, "more": text}
     ),
+    "tools.addresses.split_address": lambda text: [addresses_of.split_address(f"{at}{text}") for at in ("//", "a:")],
     "tools.credentials.in_address": lambda text: list(credentials.in_address(text)),
     "tools.credentials.in_arguments": lambda text: list(credentials.in_arguments([text, f"--token={text}"])),
     "tools.credentials.in_table": lambda text: list(credentials.in_table({"X-A": text})),
     "tools.fetch.entries.joined": lambda text: entries.joined(text, text.split("a"), 8000),
     "tools.languages.language_of_tag": languages.language_of_tag,
     "tools.languages.language_of_tag, in parts": lambda text: languages.language_of_tag(f"zh-{text.replace('a', '-')}"),
+    "tools.fetch.bodies.read_body": _body,
+    "tools.fetch.extraction.extract": _page_head,
     "tools.fetch.guard.destination": lambda text: guard.destination(f"https://{text}"),
     "tools.fetch.guard.wire_form": lambda text: guard.wire_form(f"https://a.b/{text}"),
     "tools.fetch.reader.decoded": lambda text: reader.decoded(text.encode(errors="replace"), ""),
+    "tools.fetch.reader.html": _html,
     "tools.fetch.reader.tidy": reader.tidy,
     "tools.fetch.reader.whole_words": reader.whole_words,
+    "tools.fetch.service.JsonService.get": _service,
     "tools.fetch.service.seconds_to_wait": lambda text: service.seconds_to_wait({"Retry-After": text}),
     "tools.fetch.service.text_of": service.text_of,
+    "tools.get_weather.Weather.weather": _weather,
+    "tools.keyless_search.search": _keyless,
+    "tools.token_price.TokenPrice.price": _price,
     "tools.mcp.config.substituted": lambda text: config.substituted(text, {}, "here"),
     "tools.mcp.content.as_result": lambda text: content.as_result(_mcp_answer(text), text),
     "tools.mcp.names.unique_names": lambda text: names.unique_names([text, text[1:]], 60, fallback="tool"),
@@ -643,6 +737,15 @@ INSIDE: dict[str, str] = {
     "tools.current_time.current_time": "tools.moments.read",
     "tools.languages": "tools.languages.language_of_tag",
     "tools.problems": "tools.schema.check",
+    "tools.fetch.reader.described": "tools.fetch.reader.html",
+    "tools.fetch.reader.flatten_code": "tools.fetch.reader.html",
+    "tools.fetch.reader.parsed": "tools.fetch.reader.html",
+    "tools.fetch.reader.resolve_links": "tools.fetch.reader.html",
+    "tools.fetch.reader.whole_text": "tools.fetch.reader.html",
+    "tools.fetch.service": "tools.fetch.service.JsonService.get",
+    "tools.get_weather": "tools.get_weather.Weather.weather",
+    "tools.json_values": "tools.fetch.service.JsonService.get",
+    "tools.token_price": "tools.token_price.TokenPrice.price",
     "tools.mcp.names": "tools.mcp.names.unique_names",
     "tools.mcp.parameters.usable_schema": "tools.mcp.tool.specs_of",
     "tools.output.inert": "tools.output.MaskedStream.write",
@@ -685,6 +788,7 @@ OWN: dict[str, str] = {
     "bot.conversation": _HANDS_ON,
     "bot.dispatcher": _HANDS_ON,
     "bot.earlier": _HANDS_ON,
+    "bot.earlycalls": _HANDS_ON,
     "bot.ending": _HANDS_ON,
     "bot.environment": _OPERATOR,
     "bot.errors": _SHORT,
@@ -714,6 +818,7 @@ OWN: dict[str, str] = {
     "bot.reference": "six letters of a log line",
     "bot.reminders": _SHORT,
     "bot.settings": _OPERATOR,
+    "bot.shortening": "counts entries; what shortens one is fed",
     "bot.spending": _HANDS_ON,
     "bot.store": _STORE,
     "bot.story": _HANDS_ON,
@@ -726,17 +831,13 @@ OWN: dict[str, str] = {
     "tools.cancelling": _SHORT,
     "tools.current_time": _OPERATOR,
     "tools.databases": _BOUND,
-    "tools.fetch.bodies": _SHORT,
     "tools.fetch.client": _HANDS_ON,
     "tools.fetch.reader": _OTHER_PROCESS,
     "tools.fetch.readers": _HANDS_ON,
-    "tools.fetch.service": "JSON of four megabytes at most, read in C",
     "tools.forget": _OPERATOR,
     "tools.forms": _OPERATOR,
     "tools.function": "docstrings of ours",
     "tools.generate_image": _BOUND,
-    "tools.get_weather": _BOUND,
-    "tools.keyless_search": _BOUND,
     "tools.mcp.config": _OPERATOR,
     "tools.mcp.errors": "a line of a server's standard error, cut before it comes here",
     "tools.mcp.keeper": _OTHER_PROCESS,
@@ -750,8 +851,8 @@ OWN: dict[str, str] = {
     "tools.run_python": _BOUND,
     "tools.sandbox": _OTHER_PROCESS,
     "tools.schema.of_function": "docstrings of ours",
+    "tools.subprocesses": _OPERATOR,
     "tools.shelf": "the shell's own file of notes",
     "tools.shell": _OPERATOR,
-    "tools.token_price": _BOUND,
 }
 """Function, class or module → why nothing is fed to it."""

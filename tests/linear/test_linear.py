@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ast
 import gc
+import math
 import re
 import runpy
 import signal
 import sys
 import time
+import urllib.parse
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,11 +24,17 @@ from typing import Any
 import pytest
 
 SIZE = 20_000
+"""What suspects are fed, and twice and four times as much."""
 MOST = 2.5
 """How many times longer the text of twice the length may take."""
 FLOOR = 0.004
 """Seconds of processor time for the longer text that are not judged: even if they grew with the square of the length,
 100,000 characters, the longest message that is accepted, would take 25 ms."""
+SHORTER = (4, 2)
+"""At first a text so many times shorter is fed, the shorter one where that takes long enough to be measured well."""
+LONG_ENOUGH = 0.001
+PART = 8
+"""That text is compared with a part of it, so many times shorter again."""
 TRIES = 20
 ENDLESS = 5.0
 """Seconds of processor time after which a feed is given up."""
@@ -65,14 +73,17 @@ class Meter:
     A result that was kept for a text would hide what the text costs, so such caches are emptied first.
     """
 
-    def __init__(self) -> None:
-        self._caches = [
+    def __init__(self, *, tries: int = TRIES, endless: float = ENDLESS) -> None:
+        self._tries = tries
+        self._endless = endless
+        self._caches: list[Any] = [
             found
             for module in list(sys.modules.values())
             if getattr(module, "__name__", "").partition(".")[0] in PACKAGES
             for found in vars(module).values()
             if hasattr(found, "cache_clear") and "text" in getattr(found, "__annotations__", {})
         ]
+        self._caches.append(urllib.parse.urlsplit)
 
     def seconds(self, feed: Callable[[str], object], text: str) -> float:
         for cache in self._caches:
@@ -80,7 +91,7 @@ class Meter:
         gc.disable()
         begun = time.thread_time()
         try:
-            with suppress(Exception), _at_most(ENDLESS):  # a text may be refused; what matters is how soon
+            with suppress(Exception), _at_most(self._endless):  # a text may be refused; what matters is how soon
                 feed(text)
             return time.thread_time() - begun
         except _Endless:
@@ -91,17 +102,46 @@ class Meter:
     def growth(self, feed: Callable[[str], object], shape: Callable[[int], str], size: int) -> float:
         """How many times longer twice the text takes; 0 where that is too little to judge.
 
-        What seems to grow too fast has to do so again from the longer text to one twice as long.
+        What seems to grow too fast, against a part of the text, is compared with twice the text; and it has to grow
+        too fast again from there to one twice as long.
         """
-        if self.seconds(feed, shape(size)) < FLOOR / 4:
+        for shorter in SHORTER:
+            text, little = shape(size // shorter), FLOOR / (2 * shorter) ** 2
+            whole = self.seconds(feed, text)
+            if whole <= little or whole == float("inf"):
+                return whole if whole > little else 0.0
+            if whole > LONG_ENOUGH:
+                break
+        # As much of a square as makes the text of twice the length take `MOST` times longer, at this length.
+        square = (MOST - 2) / (4 - MOST) / shorter
+        most = PART * (1 + square) / (1 + square / PART)
+        grown, always = self._against_part(feed, text, whole, shape(len(text) // PART), most)
+        if whole - always <= little:
             return 0.0
+        if grown <= most:
+            return grown ** (1 / math.log2(PART))
         grown = self._ratio(feed, shape, size)
-        return min(grown, self._ratio(feed, shape, 2 * size)) if grown > MOST else grown
+        return min(grown, self._ratio(feed, shape, 2 * size)) if MOST < grown < float("inf") else grown
+
+    def _against_part(
+        self, feed: Callable[[str], object], text: str, whole: float, part_of: str, enough: float
+    ) -> tuple[float, float]:
+        """How many times longer than its part the text takes, and what every text costs, which does not count."""
+        always = min(self.seconds(feed, text[:1]) for _ in range(2))
+        part = float("inf")
+        for attempt in range(4):
+            if attempt:
+                whole = min(whole, self.seconds(feed, text))
+            part = min(part, *(self.seconds(feed, part_of) for _ in range(2)))
+            if whole - always <= enough * (part - always):
+                break
+        return max(whole - always, 0.0) / max(part - always, 1e-9), always
 
     def _ratio(self, feed: Callable[[str], object], shape: Callable[[int], str], size: int) -> float:
         short, long = shape(size), shape(2 * size)
-        least, most = self.seconds(feed, short), self.seconds(feed, long)
-        for _ in range(TRIES):
+        # A shorter text that was measured too long would hide what the longer one costs.
+        least, most = min(self.seconds(feed, short) for _ in range(3)), self.seconds(feed, long)
+        for _ in range(self._tries):
             if most <= max(MOST * least, FLOOR) or most > 2.0:
                 break
             least = min(least, self.seconds(feed, short))
@@ -190,18 +230,21 @@ def _is_text(parameter: ast.arg) -> bool:
     return _TEXT.search(_NOT_TEXT.sub("", ast.unparse(parameter.annotation))) is not None
 
 
-def _squared(text: str) -> Any:
-    return [None for sign in text for _ in range(len(text) // 400)]
+def _squared_in_part(text: str) -> object:
+    """Work of which, for twenty thousand characters, two thirds grow with the square of the length."""
+    return [[None for _ in range(count) if _] for count in (10 * len(text), len(text) ** 2 // 1_000)]
 
 
-def test_the_meter_sees_a_square(meter: Meter) -> None:
-    assert meter.growth(_squared, SHAPES["spaces between letters"], SIZE) > 3.0
+def test_the_meter_sees_a_square() -> None:
+    meter = Meter(tries=4)
+
+    assert meter.growth(_squared_in_part, SHAPES["spaces between letters"], SIZE) > MOST
     assert meter.growth(lambda text: list(text * 20), SHAPES["spaces between letters"], SIZE) < MOST
 
 
-def test_what_never_ends_is_stopped(meter: Meter) -> None:
+def test_what_never_ends_is_stopped() -> None:
     def never(text: str) -> None:
         while True:
             re.search(text, text)
 
-    assert meter.growth(never, SHAPES["spaces between letters"], 10) == float("inf")
+    assert Meter(endless=0.05).growth(never, SHAPES["spaces between letters"], 10) == float("inf")

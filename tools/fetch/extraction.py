@@ -13,6 +13,10 @@ READ_SECONDS = 8.0
 _DAMAGED = "The page is damaged or too complex to be read. Try another source."
 
 
+MOST_HEAD_BYTES = 64_000
+"""Of what a reader says of a page: JSON that is longer takes too long to parse."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """What a page says."""
@@ -82,7 +86,7 @@ def _fields(head: bytes) -> dict[str, str]:
         ToolError: it is not in the agreed form.
     """
     try:
-        found = json.loads(head)
+        found = json.loads(head) if len(head) <= MOST_HEAD_BYTES else None
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):

@@ -14,8 +14,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from tools.addresses import split_address
 from tools.base import ProducedFile, Source, ToolResult
 from tools.mcp.parameters import plain_text
 
@@ -89,13 +90,21 @@ def _take(block: ContentBlock, made: _Made, stem: str) -> None:
             if hasattr(resource, "text"):
                 made.add(f"[resource {plain_text(resource.uri, 300)}]\n{_without_encoded(resource.text)}")
             else:
-                name = unquote(urlsplit(resource.uri).path.rpartition("/")[2]) or stem
+                name = _name_in(resource.uri) or stem
                 _take_file("resource", name, resource.mime_type, resource.blob, made)
         case "resource_link":
             title = plain_text(block.title or block.name, 200)
             _take_source(title, block.uri, made)
             about = f": {plain_text(block.description, 500)}" if block.description else ""
             made.add(f"[link] {title} <{plain_text(block.uri, 500)}>{about}")
+
+
+def _name_in(uri: str) -> str:
+    """The last part of an address; empty where it is none."""
+    try:
+        return unquote(split_address(uri).path.rpartition("/")[2])
+    except ValueError:
+        return ""
 
 
 def _take_source(title: str, uri: str, made: _Made) -> None:

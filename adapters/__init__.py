@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from adapters.settings import ConsoleSettings, DiscordSettings, PlatformSettings, SlackSettings, TelegramSettings
 
 PLATFORMS: dict[str, tuple[str, type[PlatformSettings]]] = {
-    "telegram": ("adapters.telegram", TelegramSettings),
-    "slack": ("adapters.slack", SlackSettings),
-    "discord": ("adapters.discord", DiscordSettings),
-    "console": ("adapters.console", ConsoleSettings),
+    "telegram": ("adapters.telegram.adapter", TelegramSettings),
+    "slack": ("adapters.slack.adapter", SlackSettings),
+    "discord": ("adapters.discord.adapter", DiscordSettings),
+    "console": ("adapters.console.adapter", ConsoleSettings),
 }
 """Name → (module, settings class)."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr
 
-from bot.errors import SettingsError
+from bot.contract import SettingsError
 from bot.settings import PLANNED, Settings, refuse_account
 from tools.forms import Address, Key
 

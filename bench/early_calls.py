@@ -18,9 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bot.agent import Agent, Task
+from bot.agent.loop import Agent, Task
+from bot.contract.transcript import UserEntry
 from bot.model.base import Answer, CallPiece, Piece, Request, TextPiece
-from bot.transcript import UserEntry
 from tools.base import Json, ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bot.paging import Paginator, utf16_length
+from bot.reply.paging import Paginator, utf16_length
 
 PART = """## Heading
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bot.clock import SystemClock
-from bot.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.contract.clock import SystemClock
+from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.store import Store
 from bot.store.history import NEWEST
 

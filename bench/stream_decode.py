@@ -19,12 +19,12 @@ import openai
 from aiohttp import web
 from openai.types.chat import ChatCompletionUserMessageParam
 
-from bot.clock import SystemClock
+from bot.contract.clock import SystemClock
+from bot.contract.transcript import UserEntry
 from bot.model import ModelOptions, open_models
 from bot.model.assembly import ChatAssembly, Delta
 from bot.model.base import Answer, Request
 from bot.model.sse import EventDecoder
-from bot.transcript import UserEntry
 
 
 def answer(chunks: int) -> list[bytes]:

@@ -7,7 +7,7 @@ import sys
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    from bot.cli import main as command_line
+    from bot.cli.main import main as command_line
 
     sys.exit(command_line(sys.argv[1:]))
 

@@ -5,140 +5,20 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bot.clock import Clock, SystemClock
-from bot.environment import Strays, env_file, strays
-from bot.errors import SettingsError
-from bot.outlet import Outlet
-from bot.settings import CoreSettings, Settings, read, secrets_of, variables
+from bot.contract import Clock, SettingsError, SystemClock
+from bot.operations import Outlet
 from tools.base import Json
 
 if TYPE_CHECKING:
-    from bot.messages import MessageSent
-    from bot.model import ModelOptions
-    from bot.model.base import Model
-    from bot.model.chain import Chain
-    from bot.surface import Adapter, Surface
+    from bot.contract import Adapter, MessageSent, Surface
+    from bot.model import Chain, Model
+from bot.configuration import Configuration, model_options
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """Everything the environment and `.env` say."""
-
-    core: CoreSettings
-    platforms: Mapping[str, Any]
-    """Platform name → its settings, all of them, configured or not."""
-    tools: Mapping[str, Any]
-    file: Path | None
-    secrets: tuple[str, ...] = ()
-    """What must never leave the program."""
-    strays: Strays = field(default_factory=Strays)
-
-    @property
-    def configured(self) -> list[str]:
-        """The platforms whose token is set."""
-        return [name for name, settings in self.platforms.items() if settings.configured]
-
-
-def settings_classes() -> list[type[Any]]:
-    """Every settings class of the program, the core's first."""
-    platforms = importlib.import_module("adapters").PLATFORMS
-    tools = importlib.import_module("tools.settings").SETTINGS
-    return [CoreSettings, *(kind for _, kind in platforms.values()), *tools.values()]
-
-
-def configure() -> Configuration:
-    """Read all settings.
-
-    Raises:
-        SettingsError: one is malformed, or `.env` holds a name that is nearly a setting's.
-    """
-    file = env_file()
-    found = strays(file, variables(settings_classes()))
-    platforms = importlib.import_module("adapters").PLATFORMS
-    tools = importlib.import_module("tools.settings").SETTINGS
-    return Configuration(
-        core=read(CoreSettings, file),
-        platforms={name: read(kind, file) for name, (_, kind) in platforms.items()},
-        tools={name: read(kind, file) for name, kind in tools.items()} | {"mcp": _mcp(read(tools["mcp"], file), file)},
-        file=file,
-        secrets=secrets_of(settings_classes(), file),
-        strays=found,
-    )
-
-
-def _mcp(settings: Any, file: Path | None) -> Any:
-    """The settings with the `mcp.json` beside `.env`, where they name none.
-
-    One that merely lies in the working directory is not read: it starts programs, and may be somebody else's.
-    """
-    beside = file.parent / "mcp.json" if file is not None else None
-    if settings.mcp_config or beside is None or not beside.is_file():
-        return settings
-    return settings.model_copy(update={"mcp_config": str(beside)})
-
-
-def model_options(core: CoreSettings) -> ModelOptions:
-    """What the model client is told.
-
-    Raises:
-        SettingsError: no model is named and no provider's key is set.
-    """
-    from bot.model import ModelOptions, default_model
-
-    keys = {
-        name: getattr(core, f"{name}_api_key").get_secret_value()
-        for name in ("openai", "ark", "deepseek", "openrouter", "gemini", "anthropic", "ollama", "vllm")
-    }
-    urls = {name: getattr(core, "ollama_api_url" if name == "ollama" else f"{name}_base_url") for name in keys}
-    name = core.model or default_model(keys)
-    if not name:
-        raise SettingsError(
-            "MODEL is not set and no provider's key is: set OPENAI_API_KEY, or MODEL=ollama:qwen3 for a local Ollama"
-        )
-    return ModelOptions(
-        name=name,
-        fallbacks=core.fallback_models,
-        choices=core.models,
-        keys=keys,
-        base_urls=urls,
-        tool_mode=core.tool_mode,
-        first_token_seconds=core.first_token_seconds,
-        idle_seconds=core.idle_seconds,
-        turn_seconds=core.turn_seconds,
-    )
-
-
-def open_adapters(configuration: Configuration, names: Iterable[str]) -> dict[str, Adapter]:
-    """Load the modules of the platforms in use, and only those.
-
-    A platform that lacks something is reported and left out; the others run.
-
-    Raises:
-        SettingsError: not one of them can be used.
-    """
-    table = importlib.import_module("adapters").PLATFORMS
-    adapters: dict[str, Adapter] = {}
-    problems: dict[str, SettingsError] = {}
-    for name in names:
-        settings = configuration.platforms[name]
-        try:
-            settings.require()
-            adapters[name] = importlib.import_module(table[name][0]).open_adapter(settings)
-        except SettingsError as error:
-            problems[name] = error
-    if not adapters and problems:
-        raise SettingsError("; ".join(map(str, problems.values())))
-    for name, problem in problems.items():
-        log.error("%s is off: %s", name, problem)
-    return adapters
 
 
 class App:
@@ -166,37 +46,20 @@ class App:
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> App:
-        from bot.access import Access
-        from bot.agent import Agent, AgentLimits
-        from bot.answers import CommandAnswers
-        from bot.briefing import Briefings
-        from bot.callpolicy import CallPolicy
-        from bot.chatoptions import ChatBook
-        from bot.chatsfile import read_chats
-        from bot.choosing import Chooser, small_model
-        from bot.condensing import Condenser
-        from bot.conversation import Conversation
-        from bot.dispatcher import Admission, Dispatcher
-        from bot.earlier import EarlierWords
+        from bot.agent import Agent, AgentLimits, CallPolicy, Condenser
+        from bot.commands import CommandAnswers
+        from bot.context import Briefings, ChatBook, Summaries
         from bot.gauges import add_gauges
-        from bot.metrics import Metrics
+        from bot.intake import Admission, Dispatcher, Platforms, WaitingSigns
         from bot.model import open_models
-        from bot.offers import Offers
+        from bot.operations import LoopWatch, Metrics
         from bot.pacing import Pacer
-        from bot.platforms import Platforms
-        from bot.prices import Prices, read_prices
-        from bot.reminders import Reminders
-        from bot.safety import Redactor
-        from bot.settling import Settling
-        from bot.spending import BudgetLimits, Budgets
+        from bot.policy import Access, BudgetLimits, Budgets, Prices, ToolRights, read_chats, read_prices
+        from bot.reply import Settling
+        from bot.safety import Redactor, wrapper_length
         from bot.store import Store
-        from bot.summary import Summaries
-        from bot.tooldescriptions import ToolDescriber
-        from bot.toolrights import ToolRights
-        from bot.turnoptions import TurnOptions
-        from bot.untrusted import wrapper_length
-        from bot.waiting import WaitingSigns
-        from bot.watchdog import LoopWatch
+        from bot.toolchoice import Chooser, ToolDescriber, small_model
+        from bot.turn import Conversation, EarlierWords, Offers, Reminders, TurnOptions
 
         core, clock = self._configuration.core, self._clock
         options, chats = model_options(core), read_chats(core.chats_file)
@@ -372,7 +235,7 @@ class App:
             )
             add_gauges(self.metrics, self.dispatcher.queue, self.pacer, self.store, self.platforms, self.watch)
             if core.http_port is not None:
-                from bot.http import HttpServer
+                from bot.operations import HttpServer
 
                 self.http = await stack.enter_async_context(
                     HttpServer(core.http_host, core.http_port, self.state, self.metrics, self._outlet)
@@ -385,11 +248,13 @@ class App:
 
     def _paid(self, model: Chain) -> Model:
         """The same model, on the budgets of who asks."""
-        return self.budgets.metered(model, self.models.estimator)
+        from bot.policy import metered
+
+        return metered(model, self.budgets, self.models.estimator)
 
     async def state(self) -> Mapping[str, Json]:
         """How the program is, for `/ready` and `/state`."""
-        from bot.upkeep import writes
+        from bot.operations import writes
 
         states = dict(self.platforms.state)
         stores = await writes(self.store)
@@ -412,7 +277,7 @@ class App:
 
     async def _try_tools(self) -> None:
         """Try the tools of which only a trial tells whether they work, and name those that settings call wrongly."""
-        from bot.toolrights import SERVERS_SECONDS, misnamed
+        from bot.policy import SERVERS_SECONDS, misnamed
 
         await self.registry.prove()
         for sentence in await misnamed(self.registry, self.rights.named, SERVERS_SECONDS):
@@ -426,9 +291,8 @@ class App:
         Raises:
             SettingsError: not one platform can be used as configured.
         """
-        from bot.stopping import end_in_order
+        from bot.operations import end_in_order, prune_hourly
         from bot.store import Keep
-        from bot.upkeep import prune_hourly
 
         code = await self.access.pairing_code()
         if code is not None:
@@ -469,30 +333,3 @@ class App:
             await running
         except* SettingsError as group:
             raise group.exceptions[0] from None
-
-
-async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet) -> None:
-    """`parley run`: until SIGTERM or Ctrl-C; a second one ends the process at once.
-
-    Raises:
-        SettingsError: it cannot start as configured.
-    """
-    from bot.checkup import standing_faults
-    from bot.heap import set_loaded_apart
-    from bot.stopping import StopRequest
-    from bot.store import locked
-
-    stop = StopRequest()
-    stop.hear()
-    adapters = open_adapters(configuration, names)
-    with locked(configuration.core.database_url, "run"), stop.while_starting():
-        async with App(configuration, adapters, outlet=outlet) as app:
-            stop.started()
-            set_loaded_apart()
-            for sentence in standing_faults(configuration.core, app.may_answer, app.registry.faults):
-                log.warning("%s", sentence)
-            await app.serve(stop.asked)
-    log.info("stopped")
-
-
-__all__ = ["App", "Configuration", "Settings", "configure", "model_options", "open_adapters", "run"]

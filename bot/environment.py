@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bot.errors import SettingsError
+from bot.contract import SettingsError
 from tools.credentials import is_random
 
 ENCODING: Final = "utf-8-sig"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from bot.metrics import Metrics
+from bot.intake import Platforms
+from bot.operations import LoopWatch, Metrics, resident_bytes
 from bot.pacing import Pacer
-from bot.platforms import Platforms
 from bot.store import Store
-from bot.turns import TurnQueue
-from bot.upkeep import resident_bytes
-from bot.watchdog import LoopWatch
+from bot.turn import TurnQueue
 
 
 def add_gauges(

@@ -16,9 +16,8 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, JsonValue, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from bot import identity
+from bot.contract import SettingsError, identity
 from bot.environment import ENCODING, texts
-from bot.errors import SettingsError
 from tools.credentials import accounts, in_address
 from tools.forms import Address, Key, sentence
 

@@ -22,10 +22,18 @@ import time
 from typing import Any
 
 LOADED = (
-    *("adapters.console", "adapters.discord", "adapters.slack", "adapters.telegram"),
+    *("adapters.console.adapter", "adapters.discord.adapter", "adapters.slack.adapter", "adapters.telegram.adapter"),
     *("anyio._backends._asyncio", "httpcore", "httpcore2", "openai.resources.chat.completions", "tavily"),
-    *("bot.app", "bot.cli", "bot.condensing", "bot.dispatcher", "bot.doctor", "bot.model.chain", "bot.platforms"),
-    *("bot.presearch", "bot.summary", "bot.upkeep", "bot.watchdog"),
+    *(
+        "bot.app",
+        "bot.cli.main",
+        "bot.agent.condensing",
+        "bot.intake.dispatcher",
+        "bot.cli.doctor",
+        "bot.model.chain",
+        "bot.intake.platforms",
+    ),
+    *("bot.toolchoice.presearch", "bot.context.summary", "bot.operations.upkeep", "bot.operations.watchdog"),
     *("tools.calculator", "tools.fetch.service", "tools.registry", "tools.shell"),
 )
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bot import app
-from bot.env_example import example
+from bot import configuration
+from bot.cli.env_example import example
 from bot.settings import variables
 
 ROOT = Path(__file__).parent.parent
@@ -47,11 +47,114 @@ def test_imports_go_one_way(package: str) -> None:
     assert not wrong
 
 
+BOT = ROOT / "bot"
+ORDER = (
+    *("sentences", "contract", "toolsyntax", "markdown", "network", "environment", "settings", "store", "safety"),
+    *("operations", "model", "configuration", "policy", "toolchoice", "context", "agent", "pacing", "reply", "turn"),
+    *("commands", "intake", "gauges", "app", "cli", "__main__"),
+)
+"""The rooms of `bot/` and the files beside them: each imports only what stands before it."""
+FOR_ADAPTERS = {"contract", "markdown", "network", "sentences", "settings"}
+"""`sentences`: menus of commands are written in each language when an adapter starts."""
+NAMESPACES = {"contract": {"identity", "words"}, "safety": {"enclosures", "redacted"}, "toolsyntax": {"repair"}}
+"""Files whose names say little without the file's: they are used as `words.parse`."""
+
+
+def name_of(path: Path) -> str:
+    """The dotted name of a module."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(path: Path) -> set[tuple[str, str]]:
+    """What a module imports of `bot`, late imports and those for types included: the module named, and the name."""
+    found: set[tuple[str, str]] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {(name.name, "") for name in node.names if name.name.partition(".")[0] == "bot"}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "bot":
+            found |= {(node.module or "", name.name) for name in node.names}
+    return found
+
+
+def room_of(module: str, name: str = "") -> str:
+    return [*module.split("."), name][1]
+
+
+def test_a_room_imports_only_what_stands_before_it() -> None:
+    rooms = {name_of(path).split(".")[1] for path in BOT.rglob("*.py") if path != BOT / "__init__.py"}
+    wrong = {
+        f"{name_of(path)} imports {module}"
+        for path in BOT.rglob("*.py")
+        if path != BOT / "__init__.py"
+        for module, name in imports_of(path)
+        if ORDER.index(room_of(module, name)) > ORDER.index(room_of(name_of(path)))
+    }
+
+    assert rooms == set(ORDER)
+    assert not wrong
+    assert len(list(BOT.glob("*.py"))) <= 8
+
+
+def test_nobody_goes_past_the_door_of_a_room() -> None:
+    """A room's `__init__` names what others may use; they import it from there."""
+    doors = {path.parent.name for path in BOT.glob("*/__init__.py")} - {"cli"}
+    wrong = set()
+    for path in [*BOT.rglob("*.py"), *(ROOT / "adapters").rglob("*.py")]:
+        own = room_of(name_of(path)) if name_of(path).startswith("bot.") else ""
+        for module, name in imports_of(path):
+            room = room_of(module, name)
+            if room not in doors or room == own:
+                continue
+            behind = (BOT / room / f"{name}.py").exists() and name not in NAMESPACES.get(room, set())
+            if module.count(".") > 1 or behind:
+                wrong.add(f"{name_of(path)} imports {module}.{name}")
+
+    assert not wrong
+
+
+def test_an_adapter_knows_the_ground_floor_and_no_other_adapter() -> None:
+    wrong = set()
+    for path in (ROOT / "adapters").rglob("*.py"):
+        rooms = {room_of(module, name) for module, name in imports_of(path)}
+        own = path.relative_to(ROOT / "adapters").parts[0]
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("adapters."):
+                room = (node.module or "").split(".")[1]
+                if room not in (own, "formatting", "settings"):
+                    wrong.add(f"{name_of(path)} imports {node.module}")
+        wrong |= {f"{name_of(path)} imports bot.{room}" for room in rooms - FOR_ADAPTERS}
+
+    assert not wrong
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """Late imports and those for types count: they only hide one."""
+    packages = ("bot", "adapters", "tools")
+    modules = {name_of(path): path for package in packages for path in (ROOT / package).rglob("*.py")}
+    arrows: dict[str, set[str]] = {}
+    for own, path in modules.items():
+        arrows[own] = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                for name in node.names:
+                    whole = f"{node.module}.{name.name}"
+                    arrows[own] |= {whole if whole in modules else node.module or ""} & modules.keys()
+    while ends := {own for own, to in arrows.items() if not to}:
+        arrows = {own: to - ends for own, to in arrows.items() if own not in ends}
+
+    assert not {own: to for own, to in arrows.items() if any(own in arrows[one] for one in to)} and not arrows
+
+
 def test_only_app_loads_packages_by_name() -> None:
     """`bot/app.py` looks everywhere, late; the command line and the doctor may name a module to hand over to."""
-    allowed = {"app.py", "cli.py", "doctor.py"}
+    allowed = {"configuration.py", "app.py", "cli/main.py", "cli/chat.py", "cli/doctor.py", "model/__init__.py"}
 
-    users = {path.name for path in (ROOT / "bot").rglob("*.py") if "importlib.import_module" in path.read_text()}
+    users = {
+        str(path.relative_to(ROOT / "bot"))
+        for path in (ROOT / "bot").rglob("*.py")
+        if "importlib.import_module" in path.read_text()
+    }
 
     assert users <= allowed
 
@@ -65,12 +168,12 @@ def test_a_module_is_read_in_one_sitting() -> None:
 
 
 def test_env_example_lists_every_setting_with_its_default_and_its_sentence() -> None:
-    """Written by `python -m bot.env_example > .env.example`."""
+    """Written by `python -m bot.cli.env_example > .env.example`."""
     assert (ROOT / ".env.example").read_text() == example()
 
 
 def test_every_setting_has_a_sentence() -> None:
-    settings = variables(app.settings_classes())
+    settings = variables(configuration.settings_classes())
 
     assert settings
     assert not [name for name, about in settings.items() if not about[1].endswith((".", "…"))]

@@ -10,25 +10,55 @@ read), `client` (one model), `chain` (a model and its fallbacks). Importing this
 
 from __future__ import annotations
 
+import importlib
 import random
 from typing import TYPE_CHECKING
 
-from bot.clock import Clock
+from bot.contract import Clock
+from bot.model.base import Answer, CallPiece, Model, Piece, ReasoningPiece, Request, TextPiece, stream_of
 from bot.model.options import ModelOptions
-from bot.model.providers import ModelName, default_model
+from bot.model.protocol import CALL_FORMAT, as_json
+from bot.model.providers import PROVIDERS, ModelName, default_model
+from bot.model.usage import WIDE_TOKENS, Estimator, cost, tool_cost
 
 if TYPE_CHECKING:
-    from bot.model.chain import Models
+    from bot.model.chain import Chain, Link, Models
+    from bot.model.failures import KeyRefused
 
-__all__ = ["ModelName", "ModelOptions", "Models", "default_model", "open_models"]
+__all__ = [
+    "CALL_FORMAT",
+    "PROVIDERS",
+    "WIDE_TOKENS",
+    "Answer",
+    "CallPiece",
+    "Chain",
+    "Estimator",
+    "KeyRefused",
+    "Link",
+    "Model",
+    "ModelName",
+    "ModelOptions",
+    "Models",
+    "Piece",
+    "ReasoningPiece",
+    "Request",
+    "TextPiece",
+    "as_json",
+    "cost",
+    "default_model",
+    "open_models",
+    "stream_of",
+    "tool_cost",
+]
+
+
+_LATE = {"Models": "chain", "Chain": "chain", "Link": "chain", "KeyRefused": "failures"}
 
 
 def __getattr__(name: str) -> object:
-    """Load `Models` when it is first asked for: the SDK takes half a second."""
-    if name == "Models":
-        from bot.model.chain import Models
-
-        return Models
+    """Load what needs an SDK when it is first asked for: it takes half a second."""
+    if name in _LATE:
+        return getattr(importlib.import_module(f"bot.model.{_LATE[name]}"), name)
     raise AttributeError(name)
 
 

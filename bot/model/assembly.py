@@ -13,8 +13,8 @@ from enum import IntEnum
 from typing import Any, Protocol
 from uuid import uuid4
 
+from bot.contract import Usage
 from bot.model.arguments import ObjectEnd, read_arguments, whole_text
-from bot.transcript import Usage
 from tools.base import Json, ToolCall
 
 MOST_ARGUMENT_CHARS = 400_000

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from bot.transcript import Entry, Usage
+from bot.contract import Entry, Usage
 from tools.base import Json, ToolCall, ToolSpec
 
 
@@ -92,6 +92,17 @@ class Model(Protocol):
         Closing the iterator closes the HTTP stream. Retries and falls back only before the first piece.
 
         Raises:
-            ModelBusy, ModelDropped, ModelSlow, ModelRefused, ContextTooLong: see `bot.errors`.
+            ModelBusy, ModelDropped, ModelSlow, ModelRefused, ContextTooLong: see `bot.contract.errors`.
         """
         ...
+
+
+async def stream_of(model: Model, request: Request) -> AsyncGenerator[Piece, None]:
+    """The model's pieces, as a generator that can be closed."""
+    pieces = model.stream(request)
+    try:
+        async for piece in pieces:
+            yield piece
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()

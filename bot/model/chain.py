@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from bot.clock import Clock
-from bot.errors import ModelBusy, ModelDropped, ModelError, ModelSlow, SettingsError, Unaffordable
+from bot.contract import Clock, ModelBusy, ModelDropped, ModelError, ModelSlow, SettingsError, Unaffordable
 from bot.model.base import CallPiece, Piece, ReasoningPiece, Request
 from bot.model.client import ModelClient
 from bot.model.crowd import Crowd
@@ -26,7 +25,7 @@ from bot.model.responses import ResponsesWire
 from bot.model.transport import StreamTransport
 from bot.model.usage import Estimator
 from bot.model.wire import ChatWire
-from bot.proxies import proxy_before
+from bot.network import proxy_before
 
 _CONNECT_SECONDS = 10.0
 _KEEP_SECONDS = 30.0

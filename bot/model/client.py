@@ -1,4 +1,4 @@
-"""One model asked over HTTP: opened, read, timed, retried; every failure is one of `bot.errors`."""
+"""One model asked over HTTP: opened, read, timed, retried; every failure is one of `bot.contract.errors`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.clock import Clock
-from bot.errors import ContextTooLong, ModelBusy, ModelDropped, ModelError, ModelSlow, ToolsRefused
+from bot.contract import Clock, ContextTooLong, ModelBusy, ModelDropped, ModelError, ModelSlow, ToolsRefused, Usage
 from bot.model.assembly import MOST_ARGUMENT_CHARS, Delta, StreamFault
 from bot.model.base import Answer, CallPiece, Piece, ReasoningPiece, Request, TextPiece
 from bot.model.failures import NETWORK_ERRORS, NotUnderstood, dropped, failure, stream_fault
@@ -27,7 +26,6 @@ from bot.model.rendering import Declared
 from bot.model.transport import ENDING
 from bot.model.usage import Estimator
 from bot.model.wire import Body, Wire
-from bot.transcript import Usage
 
 _RETRIES = 2
 _BACKOFF_SECONDS = 0.5

@@ -12,7 +12,7 @@ import asyncio
 import heapq
 import itertools
 
-from bot.clock import Clock
+from bot.contract import Clock
 
 _READS = 1_000
 """Reads in a second, of all streams together."""

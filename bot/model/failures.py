@@ -16,7 +16,15 @@ import aiohttp
 import httpx2
 import openai
 
-from bot.errors import ContextTooLong, ModelAway, ModelBusy, ModelDropped, ModelError, ModelRefused, ToolsRefused
+from bot.contract import (
+    ContextTooLong,
+    ModelAway,
+    ModelBusy,
+    ModelDropped,
+    ModelError,
+    ModelRefused,
+    ToolsRefused,
+)
 from bot.model import lengths
 
 NETWORK_ERRORS = (

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from bot.errors import ModelRefused
+from bot.contract import ModelRefused, Usage
 from bot.model.base import Request
-from bot.transcript import Usage
 
 NAMES: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 

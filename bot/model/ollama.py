@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 import openai
 
-from bot.errors import ContextTooLong
+from bot.contract import ContextTooLong
 from bot.model.assembly import ChatAssembly, Delta, StreamFault
 from bot.model.base import Request
 from bot.model.failures import NETWORK_ERRORS

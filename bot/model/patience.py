@@ -11,8 +11,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
-from bot.clock import Clock
-from bot.errors import ModelSlow
+from bot.contract import Clock, ModelSlow
 
 _Value = TypeVar("_Value")
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
-from bot.errors import SettingsError
+from bot.contract import SettingsError
 from tools.base import Json
 from tools.forms import checked_address
 

@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from bot import prompts
+from bot.contract import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
 from bot.model.base import Request
+from bot.model.protocol import results_message, results_texts, tool_protocol, written_call
 from bot.model.providers import Provider
-from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
 from tools.base import ToolCall, ToolSpec
 
 Message: TypeAlias = dict[str, Any]
@@ -91,7 +91,7 @@ def written(entry: AssistantEntry) -> str:
     """An answer with its calls as text: as the model wrote it, else in the taught format."""
     if entry.written and not entry.native:
         return entry.written
-    calls = "\n".join(prompts.written_call(call.name, call.arguments) for call in entry.calls)
+    calls = "\n".join(written_call(call.name, call.arguments) for call in entry.calls)
     return f"{entry.text}\n{calls}" if entry.text else calls
 
 
@@ -106,7 +106,7 @@ class ChatRendering:
         """All messages. `native`: calls and results have their own roles; `protocol`: tools are taught in words."""
         system = [entry.text for entry in request.entries if isinstance(entry, SystemEntry) and entry.text]
         if protocol and request.tools:
-            system.insert(0, prompts.tool_protocol(request.tools))
+            system.insert(0, tool_protocol(request.tools))
         messages: list[Message] = []
         entries = [entry for entry in request.entries if not isinstance(entry, SystemEntry)]
         place = 0
@@ -125,12 +125,12 @@ class ChatRendering:
                     if native and not (self._provider.calls_need_raw and not self._own(entry)):
                         messages.append(self._with_calls(entry))
                         own = self._own(entry)
-                        for result, text in zip(results, prompts.results_texts(results), strict=True):
+                        for result, text in zip(results, results_texts(results), strict=True):
                             given = call_id(result.call_id, own=own)
                             messages.append({"role": "tool", "tool_call_id": given, "content": text})
                     else:
                         messages.append({"role": "assistant", "content": written(entry)})
-                        _say(messages, prompts.results_message(results))
+                        _say(messages, results_message(results))
                 case _:
                     pass  # a result without its call: an older cut of history, and refused by servers
         if request.reminder:

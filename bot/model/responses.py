@@ -11,17 +11,17 @@ from typing import Any
 
 import openai
 
-from bot import prompts
+from bot.contract import AssistantEntry, SystemEntry, UserEntry
+from bot.contract import Usage as Used
 from bot.model.arguments import read_arguments
 from bot.model.assembly import Assembly, CallSlots, Delta, SplitCharacters, StreamFault, count_of
 from bot.model.base import Request
 from bot.model.learned import Learned
+from bot.model.protocol import results_texts
 from bot.model.providers import ModelName, place_of
 from bot.model.rendering import ChatRendering, Declarations, call_id, results_of, tool_name
 from bot.model.sse import Decoder, EventDecoder
 from bot.model.wire import Body, Opening
-from bot.transcript import AssistantEntry, SystemEntry, UserEntry
-from bot.transcript import Usage as Used
 from tools.base import Json, ToolCall
 
 _REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -98,7 +98,7 @@ class ResponsesWire:
                     items.extend(self._answer(entry, own=own))
                     results, taken = results_of(entry, entries[place:])
                     place += taken
-                    for result, text in zip(results, prompts.results_texts(results), strict=True):
+                    for result, text in zip(results, results_texts(results), strict=True):
                         output = {"call_id": call_id(result.call_id, own=own), "output": text}
                         items.append({"type": "function_call_output", **output})
                 case _:

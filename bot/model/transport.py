@@ -11,10 +11,9 @@ from typing import Final
 import aiohttp
 import httpx2
 
-from bot.errors import SettingsError
+from bot.contract import SettingsError
 from bot.model.crowd import Crowd, Gathering
-from bot.proxies import proxy_before
-from bot.tls import trusted
+from bot.network import proxy_before, trusted
 from tools.cancelling import is_cancelled
 
 ENDING: Final = "parley.ending"

@@ -6,6 +6,10 @@ A tokenizer costs seconds to load and tens of megabytes, and is right for one fa
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+
+from bot.contract import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
+from tools.base import ToolSpec
 
 _WIDE = re.compile(r"[^\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]+")
 _OTHER_LETTERS = re.compile(r"[\x00-\u00bf\u1100-\u11ff\u2010-\U0010ffff]+")
@@ -92,3 +96,31 @@ class Estimator:
             return
         wanted = self._factor * reported / estimate
         self._factor = min(max(self._factor + _STEP * (wanted - self._factor), _LEAST), _MOST)
+
+
+PER_ENTRY = 6
+"""Tokens that a message costs beside its text."""
+
+
+TOOL_TOKENS = 80
+"""Tokens that a tool costs beside its parameters."""
+
+
+def text_of(entry: Entry) -> str:
+    """Everything of an entry that costs tokens."""
+    match entry:
+        case AssistantEntry():
+            calls = "".join(call.name + str(dict(call.arguments)) for call in entry.calls)
+            return (entry.written or entry.text) + calls
+        case SystemEntry(text) | UserEntry(text) | ToolEntry(text=text):
+            return text
+
+
+def cost(entries: Sequence[Entry], tokens: Callable[[str], int]) -> int:
+    """The tokens that `entries` cost."""
+    return sum(tokens(text_of(entry)) + PER_ENTRY for entry in entries)
+
+
+def tool_cost(specs: Sequence[ToolSpec], tokens: Callable[[str], int]) -> int:
+    """The tokens that declaring these tools costs."""
+    return sum(tokens(spec.schema_text) + TOOL_TOKENS for spec in specs)

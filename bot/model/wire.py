@@ -8,10 +8,10 @@ from typing import Any, Protocol, TypeAlias
 
 import openai
 
-from bot import prompts
 from bot.model.assembly import Assembly, ChatAssembly
 from bot.model.base import Request
 from bot.model.learned import Learned
+from bot.model.protocol import RESULT_OPENING, must_call
 from bot.model.providers import ModelName, place_of
 from bot.model.rendering import ChatRendering, Declarations
 from bot.model.sse import Decoder, EventDecoder
@@ -70,7 +70,7 @@ class ChatWire:
         chooses = provider.tool_choice and not self._refuses("tool_choice")
         if request.tools and request.tool_choice not in ("auto", "none") and not (native and chooses):
             name = "" if request.tool_choice == "required" else request.tool_choice
-            request = replace(request, reminder=f"{request.reminder}\n{prompts.must_call(name)}".strip())
+            request = replace(request, reminder=f"{request.reminder}\n{must_call(name)}".strip())
         keeps = request.tool_choice != "none" or (provider.last_pass_keeps_tools and chooses)
         declared = native and bool(request.tools) and keeps
         body: Body = {
@@ -91,7 +91,7 @@ class ChatWire:
             if provider.parallel_tool_calls is not None:
                 body["parallel_tool_calls"] = provider.parallel_tool_calls
         elif request.tools and not native and provider.stop_words and not self._refuses("stop"):
-            body["stop"] = [prompts.RESULT_OPENING]
+            body["stop"] = [RESULT_OPENING]
         most, name = self._learned.limit(self._base_url, self._model, self._tokens, request.max_tokens), self._most_name
         if most and name:
             body[name] = most

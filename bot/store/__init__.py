@@ -13,21 +13,22 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from bot.clock import Clock
+from bot.contract import Clock
 from bot.store.access import Access
 from bot.store.database import Database
 from bot.store.descriptions import ToolDescriptions
-from bot.store.facts import StoredFacts
+from bot.store.facts import Fact, StoredFacts
 from bot.store.faults import Fault, fault_of, store_error
 from bot.store.files import FILE_BYTES, StoredFiles
 from bot.store.forgetting import give_back
 from bot.store.history import History
+from bot.store.inspection import Inspection, inspect
 from bot.store.intake import InboxRow, Intake
 from bot.store.location import database_path
 from bot.store.lock import locked
 from bot.store.opening import BUSY_TIMEOUT, connect, make_place, move_aside_if_damaged
 from bot.store.personal import People
-from bot.store.privacy import make_private
+from bot.store.privacy import database_files, make_private, open_to_all
 from bot.store.readers import COUNT, Readers
 from bot.store.records import (
     AttachmentRecord,
@@ -55,9 +56,13 @@ __all__ = [
     "AttachmentRecord",
     "CallRecord",
     "ChatRow",
+    "ChatSettings",
     "ChatTimers",
+    "Fact",
+    "History",
     "HistoryRow",
     "InboxRow",
+    "Inspection",
     "Keep",
     "Limit",
     "PageRecord",
@@ -65,13 +70,18 @@ __all__ = [
     "Refused",
     "ReplyRecord",
     "Reserved",
+    "Spending",
     "Store",
+    "StoredFacts",
     "Summary",
     "Timer",
     "TurnRecord",
     "TurnState",
+    "database_files",
     "database_path",
+    "inspect",
     "locked",
+    "open_to_all",
 ]
 
 _log = logging.getLogger(__name__)

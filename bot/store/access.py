@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable
 from sqlite3 import Connection
 
-from bot.clock import Clock
+from bot.contract import Clock
 from bot.store.readers import Readers
 from bot.store.writer import Writer
 

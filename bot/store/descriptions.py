@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bot.clock import Clock
+from bot.contract import Clock
 from bot.store.readers import Readers
 from bot.store.text import plain
 from bot.store.writer import Writer

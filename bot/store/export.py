@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from bot.messages import ChatId
+from bot.contract import ChatId
 from bot.store.readers import Readers
 
 _AT_ONCE = 50

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from sqlite3 import Connection
 
-from bot.clock import Clock
-from bot.origin import OURS, OUTSIDE
+from bot.contract import OURS, OUTSIDE, Clock
 from bot.store.readers import Readers
 from bot.store.text import plain
 from bot.store.writer import Writer

@@ -7,7 +7,7 @@ import enum
 import sqlite3
 from typing import Any
 
-from bot.errors import StoreError
+from bot.contract import StoreError
 
 
 class Fault(enum.Enum):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from sqlite3 import Connection
 
-from bot.clock import Clock
-from bot.messages import File, MessageRef
+from bot.contract import Clock, File, MessageRef
 from bot.store.readers import Readers
 from bot.store.records import AttachmentRecord, message_ref
 from bot.store.text import plain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlite3 import Connection
 
-from bot.messages import ChatId
+from bot.contract import ChatId
 from bot.store.readers import Readers
 from bot.store.writer import Writer
 

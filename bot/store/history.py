@@ -6,16 +6,13 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from sqlite3 import Connection
 from typing import Any
 
-from bot.clock import Clock
-from bot.messages import ChatId
-from bot.origin import OUTSIDE
+from bot.contract import OUTSIDE, ChatId, Clock, Entry, ToolEntry, entry_from_json, entry_to_json
 from bot.store.export import export_chat
 from bot.store.forgetting import forget_chat
 from bot.store.readers import Readers
 from bot.store.records import ChatRow, HistoryRow, Summary
 from bot.store.text import plain
 from bot.store.writer import Writer
-from bot.transcript import Entry, ToolEntry, entry_from_json, entry_to_json
 
 _ASIDE = 2048
 """Characters from which a body lies in its own table, so that the rows of a chat stay close together."""

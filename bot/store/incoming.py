@@ -6,7 +6,7 @@ import dataclasses
 import json
 from typing import Any
 
-from bot.messages import (
+from bot.contract import (
     ChatId,
     ConfirmPressed,
     Enclosure,

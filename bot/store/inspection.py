@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.clock import Clock
+from bot.contract import Clock
 from bot.store.database import database
 from bot.store.faults import store_error
 from bot.store.intake import count_unfinished

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from sqlite3 import Connection
 
-from bot.clock import Clock
-from bot.messages import ChatId, Incoming
+from bot.contract import ChatId, Clock, Incoming
 from bot.store.incoming import incoming_from_json, incoming_to_json
 from bot.store.readers import Readers
 from bot.store.writer import Writer

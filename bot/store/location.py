@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.errors import SettingsError
+from bot.contract import SettingsError
 
 _FORMS = "write sqlite:///data/parley.db for a file below the working directory, or sqlite:////var/lib/parley.db"
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bot.errors import SettingsError
+from bot.contract import SettingsError
 from bot.store.location import database_path
 from bot.store.opening import make_place
 

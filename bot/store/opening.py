@@ -9,8 +9,7 @@ import sqlite3
 from functools import partial
 from pathlib import Path
 
-from bot.clock import Clock
-from bot.errors import SettingsError, StoreError
+from bot.contract import Clock, SettingsError, StoreError
 from bot.store.database import Database, database
 from bot.store.faults import Fault, fault_of, store_error
 from bot.store.schema import known_version

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from sqlite3 import Connection
 
-from bot.messages import ChatId
+from bot.contract import ChatId
 from bot.store.forgetting import forget_chat, remove_unused_blobs, wipe
 from bot.store.readers import Readers
 from bot.store.retention import BYTES_OF_TURN, portions, remove_turn

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from bot.errors import StoreError
+from bot.contract import StoreError
 from bot.store.database import Database
 from bot.store.faults import settle
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.messages import ChatId, Incoming, MessageRef, ReplyTarget
-from bot.origin import OUTSIDE
-from bot.transcript import AssistantEntry, Entry, Usage
+from bot.contract import OUTSIDE, AssistantEntry, ChatId, Entry, Incoming, MessageRef, ReplyTarget, Usage
 from tools.base import ToolCall, ToolResult
 
 

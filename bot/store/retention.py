@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from sqlite3 import Connection
 
-from bot.clock import Clock
+from bot.contract import Clock
 from bot.store.readers import Readers
 from bot.store.writer import Writer
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from sqlite3 import Connection
 
-from bot.errors import SettingsError, StoreError
+from bot.contract import SettingsError, StoreError
 from bot.store.faults import Fault, fault_of, store_error
 
 APPLICATION = 0x5041524C
@@ -156,7 +156,7 @@ _SPENDING = (
 )
 
 _ORIGINS = (
-    # Whose words they hold, see bot/origin.py. Of what an earlier version kept, nobody knows.
+    # Whose words they hold, see bot/contract/origin.py. Of what an earlier version kept, nobody knows.
     "ALTER TABLE chats ADD COLUMN summary_origin TEXT NOT NULL DEFAULT 'outside'",
 )
 
@@ -167,7 +167,7 @@ _KEPT_ORIGINS = (
 )
 
 _SHOWN_AGAIN = (
-    # When the reply of an ended turn is shown again, see bot/settling.py; NULL: it surely stands.
+    # When the reply of an ended turn is shown again, see bot/reply/settling.py; NULL: it surely stands.
     "ALTER TABLE turns ADD COLUMN again_at REAL",
     "CREATE INDEX turns_again ON turns (id) WHERE again_at IS NOT NULL",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.messages import ChatId
+from bot.contract import ChatId
 from bot.store.readers import Readers
 from bot.store.text import plain
 from bot.store.writer import Writer

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 
-from bot.clock import Clock
+from bot.contract import Clock
 from bot.store.readers import Readers
 from bot.store.writer import Writer
 

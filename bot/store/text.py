@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from bot.transcript import Entry, Usage, entry_to_json
+from bot.contract import Entry, Usage, entry_to_json
 from tools.base import Json
 
 _HALF = re.compile("[\ud800-\udfff]")

@@ -8,9 +8,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from sqlite3 import Connection
 
-from bot.clock import Clock
-from bot.messages import ChatId, ReplyTarget, Sender, TimerDue
-from bot.origin import OUTSIDE
+from bot.contract import OUTSIDE, ChatId, Clock, ReplyTarget, Sender, TimerDue
 from bot.store.incoming import sender_of
 from bot.store.readers import Readers
 from bot.store.text import escaped, plain, to_json

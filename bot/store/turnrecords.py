@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlite3 import Connection
 from typing import Any
 
-from bot.messages import ChatId
+from bot.contract import ChatId, Entry, ToolEntry
 from bot.store.history import add_entries, rough_tokens
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import ENDED
@@ -15,7 +15,6 @@ from bot.store.readers import Readers, Row
 from bot.store.records import TurnRecord
 from bot.store.text import entry_json, plain, usage_from_json
 from bot.store.writer import Writer
-from bot.transcript import Entry, ToolEntry
 
 TURN = """
     SELECT t.id, c.chat, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.cost, t.error,

@@ -11,9 +11,18 @@ from dataclasses import replace
 from sqlite3 import Connection
 from typing import Any
 
-from bot.clock import Clock
-from bot.messages import ChatId, MessageRef
-from bot.origin import OUTSIDE, joined
+from bot.contract import (
+    OUTSIDE,
+    AssistantEntry,
+    ChatId,
+    Clock,
+    Entry,
+    MessageRef,
+    ToolEntry,
+    Usage,
+    entry_from_json,
+    joined,
+)
 from bot.store.files import FILE_BYTES, attachments_of, keep_file, produced_files
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import count_attempt
@@ -30,7 +39,6 @@ from bot.store.turnrecords import (
     turn_record,
 )
 from bot.store.writer import Writer
-from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, entry_from_json
 from tools.base import Json, Source, ToolCall, ToolResult
 
 _PAGE_STATES = frozenset({"sending", "shown", "final", "unclear", "gone", "lost"})
@@ -281,7 +289,7 @@ class Turns:
         return None if row is None else int(row[0])
 
     async def origin(self, chat: ChatId, message_id: str) -> str:
-        """Whose words the bot's own message holds (see `bot.origin`), by the turns that show a page in it."""
+        """Whose words the bot's own message holds (see `bot.contract.origin`), by the turns that show a page in it."""
         rows = await self._readers.rows(
             "SELECT coalesce(h.body, b.body) FROM chats c JOIN pages p ON p.chat = c.id "
             "JOIN turns t ON t.id = p.turn "

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from bot.clock import Clock
-from bot.errors import StoreError
+from bot.contract import Clock, StoreError
 from bot.store.database import Database
 from bot.store.faults import Fault, fault_of, settle, store_error
 

@@ -8,7 +8,29 @@ for piece in [*detector.feed("Rolling. <tool_call>{"), *detector.feed(rest), *de
         case Call(name, arguments): ...
 """
 
+from bot.toolsyntax.arguments import Registry, split, unwrap
 from bot.toolsyntax.detector import Detector, parse, render_call
+from bot.toolsyntax.families import FOLD, MARKERS, WORDINGS
 from bot.toolsyntax.pieces import Call, Piece, Reasoning, Schema, Text
+from bot.toolsyntax.python_calls import PythonScan
+from bot.toolsyntax.repair import Unreadable, loads
 
-__all__ = ["Call", "Detector", "Piece", "Reasoning", "Schema", "Text", "parse", "render_call"]
+__all__ = [
+    "FOLD",
+    "MARKERS",
+    "WORDINGS",
+    "Call",
+    "Detector",
+    "Piece",
+    "PythonScan",
+    "Reasoning",
+    "Registry",
+    "Schema",
+    "Text",
+    "Unreadable",
+    "loads",
+    "parse",
+    "render_call",
+    "split",
+    "unwrap",
+]

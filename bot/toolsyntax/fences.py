@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from bot.toolsyntax.families import CONTROL_TOKENS, CONTROLS, Marker, Role, trie
 from bot.toolsyntax.pieces import Call, Piece, Text
 from bot.toolsyntax.protected import Visible
 from bot.toolsyntax.reader import PARTIAL, Reader, Steps
 
-if TYPE_CHECKING:
-    from bot.toolsyntax.detector import Detector
-
 _CONTROL: Final = re.compile("|".join(re.escape(token) for token in CONTROL_TOKENS))
 _LONGEST_WORD: Final = 32
+
+
+class Finder(Protocol):
+    """What finds the calls of a text that comes in pieces."""
+
+    def feed(self, text: str) -> list[Piece]: ...
+    def finish(self, cut: bool = False) -> list[Piece]: ...
+    @property
+    def only_json(self) -> bool: ...
 
 
 class Fences:
     """Reads protected stretches of one reply and shows them."""
 
-    def __init__(self, reader: Reader, visible: Visible, inner: Callable[[], Detector]) -> None:
+    def __init__(self, reader: Reader, visible: Visible, inner: Callable[[], Finder]) -> None:
         self._reader = reader
         self._visible = visible
         self._inner = inner

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from bot import app
-from bot.errors import Unreachable
-from bot.messages import ChatId, File, Incoming, MessageRef, MessageSent, Page, ReplyTarget, Sender
-from bot.surface import Cost, SurfaceLimits
+from bot.configuration import configure
+from bot.contract.errors import Unreachable
+from bot.contract.messages import ChatId, File, Incoming, MessageRef, MessageSent, Page, ReplyTarget, Sender
+from bot.contract.surface import Cost, SurfaceLimits
 from playground.model import ModelServer
 
 
@@ -158,7 +159,7 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
             for name, value in (values | settings).items():
                 monkeypatch.setenv(name, value)
             memory = Memory()
-            configuration = app.configure()
+            configuration = configure()
             bot = await stack.enter_async_context(app.App(configuration, {"telegram": memory}))
             stop = asyncio.Event()
             serving = asyncio.create_task(bot.serve(stop))

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from bot.chatoptions import PERSONA_CHARS, ChatOptions
-from bot.chatsfile import ChatsFile, ChatTable, read_chats
-from bot.commands import bare
-from bot.errors import SettingsError
-from bot.messages import ChatId
+from bot.context.chatoptions import PERSONA_CHARS, ChatOptions
+from bot.contract.errors import SettingsError
+from bot.contract.messages import ChatId
+from bot.contract.words import bare
+from bot.policy.chatsfile import ChatsFile, ChatTable, read_chats
 from playground.model import Reply
 
 ADA, BOB = "telegram:7", "telegram:8"

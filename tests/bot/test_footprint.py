@@ -6,8 +6,8 @@ import asyncio
 import gc
 from typing import Any
 
+from bot.contract.transcript import AssistantEntry, entry_from_json, entry_to_json
 from bot.store import HistoryRow
-from bot.transcript import AssistantEntry, entry_from_json, entry_to_json
 from playground.faults import Fault
 from playground.model import Reply
 

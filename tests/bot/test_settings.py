@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from adapters.settings import DiscordSettings, SlackSettings
-from bot import app
-from bot.env_example import example
+from bot import configuration
+from bot.cli.env_example import example
+from bot.contract.errors import SettingsError
 from bot.environment import env_file, nearest, strays
-from bot.errors import SettingsError
 from bot.model.providers import place_of
 from bot.settings import CoreSettings, read, secrets_of, variables
 
@@ -136,12 +136,12 @@ def test_a_key_is_neither_shown_nor_told_in_a_refusal(monkeypatch: pytest.Monkey
     ],
 )
 def test_a_slip_in_a_name_is_known_from_a_name_of_another_program(written: str, meant: str) -> None:
-    assert nearest(written, variables(app.settings_classes())) == meant
+    assert nearest(written, variables(configuration.settings_classes())) == meant
 
 
 def test_a_name_that_is_nearly_a_settings_is_refused_in_the_file_and_others_are_passed_over(tmp_path: Path) -> None:
     file = tmp_path / ".env"
-    known = variables(app.settings_classes())
+    known = variables(configuration.settings_classes())
     file.write_text("MODEL=openai:x\nPOSTGRES_PASSWORD=hunter2\nexport COMPOSE_PROJECT_NAME=mine\n")
 
     found = strays(file, known)
@@ -160,7 +160,7 @@ def test_a_name_in_the_environment_that_is_nearly_a_settings_is_told_and_no_othe
     for name in ("TELEGRAM_BOT_TOKN", "XAI_API_KEY", "MODE", "ADMIN", "SOME_OTHER_PROGRAMS_SETTING"):
         monkeypatch.setenv(name, "1")
 
-    assert app.configure().strays.sentences == (
+    assert configuration.configure().strays.sentences == (
         "TELEGRAM_BOT_TOKN in the environment is no setting of this program; did you mean TELEGRAM_BOT_TOKEN?",
     )
 
@@ -185,7 +185,7 @@ def test_a_file_that_a_windows_editor_wrote_is_read(monkeypatch: pytest.MonkeyPa
     file.write_bytes(b"\xef\xbb\xbfBOT_NAME=Someone\r\nTIME_ZONE=Europe/Paris\r\n")
     monkeypatch.setenv("PARLEY_ENV_FILE", str(file))
 
-    core = app.configure().core
+    core = configuration.configure().core
 
     assert (core.bot_name, core.time_zone) == ("Someone", "Europe/Paris")
 
@@ -207,14 +207,14 @@ def test_a_line_that_sets_nothing_is_named_by_its_number_and_not_shown(
     monkeypatch.setenv("PARLEY_ENV_FILE", str(file))
 
     with pytest.raises(SettingsError, match=f"^line {line} of .* sets nothing") as told:
-        app.configure()
+        configuration.configure()
 
     assert "4f9a" not in str(told.value)
 
 
 def test_without_a_model_and_any_key_the_sentence_says_what_to_set() -> None:
     with pytest.raises(SettingsError, match=r"MODEL is not set.*OPENAI_API_KEY"):
-        app.model_options(read(CoreSettings))
+        configuration.model_options(read(CoreSettings))
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_without_a_model_the_first_provider_with_a_key_answers(
     for key in keys:
         monkeypatch.setenv(key, "k" * 20)
 
-    options: Any = app.model_options(read(CoreSettings))
+    options: Any = configuration.model_options(read(CoreSettings))
 
     assert options.name.startswith(f"{provider}:")
 

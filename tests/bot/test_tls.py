@@ -11,7 +11,7 @@ import httpx
 import httpx2
 import pytest
 
-from bot.tls import trusted
+from bot.network import trusted
 
 
 @pytest.mark.parametrize("library", [httpx, httpx2])

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bot.spending import payer_of
-from bot.tooldescriptions import described, key_of, like, needs_description
-from bot.toolindex import ToolIndex
+from bot.policy.budgets import payer_of
+from bot.toolchoice.descriptions import described, key_of, like, needs_description
+from bot.toolchoice.index import ToolIndex
 from playground.model import Reply
 from tools.base import ToolSpec
 from tools.descriptions import Description, told_apart

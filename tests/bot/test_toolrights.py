@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from bot.errors import SettingsError
-from bot.messages import Quoted, Sender
+from bot.contract.errors import SettingsError
+from bot.contract.messages import Quoted, Sender
+from bot.policy.toolrights import Permit
 from bot.settings import CoreSettings, read
-from bot.toolrights import Permit
 from playground.model import Reply
 
 ADA, BOB = "telegram:7", "telegram:8"

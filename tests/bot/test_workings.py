@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from bot.clock import SystemClock
-from bot.markdown import Paragraph, Quote, Text, parse
-from bot.paging import Paginator
-from bot.progress import Progress
-from bot.redactor import Redactor
+from bot.contract.clock import SystemClock
+from bot.contract.transcript import AssistantEntry
+from bot.markdown.tree import Paragraph, Quote, Text, parse
+from bot.operations.story import Story
+from bot.reply.paging import Paginator
+from bot.safety.redactor import Redactor
 from bot.store import CallRecord
-from bot.story import Story
-from bot.transcript import AssistantEntry
-from bot.workings import COLLAPSED_CHARS, MOST_CALLS, RESULT_CHARS, call_lines, code_line, collapsed_reasoning
+from bot.turn.progress import Progress
+from bot.turn.workings import COLLAPSED_CHARS, MOST_CALLS, RESULT_CHARS, call_lines, code_line, collapsed_reasoning
 from playground.model import Reply
 from tools.base import ToolCall, ToolResult
 
@@ -168,7 +168,7 @@ def test_reasoning_of_passes_before_a_restart_is_kept() -> None:
 
 
 async def test_after_a_restart_the_rule_and_the_tools_are_there_once(rig: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr("bot.stopping.TURN_SECONDS", 0.1)
+    monkeypatch.setattr("bot.operations.stopping.TURN_SECONDS", 0.1)
     async with rig(SHOW_TOOLS="full", TOOL_MODE="native") as it:
         it.model.reply(Reply("I reckon.", calls=CALL), Reply("It is 51 or so, let me see.", hang_after=14))
         await it.deliver(it.message("What is 17*3?"))

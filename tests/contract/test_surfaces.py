@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from adapters.discord import DiscordAdapter
+from adapters.discord.adapter import DiscordAdapter
 from adapters.settings import DiscordSettings, SlackSettings, TelegramSettings
-from adapters.slack import SlackAdapter
-from adapters.telegram import TelegramAdapter
-from bot.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
-from bot.messages import File, Incoming, MessageRef, Page, ReplyTarget, Status
-from bot.surface import Adapter, Surface
+from adapters.slack.adapter import SlackAdapter
+from adapters.telegram.adapter import TelegramAdapter
+from bot.contract.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
+from bot.contract.messages import File, Incoming, MessageRef, Page, ReplyTarget, Status
+from bot.contract.surface import Adapter, Surface
 from playground.discord import DiscordServer
 from playground.faults import Fault, Faults
 from playground.screen import Screen, Shown

@@ -15,8 +15,8 @@ from typing import Any, cast
 import pytest
 from pydantic import SecretStr
 
-from bot.prompts import tool_protocol
-from bot.untrusted import tool_entry
+from bot.model.protocol import tool_protocol
+from bot.safety.untrusted import tool_entry
 from playground.faults import Fault
 from playground.tavily import CannedPage, TavilyServer
 from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer, PublicService

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from bot import app
+from bot.configuration import configure, open_adapters
 from playground.discord import DiscordServer
 from playground.model import ModelServer
 from playground.slack import SlackServer
@@ -137,9 +138,9 @@ def start(world: World, monkeypatch: pytest.MonkeyPatch) -> Start:
     async def start(*platforms: str, wait_for: tuple[str, ...] = (), **settings: str) -> AsyncIterator[app.App]:
         for name, value in {**world.environment(), **settings}.items():
             monkeypatch.setenv(name, value)
-        configuration = app.configure()
+        configuration = configure()
         stop = asyncio.Event()
-        async with app.App(configuration, app.open_adapters(configuration, platforms)) as bot:
+        async with app.App(configuration, open_adapters(configuration, platforms)) as bot:
             serving = asyncio.create_task(bot.serve(stop))
             try:
                 async with asyncio.timeout(60):

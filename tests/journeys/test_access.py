@@ -393,7 +393,7 @@ async def test_stopping_by_slash_command_says_so_where_discord_waits_for_an_answ
 async def test_a_flood_of_messages_is_refused_once_a_minute_and_can_still_be_stopped(
     world: Any, start: Any, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("bot.clock.SystemClock.wall", lambda _: 1_800_000_010.0)  # one and the same minute
+    monkeypatch.setattr("bot.contract.clock.SystemClock.wall", lambda _: 1_800_000_010.0)  # one and the same minute
     world.model.script = lambda body: Reply("Yes.")
     async with start("telegram", MESSAGES_PER_MINUTE="3", MESSAGES_WAITING="0") as bot:
         place = Place(world, "telegram")

@@ -19,7 +19,7 @@ import aiohttp
 import pytest
 from pydantic import SecretStr
 
-from bot import app
+from bot import configuration
 from bot.model.providers import PROVIDERS
 from playground.faults import Fault
 from playground.model import Reply
@@ -68,7 +68,7 @@ def servers() -> dict[str, Any]:
 def canaries() -> dict[str, str]:
     """A value for every secret setting of the program."""
     found: dict[str, str] = {}
-    for kind in app.settings_classes():
+    for kind in configuration.settings_classes():
         for name, field in kind.model_fields.items():
             if isinstance(field.default, SecretStr):
                 found[name.upper()] = f"canary-of-{name.replace('_', '-')}-0123456789"
@@ -201,7 +201,7 @@ def nowhere(world: Any) -> dict[str, str]:
     keyed = ("slack_", "discord_", *(f"{name}_" for name in PROVIDERS))
     urls = {
         name.upper(): f"http://127.0.0.1:9/{PATH}/v1" if name.startswith(keyed) else f"http://me:{SHORT}@127.0.0.1:9/x"
-        for kind in app.settings_classes()
+        for kind in configuration.settings_classes()
         for name in kind.model_fields
         if name.endswith("_url") and name not in ("database_url", "telegram_webhook_url")
     }

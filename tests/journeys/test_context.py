@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adapters import telegram
+from adapters.telegram import surface
 from playground.model import Reply
 
 ADA = 7
@@ -21,8 +21,8 @@ TURNS = 40
 def unhurried(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forty turns of one chat at Telegram's pace would take two minutes; pace is not what is looked at here."""
     world.telegram.world.flood.limits = None
-    monkeypatch.setattr(telegram, "CHAT_RATE", 1000.0)
-    monkeypatch.setattr(telegram, "CHAT_BURST", 1000)
+    monkeypatch.setattr(surface, "CHAT_RATE", 1000.0)
+    monkeypatch.setattr(surface, "CHAT_BURST", 1000)
 
 
 def told(body: Mapping[str, Any]) -> str:

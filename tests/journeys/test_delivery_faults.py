@@ -444,7 +444,7 @@ async def late(places: Sequence[Place], start: Any, seconds: float) -> None:
 async def test_an_edit_that_is_made_after_the_answer_was_whole_does_not_stay(
     seconds: float, places: list[Place], start: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.settling.SOON", (2.0, 4.0))
+    monkeypatch.setattr("bot.reply.settling.SOON", (2.0, 4.0))
     await late(places, start, seconds)
 
 
@@ -559,7 +559,7 @@ async def test_what_a_platform_refused_for_long_is_shown_when_it_lets_it_through
     places: list[Place], start: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Posts and edits alike; five seconds are long here."""
-    monkeypatch.setattr("bot.pacing.PATIENCE", 3.0)
+    monkeypatch.setattr("bot.pacing.pacer.PATIENCE", 3.0)
 
     async def one(place: Place) -> None:
         place.replies += [Reply(ANSWER, words_per_second=100), Reply("Second answer.")]
@@ -790,8 +790,8 @@ async def test_edits_that_are_made_late_in_many_chats_stay_in_none(
     size: int, world: Any, start: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All at once, after everything was whole; putting it right keeps to the platform's limits."""
-    monkeypatch.setattr("bot.settling.SOON", (1.0, 8.0))
-    monkeypatch.setattr("bot.settling.SETTLED", 12.0)
+    monkeypatch.setattr("bot.reply.settling.SOON", (1.0, 8.0))
+    monkeypatch.setattr("bot.reply.settling.SETTLED", 12.0)
     people, held = crowd(world, size), asyncio.Event()
     edits = [world.telegram.faults.add(EDIT["telegram"], Fault(drop="late", hold=held)) for _ in people]
     async with start("telegram") as bot:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot import sentences
-from bot.errors import StoreError
+from bot.contract.errors import StoreError
 from playground.faults import Fault
 from playground.model import Reply
 

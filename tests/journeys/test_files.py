@@ -156,10 +156,10 @@ async def test_a_file_over_the_platforms_limit_is_said_plainly(
     world: Any, start: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sandbox lets out less than any platform takes, so the platforms take less here."""
-    for name in ("telegram", "slack_surface", "discord_surface"):
-        module = importlib.import_module(f"adapters.{name}")
+    for name in ("telegram", "slack", "discord"):
+        module = importlib.import_module(f"adapters.{name}.surface")
         monkeypatch.setattr(module, "LIMITS", replace(module.LIMITS, attachment_bytes=2**20))
-        if name == "slack_surface":
+        if name == "slack":
             monkeypatch.setattr(module, "_NO_STATUS", replace(module.LIMITS, typing_seconds=0.0))
     world.model.script = code("open('big.bin', 'wb').write(bytes(2 * 2**20))")
     everywhere = [places(world)[name] for name in PRIVATE]

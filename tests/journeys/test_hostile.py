@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bot.surface import Window
+from bot.contract.surface import Window
 from playground.discord import DiscordServer
 from playground.model import Reply
 from playground.slack import SlackServer
@@ -82,17 +82,17 @@ def filled(text: str, secrets: dict[str, str]) -> str:
 async def open_world(world: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
     """A world without rate limits: two hundred chats answered in seconds."""
     for name in (
-        "slack_surface.UPDATE_WINDOW",
-        "slack_surface.POST_WINDOW",
-        "telegram.BOT_WINDOW",
-        "discord_surface.CHANNEL_WINDOW",
-        "discord_surface.HOOK_WINDOW",
-        "discord_surface.BOT_WINDOW",
+        "slack.surface.UPDATE_WINDOW",
+        "slack.surface.POST_WINDOW",
+        "telegram.surface.BOT_WINDOW",
+        "discord.surface.CHANNEL_WINDOW",
+        "discord.surface.HOOK_WINDOW",
+        "discord.surface.BOT_WINDOW",
     ):
         monkeypatch.setattr(f"adapters.{name}", Window(10_000, 1.0))
-    monkeypatch.setattr("adapters.slack_surface.CHANNEL_RATE", 100.0)
-    monkeypatch.setattr("adapters.telegram.CHAT_RATE", 100.0)
-    monkeypatch.setattr("bot.reply.INSIST_AFTER", 0.1)
+    monkeypatch.setattr("adapters.slack.surface.CHANNEL_RATE", 100.0)
+    monkeypatch.setattr("adapters.telegram.surface.CHAT_RATE", 100.0)
+    monkeypatch.setattr("bot.reply.stream.INSIST_AFTER", 0.1)
     config = world.data / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"x": {"url": "http://127.0.0.1:9/mcp",
                       "headers": {"Authorization": f"Bearer {MCP_KEY}"}}}}))  # fmt: skip

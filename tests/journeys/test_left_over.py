@@ -13,15 +13,15 @@ from playground.model import Reply
 
 OURS = ("bot.", "adapters.", "tools.")
 BOUNDED = {
-    "bot.messages.MessageDeleted": "what was said on Discord and may be deleted: adapters.discord_intake.REMEMBERED",
-    "bot.messages.ChatId": "of these",
-    "bot.messages.Sender": "of these",
-    "bot.messages.ReplyTarget": "of these",
-    "bot.spending.Payer": "in the contexts of connections, and of timers that asyncio sweeps when half are over",
+    "bot.contract.messages.MessageDeleted": "what was said on Discord and may be deleted: adapters.discord.intake",
+    "bot.contract.messages.ChatId": "of these",
+    "bot.contract.messages.Sender": "of these",
+    "bot.contract.messages.ReplyTarget": "of these",
+    "bot.policy.budgets.Payer": "in the contexts of connections, and of timers that asyncio sweeps when half are over",
     "tools.registry._Kept": "results that may be asked for again: tools.registry.CACHE_ENTRIES",
     "tools.base.ToolResult": "of these",
     "tools.base.Source": "of these",
-    "bot.markdown.*": "blocks of text that were drawn last: bot.markdown._parsed",
+    "bot.markdown.tree.*": "blocks of text that were drawn last: bot.markdown._parsed",
 }
 """What may be more after more turns, and what bounds it."""
 

@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from bot import app
-from bot.clock import SystemClock
-from bot.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.configuration import configure, open_adapters
+from bot.contract.clock import SystemClock
+from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.store import Store
 from playground.model import Reply
 from playground.tavily.pages import CannedPage
@@ -172,8 +173,8 @@ class BotInThread:
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        configuration = app.configure()
-        async with app.App(configuration, app.open_adapters(configuration, self._platforms)) as self.bot:
+        configuration = configure()
+        async with app.App(configuration, open_adapters(configuration, self._platforms)) as self.bot:
             serving = asyncio.create_task(self.bot.serve(self._stop))
             while not serving.done() and any(state != "listening" for state in self.bot.platforms.state.values()):
                 await asyncio.sleep(0.005)

@@ -8,8 +8,8 @@ from typing import Any
 
 import aiohttp
 
-from bot.logs import _Place
-from bot.reference import reference_of
+from bot.contract.reference import reference_of
+from bot.operations.logs import _Place
 from playground.model import Reply
 
 ADA = 7

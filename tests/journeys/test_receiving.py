@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from adapters.discord import DiscordAdapter
-from adapters.slack import SlackAdapter
-from adapters.telegram import TelegramAdapter
-from bot.surface import Deliver
+from adapters.discord.adapter import DiscordAdapter
+from adapters.slack.adapter import SlackAdapter
+from adapters.telegram.adapter import TelegramAdapter
+from bot.contract.surface import Deliver
 from playground.model import Reply
 
 ANSWER = " ".join(f"word{number}" for number in range(60)) + " end-of-answer"

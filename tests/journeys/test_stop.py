@@ -110,7 +110,7 @@ async def test_a_stop_in_mid_stream_marks_each_reply_and_the_next_start_complete
 
 
 async def test_many_restarts_in_good_order_are_no_failed_attempts(world: Any, start: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr("bot.stopping.TURN_SECONDS", 0.1)
+    monkeypatch.setattr("bot.operations.stopping.TURN_SECONDS", 0.1)
     # A new process does not know what the former one spent of the chat's calls.
     world.telegram.world.flood.limits = Limits(chat_burst=100)
     chats, go_on = Chats(world), asyncio.Event()

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bot.chats import look_after
-from bot.logs import set_up
-from bot.outlet import Outlet
+from bot.cli.chats import look_after
+from bot.operations.logs import set_up
+from bot.operations.outlet import Outlet
 from playground.model import Reply
 
 ADA = 7
@@ -51,7 +51,7 @@ async def test_the_log_tells_question_passes_tools_and_answer_under_one_referenc
     async with start("telegram", TOOL_MODE="native") as bot:
         await ask(world, bot, "please work out what six times seven is")
 
-    told = [line for line in log.getvalue().splitlines() if "bot.story" in line]
+    told = [line for line in log.getvalue().splitlines() if "bot.operations.story" in line]
     assert len({re.search(r"\[(telegram:\S+ t\d+ [0-9a-f]{6})\]", line)[1] for line in told}) == 1
     said = [line.partition("] ")[2] for line in told]
     assert said[0] == "question of telegram:7, 39 characters"
@@ -76,7 +76,7 @@ async def test_the_reference_that_a_person_was_shown_finds_everything(
         answer = await ask(world, bot, "please work out what six times seven is")
     reference = re.findall(r"[0-9a-f]{6}", answer)[-1]
 
-    assert all(reference in line for line in log.getvalue().splitlines() if "bot.story" in line)
+    assert all(reference in line for line in log.getvalue().splitlines() if "bot.operations.story" in line)
     url = f"sqlite:///{world.data}/parley.db"
     assert await look_after(url, "trace", reference.upper(), sure=False) == 0
     told = capsys.readouterr().out

@@ -198,7 +198,7 @@ async def test_the_pairing_code_makes_its_sender_the_owner_once(world: Any, star
 
     assert "owner" in welcome.text
     assert answer.text == "At your service."
-    assert "not valid" in text_of(world, 8)
+    assert "is wrong or has expired" in text_of(world, 8)
 
 
 async def test_a_dead_search_is_told_to_the_model_and_answered_honestly(world: Any, start: Any) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from adapters import discord as discord_adapter
-from adapters import slack as slack_adapter
+from adapters.discord import adapter as discord_adapter
+from adapters.slack import adapter as slack_adapter
 from playground.discord import DiscordServer
 from playground.slack import SlackServer
 from playground.telegram import TelegramServer
@@ -28,7 +28,7 @@ def listed(manifest: str, key: str) -> set[str]:
 
 
 def test_slack_grants_what_the_manifest_asks_for() -> None:
-    manifest = (ROOT / "adapters" / "slack_manifest.yaml").read_text(encoding="utf-8")
+    manifest = (ROOT / "adapters" / "slack" / "manifest.yaml").read_text(encoding="utf-8")
     server = SlackServer()
 
     assert server.scopes == listed(manifest, "bot")

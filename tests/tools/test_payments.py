@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bot.errors import SettingsError
+from bot.contract.errors import SettingsError
 from bot.settings import read
 from playground.faults import Fault
 from playground.model import ModelServer

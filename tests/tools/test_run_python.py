@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.untrusted import tool_entry
+from bot.safety.untrusted import tool_entry
 from tools.base import ToolCall, ToolContext, ToolError, ToolResult, Unavailable
 from tools.registry import ToolRegistry
 from tools.run_python import CodeRunner, open_tool, written

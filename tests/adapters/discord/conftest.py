@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from adapters.discord import DiscordAdapter
+from adapters.discord.adapter import DiscordAdapter
 from adapters.settings import DiscordSettings
-from bot.commands import COMMANDS
-from bot.errors import StoreError
-from bot.messages import Incoming, MessageSent, ReplyTarget
-from bot.surface import Surface
+from bot.contract.errors import StoreError
+from bot.contract.messages import Incoming, MessageSent, ReplyTarget
+from bot.contract.surface import Surface
+from bot.contract.words import COMMANDS
 from playground.discord import DiscordServer
 
 

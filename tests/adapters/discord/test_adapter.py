@@ -8,10 +8,10 @@ from typing import Any
 import discord
 import pytest
 
-from adapters import discord as adapter_module
-from adapters.discord import DiscordAdapter, check
-from bot.errors import SettingsError, Unreachable
-from bot.messages import Page, ReplyTarget
+from adapters.discord import adapter as adapter_module
+from adapters.discord.adapter import DiscordAdapter, check
+from bot.contract.errors import SettingsError, Unreachable
+from bot.contract.messages import Page, ReplyTarget
 from playground.discord.gateway import Connection
 from playground.faults import Fault
 

@@ -9,9 +9,9 @@ from typing import Any
 import discord
 import pytest
 
-from adapters.discord_intake import _sender
-from bot.commands import COMMANDS
-from bot.messages import ChatId, MessageDeleted, MessageEdited, MessageSent, Page, Quoted, ReplyTarget, Sender
+from adapters.discord.intake import _sender
+from bot.contract.messages import ChatId, MessageDeleted, MessageEdited, MessageSent, Page, Quoted, ReplyTarget, Sender
+from bot.contract.words import COMMANDS
 
 
 async def test_a_mention_in_a_channel_is_a_question_without_the_mention(stage: Any) -> None:

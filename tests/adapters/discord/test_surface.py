@@ -8,9 +8,9 @@ from typing import Any
 import discord
 import pytest
 
-from adapters.discord_errors import translated
-from adapters.discord_surface import LIMITS
-from bot.errors import (
+from adapters.discord.errors import translated
+from adapters.discord.surface import LIMITS
+from bot.contract.errors import (
     DeliveryError,
     MessageGone,
     RateLimited,
@@ -19,7 +19,7 @@ from bot.errors import (
     Unreachable,
     Unrenderable,
 )
-from bot.messages import File, MessageRef, Page, ReplyTarget, Status
+from bot.contract.messages import File, MessageRef, Page, ReplyTarget, Status
 from playground.discord import DiscordServer
 from playground.faults import Fault
 

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from adapters.formatting import discord_markdown, slack_mrkdwn, telegram_html
-from bot.linkpolicy import Unknown
-from bot.links import LinkFilter, LinkPolicy
-from bot.markdown import Block, CodeBlock, Heading, Listing, Paragraph, Quote, Rule, Table, parse, text_of
+from adapters.discord import markdown as discord_markdown
+from adapters.slack import mrkdwn as slack_mrkdwn
+from adapters.telegram import html as telegram_html
+from bot.markdown.tree import Block, CodeBlock, Heading, Listing, Paragraph, Quote, Rule, Table, parse, text_of
+from bot.safety.linkpolicy import Unknown
+from bot.safety.links import LinkFilter, LinkPolicy
 from playground.discord import mentions
 from playground.discord.markdown import render as discord_screen
 from playground.slack.mrkdwn import Drawn, draw_mrkdwn

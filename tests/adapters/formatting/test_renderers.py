@@ -11,10 +11,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from adapters.formatting import discord_markdown, plain, slack_mrkdwn, telegram_html
+from adapters.console import plain
+from adapters.discord import markdown as discord_markdown
 from adapters.formatting.layout import width
 from adapters.formatting.rendered import Rendered
-from bot.measures import utf16_length
+from adapters.slack import mrkdwn as slack_mrkdwn
+from adapters.telegram import html as telegram_html
+from bot.contract.measures import utf16_length
 
 RENDERERS = [telegram_html.render, slack_mrkdwn.render, discord_markdown.render, plain.render]
 

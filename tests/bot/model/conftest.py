@@ -12,10 +12,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.errors import BotError
+from bot.contract.errors import BotError
+from bot.contract.transcript import SystemEntry, UserEntry
 from bot.model import ModelOptions, Models, open_models
 from bot.model.base import Answer, Model, Piece, ReasoningPiece, Request, TextPiece
-from bot.transcript import SystemEntry, UserEntry
 from playground.model import ModelServer
 from tools.base import ToolSpec
 

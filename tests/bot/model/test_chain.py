@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.errors import ContextTooLong, ModelDropped, ModelRefused, SettingsError
+from bot.contract.errors import ContextTooLong, ModelDropped, ModelRefused, SettingsError
 from bot.model import ModelOptions, open_models
 from bot.model.base import Request
 from playground.model import ModelServer, Reply

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.errors import (
+from bot.contract.errors import (
     ContextTooLong,
     ModelBusy,
     ModelDropped,

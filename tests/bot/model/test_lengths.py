@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bot.errors import ContextTooLong, ModelRefused
+from bot.contract.errors import ContextTooLong, ModelRefused
+from bot.contract.transcript import UserEntry
 from bot.model import lengths
 from bot.model.base import Request
-from bot.transcript import UserEntry
 from playground.model import ModelServer, Reply
 
 LEAF = "a leaf and a stone " * 400

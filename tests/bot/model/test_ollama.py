@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from bot.errors import ContextTooLong, ModelDropped
+from bot.contract.errors import ContextTooLong, ModelDropped
+from bot.contract.transcript import AssistantEntry, SystemEntry, ToolEntry, UserEntry
 from bot.model.assembly import Delta
 from bot.model.base import CallPiece, Request
 from bot.model.failures import SetupRefused
 from bot.model.ollama import OllamaAssembly
 from bot.model.sse import LineDecoder
-from bot.transcript import AssistantEntry, SystemEntry, ToolEntry, UserEntry
 from playground.model import ModelServer, Reply
 from playground.model.ollama import Ollama
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bot.errors import SettingsError
+from bot.contract.errors import SettingsError
 from bot.model import ModelName, default_model
 from bot.model.providers import PROVIDERS, base_url_of, key_of
 

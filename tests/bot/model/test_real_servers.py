@@ -23,11 +23,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.clock import SystemClock
-from bot.errors import ContextTooLong
+from bot.contract.clock import SystemClock
+from bot.contract.errors import ContextTooLong
+from bot.contract.transcript import AssistantEntry, ToolEntry, UserEntry
 from bot.model import ModelOptions, open_models
 from bot.model.base import Request
-from bot.transcript import AssistantEntry, ToolEntry, UserEntry
 from tools.base import ToolSpec
 
 ROOT = Path(__file__).parents[3]

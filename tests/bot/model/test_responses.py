@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.errors import ModelBusy, ModelDropped
+from bot.contract.errors import ModelBusy, ModelDropped
+from bot.contract.transcript import AssistantEntry, SystemEntry, ToolEntry
 from bot.model.base import Request
-from bot.transcript import AssistantEntry, SystemEntry, ToolEntry
 from playground.model import ModelServer, Reply
 
 

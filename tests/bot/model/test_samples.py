@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from bot.errors import ContextTooLong, ModelBusy, ModelDropped, ModelRefused
+from bot.contract.errors import ContextTooLong, ModelBusy, ModelDropped, ModelRefused
 from bot.model.base import Answer, Request
 from tools.base import ToolSpec
 

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from bot.errors import SettingsError
+from bot.contract.errors import SettingsError
 from bot.model import ModelOptions, open_models
 from bot.model.crowd import Crowd
 from bot.model.transport import ENDING, StreamTransport

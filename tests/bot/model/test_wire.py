@@ -9,11 +9,20 @@ from typing import Any
 
 import pytest
 
-from bot import prompts
-from bot.errors import ModelRefused, ToolsRefused
+from bot.agent import nudges
+from bot.contract.errors import ModelRefused, ToolsRefused
+from bot.contract.transcript import (
+    AssistantEntry,
+    Entry,
+    SystemEntry,
+    ToolEntry,
+    UserEntry,
+    entry_from_json,
+    entry_to_json,
+)
+from bot.model import protocol
 from bot.model.base import Request
 from bot.model.rendering import Declarations
-from bot.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry, entry_from_json, entry_to_json
 from playground.model import ModelServer, Reply
 from tools.base import ToolCall, ToolSpec
 
@@ -114,7 +123,7 @@ async def test_in_prompt_mode_results_come_back_as_one_message(
     assert "tools" not in body
     assert body["stop"] == ["<tool_result"]
     assert roles(messages) == ["system", "user", "assistant", "user"]
-    assert prompts.CALL_FORMAT in messages[0]["content"]
+    assert protocol.CALL_FORMAT in messages[0]["content"]
     assert messages[0]["content"].endswith("Be brief.")
     assert messages[2]["content"] == written
     assert messages[3]["content"].count("</tool_result>") == 1
@@ -179,7 +188,7 @@ async def test_a_refusal_without_tools_is_no_refusal_of_tools(
 async def test_the_last_pass_keeps_the_tools_and_forbids_them(
     server: ModelServer, models: Any, asking: Any, dice: ToolSpec
 ) -> None:
-    request = Request(entries=CALLED, tools=(dice,), tool_choice="none", reminder=prompts.LAST_PASS)
+    request = Request(entries=CALLED, tools=(dice,), tool_choice="none", reminder=nudges.LAST_PASS)
 
     await asking(models, request)
 
@@ -187,13 +196,13 @@ async def test_the_last_pass_keeps_the_tools_and_forbids_them(
     assert body["tool_choice"] == "none"
     assert body["tools"]
     assert body["messages"][-1]["role"] == "tool"
-    assert body["messages"][0]["content"].endswith(prompts.LAST_PASS)
+    assert body["messages"][0]["content"].endswith(nudges.LAST_PASS)
 
 
 async def test_where_tools_cannot_be_forbidden_the_last_pass_tells_the_results_in_words(
     server: ModelServer, opened: Any, asking: Any, dice: ToolSpec
 ) -> None:
-    request = Request(entries=CALLED, tools=(dice,), tool_choice="none", reminder=prompts.LAST_PASS)
+    request = Request(entries=CALLED, tools=(dice,), tool_choice="none", reminder=nudges.LAST_PASS)
 
     await asking(opened("ollama:scripted"), request)
 
@@ -201,7 +210,7 @@ async def test_where_tools_cannot_be_forbidden_the_last_pass_tells_the_results_i
     assert "tools" not in body
     assert roles(body["messages"]) == ["system", "user", "assistant", "user"]
     assert '<tool_result name="add" id="call_2" status="error">' in body["messages"][-1]["content"]
-    assert body["messages"][-1]["content"].endswith(prompts.LAST_PASS)
+    assert body["messages"][-1]["content"].endswith(nudges.LAST_PASS)
     assert server.requests[0].status == 200
 
 

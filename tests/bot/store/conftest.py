@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.store import Store
 
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from bot.errors import SettingsError, StoreError
-from bot.messages import ChatId
+from bot.contract.errors import SettingsError, StoreError
+from bot.contract.messages import ChatId
 from bot.store import Store
 from bot.store.database import Database
 from bot.store.schema import STEPS
 
 TAKES_IN_UNTIL_KILLED = """
 import asyncio, sys
-from bot.clock import SystemClock
-from bot.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.contract.clock import SystemClock
+from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.store import Store
 
 async def main():
@@ -47,9 +47,9 @@ sys.stdin.readline()
 
 WRITES_AGAINST_A_FILE_LIMIT = """
 import asyncio, resource, sys
-from bot.clock import SystemClock
-from bot.errors import StoreError
-from bot.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.contract.clock import SystemClock
+from bot.contract.errors import StoreError
+from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.store import Store
 
 def message(number, text):

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import StoreError
-from bot.messages import ChatId, MessageRef, ReplyTarget, Sender
+from bot.contract.errors import StoreError
+from bot.contract.messages import ChatId, MessageRef, ReplyTarget, Sender
+from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.store import Store, Summary
 from bot.store.history import NEWEST
 from bot.store.schema import STEPS, upgrade
-from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from tools.base import ToolCall
 
 OTHER = ChatId("telegram", "42", "8")

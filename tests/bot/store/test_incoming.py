@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.messages import (
+from bot.contract.messages import (
     ChatId,
     ConfirmPressed,
     Enclosure,

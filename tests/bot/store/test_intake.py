@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.messages import ChatId
+from bot.contract.messages import ChatId
 from bot.store import Store
 
 DAY = 86_400.0

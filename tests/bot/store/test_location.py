@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import SettingsError
+from bot.contract.errors import SettingsError
 from bot.store import database_path
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import SettingsError
+from bot.contract.errors import SettingsError
 from bot.store import locked
 
 ROOT = Path(__file__).parent.parent.parent.parent

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bot.messages import ChatId, MessageRef, ReplyTarget, Sender
+from bot.contract.messages import ChatId, MessageRef, ReplyTarget, Sender
+from bot.contract.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from bot.store import Store
 from bot.store.personal import Holding
-from bot.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from tools.base import ToolCall, ToolResult
 
 GROUP = ChatId("telegram", "42", "-100")

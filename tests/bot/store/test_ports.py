@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.messages import ChatId, File, MessageRef, ReplyTarget, Sender
+from bot.contract.messages import ChatId, File, MessageRef, ReplyTarget, Sender
 from bot.store import Keep, Store
 from bot.store.facts import FACTS, match_expression, words
 from bot.store.files import FILE_BYTES

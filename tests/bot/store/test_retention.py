@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.messages import ChatId, MessageRef, MessageSent, ReplyTarget, Sender
+from bot.contract.messages import ChatId, MessageRef, MessageSent, ReplyTarget, Sender
+from bot.contract.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from bot.store import Keep, Store
 from bot.store.retention import _ANSWERED, _ENDED, _STEP_BYTES, _STEP_ROWS, DAY, portions
-from bot.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from tools.base import ToolCall, ToolResult
 
 OTHER = ChatId("telegram", "42", "8")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bot.messages import ChatId, MessageRef
-from bot.origin import OUTSIDE
+from bot.contract.messages import ChatId, MessageRef
+from bot.contract.origin import OUTSIDE
+from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.store import Store, TurnState
-from bot.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from tools.base import ProducedFile, Source, ToolCall, ToolResult
 
 SEARCH = ToolCall("call_0", "search_web", {"query": "weather"})

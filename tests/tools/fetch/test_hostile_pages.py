@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.untrusted import as_data
+from bot.safety.untrusted import as_data
 from tools.base import ToolCall, ToolContext, ToolError
 from tools.fetch import reader
 from tools.fetch.client import PDF_BYTES, Fetched, Fetcher

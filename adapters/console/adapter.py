@@ -1,0 +1,176 @@
+"""A terminal: what is typed → `MessageSent`, a page → lines that grow. The template for a new platform.
+
+A platform is three things, in this order below: an adapter that logs in, takes in and opens surfaces; a surface
+that shows one reply; and `open_adapter` with `check`, which `adapters/__init__.py` and `parley doctor` call.
+It knows nothing of models, tools or history, and keeps nothing that a `ReplyTarget` or a `MessageRef` cannot hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Final, TextIO
+
+from adapters import Finding
+from adapters.console.terminal import Screen, lines_of
+from adapters.settings import ConsoleSettings
+from bot.contract import (
+    ChatId,
+    Cost,
+    Deliver,
+    File,
+    MessageRef,
+    MessageSent,
+    Page,
+    ReplyTarget,
+    Sender,
+    StoreError,
+    Surface,
+    SurfaceLimits,
+    words,
+)
+
+# Every platform says how long a page may be and how it counts; a terminal has no limit, so the answer is one page.
+LIMITS: Final = SurfaceLimits(page_length=100_000, hard_length=200_000, measure=len, typing_seconds=0.0)
+
+
+class ConsoleAdapter:
+    """One person at this terminal, or lines from a pipe."""
+
+    platform = "console"
+    listening = True
+    conflicts = 0
+
+    def __init__(self, name: str = "me", source: int = 0, out: TextIO | None = None) -> None:
+        """
+        Args:
+            name: whose conversation it is: another name is another history.
+            source: the file descriptor that lines are read from.
+        """
+        self.sender = Sender(id=f"console:{name}", name=name)
+        self.chat = ChatId("console", "local", name)
+        self.ended = asyncio.Event()
+        """Set when the input is over and everything in it was delivered."""
+        self.idle: Callable[[], Awaitable[None]] | None = None
+        """Waits until everything is answered; with it, lines from a pipe are asked one after the other."""
+        self._source = source
+        self._screen = Screen(out or sys.stdout, os.isatty(source) and (out or sys.stdout).isatty())
+
+    async def __aenter__(self) -> ConsoleAdapter:
+        # Log in here: raise SettingsError for a token that is refused, Unreachable where nobody answers.
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Close here what entering opened. Surfaces work until now, also after `listen` was cancelled.
+        return None
+
+    def surface(self, target: ReplyTarget) -> Surface:
+        # From `target.data` alone: another process may have stored it.
+        return ConsoleSurface(self._screen)
+
+    def earlier(self, message: MessageSent) -> None:
+        """A terminal has no threads."""
+
+    async def listen(self, deliver: Deliver) -> None:
+        """Deliver line after line, until the input ends."""
+        lines = lines_of(self._source)
+        answering: asyncio.Task[None] | None = None
+        self._screen.ask()
+        while (line := await lines.get()) is not None:
+            self._screen.heard()
+            if not line.strip():
+                self._screen.ask()
+                continue
+            try:
+                # Tell the platform "received" only after this returned, so that it delivers again what was not stored.
+                await deliver(self._message(line.strip()))
+            except StoreError as error:
+                self._screen.show(Page(f"Not stored, please write it again: {error}", final=True), None)
+                continue
+            if answering is not None:
+                answering.cancel()
+            answering = asyncio.create_task(self._answered(), name="console answer")
+            if not self._screen.terminal:
+                await answering
+        if answering is not None:
+            await asyncio.gather(answering, return_exceptions=True)
+        self.ended.set()
+
+    def _message(self, line: str) -> MessageSent:
+        """The platform's words end here: what goes on has no mention, no markup, no platform type."""
+        word, argument = words.parse(line) or ("", line)
+        id = uuid.uuid4().hex
+        return MessageSent(
+            delivery=id,  # the platform's id of this delivery: a second one with it is dropped
+            chat=self.chat,
+            sender=self.sender,
+            target=ReplyTarget(self.platform, {"name": self.sender.name}),
+            sent_at=time.time(),
+            text=argument,
+            command=word,
+            message_id=id,
+        )
+
+    async def _answered(self) -> None:
+        if self.idle is not None:
+            await self.idle()
+        self._screen.ask()
+
+
+class ConsoleSurface:
+    """Where one reply is shown."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    @property
+    def limits(self) -> SurfaceLimits:
+        return LIMITS
+
+    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+        # Name here the budgets a call draws on; the core waits for them, so that no call is ever refused.
+        return Cost()
+
+    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        # Render, then post (no `at`) or edit; translate the library's errors into those of `bot/contract/errors.py`.
+        return self._screen.show(page, at)
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        folder = Path(tempfile.mkdtemp(prefix="parley-"))
+        path = folder / (Path(file.name).name or "file")
+        await asyncio.to_thread(path.write_bytes, file.content)
+        return self._screen.show(Page(f"[file: {path}]", final=True), None)
+
+    async def remove(self, at: MessageRef) -> None:
+        return None  # what is printed stays
+
+    async def typing(self, words: str) -> None:
+        return None
+
+    def receipt_cost(self, waits: bool) -> None:
+        """A terminal shows no sign on what was typed."""
+
+    async def receipt(self, message_id: str, waits: bool) -> None:
+        return None
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        return None
+
+
+def open_adapter(settings: ConsoleSettings) -> ConsoleAdapter:
+    """The adapter for whoever sits here."""
+    return ConsoleAdapter()
+
+
+async def check(settings: ConsoleSettings) -> list[Finding]:
+    """For `parley doctor`: log in, and say what is missing and where to add it."""
+    return [Finding(True, "a terminal needs nothing")]

@@ -1,0 +1,112 @@
+"""The terminal itself: lines that are typed, and pages that only ever grow."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import re
+import threading
+from typing import Final, TextIO
+
+from bot.contract import MessageRef, Page
+
+PROMPT: Final = "you> "
+_PROMPTED: Final = "prompt"
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What could move the cursor or recolour the screen; text of a model or a web page must not."""
+
+
+class Screen:
+    """What stands on the terminal: only added to, so a page that changes other than by growing is printed anew."""
+
+    def __init__(self, out: TextIO, terminal: bool) -> None:
+        """
+        Args:
+            terminal: a person looks on, so that prompts and statuses are welcome.
+        """
+        self._out = out
+        self.terminal = terminal
+        self._printed: dict[str, str] = {}
+        self._numbers = itertools.count(1)
+        self._line_of = ""
+        """The page whose line is still open; empty at the start of a line."""
+        self._status = ""
+
+    def ask(self) -> None:
+        """Invite a person to write; a pipe needs no invitation."""
+        if self.terminal:
+            self._end_line()
+            self._write(PROMPT)
+            self._line_of = _PROMPTED
+
+    def heard(self) -> None:
+        """A person ended the line."""
+        if self.terminal:
+            self._line_of = ""
+
+    def show(self, page: Page, at: MessageRef | None) -> MessageRef:
+        """Print what is new of a page."""
+        ref = at or MessageRef(f"{os.getpid()}-{next(self._numbers)}")
+        before, body = self._printed.get(ref.id, ""), _CONTROL.sub("", page.body)
+        if body.startswith(before):
+            self._go_on(ref, body[len(before) :])
+            self._printed[ref.id] = body
+        elif page.final:
+            self._end_line()
+            self._go_on(ref, body)
+            self._printed[ref.id] = body
+        status = " · ".join(line.text for line in page.status)
+        if self.terminal and status and status != self._status:
+            self._end_line()
+            self._write(f"\x1b[2m{_CONTROL.sub('', status)}\x1b[0m\n")
+        self._status = status
+        if page.final:
+            self._end_line()
+        return ref
+
+    def _go_on(self, ref: MessageRef, text: str) -> None:
+        if not text:
+            return
+        if self._line_of != ref.id:
+            self._end_line()
+        self._write(text)
+        self._line_of = "" if text.endswith("\n") else ref.id
+
+    def _end_line(self) -> None:
+        if self._line_of:
+            self._write("\n")
+            self._line_of = ""
+
+    def _write(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()
+
+
+def lines_of(source: int) -> asyncio.Queue[str | None]:
+    """The lines of a file descriptor as they come, None at the end.
+
+    A thread reads them: an event loop cannot wait for a regular file. It uses no buffer of Python's, whose lock would
+    be held while it waits and would stop the interpreter from ending.
+    """
+    loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None]()
+
+    def put(line: bytes | None) -> None:
+        text = None if line is None else line.decode("utf-8", errors="replace")
+        try:
+            loop.call_soon_threadsafe(lines.put_nowait, text)
+        except RuntimeError:
+            return  # the loop has ended before the input
+
+    def read() -> None:
+        rest = b""
+        while piece := os.read(source, 65536):
+            *whole, rest = (rest + piece).split(b"\n")
+            for line in whole:
+                put(line)
+        if rest:
+            put(rest)
+        put(None)
+
+    threading.Thread(target=read, name="console input", daemon=True).start()
+    return lines

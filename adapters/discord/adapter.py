@@ -1,0 +1,326 @@
+"""Discord: the gateway and slash commands → `Incoming`, pages → messages and answers that are edited in place.
+
+What arrives is in `discord_intake.py`, what is shown in `discord_surface.py`, the list of commands in
+`discord_commands.py`. Facts about the API: https://discord.com/developers/docs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final
+
+import aiohttp
+import discord
+import yarl
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+
+from adapters import Finding
+from adapters.discord.commands import register, registered
+from adapters.discord.errors import refusals
+from adapters.discord.intake import Intake, message_edited, message_sent
+from adapters.discord.surface import AnswerSlot, DiscordSurface
+from adapters.discord.threads import DiscordReplies, DiscordThread
+from adapters.settings import DiscordSettings
+from bot.contract import (
+    Clock,
+    Deliver,
+    LogThrottle,
+    MessageSent,
+    ReplyTarget,
+    SettingsError,
+    Surface,
+    SystemClock,
+    Unreachable,
+    origin_of,
+)
+
+log = logging.getLogger(__name__)
+
+LOGIN_SECONDS: Final = 20.0
+_DEFAULT_BASE: Final = str(DiscordSettings.model_fields["discord_api_base_url"].default)
+_DEFAULT_GATEWAY: Final = DiscordWebSocket.DEFAULT_GATEWAY
+_INTENTS: Final = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
+"""None of these is privileged: Discord shows what is written to the bot, and withholds the rest."""
+_PERMISSIONS: Final = discord.Permissions(
+    view_channel=True,
+    send_messages=True,
+    send_messages_in_threads=True,
+    read_message_history=True,
+    attach_files=True,
+    add_reactions=True,
+    embed_links=True,
+    create_public_threads=True,
+)
+"""What the invitation asks for; the README shows the same number."""
+_TOKEN_REFUSED: Final = "DISCORD_BOT_TOKEN is refused by Discord: copy it again from the developer portal, page Bot"
+_GATEWAY_TOKEN_REFUSED: Final = 4004
+
+
+def open_adapter(settings: DiscordSettings) -> DiscordAdapter:
+    """The adapter for one bot token."""
+    return DiscordAdapter(settings)
+
+
+class _Client(discord.Client):
+    """The library's client, which keeps nothing that was said and hands on what arrives."""
+
+    def __init__(self) -> None:
+        # Nobody speaks here: the operator need not read at each start what that would take.
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
+        super().__init__(
+            intents=_INTENTS,
+            allowed_mentions=discord.AllowedMentions.none(),
+            # Nothing is looked up in a cache, so nothing is kept in one.
+            max_messages=None,
+            member_cache_flags=discord.MemberCacheFlags.none(),
+            chunk_guilds_at_startup=False,
+            # Longer waits come back as RateLimited, and other replies go on.
+            max_ratelimit_timeout=30.0,
+            guild_ready_timeout=0.1,
+            http_trace=refusals(),
+        )
+        self.intake: Intake | None = None
+        self.greeted = False
+        """READY came since listening began."""
+        self._identified = False
+        self._sockets: list[aiohttp.ClientWebSocketResponse] = []
+        self._connect_socket = self.http.ws_connect
+        # The library loses hold of a socket whose first message it cannot read, and never closes it.
+        self.http.ws_connect = self._open_socket  # type: ignore[method-assign]  # there is no public way to it
+        parsers = self._connection.parsers
+        parsers.update({event: _sparing(event, parse) for event, parse in parsers.items() if event != "READY"})
+
+    async def _open_socket(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
+        socket = await self._connect_socket(url, compress=compress)
+        self._sockets = [one for one in self._sockets if not one.closed] + [socket]
+        return socket
+
+    async def close_sockets(self) -> None:
+        """Close what is still open of the gateway's connections."""
+        sockets, self._sockets = self._sockets, []
+        await asyncio.gather(*(one.close(code=1000) for one in sockets if not one.closed), return_exceptions=True)
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """Discord allows one identification in five seconds: only the first of all may come at once."""
+        await super().before_identify_hook(shard_id, initial=initial and not self._identified)
+        self._identified = True
+
+    async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
+        """One of the functions below failed: the library would write everything about it to the log."""
+        _leave_out(event_method, sys.exception())
+
+    async def on_ready(self) -> None:
+        self.greeted = True
+
+    # The library starts a task for each event, in the order of arrival; nothing may be awaited before it is queued.
+
+    async def on_message(self, message: discord.Message) -> None:
+        application, bot = self._ids
+        if self.intake is not None and (sent := message_sent(message, application, bot)) is not None:
+            self.intake.message(sent)
+
+    async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
+        application, bot = self._ids
+        if self.intake is not None and (edited := message_edited(payload.message, application, bot)) is not None:
+            self.intake.edited(edited)
+
+    async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
+        if self.intake is not None:
+            self.intake.deleted(payload.message_id)
+
+    async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
+        for id in payload.message_ids:
+            if self.intake is not None:
+                self.intake.deleted(id)
+
+    async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
+        if self.intake is not None:
+            self.intake.command(interaction)
+
+    @property
+    def _ids(self) -> tuple[int, int]:
+        """The application's id and the bot's: the same for all but the oldest bots."""
+        bot = self.user.id if self.user is not None else 0
+        return self.application_id or bot, bot
+
+
+def _sparing(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
+    """The library's reader of an event, without what it raises, which would end the connection to the gateway."""
+
+    def read(data: Any) -> None:
+        try:
+            parse(data)
+        except Exception as error:  # noqa: BLE001 - whatever it is, only this event is lost
+            _leave_out(event, error)
+
+    return read
+
+
+def _leave_out(event: str, error: BaseException | None) -> None:
+    log.error("discord: an event %s cannot be read and is left out: %s", event, origin_of(error) if error else "")
+
+
+class DiscordAdapter:
+    """One bot account.
+
+    With another `DISCORD_API_BASE_URL` the library is pointed there for the whole process, since it keeps its
+    addresses in two class attributes: two adapters with different addresses do not fit into one process.
+    """
+
+    platform = "discord"
+
+    def __init__(self, settings: DiscordSettings, clock: Clock | None = None) -> None:
+        self._token = settings.discord_bot_token.get_secret_value()
+        self._base = settings.discord_api_base_url.rstrip("/")
+        self._clock = clock or SystemClock()
+        self._client_: _Client | None = None
+        self._slots: dict[int, AnswerSlot] = {}
+        self._registered = False
+        self._rivals = LogThrottle(log, self._clock)
+
+    async def __aenter__(self) -> DiscordAdapter:
+        Route.BASE = self._base
+        # A client that was closed cannot be opened again.
+        self._client_ = client = _Client()
+        self._registered = False
+        try:
+            if not (self._token.isascii() and self._token.isprintable()):
+                raise discord.LoginFailure("no token looks like this")
+            async with asyncio.timeout(LOGIN_SECONDS):
+                await client.login(self._token)
+        except BaseException as error:
+            await client.close()
+            if isinstance(error, discord.LoginFailure):
+                raise SettingsError(_TOKEN_REFUSED) from None
+            if not isinstance(error, Exception):
+                raise
+            raise Unreachable(f"Discord at {self._base} does not answer ({type(error).__name__})") from error
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.close()
+
+    @property
+    def _client(self) -> _Client:
+        if self._client_ is None:
+            raise RuntimeError("the adapter was not entered")
+        return self._client_
+
+    def surface(self, target: ReplyTarget) -> Surface:
+        slot = self._slots.get(int(str(target.data.get("interaction") or 0)))
+        return DiscordSurface(self._client, target, self._clock, slot)
+
+    def earlier(self, message: MessageSent) -> DiscordThread | DiscordReplies | None:
+        """The thread that a message stands in, else what the message that it replies to replies to itself."""
+        bot = self._client.user.id if self._client.user is not None else 0
+        if message.message_id and message.target.data.get("thread"):
+            return DiscordThread(self._client, message, bot)
+        quoted = message.quoted
+        if quoted is None or quoted.forwarded or quoted.from_bot or not message.group:
+            return None
+        if quoted.text and not quoted.replies:
+            return None
+        return DiscordReplies(self._client, message, bot)
+
+    @property
+    def listening(self) -> bool:
+        """The gateway said READY; a connection that breaks later is resumed without loss."""
+        return self._client.intake is not None and self._client.greeted
+
+    @property
+    def conflicts(self) -> int:
+        return self._rivals.recent
+
+    async def listen(self, deliver: Deliver) -> None:
+        """Keep the gateway connected; the library resumes a broken connection and misses nothing."""
+        client = self._client
+        client.greeted = False
+        client.intake = intake = Intake(deliver, self._clock, self._slots, self._rivals)
+        announcing = asyncio.create_task(self._announce(), name="discord commands")
+        try:
+            await self._find_gateway()
+            await client.connect(reconnect=True)
+        except discord.PrivilegedIntentsRequired as error:
+            raise SettingsError(
+                "Discord refuses the bot's intents: none is privileged, look at the bot's page"
+            ) from error
+        except discord.ConnectionClosed as error:
+            if error.code == _GATEWAY_TOKEN_REFUSED:
+                raise SettingsError(_TOKEN_REFUSED) from error
+            raise SettingsError(f"Discord closed the gateway for good with code {error.code}") from error
+        except Exception as error:
+            # Of a library that meets what it did not expect, too: the next connection begins afresh.
+            raise Unreachable(f"Discord's gateway does not answer ({origin_of(error)})") from error
+        finally:
+            client.intake = None
+            announcing.cancel()
+            if client.ws is not None and not client.is_closed():
+                await client.ws.close(code=1000)
+            await client.close_sockets()
+            await intake.close()
+            await asyncio.gather(announcing, return_exceptions=True)
+        raise Unreachable("the connection to Discord's gateway ended")
+
+    async def _find_gateway(self) -> None:
+        if self._base == _DEFAULT_BASE:
+            DiscordWebSocket.DEFAULT_GATEWAY = _DEFAULT_GATEWAY
+            return
+        found = await self._client.http.request(Route("GET", "/gateway"))
+        DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(found["url"])
+
+    async def _announce(self) -> None:
+        """Let Discord offer the commands while a person types."""
+        if self._registered:
+            return
+        try:
+            if await register(self._client):
+                log.info("discord: the slash commands were registered")
+            self._registered = True
+        except Exception as error:  # noqa: BLE001 - they are tried again at the next connection
+            log.warning("discord: the slash commands could not be registered (%s)", type(error).__name__)
+
+
+async def check(settings: DiscordSettings) -> list[Finding]:
+    """Whether the token works, what the application may do, and how people get at it."""
+    adapter = DiscordAdapter(settings)
+    async with adapter:
+        client = adapter._client
+        application = client.application
+        assert application is not None
+        invite = discord.utils.oauth_url(
+            application.id, permissions=_PERMISSIONS, scopes=("bot", "applications.commands")
+        )
+        findings = [
+            Finding(True, f"the token works; the bot is {client.user}, application {application.id}"),
+            Finding(True, "it needs no privileged intent: it reads direct messages and what mentions it"),
+            Finding(True, f"invite it to a server with {invite}"),
+        ]
+        if application.interactions_endpoint_url:
+            findings.append(
+                Finding(
+                    False,
+                    "slash commands go to an HTTP address instead of the bot: "
+                    "remove the Interactions Endpoint URL in the developer portal",
+                )
+            )
+        try:
+            known = await registered(client)
+        except Exception as error:  # noqa: BLE001 - it is told, whatever it is
+            findings.append(Finding(False, f"the slash commands could not be read ({type(error).__name__})"))
+        else:
+            findings.append(
+                Finding(
+                    True, "its slash commands are registered" if known else "its slash commands are registered at start"
+                )
+            )
+        return findings
+
+
+__all__ = ["DiscordAdapter", "check", "open_adapter"]

@@ -1,0 +1,107 @@
+"""What a person can type after a slash in Discord, and how Discord is told of it.
+
+A command is registered once for the application and stays; Discord counts how many are created in a day. So the list is
+read first, and written only when it is not what it should be.
+https://discord.com/developers/docs/interactions/application-commands
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import discord
+from discord.http import Route
+
+from bot.contract import words
+from bot.sentences import say
+
+Payload: TypeAlias = dict[str, Any]
+
+ASK: Final = "ask"
+"""The command that asks the model; every other one is a word of `bot.contract.words`."""
+
+_CHAT_INPUT: Final = 1
+_STRING: Final = 3
+# Installed in a server or by a person; used in servers, with the bot alone, and in other direct messages.
+_INSTALLS: Final = [0, 1]
+_CONTEXTS: Final = [0, 1, 2]
+_LOCALES: Final = ("zh-CN", "zh-TW")
+"""Those of Discord's languages, beside English, in which a command is described."""
+
+
+def payloads() -> list[Payload]:
+    """Every command, as Discord wants it."""
+    wanted = [_command(ASK, [_option("question", ASK, required=True)])]
+    for one in words.COMMANDS:
+        names = re.findall(r"[a-z]+", one.argument.lower())
+        option = [_option(names[-1], one.word, required=not one.argument.startswith("["))] if names else []
+        wanted.append(_command(one.word, option))
+    return wanted
+
+
+async def registered(client: discord.Client) -> bool:
+    """Whether Discord knows exactly our commands."""
+    return _essence(await _known(client)) == _essence(payloads())
+
+
+async def register(client: discord.Client) -> bool:
+    """Tell Discord our commands when it knows others; False when nothing had to be told."""
+    if await registered(client):
+        return False
+    await client.http.bulk_upsert_global_commands(_application(client), payloads())
+    return True
+
+
+async def _known(client: discord.Client) -> list[Payload]:
+    # Without the parameter Discord leaves the translations out, and every start would find a difference.
+    route = Route("GET", "/applications/{application_id}/commands", application_id=_application(client))
+    found: list[Payload] = await client.http.request(route, params={"with_localizations": "true"})
+    return found
+
+
+def _application(client: discord.Client) -> int:
+    if client.application_id is None:
+        raise RuntimeError("the client is not logged in")
+    return client.application_id
+
+
+def _command(word: str, options: list[Payload]) -> Payload:
+    return {
+        "type": _CHAT_INPUT,
+        "name": word,
+        **_described(f"command_{word}"),
+        "options": options,
+        "integration_types": _INSTALLS,
+        "contexts": _CONTEXTS,
+    }
+
+
+def _option(name: str, word: str, *, required: bool) -> Payload:
+    return {"type": _STRING, "name": name, **_described(f"argument_{word}"), "required": required}
+
+
+def _described(key: str) -> Payload:
+    """The names stay English in every language: they are what our sentences tell people to write."""
+    return {
+        "description": say(key, "en"),
+        "description_localizations": {locale: say(key, locale) for locale in _LOCALES},
+    }
+
+
+def _essence(found: list[Payload]) -> dict[tuple[int, str], object]:
+    """What matters of a list of commands, whatever order it is in and whatever Discord added to it."""
+    return {
+        (int(one.get("type") or _CHAT_INPUT), str(one["name"])): (
+            _words(one),
+            [(option["type"], bool(option.get("required")), _words(option)) for option in one.get("options") or ()],
+            sorted(one.get("integration_types") or ()),
+            sorted(one.get("contexts") or ()),
+        )
+        for one in found
+    }
+
+
+def _words(one: Mapping[str, Any]) -> tuple[str, str, list[tuple[str, str]]]:
+    return one["name"], one["description"], sorted((one.get("description_localizations") or {}).items())

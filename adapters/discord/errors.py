@@ -1,0 +1,128 @@
+"""The library's errors as the core knows them.
+
+Discord's codes: https://discord.com/developers/docs/topics/opcodes-and-status-codes#json
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from types import SimpleNamespace
+from typing import Final
+
+import aiohttp
+import discord
+
+from bot.contract import (
+    DeliveryError,
+    MessageGone,
+    RateLimited,
+    TooLong,
+    Unclear,
+    Unreachable,
+    Unrenderable,
+    origin_of,
+    pause,
+)
+
+HOOK_CLOSED: Final = (10015, 10062, 50027)
+"""The answer to a slash command cannot be written: never acknowledged, unknown, or expired."""
+FORBIDDEN: Final = (10003, 10004, 50001, 50007, 50013, 50083, 160002)
+"""The bot may not write here: no such place, no access, blocked, no right, archived."""
+GONE: Final = 10008
+_TOO_LARGE: Final = 40005
+_INVALID: Final = 50035
+_TOO_MANY_FOLLOW_UPS: Final = 40094
+_SHORTER_BY: Final = 250
+"""Discord does not say by how much a page is too long."""
+
+
+_OF_A_REPLY: Final = re.compile(r"/channels/\d+/(?:messages|typing)|/webhooks/")
+"""Calls that the core paces and repeats; of all others the library may."""
+_PATIENCE: Final = 30.0
+"""Seconds that the library may wait inside any other call."""
+
+
+class PauseAsked(discord.DiscordException):
+    """Discord answered 429."""
+
+    def __init__(self, retry_after: object, everywhere: bool) -> None:
+        super().__init__(f"Discord asks for a pause of {retry_after!r} s")
+        self.retry_after = retry_after
+        self.everywhere = everywhere
+        """It holds for every call of the bot."""
+
+
+def refusals() -> aiohttp.TraceConfig:
+    """What lets a refusal of a call through before the library deals with it in its own way.
+
+    It would wait inside the call (in the answer to a slash command for as long as Discord says, and where it is
+    cancelled in a pause for the whole bot, every later call waits for ever), break over a wait that is no number, and
+    repeat a post that may have arrived. Whether a call may be repeated is the core's to know.
+    """
+    trace = aiohttp.TraceConfig()
+    trace.on_request_end.append(_refuse)
+    return trace
+
+
+async def _refuse(_: aiohttp.ClientSession, __: SimpleNamespace, request: aiohttp.TraceRequestEndParams) -> None:
+    response = request.response
+    if response.status != 429 and response.status < 500:
+        return
+    text = await response.text(errors="replace")
+    of_a_reply = _OF_A_REPLY.search(request.url.path) is not None
+    if response.status >= 500:
+        if of_a_reply:
+            raise discord.DiscordServerError(response, text[:200])
+        return
+    try:
+        body = json.loads(text)
+    except ValueError:
+        body = None
+    said = body if isinstance(body, dict) else {}
+    wait = said.get("retry_after", response.headers.get("Retry-After"))
+    usable = isinstance(wait, int | float) and pause(wait) == wait <= _PATIENCE
+    if of_a_reply or not usable:
+        raise PauseAsked(wait, everywhere=said.get("global") is True)
+
+
+def translated(error: Exception) -> DeliveryError:
+    """A library's error as the core knows it."""
+    match error:
+        case PauseAsked() | discord.RateLimited():
+            return RateLimited("Discord asks for a pause", retry_after=error.retry_after)
+        case discord.DiscordServerError():
+            return Unclear(f"Discord answered {error.status}")
+        case discord.HTTPException():
+            return _refused(error)
+        case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
+            return DeliveryError(f"no connection to Discord ({type(error).__name__})")
+        case aiohttp.ClientError() | OSError():
+            return Unclear(f"Discord did not answer ({type(error).__name__})")
+        case discord.DiscordException() if not isinstance(error, discord.InvalidData):
+            return DeliveryError(f"Discord: {type(error).__name__}")
+        case _:
+            # The call succeeded as far as its status says; the library cannot read the answer.
+            return Unclear(f"Discord's answer cannot be read ({origin_of(error)})")
+
+
+def _refused(error: discord.HTTPException) -> DeliveryError:
+    said = f"Discord: {error.text[:200]} ({error.code})"
+    if error.code == GONE:
+        return MessageGone("the message does not exist any more")
+    if error.code == _TOO_LARGE or error.status == 413:
+        return TooLong("Discord finds the file too large", by=1)
+    if error.code == _INVALID and "or fewer in length" in error.text:
+        return TooLong("Discord finds the page too long", by=_SHORTER_BY)
+    if error.status in (401, 403) or error.code in (*FORBIDDEN, *HOOK_CLOSED, _TOO_MANY_FOLLOW_UPS):
+        return Unreachable(said)
+    if error.status == 400:
+        return Unrenderable(said)
+    return DeliveryError(said)
+
+
+def file_refused(error: DeliveryError) -> DeliveryError:
+    """The same for a file: what Discord refuses for any other reason it refuses again."""
+    if type(error) is DeliveryError and isinstance(error.__cause__, discord.HTTPException):
+        return Unrenderable(str(error))
+    return error

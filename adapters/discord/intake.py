@@ -1,0 +1,395 @@
+"""What Discord sent → `Incoming`, and the order in which it is stored.
+
+The functions are pure. `Intake` stores what they make: one after the other in a channel, channels side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections import OrderedDict
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final, cast
+
+import discord
+
+from adapters.discord.commands import ASK
+from adapters.discord.surface import AnswerSlot
+from bot.contract import (
+    LONGEST_TEXT,
+    ChatId,
+    Clock,
+    Deliver,
+    Enclosure,
+    EnclosureKind,
+    Incoming,
+    LogThrottle,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    Quoted,
+    ReplyTarget,
+    Scalar,
+    Sender,
+    StoreError,
+    words,
+)
+
+log = logging.getLogger(__name__)
+
+STORE_PATIENCE: Final = 1.0
+"""Seconds a slash command waits for the database before it is acknowledged anyway: Discord allows three in all."""
+ACKNOWLEDGE_SECONDS: Final = 10.0
+REMEMBERED: Final = 1000
+"""Messages taken in whose deletion we could still tell: the event names neither text nor author."""
+_RETRIES: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
+_ALREADY_ACKNOWLEDGED: Final = 40060
+_WRITTEN: Final = (discord.MessageType.default, discord.MessageType.reply)
+_MENTION: Final = re.compile(r"<(?:@!?|@&|#)([0-9]{1,20})>|<a?:(\w+):[0-9]{1,20}>")
+
+
+def message_sent(message: discord.Message, application: int, bot: int) -> MessageSent | None:
+    """What a message says to the bot; None when it was not meant for it, or may not be read."""
+    direct = message.guild is None
+    author = message.author
+    if author.bot or message.webhook_id is not None or message.type not in _WRITTEN:
+        return None
+    quoted = _quoted(message, bot)
+    mentioned = any(person.id == bot for person in message.mentions)
+    if not direct and not mentioned and not (quoted is not None and quoted.from_bot):
+        return None
+    forwarded = quoted is not None and quoted.forwarded
+    enclosed = () if forwarded else _enclosed(message)
+    if not message.content and not enclosed and not forwarded:
+        # Without the privileged intent Discord withholds what does not mention the bot.
+        return None
+    # A forward has no words beside it: a comment on it is a message of its own.
+    text = _text(message, bot)
+    command = words.parse(text)
+    if command is None and _mentions(message.content, bot):
+        command = words.bare(text, certain=True)
+    word, argument = command if command is not None else ("", text)
+    return MessageSent(
+        delivery=str(message.id),
+        chat=_chat(application, message.channel.id),
+        sender=_sender(author),
+        target=_target(message),
+        sent_at=message.created_at.timestamp(),
+        text=argument,
+        command=word,
+        message_id=str(message.id),
+        group=not direct,
+        quoted=quoted,
+        enclosed=enclosed,
+    )
+
+
+def message_edited(message: discord.Message, application: int, bot: int) -> MessageEdited | None:
+    """What a person changed a message to; None when it does not speak to the bot, or only got a preview."""
+    sent = message_sent(message, application, bot)
+    if sent is None or message.edited_at is None:
+        return None
+    return MessageEdited(
+        delivery=f"{message.id}:{int(message.edited_at.timestamp() * 1000)}",
+        chat=sent.chat,
+        sender=sent.sender,
+        target=sent.target,
+        sent_at=message.edited_at.timestamp(),
+        message_id=str(message.id),
+        text=_text(message, bot),
+    )
+
+
+def command_used(interaction: discord.Interaction[Any]) -> MessageSent | None:
+    """What a slash command says; None for everything else that comes as an interaction."""
+    if interaction.type is not discord.InteractionType.application_command or interaction.channel_id is None:
+        return None
+    data = cast(Mapping[str, Any], interaction.data or {})
+    if data.get("type") != discord.AppCommandType.chat_input.value:
+        return None
+    values = [str(option["value"]) for option in data.get("options") or () if "value" in option]
+    said = " ".join(values)[:LONGEST_TEXT]
+    text = re.sub(rf"<@!?{interaction.application_id}>[ \t]*", "", said).strip()
+    name = str(data.get("name"))
+    group = interaction.guild_id is not None or interaction.context.private_channel
+    member = writes_here(interaction)
+    target = ReplyTarget(
+        "discord",
+        {
+            "channel": interaction.channel_id,
+            "member": member,
+            "group": group,
+            "application": interaction.application_id,
+            "interaction": interaction.id,
+            "token": interaction.token,
+            "until": interaction.expires_at.timestamp(),
+            # Discord is told at once who may see the answer, before anything is known of it but the command.
+            "private_answer": group and words.is_private("" if name == ASK else name),
+            # Where the bot can write as itself, the channel stays when the token is gone.
+            "lasts": member,
+        },
+    )
+    return MessageSent(
+        delivery=str(interaction.id),
+        chat=_chat(interaction.application_id, interaction.channel_id),
+        sender=_sender(interaction.user, language=interaction.locale.value),
+        target=target,
+        sent_at=interaction.created_at.timestamp(),
+        text=text,
+        command="" if name == ASK else name,
+        group=group,
+        quote_question=name == ASK,
+        awaited=True,
+    )
+
+
+def writes_here(interaction: discord.Interaction[Any]) -> bool:
+    """Whether the bot itself is where its command was used, and may write there."""
+    if interaction.guild_id is None:
+        return not interaction.context.private_channel
+    may = interaction.app_permissions
+    threaded = isinstance(interaction.channel, discord.Thread)
+    sends = may.send_messages_in_threads if threaded else may.send_messages
+    return interaction.is_guild_integration() and may.view_channel and sends
+
+
+def _chat(application: int, channel: int) -> ChatId:
+    """A thread is a channel of its own in Discord."""
+    return ChatId("discord", str(application), str(channel))
+
+
+def _sender(person: discord.User | discord.Member, language: str = "") -> Sender:
+    groups: tuple[str, ...] = ()
+    if isinstance(person, discord.Member):
+        roles = (role.id for role in person.roles if not role.is_default())
+        groups = (f"discord:guild/{person.guild.id}", *(f"discord:role/{id}" for id in roles))
+    return Sender(id=f"discord:{person.id}", name=person.display_name, language=language, groups=groups)
+
+
+def _target(message: discord.Message) -> ReplyTarget:
+    group = message.guild is not None
+    data: dict[str, Scalar] = {"channel": message.channel.id, "group": group, "reply_to": message.id if group else None}
+    if isinstance(message.channel, discord.Thread):
+        data["thread"] = True
+    return ReplyTarget("discord", data)
+
+
+def _mentions(content: str, bot: int) -> bool:
+    return f"<@{bot}>" in content or f"<@!{bot}>" in content
+
+
+def _text(message: discord.Message, bot: int) -> str:
+    """What a person reads of a message, without the mentions of the bot."""
+    names = {str(person.id): f"@{person.display_name}" for person in message.mentions}
+    names |= {str(role.id): f"@{role.name}" for role in message.role_mentions}
+    return _readable(message.content, bot, names, message.guild)
+
+
+def _readable(content: str, bot: int, names: Mapping[str, str], guild: discord.Guild | None) -> str:
+    content = re.sub(rf"(^|(?<=\s))<@!?{bot}>[ \t]*|<@!?{bot}>", "", content[:LONGEST_TEXT])
+
+    def name(found: re.Match[str]) -> str:
+        if found[2]:
+            return f":{found[2]}:"
+        place = guild.get_channel_or_thread(int(found[1])) if guild is not None else None
+        return f"#{place.name}" if place is not None else names.get(found[1], found[0])
+
+    return _MENTION.sub(name, content).strip()
+
+
+def _forwarded(message: discord.Message, bot: int) -> str:
+    """What a person reads of a message that was forwarded: a copy that names neither author nor anybody in it."""
+    return "\n\n".join(_readable(one.content, bot, {}, message.guild) for one in message.message_snapshots)
+
+
+def _quoted(message: discord.Message, bot: int) -> Quoted | None:
+    if message.message_snapshots:
+        id = message.reference.message_id if message.reference is not None else None
+        text, enclosed = _forwarded(message, bot), _forwarded_files(message)
+        if not text and not enclosed:
+            return None
+        return Quoted(text=text, message_id=str(id or ""), forwarded=True, enclosed=enclosed)
+    if message.type is not discord.MessageType.reply or message.reference is None:
+        return None
+    replied = message.reference.resolved
+    return read_as_quoted(replied, bot) if isinstance(replied, discord.Message) else None
+
+
+def read_as_quoted(message: discord.Message, bot: int) -> Quoted:
+    """A message as somebody reads it who quotes it; a thread's first shows the one that the thread was opened under."""
+    opened = message.reference.resolved if message.reference is not None else None
+    if message.type is discord.MessageType.thread_starter_message and isinstance(opened, discord.Message):
+        message = opened
+    return Quoted(
+        text=_text(message, bot) or _forwarded(message, bot),
+        author=message.author.display_name,
+        from_bot=message.author.id == bot,
+        message_id=str(message.id),
+        sent_at=message.created_at.timestamp(),
+        replies=message.type is discord.MessageType.reply,
+        enclosed=_enclosed(message) or _forwarded_files(message),
+    )
+
+
+def _enclosed(message: discord.Message | discord.MessageSnapshot) -> tuple[Enclosure, ...]:
+    """What is in a message beside its text."""
+    found = [_file(one) for one in message.attachments]
+    found += [Enclosure(kind=EnclosureKind.STICKER) for _ in message.stickers]
+    if isinstance(message, discord.Message) and message.poll is not None:
+        found.append(Enclosure(kind=EnclosureKind.POLL))
+    return tuple(found)
+
+
+def _file(attachment: discord.Attachment) -> Enclosure:
+    media_type = attachment.content_type or ""
+    if attachment.is_voice_message():
+        # Recorded in Discord, which names it itself.
+        return Enclosure(kind=EnclosureKind.VOICE, media_type=media_type, size=attachment.size)
+    return Enclosure.file(attachment.filename, media_type, attachment.size)
+
+
+def _forwarded_files(message: discord.Message) -> tuple[Enclosure, ...]:
+    return tuple(one for snapshot in message.message_snapshots for one in _enclosed(snapshot))
+
+
+class Intake:
+    """Stores what arrives, in the order of arrival in each channel, and acknowledges slash commands in time."""
+
+    def __init__(self, deliver: Deliver, clock: Clock, slots: dict[int, AnswerSlot], rivals: LogThrottle) -> None:
+        """
+        Args:
+            slots: where the answers to slash commands are noted, for the surfaces that will write them.
+            rivals: told when another program answers what came to this one.
+        """
+        self._rivals = rivals
+        self._deliver = deliver
+        self._clock = clock
+        self._slots = slots
+        self._last: dict[str, asyncio.Task[bool]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._heard: OrderedDict[int, MessageDeleted] = OrderedDict()
+
+    def message(self, sent: MessageSent) -> None:
+        """A message for the bot arrived."""
+        self._heard[int(sent.message_id)] = MessageDeleted(
+            delivery=f"{sent.message_id}:deleted",
+            chat=sent.chat,
+            sender=sent.sender,
+            target=sent.target,
+            message_id=sent.message_id,
+        )
+        if len(self._heard) > REMEMBERED:
+            self._heard.popitem(last=False)
+        self._take(sent)
+
+    def edited(self, edited: MessageEdited) -> None:
+        """A message for the bot was changed."""
+        self._take(edited)
+
+    def deleted(self, id: int) -> None:
+        """Some message was deleted: it concerns us when it was for the bot."""
+        if (deleted := self._heard.pop(id, None)) is not None:
+            self._take(deleted)
+
+    def command(self, interaction: discord.Interaction[Any]) -> None:
+        """A slash command arrived: store it, then acknowledge it."""
+        sent = command_used(interaction)
+        if sent is None:
+            return
+        now = self._clock.wall()
+        while self._slots and self._slots[oldest := next(iter(self._slots))].until < now:
+            del self._slots[oldest]
+        # A resumed connection may bring it again when its answer is already written.
+        again = interaction.id in self._slots
+        slot = self._slots.setdefault(interaction.id, AnswerSlot(interaction.expires_at.timestamp(), free=True))
+        storing = self._take(sent, patient=False)
+        private = bool(sent.target.data["private_answer"])
+        self._run(self._acknowledge(interaction, storing, slot, again, private), f"acknowledge {interaction.id}")
+
+    async def close(self, seconds: float = 2.0) -> None:
+        """Let what has arrived be stored; what cannot be by then is given up."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        for task in (left := list(self._tasks)):
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    def _take(self, incoming: Incoming, *, patient: bool = True) -> asyncio.Task[bool]:
+        chat = incoming.chat.chat
+        task = self._run(self._store(incoming, self._last.get(chat), patient), f"store {incoming.delivery}")
+        self._last[chat] = task
+
+        def forget(done: asyncio.Task[bool]) -> None:
+            if self._last.get(chat) is done:
+                del self._last[chat]
+
+        task.add_done_callback(forget)
+        return task
+
+    def _run(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _store(self, incoming: Incoming, before: asyncio.Task[bool] | None, patient: bool) -> bool:
+        """Store one delivery after the channel's earlier ones.
+
+        A message that cannot be stored is tried again, since Discord does not deliver it a second time; a slash command
+        is not (`patient=False`): Discord itself tells the person that it was not answered.
+        """
+        if before is not None:
+            await asyncio.wait({before})
+        tries = 0
+        while True:
+            try:
+                await self._deliver(incoming)
+            except StoreError as error:
+                if not patient or tries == len(_RETRIES):
+                    log.error("discord: %s could not be stored: %s", incoming.delivery, error)
+                    return False
+                log.warning("discord: %s could not be stored yet: %s", incoming.delivery, error)
+                await self._clock.sleep(_RETRIES[tries])
+                tries += 1
+            else:
+                return True
+
+    async def _acknowledge(
+        self,
+        interaction: discord.Interaction[Any],
+        storing: asyncio.Task[bool],
+        slot: AnswerSlot,
+        again: bool,
+        private: bool,
+    ) -> None:
+        try:
+            patience = asyncio.create_task(self._clock.sleep(STORE_PATIENCE))
+            await asyncio.wait({storing, patience}, return_when=asyncio.FIRST_COMPLETED)
+            patience.cancel()
+            await asyncio.gather(patience, return_exceptions=True)
+            if not storing.done() or storing.result():
+                async with asyncio.timeout(ACKNOWLEDGE_SECONDS):
+                    await interaction.response.defer(thinking=True, ephemeral=private)
+        except Exception as error:  # noqa: BLE001 - whatever the library made of the answer
+            # The turn is answered all the same: the surface finds the answer slot closed and writes into the channel.
+            if not isinstance(error, discord.HTTPException) or error.code != _ALREADY_ACKNOWLEDGED:
+                log.warning("discord: a slash command could not be acknowledged: %s", type(error).__name__)
+            elif not again:
+                # Every program with the token is told of every command and message; the first one has the answer.
+                self._rivals.warn(
+                    "discord: another program receives with the same DISCORD_BOT_TOKEN, and both answer what people "
+                    "write: end it, or make another application for one of the two"
+                )
+        finally:
+            slot.begun.set()
+        if interaction.response.is_done() and not await storing:
+            await _withdraw(interaction)
+
+
+async def _withdraw(interaction: discord.Interaction[Any]) -> None:
+    """Take "thinking…" back: what could not be stored is never answered."""
+    try:
+        await interaction.delete_original_response()
+    except Exception as error:  # noqa: BLE001 - then it stands there, and Discord takes it away
+        log.info("discord: an acknowledgement could not be taken back: %s", type(error).__name__)

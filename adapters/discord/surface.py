@@ -1,0 +1,427 @@
+"""A Discord channel, thread or answer to a slash command, as a place to write to.
+
+The answer to a slash command is written through its interaction's token, which lives for fifteen minutes; what comes
+later, or does not fit into it, is an ordinary message. https://discord.com/developers/docs/interactions/receiving-and-responding
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import enum
+import hashlib
+import io
+import logging
+import re
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
+
+import discord
+
+from adapters.discord.errors import FORBIDDEN, GONE, HOOK_CLOSED, PauseAsked, file_refused, translated
+from adapters.discord.markdown import render, written
+from bot.contract import (
+    Budget,
+    Clock,
+    Cost,
+    DeliveryError,
+    File,
+    MessageGone,
+    MessageRef,
+    Page,
+    RateLimited,
+    ReplyTarget,
+    SurfaceLimits,
+    TooLong,
+    Unreachable,
+    Unrenderable,
+    Window,
+)
+
+log = logging.getLogger(__name__)
+
+LIMITS = SurfaceLimits(
+    # 2000 characters; the rest is room for escapes and for the status lines.
+    page_length=1850,
+    hard_length=2000,
+    measure=len,
+    attachment_bytes=10 * 1024 * 1024,
+    # The sign lasts ten seconds.
+    typing_seconds=8.0,
+    collapses=True,
+)
+# Discord promises nothing but its headers; bots observe five in five seconds for each channel, sends and edits apart,
+# and five in two seconds for an interaction. The library returns from the call that spends the last one only when the
+# window is over (it is made at once all the same): progress leaves that one to the end of a reply.
+# Over all, fifty a second: two of them are left to what the library asks by itself.
+# https://discord.com/developers/docs/topics/rate-limits
+CHANNEL_WINDOW: Final = Window(5, 5.0)
+HOOK_WINDOW: Final = Window(4, 2.0)
+SIGN_WINDOW: Final = Window(1, 0.3)
+"""Reactions, which Discord lets a bot change four times a second in a channel."""
+RECEIPT: Final = "👀"
+"""The reaction on a message that waits."""
+BOT_WINDOW: Final = Window(48, 1.0)
+CALL_SECONDS: Final = 60.0
+"""Longer than the library waits inside a call: up to thirty seconds for a bucket that it knows to be empty."""
+TOKEN_MARGIN: Final = 20.0
+"""Seconds before its end from which an interaction's token is not used any more."""
+
+_MESSAGE: Final = "message"
+_ORIGINAL: Final = "original"
+_FOLLOW_UP: Final = "follow-up"
+_SILENT: Final = discord.AllowedMentions.none()
+_URL: Final = re.compile(r"(?<!<)https?://[^\s<>)\]]+", re.IGNORECASE)
+
+
+class _Way(enum.Enum):
+    """How one page or file gets to Discord."""
+
+    ORIGINAL = enum.auto()
+    """As the answer that the acknowledgement of a slash command began."""
+    CHANNEL = enum.auto()
+    """As a message of the bot."""
+    FOLLOW_UP = enum.auto()
+    """As a further answer to a slash command: five where the bot is no member, and not deduplicated."""
+    EDIT_HOOK = enum.auto()
+    EDIT_CHANNEL = enum.auto()
+
+
+@dataclass(slots=True)
+class AnswerSlot:
+    """What this process knows of the answer that the acknowledgement of a slash command begins."""
+
+    until: float = 0.0
+    """When the interaction's token ends, in seconds since the epoch."""
+    free: bool | None = None
+    """Nothing was written into it yet; None when a former process may have done so."""
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    """The acknowledgement is no longer under way: before, nothing can be written."""
+
+
+class DiscordSurface:
+    """One channel, or one answer to a slash command."""
+
+    def __init__(
+        self, client: discord.Client, target: ReplyTarget, clock: Clock, slot: AnswerSlot | None = None
+    ) -> None:
+        """
+        Args:
+            slot: shared by all surfaces of one slash command in this process; a former process's when None.
+        """
+        data = target.data
+        self._client = client
+        self._clock = clock
+        channel = int(str(data["channel"]))
+        self._channel = client.get_partial_messageable(channel)
+        self._member = bool(data.get("member", True))
+        reply_to = data.get("reply_to")
+        self._reply_to = int(str(reply_to)) if reply_to else None
+        self._token = str(data.get("token") or "")
+        self._until = float(data.get("until") or 0.0)
+        self._private_slot = bool(data.get("private_answer"))
+        """Only who used the slash command sees what is written into its answer slot."""
+        self._private = bool(self._token) and (target.private or self._private_slot)
+        """Only that person is to see anything; without a slash command Discord has no way for it."""
+        self._application = int(str(data.get("application") or 0))
+        if slot is None:
+            slot = AnswerSlot(self._until)
+            slot.begun.set()
+        self._slot = slot
+        self._lost = 0
+        """Messages that somebody deleted."""
+        self._shown: dict[str, str] = {}
+        """Message id → what it shows, so that the same text is never sent twice."""
+        bot = self._bot_scope = f"discord:{client.application_id}"
+        of_bot = Budget(bot, windows=(BOT_WINDOW,), shared=True)
+        of_hook = Budget(f"{bot}/interaction/{data.get('interaction')}", windows=(HOOK_WINDOW,))
+        self._limits = replace(LIMITS, typing_seconds=0.0) if self._token else LIMITS
+        self._typing_cost = Cost((of_bot,))
+        of_signs = Budget(f"{bot}/channel/{channel}/reactions", windows=(SIGN_WINDOW,))
+        self._receipt_cost = Cost((of_signs, of_bot))
+        self._costs = {
+            _Way.ORIGINAL: Cost((of_hook,)),
+            _Way.EDIT_HOOK: Cost((of_hook,)),
+            _Way.FOLLOW_UP: Cost((of_hook,), repeats_safely=False),
+            # A nonce makes a repeated message the same message.
+            _Way.CHANNEL: Cost((Budget(f"{bot}/channel/{channel}/send", windows=(CHANNEL_WINDOW,)), of_bot)),
+            _Way.EDIT_CHANNEL: Cost((Budget(f"{bot}/channel/{channel}/edit", windows=(CHANNEL_WINDOW,)), of_bot)),
+        }
+
+    @property
+    def limits(self) -> SurfaceLimits:
+        return self._limits
+
+    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+        if page is None:
+            return self._typing_cost
+        return self._costs[self._way(at) or _Way.CHANNEL]
+
+    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        text = rendered(page)
+        if at is not None and self._shown.get(at.id) == text:
+            return at
+        if at is not None and at.form == _ORIGINAL:
+            self._slot.free = False
+        ref = await self._by_some_way(at, lambda way: self._put(way, text, at, nonce))
+        self._shown[ref.id] = text
+        return ref
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        if len(file.content) > LIMITS.attachment_bytes:
+            raise TooLong(f"{file.name!r} is too large", by=len(file.content) - LIMITS.attachment_bytes)
+        if after is not None:
+            self._slot.free = False
+        try:
+            return await self._by_some_way(None, lambda way: self._put_file(way, file, nonce))
+        except DeliveryError as error:
+            raise file_refused(error) from error.__cause__
+
+    async def remove(self, at: MessageRef) -> None:
+        if at.form == _ORIGINAL:
+            self._slot.free = False
+        self._shown.pop(at.id, None)
+        try:
+            await self._by_some_way(at, lambda way: self._delete(way, at))
+        except MessageGone:
+            return
+
+    async def typing(self, words: str) -> None:
+        if self._hooked:
+            return
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                await self._channel.typing()
+        except Exception as error:  # noqa: BLE001 - it is only a sign
+            log.debug("discord: typing was not shown (%s)", type(error).__name__)
+
+    def receipt_cost(self, waits: bool) -> Cost:
+        return self._receipt_cost
+
+    async def receipt(self, message_id: str, waits: bool) -> None:
+        message = self._channel.get_partial_message(int(message_id))
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                if waits:
+                    await message.add_reaction(RECEIPT)
+                else:
+                    await message.remove_reaction(RECEIPT, cast(discord.ClientUser, self._client.user))
+        except Exception as error:
+            raise translated(error) from error
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        """The answer of a slash command that a former process wrote; other messages are recognised by their nonce."""
+        await self._slot.begun.wait()
+        if not self._hooked or self._slot.free is False:
+            return None
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                said = await self._look()
+        except Exception as error:  # noqa: BLE001 - the answer is written again, which repeats safely
+            log.info("discord: an answer could not be looked up (%s)", type(error).__name__)
+            return None
+        return None if said is None or self._slot.free else MessageRef(str(said.id), _ORIGINAL)
+
+    @property
+    def _hooked(self) -> bool:
+        """The slash command's answer can still be written through its token."""
+        return bool(self._token) and self._clock.wall() < self._until - TOKEN_MARGIN
+
+    def _way(self, at: MessageRef | None) -> _Way | None:
+        """How the next call goes; None when there is no way left."""
+        if self._private:
+            if not self._hooked:
+                return None
+            if at is not None:
+                return _Way.EDIT_HOOK
+            fresh = self._private_slot and self._slot.free is not False
+            return _Way.ORIGINAL if fresh else _Way.FOLLOW_UP
+        if at is not None:
+            if at.form != _MESSAGE and self._hooked:
+                return _Way.EDIT_HOOK
+            return _Way.EDIT_CHANNEL if self._member else None
+        if self._hooked and self._slot.free is not False:
+            return _Way.ORIGINAL
+        if self._member:
+            return _Way.CHANNEL
+        return _Way.FOLLOW_UP if self._hooked else None
+
+    async def _by_some_way(self, at: MessageRef | None, call: Callable[[_Way], Awaitable[MessageRef]]) -> MessageRef:
+        """Make a call; where Discord closed its way, the next one. Each refusal closes a way, so this ends."""
+        await self._slot.begun.wait()
+        while True:
+            way = self._way(at)
+            if way is None:
+                raise Unreachable(
+                    "the slash command can be answered no longer, and the bot cannot write in its channel"
+                )
+            try:
+                async with asyncio.timeout(CALL_SECONDS):
+                    if way is _Way.ORIGINAL and self._slot.free is None:
+                        await self._look()
+                        continue
+                    return await call(way)
+            except Exception as error:
+                if not self._closes(way, error):
+                    failure = translated(error)
+                    if isinstance(failure, MessageGone):
+                        self._lost += 1
+                    if isinstance(failure, RateLimited) and isinstance(error, PauseAsked) and error.everywhere:
+                        failure.scope = self._bot_scope
+                    raise failure from error
+
+    def _closes(self, way: _Way, error: Exception) -> bool:
+        """Learn from a refusal; True when there may be another way."""
+        code = error.code if isinstance(error, discord.HTTPException) else 0
+        if way in (_Way.ORIGINAL, _Way.FOLLOW_UP, _Way.EDIT_HOOK) and code in HOOK_CLOSED:
+            self._token = ""
+            return True
+        if way is _Way.ORIGINAL and code == GONE:
+            self._slot.free = False
+            return True
+        if way is _Way.CHANNEL and code in FORBIDDEN:
+            if self._reply_to is not None:
+                # Pointing at the question needs the right to read the history; writing does not.
+                self._reply_to = None
+                return True
+            if self._hooked:
+                self._member = False
+                return True
+        return False
+
+    async def _look(self) -> discord.Message | None:
+        """Learn whether something was written into the answer slot; None when it is gone."""
+        try:
+            said = await self._hook.fetch_message(_at_original)
+        except discord.NotFound as error:
+            if error.code != GONE:
+                raise
+            self._slot.free = False
+            return None
+        self._slot.free = said.flags.loading
+        return said
+
+    async def _put(self, way: _Way, text: str, at: MessageRef | None, nonce: str) -> MessageRef:
+        match way:
+            case _Way.ORIGINAL:
+                sent = await self._hook.edit_message(_at_original, content=text, allowed_mentions=_SILENT)
+                self._slot.free = False
+                return MessageRef(str(sent.id), _ORIGINAL)
+            case _Way.FOLLOW_UP:
+                await self._leave_slot()
+                made = await self._hook.send(
+                    text, wait=True, allowed_mentions=_SILENT, suppress_embeds=True, ephemeral=self._private
+                )
+                return MessageRef(str(made.id), _FOLLOW_UP)
+            case _Way.CHANNEL:
+                return await self._send(text, nonce)
+        assert at is not None
+        if way is _Way.EDIT_HOOK:
+            await self._hook.edit_message(_hook_id(at), content=text, allowed_mentions=_SILENT)
+        else:
+            await self._partial(at).edit(content=text, allowed_mentions=_SILENT)
+        return at
+
+    async def _leave_slot(self) -> None:
+        """Take "thinking…" away where everybody sees it: what is private cannot be written in its place, and the next
+        message would be."""
+        if not self._private or self._private_slot or self._slot.free is False:
+            return
+        if self._slot.free is None:
+            await self._look()
+        if self._slot.free:
+            with contextlib.suppress(discord.NotFound):
+                await self._hook.delete_message(_at_original)
+            self._slot.free = False
+
+    async def _send(self, text: str, nonce: str) -> MessageRef:
+        reference = None
+        if self._reply_to is not None:
+            reference = discord.MessageReference(
+                message_id=self._reply_to, channel_id=self._channel.id, fail_if_not_exists=False
+            )
+        said = await self._channel.send(
+            text,
+            nonce=self._nonce(nonce),
+            # The library's types have no None where its code does.
+            reference=cast(discord.MessageReference, reference),
+            mention_author=False,
+            allowed_mentions=_SILENT,
+            suppress_embeds=True,
+        )
+        self._reply_to = None
+        ref = MessageRef(str(said.id))
+        if said.content != text:
+            # A former process sent this page when it was shorter: Discord gave us that message.
+            await self._partial(ref).edit(content=text, allowed_mentions=_SILENT)
+        return ref
+
+    async def _put_file(self, way: _Way, file: File, nonce: str) -> MessageRef:
+        sending = discord.File(io.BytesIO(file.content), file.name)
+        if way is _Way.ORIGINAL:
+            changed = await self._hook.edit_message(_at_original, attachments=[sending], allowed_mentions=_SILENT)
+            self._slot.free = False
+            return MessageRef(str(changed.id), _ORIGINAL)
+        if way is _Way.FOLLOW_UP:
+            made = await self._hook.send(file=sending, wait=True, allowed_mentions=_SILENT)
+            return MessageRef(str(made.id), _FOLLOW_UP)
+        said = await self._channel.send(file=sending, nonce=self._nonce(nonce), allowed_mentions=_SILENT)
+        return MessageRef(str(said.id))
+
+    async def _delete(self, way: _Way, at: MessageRef) -> MessageRef:
+        if way is _Way.EDIT_HOOK:
+            await self._hook.delete_message(_hook_id(at))
+        else:
+            await self._partial(at).delete()
+        return at
+
+    @property
+    def _hook(self) -> discord.Webhook:
+        # Of an application, as only such a webhook may send what one person sees.
+        kind = discord.WebhookType.application.value
+        data = {"id": self._application, "type": kind, "token": self._token}
+        return discord.Webhook.from_state(cast(Any, data), state=self._client._connection)
+
+    def _partial(self, at: MessageRef) -> discord.PartialMessage:
+        return self._channel.get_partial_message(int(at.id))
+
+    def _nonce(self, name: str) -> str:
+        """At most 25 characters that name a page for good; what replaces a deleted message is not the same page."""
+        if not name:
+            return secrets.token_hex(12)
+        return hashlib.blake2b(f"{name}/{self._lost}".encode(), digest_size=12).hexdigest()
+
+
+_at_original: Final = cast(int, "@original")
+"""Discord's name for the answer that the acknowledgement began: it works without knowing the message's id."""
+
+
+def _hook_id(at: MessageRef) -> int:
+    return _at_original if at.form == _ORIGINAL else int(at.id)
+
+
+def rendered(page: Page) -> str:
+    """The content of the message that shows a page.
+
+    Raises:
+        TooLong: it is longer than a message can be.
+        Unrenderable: there is nothing in it to show.
+    """
+    status = "\n".join(f"-# {written(' '.join(line.text.split()))}" for line in page.status)
+    body = _quiet(page.body) if page.plain else render(page.body, final=page.final).text
+    if not body.strip() and not status:
+        # Nothing that our notation draws: the source says more than an empty message, which Discord refuses.
+        body = _quiet(page.body)
+    text = "\n".join(part for part in (body.strip(), status) if part)
+    if not text:
+        raise Unrenderable("the page is empty")
+    if len(text) > LIMITS.hard_length:
+        raise TooLong(f"a page has {len(text)} characters", by=len(text) - LIMITS.hard_length)
+    return text
+
+
+def _quiet(text: str) -> str:
+    """Text as written, its addresses in angle brackets: what Discord finds there it does not fetch."""
+    return _URL.sub(r"<\g<0>>", text)

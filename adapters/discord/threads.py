@@ -1,0 +1,90 @@
+"""What people wrote on Discord before a question: in its thread, or in the messages that it replies to.
+
+Discord withholds what does not mention the bot, unless the privileged message content intent is switched on in the
+developer portal; that suffices for looking messages up. https://discord.com/developers/docs/events/gateway#message-content-intent
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import Final
+
+import discord
+from discord.utils import time_snowflake
+
+from adapters.discord.errors import translated
+from adapters.discord.intake import read_as_quoted
+from adapters.discord.surface import BOT_WINDOW, CHANNEL_WINDOW
+from bot.contract import Budget, Cost, DeliveryError, MessageSent, Quoted, words
+
+PAGE: Final = 100
+"""As many messages as Discord gives at once."""
+_NOTICES: Final = (discord.MessageType.default, discord.MessageType.reply, discord.MessageType.thread_starter_message)
+
+
+class _Before:
+    """Looks messages up in one channel."""
+
+    def __init__(self, client: discord.Client, message: MessageSent, bot: int) -> None:
+        self._message = message
+        self._bot = bot
+        self._channel = client.get_partial_messageable(int(message.chat.chat))
+        scope = f"discord:{client.application_id}"
+        reads = Budget(f"{scope}/channel/{message.chat.chat}/read", windows=(CHANNEL_WINDOW,))
+        self.cost = Cost((reads, Budget(scope, windows=(BOT_WINDOW,), shared=True)))
+
+    def _read(self, messages: Sequence[discord.Message]) -> list[Quoted]:
+        """The messages with words in them, without commands to the bot.
+
+        Raises:
+            DeliveryError: Discord withholds the words of all of them.
+        """
+        people = [one for one in messages if one.type in _NOTICES and not one.flags.ephemeral]
+        found = [read_as_quoted(one, self._bot) for one in people]
+        said = [one for one in found if one.text]
+        if found and not said and not any(one.attachments or one.stickers for one in people):
+            raise DeliveryError(
+                "Discord withholds the words of other people; switch on the Message Content Intent on the page Bot of "
+                "the developer portal"
+            )
+        return [one for one in said if words.parse(one.text) is None]
+
+
+class DiscordThread(_Before):
+    """The thread that a message was written into, with the message that it was opened under."""
+
+    async def page(self, since: float, cursor: str) -> tuple[Sequence[Quoted], str]:
+        after = (
+            discord.Object(time_snowflake(datetime.datetime.fromtimestamp(since, datetime.UTC), high=True))
+            if since
+            else None
+        )
+        before = discord.Object(int(cursor or self._message.message_id))
+        try:
+            history = self._channel.history(limit=PAGE, before=before, after=after, oldest_first=False)
+            messages = [one async for one in history]
+        except Exception as error:
+            raise translated(error) from error
+        following = str(messages[-1].id) if len(messages) == PAGE else ""
+        return self._read(messages), following
+
+
+class DiscordReplies(_Before):
+    """The messages that the one replies to which a question replies to, and so on."""
+
+    async def page(self, since: float, cursor: str) -> tuple[Sequence[Quoted], str]:
+        quoted = self._message.quoted
+        id = cursor or (quoted.message_id if quoted is not None else "")
+        try:
+            message = await self._channel.fetch_message(int(id))
+        except Exception as error:
+            raise translated(error) from error
+        found = [] if cursor else [message]
+        replied = message.reference.resolved if message.reference is not None else None
+        following = ""
+        # What the bot said there stands in the history.
+        if isinstance(replied, discord.Message) and replied.author.id != self._bot:
+            found.append(replied)
+            following = str(replied.id) if replied.type is discord.MessageType.reply else ""
+        return self._read(found), following

@@ -1,0 +1,353 @@
+"""Slack over Socket Mode: events and commands → `Incoming`, pages → messages that are edited in place.
+
+Everything is acknowledged only after it was stored, by a middleware that runs before anything of Bolt's own; what is
+not acknowledged within three seconds Slack sends again. See: https://docs.slack.dev/apis/events-api
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections import OrderedDict
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Final
+
+import aiohttp
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.response import BoltResponse
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.socket_mode.response import SocketModeResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters import Finding
+from adapters.settings import SlackSettings
+from adapters.slack.errors import REFUSED_TOKEN, error_code, field
+from adapters.slack.events import Me, incoming, people_in
+from adapters.slack.people import People
+from adapters.slack.surface import SlackSurface
+from adapters.slack.threads import SlackThread
+from bot.contract import (
+    BotError,
+    Clock,
+    Contested,
+    Deliver,
+    Incoming,
+    LogThrottle,
+    MessageSent,
+    ReplyTarget,
+    SettingsError,
+    Surface,
+    SystemClock,
+    Unreachable,
+    origin_of,
+)
+from bot.network import is_direct
+
+log = logging.getLogger(__name__)
+
+STORE_SECONDS: Final = 2.5
+"""What storing may take before Slack, which waits three seconds, is left to send again."""
+ACKNOWLEDGE_SECONDS: Final = 0.05
+CONNECT_SECONDS: Final = 30.0
+WATCH_SECONDS: Final = 5.0
+LOST_SECONDS: Final = 60.0
+"""How long the library may try to get its connection back before we begin anew."""
+CALL_TIMEOUT: Final = aiohttp.ClientTimeout(total=60.0, sock_connect=5.0, sock_read=20.0)
+MOST_FRAME_CHARS: Final = 2_000
+"""What Slack says about a connection is short; longer frames are events."""
+TOO_MANY: Final = "too_many_websockets"
+_MOST_CHANNELS: Final = 5_000
+_ADVICE: Final = "copy it again from the app's page, OAuth & Permissions"
+
+NEEDED_SCOPES: Final = {
+    "app_mentions:read": "hear mentions",
+    "chat:write": "answer",
+    "commands": "offer /parley",
+    "im:history": "hear direct messages",
+}
+WISHED_SCOPES: Final = {
+    "files:write": "post files",
+    "users:read": "know people by name",
+    "reactions:write": "show on a message that it waits",
+    "channels:history": "look up in channels whether a post of unknown outcome arrived",
+    "groups:history": "do the same in private channels",
+    "mpim:history": "do the same in direct messages of several people",
+}
+
+
+def open_adapter(settings: SlackSettings) -> SlackAdapter:
+    """The adapter for one app in one workspace."""
+    return SlackAdapter(settings)
+
+
+class _Handler(AsyncSocketModeHandler):
+    """The library's handler, and an end for what it cannot read: left alone, Slack would send it three times more."""
+
+    async def handle(self, client: Any, req: SocketModeRequest) -> None:
+        try:
+            await super().handle(client, req)
+        except Exception as error:  # noqa: BLE001 - whatever it is, only this envelope is lost
+            log.error("slack: envelope %s cannot be read and is left out: %s", req.envelope_id, origin_of(error))
+            await client.send_socket_mode_response(SocketModeResponse(envelope_id=req.envelope_id))
+
+
+class SlackAdapter:
+    """One bot user in one workspace."""
+
+    platform = "slack"
+
+    def __init__(self, settings: SlackSettings, clock: Clock | None = None) -> None:
+        self._settings = settings
+        self._rivals = LogThrottle(log, clock or SystemClock())
+        self._crowded = asyncio.Event()
+        """Set when Slack closed our socket because the app has too many."""
+        # The libraries write every request and message at DEBUG, and format them even when nobody listens.
+        self._wire = logging.getLogger(f"{__name__}.wire")
+        self._wire.setLevel(logging.WARNING)
+        # Bolt warns that SLACK_BOT_TOKEN stands in the environment too; it is the one it was given.
+        self._bolt = self._wire.getChild("bolt")
+        self._bolt.setLevel(logging.ERROR)
+        self._inside: OrderedDict[str, None] = OrderedDict()
+        self._storing: set[asyncio.Task[None]] = set()
+        self._socket: AsyncSocketModeHandler | None = None
+        self.scopes: frozenset[str] | None = None
+        """What the bot token was granted; None when Slack did not say."""
+
+    async def __aenter__(self) -> SlackAdapter:
+        self._http = aiohttp.ClientSession(timeout=CALL_TIMEOUT)
+        self._web = self._client()
+        self._people = People(self._web)
+        try:
+            self.me = await self._log_in()
+        except BaseException:
+            await self._http.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._people.close()
+        if self._storing:
+            await asyncio.wait(self._storing, timeout=STORE_SECONDS)
+        await self._http.close()
+
+    @property
+    def listening(self) -> bool:
+        """A socket stands; the library may be replacing it just now."""
+        session = self._socket.client.current_session if self._socket is not None else None
+        return session is not None and not session.closed
+
+    @property
+    def conflicts(self) -> int:
+        return self._rivals.recent
+
+    def surface(self, target: ReplyTarget) -> Surface:
+        return SlackSurface(self._web, self._http, target, joined=self._joined, scopes=self.scopes)
+
+    def earlier(self, message: MessageSent) -> SlackThread | None:
+        """The thread that a message was written into; None for one that begins its own."""
+        if not message.message_id or message.chat.thread in ("", message.message_id):
+            return None
+        return SlackThread(self._web, self.me, self._people, message)
+
+    async def listen(self, deliver: Deliver) -> None:
+        """Take events from a socket until cancelled; the library replaces the connection whenever Slack asks."""
+        url = await self._ask_for_socket()
+
+        async def take_in(body: dict[str, Any]) -> BoltResponse:
+            return BoltResponse(status=200 if await self._take_in(body, deliver) else 503)
+
+        # Before authorization: that would ask Slack who we are while Slack waits for the acknowledgement.
+        app = AsyncApp(name="parley", client=self._web, signing_secret="", logger=self._bolt, before_authorize=take_in)
+        handler = _Handler(app, self._app_token, logger=self._wire, web_client=self._web)
+        handler.client.proxy = self._web.proxy
+        handler.client.wss_uri = url
+        handler.client.on_message_listeners.append(self._hear)
+        self._crowded.clear()
+        try:
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    await handler.connect_async()  # type: ignore[no-untyped-call]  # the library's
+            except TimeoutError:
+                raise Unreachable("Slack gave an address for a connection, but takes none there") from None
+            self._socket = handler
+            await self._watch(handler)
+        finally:
+            self._socket = None
+            # What arrived is stored first, so that its acknowledgement still finds the connection.
+            if self._storing:
+                await asyncio.wait(self._storing, timeout=STORE_SECONDS)
+                await asyncio.sleep(ACKNOWLEDGE_SECONDS)
+            await handler.close_async()  # type: ignore[no-untyped-call]  # the library's
+
+    async def _take_in(self, body: dict[str, Any], deliver: Deliver) -> bool:
+        """Store what a payload says; False leaves it unacknowledged, and it comes again."""
+        follow = self._settings.slack_follow_threads
+        try:
+            told, named = incoming(body, self.me, self._people.name, self._inside, follow=follow), people_in(body)
+        except Exception as unread:  # noqa: BLE001 - whatever it is, only this event is lost
+            log.error("slack: event %s cannot be read and is left out: %s", body.get("event_id"), origin_of(unread))
+            return True
+        if told is None:
+            return True
+        if "command" not in body:
+            self._joined(told.chat.chat)
+        if isinstance(told, MessageSent):
+            language = self._people.language(told.sender.id.rpartition("/")[2])
+            told = replace(told, sender=replace(told.sender, language=language))
+        # Storing goes on when the time is up: the second delivery then finds the first.
+        storing = asyncio.create_task(_store(told, deliver), name=f"store {told.delivery}")
+        self._storing.add(storing)
+        storing.add_done_callback(self._storing.discard)
+        done, _ = await asyncio.wait({storing}, timeout=STORE_SECONDS)
+        if not done:
+            log.error("slack: an event could not be stored in %.1f s and will be sent again", STORE_SECONDS)
+            return False
+        error = storing.exception()
+        if error is not None:
+            why = error if isinstance(error, BotError) else origin_of(error)
+            log.error("slack: an event could not be stored and will be sent again: %s", why)
+            return False
+        self._people.learn(named - {self.me.user})
+        return True
+
+    async def _hear(self, frame: aiohttp.WSMessage) -> None:
+        """Look for signs of other connections in what Slack says about ours: its first frame, and its last."""
+        if len(frame.data) > MOST_FRAME_CHARS:
+            return
+        try:
+            said = json.loads(frame.data)
+        except ValueError:
+            return
+        many = said.get("num_connections")
+        if said.get("type") == "hello" and isinstance(many, int) and many > 1:
+            self._rivals.warn(
+                f"slack: the app has {many} connections, and each gets a part of what people write: another program "
+                "runs with the same SLACK_APP_TOKEN (end it, or make another app), or a lost connection of ours is "
+                "not forgotten yet"
+            )
+        elif said.get("type") == "disconnect" and said.get("reason") == TOO_MANY:
+            self._crowded.set()
+            self._rivals.warn(
+                "slack: the app has as many connections as Slack allows: other programs run with the same "
+                "SLACK_APP_TOKEN; end them, or make another app"
+            )
+
+    async def _watch(self, handler: AsyncSocketModeHandler) -> None:
+        """Wait while the connection stands, or comes back soon."""
+        loop = asyncio.get_running_loop()
+        lost_since: float | None = None
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(WATCH_SECONDS):
+                    await self._crowded.wait()
+                # The library would ask for another at once, again and again.
+                raise Contested("other programs have taken all connections of the app")
+            if await handler.client.is_connected():
+                lost_since = None
+            elif lost_since is None:
+                lost_since = loop.time()
+            elif loop.time() - lost_since > LOST_SECONDS:
+                raise Unreachable("the connection to Slack was lost and does not come back")
+
+    async def _log_in(self) -> Me:
+        try:
+            answer = await self._web.auth_test()
+            me = Me(field(answer, "team_id"), field(answer, "user_id"), str(answer.get("bot_id") or ""))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told and tried again
+            code = error_code(error)
+            if code in REFUSED_TOKEN:
+                raise SettingsError(f"SLACK_BOT_TOKEN is refused by Slack ({code}): {_ADVICE}") from None
+            raise Unreachable(
+                f"Slack at {self._web.base_url} does not answer ({code or type(error).__name__})"
+            ) from None
+        scopes = str(answer.headers.get("x-oauth-scopes", ""))
+        self.scopes = frozenset(scope.strip() for scope in scopes.split(",")) if scopes else None
+        return me
+
+    async def _ask_for_socket(self) -> str:
+        """The address of one connection.
+
+        Raises:
+            SettingsError: the app token is refused.
+            Unreachable: Slack does not answer now.
+        """
+        try:
+            return field(await self._web.apps_connections_open(app_token=self._app_token), "url")
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told and tried again
+            code = error_code(error)
+            if code in REFUSED_TOKEN:
+                raise SettingsError(
+                    f"SLACK_APP_TOKEN is refused by Slack ({code}): under Basic Information, App-Level Tokens, "
+                    "make one with the scope connections:write"
+                ) from None
+            raise Unreachable(
+                f"Slack at {self._web.base_url} does not answer ({code or type(error).__name__})"
+            ) from None
+
+    def _client(self) -> AsyncWebClient:
+        """A client that repeats nothing by itself: whether a call may be repeated is the core's to know."""
+        base = self._settings.slack_api_base_url
+        client = AsyncWebClient(
+            self._settings.slack_bot_token.get_secret_value(),
+            base_url=base,
+            session=self._http,
+            logger=self._wire,
+            retry_handlers=[],
+        )
+        if is_direct(base):
+            # The library takes a proxy from the environment and does not look at NO_PROXY.
+            client.proxy = None
+        return client
+
+    @property
+    def _app_token(self) -> str:
+        return self._settings.slack_app_token.get_secret_value()
+
+    def _joined(self, channel: str) -> None:
+        """The bot is known to be in a channel, so that commands typed there have a target that lasts."""
+        self._inside[channel] = None
+        self._inside.move_to_end(channel)
+        while len(self._inside) > _MOST_CHANNELS:
+            self._inside.popitem(last=False)
+
+
+async def _store(told: Incoming, deliver: Deliver) -> None:
+    await deliver(told)
+
+
+async def check(settings: SlackSettings) -> list[Finding]:
+    """Whether both tokens work, and which scopes are missing."""
+    async with SlackAdapter(settings) as adapter:
+        team, user = adapter.me.team, adapter.me.user
+        findings = [Finding(True, f"the bot token works; the bot is {user} in workspace {team}")]
+        findings += _scopes(adapter.scopes)
+        try:
+            await adapter._ask_for_socket()
+        except SettingsError as error:
+            findings.append(Finding(False, str(error)))
+        else:
+            findings.append(Finding(True, "the app token works; Socket Mode is on"))
+    return findings
+
+
+def _scopes(granted: frozenset[str] | None) -> list[Finding]:
+    if granted is None:
+        return [Finding(True, "Slack did not say which scopes the token has")]
+    where = "add it under OAuth & Permissions, Bot Token Scopes, and install the app again"
+    missing = [
+        Finding(False, f"the scope {scope} is missing, so it cannot {use}: {where}")
+        for scope, use in NEEDED_SCOPES.items()
+        if scope not in granted
+    ]
+    wished = [
+        Finding(True, f"without the scope {scope} it cannot {use}")
+        for scope, use in WISHED_SCOPES.items()
+        if scope not in granted
+    ]
+    return (missing or [Finding(True, "all scopes it needs are granted")]) + wished

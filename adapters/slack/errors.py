@@ -1,0 +1,140 @@
+"""What Slack and the way to it say when a call fails, as the core knows it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import aiohttp
+from slack_sdk.errors import SlackApiError, SlackClientError, SlackRequestError
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.contract import (
+    DeliveryError,
+    MessageGone,
+    RateLimited,
+    TooLong,
+    Unclear,
+    Unreachable,
+    Unrenderable,
+    origin_of,
+)
+
+REFUSED_TOKEN: Final = frozenset(
+    {
+        "account_inactive",
+        "invalid_auth",
+        "no_permission",
+        "not_allowed_token_type",
+        "not_authed",
+        "token_expired",
+        "token_revoked",
+        "missing_scope",
+    }
+)
+NOT_INSIDE: Final = frozenset({"channel_not_found", "not_in_channel"})
+"""The bot is no member: where a command was typed, its `response_url` still answers."""
+
+_UNREACHABLE: Final = (
+    REFUSED_TOKEN
+    | NOT_INSIDE
+    | {
+        "access_denied",
+        "as_user_not_supported",
+        "cannot_dm_bot",
+        "ekm_access_denied",
+        "expired_url",
+        "is_archived",
+        "messages_tab_disabled",
+        "org_login_required",
+        "restricted_action",
+        "restricted_action_read_only_channel",
+        "restricted_action_thread_only_channel",
+        "team_access_not_granted",
+        "thread_not_found",
+        "used_url",
+        "user_not_found",
+    }
+)
+_GONE: Final = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "cant_delete_message"})
+_LARGE: Final = frozenset({"file_upload_size_restricted", "snippet_too_large"})
+_LONG: Final = frozenset({"msg_too_long", "msg_blocks_too_long"})
+_UNREADABLE: Final = frozenset({"no_text", "invalid_blocks", "invalid_blocks_format", "invalid_metadata_schema"})
+# Of these the service itself says that part of the work may have been done.
+_UNSURE: Final = frozenset({"fatal_error", "internal_error", "request_timeout", "service_unavailable"})
+
+_NOT_MADE: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+
+
+def error_code(error: BaseException) -> str:
+    """Slack's own word for what went wrong; empty where it gave none."""
+    data = getattr(getattr(error, "response", None), "data", None)
+    return str(data.get("error") or "") if isinstance(data, dict) else ""
+
+
+def field(answer: AsyncSlackResponse, name: str) -> str:
+    """A text that a good answer holds.
+
+    Raises:
+        KeyError: it does not.
+    """
+    value = answer.get(name)
+    if not isinstance(value, str) or not value:
+        raise KeyError(name)
+    return value
+
+
+def translated(error: Exception, scope: str = "") -> DeliveryError:
+    """A failed call as the core knows it; `scope` is the budget that a refusal for a while means."""
+    if isinstance(error, DeliveryError):
+        return error
+    if isinstance(error, SlackApiError):
+        response = error.response
+        # A body that is no JSON at all leaves the HTTP library's own response in the error.
+        status = int(getattr(response, "status_code", 0) or getattr(response, "status", 0) or 0)
+        headers = getattr(response, "headers", None) or {}
+        return refused(status, error_code(error), str(headers.get("Retry-After", "")), scope)
+    if isinstance(error, _NOT_MADE):
+        return DeliveryError(f"no connection to Slack ({type(error).__name__})")
+    if isinstance(error, SlackClientError | aiohttp.ClientError | OSError):
+        return Unclear(f"Slack did not answer ({type(error).__name__})")
+    # The call succeeded as far as its status says; the answer cannot be read.
+    return Unclear(f"Slack's answer cannot be read ({origin_of(error)})")
+
+
+def refused(status: int, code: str, retry_after: str = "", scope: str = "") -> DeliveryError:
+    """An answer that is not the wished one, by its HTTP status and Slack's own word."""
+    if status == 429 or code in ("ratelimited", "rate_limited"):
+        return RateLimited("Slack asks for a pause", retry_after=retry_after, scope=scope)
+    if status >= 500 or code in _UNSURE or (status == 200 and not code):
+        return Unclear(f"Slack may or may not have done it ({code or status})")
+    if code in _GONE:
+        return MessageGone("the message does not exist any more")
+    if code in _LONG:
+        return TooLong("Slack finds the page too long", by=500)
+    if code in _UNREADABLE:
+        return Unrenderable(f"Slack cannot show the page ({code})")
+    if code in _UNREACHABLE:
+        return Unreachable(f"Slack: {code}")
+    return DeliveryError(f"Slack refuses the call ({code or status})")
+
+
+def file_refused(error: Exception) -> DeliveryError:
+    """A failed upload as the core knows it.
+
+    Slack has dozens of words for a file that it does not take (its type, the workspace's storage, a shared channel's
+    rules) and makes new ones; none of them changes by asking again, but for a wait and its own trouble.
+    """
+    if isinstance(error, SlackRequestError):
+        # The bytes did not arrive, so nothing was posted. The library tells the status in its text alone.
+        status = int(found[1]) if (found := re.search(r"status: (\d{3})\b", str(error))) else 0
+        if status == 413:
+            return TooLong("Slack finds the file too large", by=1)
+        said = f"Slack does not take the file ({status or 'no status'})"
+        return Unrenderable(said) if 400 <= status < 500 and status != 429 else DeliveryError(said)
+    problem, code = translated(error), error_code(error)
+    if code in _LARGE:
+        return TooLong("Slack finds the file too large", by=1)
+    if code and not isinstance(problem, RateLimited | Unclear):
+        return Unrenderable(f"Slack does not take the file ({code})")
+    return problem

@@ -1,0 +1,366 @@
+"""What Slack's events and commands say to the bot: pure functions from a payload to an `Incoming`.
+
+See https://docs.slack.dev/reference/events/app_mention, …/message.im and /interactivity/implementing-slash-commands.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from bot.contract import (
+    LONGEST_TEXT,
+    ChatId,
+    Enclosure,
+    EnclosureKind,
+    Incoming,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    Quoted,
+    ReplyTarget,
+    Scalar,
+    Sender,
+    words,
+)
+
+Json: TypeAlias = Mapping[str, Any]
+Names: TypeAlias = Callable[[str], str]
+"""A person's id → the name they are shown by; the id itself while it is not known."""
+
+Senders: TypeAlias = Callable[[Json], Sender]
+"""A message → the person who wrote it."""
+
+RESPONSE_SECONDS: Final = 29 * 60.0
+"""A `response_url` works for 30 minutes. See: https://docs.slack.dev/interactivity/handling-user-interaction"""
+_PEOPLES: Final = frozenset({"", "file_share", "thread_broadcast"})
+"""Subtypes of what people write; every other one is a notice of the service, a bot, or a change."""
+_UNKNOWN_TEAM: Final = "unknown"
+_ANGLE = re.compile(r"<([^<>\n]*)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """Who the bot is, as `auth.test` tells."""
+
+    team: str
+    user: str
+    bot: str = ""
+
+
+def incoming(
+    payload: Json, me: Me, names: Names, inside: Collection[str] = (), *, follow: bool = False
+) -> Incoming | None:
+    """What a payload says to the bot; None when it was not meant for it.
+
+    Args:
+        follow: what is written in a thread may be meant for the bot without a mention.
+        inside: channels the bot is known to be a member of; elsewhere a command's target may not last.
+    """
+    if "command" in payload:
+        return _command(payload, me, names, inside)
+    event = payload.get("event")
+    if payload.get("type") != "event_callback" or not isinstance(event, Mapping):
+        return None
+    # A delivery without an id is known by its place and time; with an empty id, all of them would be the same one.
+    delivery = str(payload.get("event_id") or f"{event.get('channel')}:{event.get('ts')}")
+    sender = partial(_sender, me=me, names=names, shared=bool(payload.get("is_ext_shared_channel")))
+    match event.get("type"), event.get("subtype"):
+        case "message", "message_changed":
+            return _changed(event, delivery, me, names, sender)
+        case "message", "message_deleted":
+            return _deleted(event, event.get("previous_message") or {}, delivery, me, sender)
+        case "app_mention" | "message", _:
+            return _sent(event, delivery, me, names, sender, follow)
+    return None
+
+
+def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders, follow: bool) -> MessageSent | None:
+    if not _of_a_person(event, me):
+        return None
+    addressed = _addressed(event, event, me)
+    if not addressed and not (follow and _follows(event)):
+        return None
+    text = readable(_text(event), me, names)
+    quoted, enclosed = _quoted(event, me, names), _enclosed(event)
+    if not text and not enclosed and quoted is None and not _mentions(event, me):
+        return None
+    direct = _direct(event)
+    # Behind a mention stands what is said to the bot, so that a word which is also a question is a command.
+    certain = text.startswith("/") or _mentions(event, me)
+    command = words.bare(text, certain=certain)
+    word, argument = command if command is not None else ("", text)
+    return MessageSent(
+        delivery=delivery,
+        # With `message.channels` subscribed, a mention comes twice: two event ids, one channel and ts.
+        also=(f"{event.get('channel')}:{event.get('ts')}",),
+        chat=_chat(event, event, me),
+        sender=sender(event),
+        target=_target(event, event, me),
+        sent_at=seconds_of(event.get("ts")),
+        text=argument,
+        command=word,
+        message_id=str(event.get("ts", "")),
+        group=not direct,
+        follow_up=not addressed,
+        quoted=quoted,
+        enclosed=enclosed,
+    )
+
+
+def _changed(
+    event: Json, delivery: str, me: Me, names: Names, sender: Senders
+) -> MessageEdited | MessageDeleted | None:
+    """An edit by a person. Previews, replies and the bot's own edits are "changes" too, and no business of ours."""
+    message, before = event.get("message") or {}, event.get("previous_message") or {}
+    if message.get("subtype") == "tombstone":
+        # Slack keeps the deleted root of a thread as a tombstone and calls that a change.
+        return _deleted(event, before, delivery, me, sender)
+    if not _of_a_person(message, me) or message.get("text") == before.get("text"):
+        return None
+    if not (_addressed(event, message, me) or _mentions(before, me)):
+        return None
+    return MessageEdited(
+        delivery=delivery,
+        chat=_chat(event, message, me),
+        sender=sender(message),
+        target=_target(event, message, me),
+        sent_at=seconds_of(event.get("ts")),
+        message_id=str(message.get("ts", "")),
+        text=readable(_text(message), me, names),
+    )
+
+
+def _deleted(event: Json, before: Json, delivery: str, me: Me, sender: Senders) -> MessageDeleted | None:
+    if not _of_a_person(before, me) or not _addressed(event, before, me):
+        return None
+    return MessageDeleted(
+        delivery=delivery,
+        chat=_chat(event, before, me),
+        sender=sender(before),
+        target=_target(event, before, me),
+        sent_at=seconds_of(event.get("ts")),
+        message_id=str(before.get("ts", "")),
+    )
+
+
+def _command(payload: Json, me: Me, names: Names, inside: Collection[str]) -> MessageSent:
+    """`/parley …`: a word of ours, or a question that nobody else sees."""
+    channel, user = str(payload.get("channel_id", "")), str(payload.get("user_id", ""))
+    text = readable(_text(payload), me, names)
+    command = words.bare(f"/{text.removeprefix('/')}", certain=True) if text else ("help", "")
+    word, argument = command if command is not None else ("", text)
+    now = time.time()
+    data: dict[str, Scalar] = {
+        "team": me.team,
+        "channel": channel,
+        "thread": "",
+        "user": user,
+        "asked": f"{now - 120:.6f}",
+        "response_url": str(payload.get("response_url", "")),
+        "until": now + RESPONSE_SECONDS,
+    }
+    if channel not in inside:
+        data["lasts"] = False
+    known = names(user)
+    return MessageSent(
+        delivery=str(payload.get("trigger_id") or payload.get("response_url") or f"{channel}:{user}:{now}"),
+        chat=ChatId("slack", me.team, channel),
+        sender=_of_team(
+            str(payload.get("team_id") or ""),
+            user,
+            known if known != user else str(payload.get("user_name") or user),
+            me,
+        ),
+        target=ReplyTarget("slack", data),
+        sent_at=now,
+        text=argument,
+        command=word,
+        group=not channel.startswith("D"),
+        whole_channel=True,
+        quote_question=not word,
+    )
+
+
+def people_in(payload: Json) -> set[str]:
+    """The ids of everybody a payload names, so that their names can be learned."""
+    event = payload.get("event")
+    place = event if isinstance(event, Mapping) else payload
+    return people_named(place) | ({str(place["user_id"])} if place.get("user_id") else set())
+
+
+def people_named(message: Json) -> set[str]:
+    """The ids of who wrote a message, and of everybody it mentions."""
+    ids = {str(message.get("user") or "")}
+    ids.update(re.findall(r"<@([UW]\w+)", _text(message)))
+    return ids - {""}
+
+
+def shown_text(message: Json, most: int = LONGEST_TEXT) -> str:
+    """What a person sees of a message, its first `most` characters: many apps put all they say into attachments."""
+    parts, room = [], most
+    for one, fallback in ((message, ""), *((shared, "fallback") for shared in message.get("attachments") or ())):
+        if room <= 0:
+            break
+        text = (_text(one) or _text(one, fallback))[:room] if isinstance(one, Mapping) else ""
+        if text:
+            parts.append(text)
+            room -= len(text) + 1
+    return "\n".join(parts)
+
+
+def readable(text: str, me: Me, names: Names) -> str:
+    """Slack's notation as a person reads it, without the mention that addressed the bot.
+
+    `<@U1>` becomes `@ann`, `<#C1|general>` `#general`, `<address|label>` `label (address)`; entities are decoded.
+    """
+    around = re.split(rf"<@{re.escape(me.user)}(?:\|[^<>]*)?>[,:]?", text.replace("\x00", ""))
+    # A mention between two pieces becomes one space, with the spaces beside it.
+    text = " ".join(piece.strip(" \t") for piece in around).strip()
+    # Odd pieces are what stood between angle brackets; what is decoded once is never read again.
+    pieces = _ANGLE.split(text)
+    return "".join(_angle(piece, names) if odd % 2 else decoded(piece) for odd, piece in enumerate(pieces))
+
+
+def decoded(text: str) -> str:
+    """Slack escapes three signs and no others."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def _angle(inner: str, names: Names) -> str:
+    target, _, label = (decoded(part) for part in inner.partition("|"))
+    if target.startswith("@"):
+        known = names(target[1:])
+        return f"@{known if known != target[1:] or not label else label}"
+    if target.startswith("#"):
+        return f"#{label or target[1:]}"
+    if target.startswith("!"):
+        return label if label else f"@{target[1:].partition('^')[0]}"
+    bare = target.removeprefix("mailto:")
+    if not label or label in (target, bare) or target.partition("://")[2].rstrip("/") == label.rstrip("/"):
+        return bare
+    return f"{label} ({target})"
+
+
+def _text(message: Json, field: str = "text") -> str:
+    return str(message.get(field) or "")[:LONGEST_TEXT]
+
+
+def _of_a_person(message: Json, me: Me) -> bool:
+    return (
+        bool(message.get("user"))
+        and message.get("user") not in (me.user, "USLACKBOT")
+        and not message.get("bot_id")
+        and str(message.get("subtype") or "") in _PEOPLES
+    )
+
+
+def _addressed(event: Json, message: Json, me: Me) -> bool:
+    return _direct(event) or event.get("type") == "app_mention" or _mentions(message, me)
+
+
+def _follows(event: Json) -> bool:
+    """Written in a thread and to nobody by name."""
+    in_thread = str(event.get("thread_ts") or "") not in ("", str(event.get("ts") or ""))
+    return in_thread and re.search(r"<@[UW]", _text(event)) is None
+
+
+def _mentions(message: Json, me: Me) -> bool:
+    return re.search(rf"<@{re.escape(me.user)}(?:\||>)", _text(message)) is not None
+
+
+def _direct(event: Json) -> bool:
+    return event.get("channel_type") == "im" or str(event.get("channel", "")).startswith("D")
+
+
+def _thread(event: Json, message: Json) -> str:
+    """The thread that holds the history and takes the reply.
+
+    In a channel every mention has one, begun by the reply if need be. A direct message is one history; only what
+    somebody wrote into a thread there is apart. Slack gives the root of a thread its own ts as `thread_ts`.
+    """
+    ts, thread = str(message.get("ts") or ""), str(message.get("thread_ts") or "")
+    if _direct(event):
+        return thread if thread != ts else ""
+    return thread or ts
+
+
+def _chat(event: Json, message: Json, me: Me) -> ChatId:
+    return ChatId("slack", me.team, str(event.get("channel", "")), _thread(event, message))
+
+
+def _target(event: Json, message: Json, me: Me) -> ReplyTarget:
+    return ReplyTarget(
+        "slack",
+        {
+            "team": me.team,
+            "channel": str(event.get("channel", "")),
+            "thread": _thread(event, message),
+            "user": str(message.get("user", "")),
+            "asked": str(message.get("ts", "")),
+        },
+    )
+
+
+def _sender(message: Json, me: Me, names: Names, shared: bool) -> Sender:
+    """Who wrote a message.
+
+    Args:
+        shared: other organisations write in this channel too, so that nobody is ours who is not said to be.
+    """
+    user, profile = str(message.get("user", "")), message.get("user_profile") or {}
+    # `team` alone is the sender's where the app is installed on the sender's side of a shared channel.
+    team = message.get("user_team") or profile.get("team") or message.get("team") or ("" if shared else me.team)
+    told = str(profile.get("display_name") or profile.get("real_name") or "")
+    return _of_team(str(team), user, told or names(user), me)
+
+
+def _of_team(team: str, user: str, name: str, me: Me) -> Sender:
+    """A person of a workspace; of one that is not known (""), on no list."""
+    groups = (f"slack:{team}",) if team else ()
+    return Sender(id=f"slack:{team or _UNKNOWN_TEAM}/{user}", name=name, groups=groups, guest=team != me.team)
+
+
+def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:
+    """A message that was forwarded to the bot, or whose link stands in the question."""
+    for shared in event.get("attachments") or ():
+        if shared.get("is_share") or shared.get("is_msg_unfurl"):
+            author, enclosed = str(shared.get("author_id") or ""), _enclosed(shared)
+            # What stands in for a text names the author too, who has not said it.
+            text = _text(shared) or ("" if enclosed else _text(shared, "fallback"))
+            return Quoted(
+                text=readable(text, me, names),
+                author=str(shared.get("author_name") or author),
+                from_bot=author == me.user,
+                message_id=str(shared.get("ts") or ""),
+                forwarded=bool(shared.get("is_share")),
+                enclosed=enclosed,
+            )
+    return None
+
+
+def _enclosed(message: Json) -> tuple[Enclosure, ...]:
+    """The files of a message; of one from another organisation Slack tells no more than that it is there."""
+    return tuple(_file(file) for file in message.get("files") or () if isinstance(file, Mapping))
+
+
+def _file(file: Json) -> Enclosure:
+    name, media_type = str(file.get("name") or file.get("title") or ""), str(file.get("mimetype") or "")
+    size = file.get("size")
+    size = size if isinstance(size, int) and size > 0 else 0
+    if file.get("subtype") == "slack_audio":
+        # Recorded in Slack, which names it itself.
+        return Enclosure(kind=EnclosureKind.VOICE, media_type=media_type, size=size)
+    return Enclosure.file(name, media_type, size)
+
+
+def seconds_of(ts: object) -> float:
+    """When a message was sent, by its `ts`; 0 where that is none."""
+    try:
+        return float(str(ts))
+    except ValueError:
+        return 0.0

@@ -1,0 +1,102 @@
+"""Markdown as Slack's mrkdwn: `*bold*`, `_italic_`, `~strike~`, `<address|label>`; tables as aligned code.
+
+See https://docs.slack.dev/messaging/formatting-message-text. Slack takes a mark for formatting only at the border of a
+word, so beside a letter (always, in Chinese) a zero-width space U+200B stands outside it. It has no escape for its
+marks, and a zero-width space inside does not stop them: `slack_marks` writes those that are only text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from adapters.formatting.layout import GAP, Dialect, Line, Verbatim, taken_apart
+from adapters.formatting.rendered import Rendered
+from adapters.slack.marks import as_text, held
+from bot.markdown import Inline, Link, Style, parse, text_of
+
+_MARKS: dict[Style, str] = {"strong": "*", "emphasis": "_", "strike": "~"}
+_FALSE_QUOTE = re.compile(r"^(?=&gt;)", re.MULTILINE)
+_BORDER = re.compile(r"(?<=\w)\ue000|\ue001(?=[\w\ue000])")
+
+
+def render(body: str, *, final: bool = True) -> Rendered:
+    """Draw one page. With `final=False` the text may break off anywhere."""
+    text = _Mrkdwn().document(parse(body, final=final)).strip("\n")
+    return Rendered(text, len(text))
+
+
+def escaped(text: str) -> str:
+    """Write text so that Slack sees no link, mention or entity in it."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+class _Mrkdwn(Dialect):
+    def text(self, text: str) -> str:
+        return escaped(held(text.replace("\ue000", "").replace("\ue001", "")))
+
+    def code(self, text: str) -> str:
+        if "`" in text or not text.strip() or "\n" in text:
+            return self.text(text)  # Slack cannot write a backtick inside code
+        return f"\ue000`{escaped(text)}`\ue001"
+
+    def styled(self, style: Style, children: Sequence[Inline]) -> str:
+        inner = self.inline(children)
+        mark = _MARKS.get(style)
+        if mark is None:
+            return inner  # Slack has no spoilers
+        return "\n".join(_marked(line, mark) for line in inner.split("\n"))
+
+    def link(self, link: Link) -> str:
+        label = " ".join(text_of(link.children).split())
+        url = escaped(link.url).replace("|", "%7C").replace(" ", "%20")
+        return f"<{url}>" if label in ("", link.url) else f"<{url}|{escaped(label)}>"
+
+    def code_block(self, text: str, language: str) -> str:
+        # Three backticks inside would end the block.
+        return f"```\n{taken_apart(escaped(text))}\n```"
+
+    def heading(self, level: int, children: Sequence[Inline]) -> str:
+        return self.paragraph([_unstyled_strong(children)])
+
+    def paragraph(self, children: Sequence[Inline]) -> str:
+        drawn = _BORDER.sub(GAP, self.inline(children))
+        return _FALSE_QUOTE.sub(GAP, as_text(drawn.replace("\ue000", "").replace("\ue001", "")))
+
+    def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
+        """A quote of Slack's is one level deep and holds no block of code: its lines become inline code."""
+        result: list[Line | Verbatim] = []
+        for line in lines:
+            if isinstance(line, Line):
+                result.append(Line(line.text if line.text.startswith("> ") else f"> {line.text}".rstrip()))
+            else:
+                result.extend(Line(f"> {self.paragraph_of_code(code)}".rstrip()) for code in line.code.split("\n"))
+        return result
+
+    def paragraph_of_code(self, text: str) -> str:
+        """Write one line of code inside a quote."""
+        return as_text(self.code(text).replace("\ue000", "").replace("\ue001", ""))
+
+
+def _marked(line: str, mark: str) -> str:
+    """Put marks around the words of one line; Slack takes none that stand beside a space."""
+    inner = line.strip()
+    if not inner:
+        return line
+    at = line.index(inner)
+    core = inner.strip("\ue000\ue001") if inner.startswith(f"\ue000{mark}") else inner
+    if core.startswith(mark) and core.endswith(mark) and len(core) > 1:
+        return line
+    return f"{line[:at]}\ue000{mark}{inner}{mark}\ue001{line[at + len(inner) :]}"
+
+
+def _unstyled_strong(children: Sequence[Inline]) -> Inline:
+    from bot.markdown import Styled
+
+    flat: list[Inline] = []
+    for child in children:
+        if isinstance(child, Styled) and child.style == "strong":
+            flat.extend(child.children)
+        else:
+            flat.append(child)
+    return Styled("strong", tuple(flat))

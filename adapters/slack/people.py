@@ -1,0 +1,96 @@
+"""The names and languages of the people in a workspace: learned beside the intake, never waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.errors import error_code
+
+log = logging.getLogger(__name__)
+
+MOST_KNOWN: Final = 2_000
+MOST_AT_ONCE: Final = 4
+_NO_USE: Final = ("missing_scope", "invalid_auth", "token_revoked", "account_inactive")
+
+
+class People:
+    """Answers with the name it knows, or the id, at once; what it does not know it asks Slack in the background.
+
+    The first message of a person is therefore shown by id where the event carries no profile: an event must be
+    acknowledged within three seconds, and a name is not worth one of them.
+    """
+
+    def __init__(self, web: AsyncWebClient, most: int = MOST_KNOWN) -> None:
+        self._web = web
+        self._most = most
+        self._known: OrderedDict[str, str] = OrderedDict()
+        self._languages: dict[str, str] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._useful = True
+
+    def name(self, id: str) -> str:
+        """The shown name, or `id` while it is not known."""
+        if id in self._known:
+            self._known.move_to_end(id)
+        return self._known.get(id, id)
+
+    def language(self, id: str) -> str:
+        """The IETF tag of the language in which somebody uses Slack; empty while it is not known."""
+        return self._languages.get(id, "")
+
+    def learn(self, ids: Iterable[str]) -> None:
+        """Ask for the names that are not known; few at a time, the rest when their people write again."""
+        for id in ids:
+            if self._useful and id not in self._known and id not in self._asking and len(self._asking) < MOST_AT_ONCE:
+                self._asking[id] = asyncio.create_task(self._ask(id), name=f"name of {id}")
+
+    async def settle(self, ids: Collection[str], most: int) -> None:
+        """Ask for up to `most` names of those that are not known, and wait for them."""
+        unknown = [id for id in sorted(ids) if id not in self._known][:most]
+        while self._useful and unknown:
+            self.learn(unknown)
+            await self.settled()
+            # Whoever has no name in the answer is not asked for again.
+            unknown = unknown[MOST_AT_ONCE:]
+
+    async def settled(self) -> None:
+        """Wait until nothing is being asked."""
+        while self._asking:
+            await asyncio.wait(self._asking.values())
+
+    async def close(self) -> None:
+        """Ask nothing more."""
+        self._useful = False
+        for task in list(self._asking.values()):
+            task.cancel()
+        await asyncio.gather(*self._asking.values(), return_exceptions=True)
+
+    async def _ask(self, id: str) -> None:
+        try:
+            await self._look_up(id)
+        finally:
+            self._asking.pop(id, None)
+
+    async def _look_up(self, id: str) -> None:
+        try:
+            user = (await self._web.users_info(user=id, include_locale=True)).get("user") or {}
+            profile = user.get("profile") or {}
+            name = profile.get("display_name") or profile.get("real_name") or user.get("real_name") or user.get("name")
+        except Exception as error:  # noqa: BLE001 - without its name a person is shown by id
+            code = error_code(error)
+            if code in _NO_USE:
+                log.info("slack: names are not looked up (%s)", code)
+                self._useful = False
+            return
+        if name:
+            self._known[id] = str(name)
+            self._languages[id] = str(user.get("locale") or "")
+            while len(self._known) > self._most:
+                gone, _ = self._known.popitem(last=False)
+                self._languages.pop(gone, None)

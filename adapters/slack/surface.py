@@ -1,0 +1,384 @@
+"""Where one reply is shown in Slack: messages edited in place, or the five uses of a command's `response_url`."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import math
+import re
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import aiohttp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.errors import NOT_INSIDE, error_code, field, file_refused, refused, translated
+from adapters.slack.marks import look_alike
+from adapters.slack.mrkdwn import escaped, render
+from bot.contract import (
+    Budget,
+    Cost,
+    DeliveryError,
+    File,
+    MessageGone,
+    MessageRef,
+    Page,
+    ReplyTarget,
+    SurfaceLimits,
+    TooLong,
+    Unclear,
+    Unreachable,
+    Unrenderable,
+    Window,
+)
+
+log = logging.getLogger(__name__)
+
+LIMITS = SurfaceLimits(
+    # `chat.update` refuses more than 4,000 characters of text, as escaped; the rest is room for what rendering adds.
+    page_length=3600,
+    hard_length=4000,
+    measure=len,
+    # Slack takes 1 GB; this is what fits one upload within the time of a call.
+    attachment_bytes=50 * 1024 * 1024,
+    # A status lasts two minutes or until the bot's next message in the thread.
+    typing_seconds=30.0,
+    command_form="/parley {word}",
+)
+_NO_STATUS: Final = dataclasses.replace(LIMITS, typing_seconds=0.0)
+"""Outside a thread there is no place for a status."""
+
+# Per method and workspace; the tiers are 50 and, for posts, some hundreds a minute, with one a second in a channel.
+# https://docs.slack.dev/apis/web-api/rate-limits
+UPDATE_WINDOW: Final = Window(48, 60.0)
+POST_WINDOW: Final = Window(290, 60.0)
+STATUS_WINDOW: Final = Window(570, 60.0)
+SIGN_WINDOW: Final = Window(48, 60.0)
+UNSIGN_WINDOW: Final = Window(19, 60.0)
+PRIVATE_WINDOW: Final = Window(95, 60.0)
+CHANNEL_RATE: Final = 1.0
+
+RECEIPT: Final = "eyes"
+"""The reaction on a message that waits."""
+
+RESPONSE_USES: Final = 5
+RESPONSE: Final = "response"
+"""Form of a message behind a `response_url`; its id is how many uses were spent when it was shown."""
+PRIVATE: Final = "private"
+"""Form of a message that one person sees, and that stands as it was posted."""
+HELD: Final = "held"
+"""Form of a page that waits for its end, because a `response_url` has too few uses to show it grow."""
+FILE: Final = "file"
+
+_HISTORY: Final = frozenset({"channels:history", "groups:history", "mpim:history"})
+_LOOK_AGAIN: Final = (0.5, 1.0, 2.0)
+_MARK = re.compile(r"[*_~]")
+
+
+class SlackSurface:
+    """One thread, direct message or channel."""
+
+    def __init__(
+        self,
+        web: AsyncWebClient,
+        http: aiohttp.ClientSession,
+        target: ReplyTarget,
+        joined: Callable[[str], None] = lambda channel: None,
+        scopes: frozenset[str] | None = None,
+    ) -> None:
+        """
+        Args:
+            scopes: what the token may do; None: not known.
+            joined: told a channel's id when a post there proved that the bot is inside.
+        """
+        self._web = web
+        self._http = http
+        self._joined = joined
+        data = target.data
+        self._channel = str(data.get("channel") or "")
+        self._thread = str(data.get("thread") or "")
+        self._asked = str(data.get("asked") or "")
+        self._reader = str(data.get("user") or "") if target.private else ""
+        """Who alone is to see what is shown; empty: everybody."""
+        self._address = str(data.get("response_url") or "")
+        self._until = float(data.get("until") or 0.0)
+        self._responding = False
+        """The bot is no member here, so everything goes to the `response_url`."""
+        self._uses = 0
+        # A status ends with the next message in the thread, and a private one is none.
+        self._shows_status = bool(self._thread) and not self._reader
+        self._shown: dict[str, str] = {}
+        """Message id → what it shows, so that the same text is never sent twice."""
+        team = self._team = str(data.get("team") or "")
+        self._post_scope = f"slack:{team}/channel/{self._channel}/post"
+        self._update_scope = f"slack:{team}/chat.update"
+        post = Budget(self._post_scope, rate=CHANNEL_RATE, burst=1)
+        posts = Budget(f"slack:{team}/chat.postMessage", windows=(POST_WINDOW,), shared=True)
+        update = Budget(self._update_scope, windows=(UPDATE_WINDOW,), shared=True)
+        status = Budget(f"slack:{team}/assistant.threads.setStatus", windows=(STATUS_WINDOW,), shared=True)
+        # An id does not tell a public channel from a private one, nor from a direct message of several people.
+        self._scopes = scopes
+        adding = Budget(f"slack:{team}/reactions.add", windows=(SIGN_WINDOW,), shared=True)
+        removing = Budget(f"slack:{team}/reactions.remove", windows=(UNSIGN_WINDOW,), shared=True)
+        self._sign_cost, self._unsign_cost = Cost((adding,)), Cost((removing,))
+        needed = {"im:history"} if self._channel.startswith("D") else _HISTORY
+        finds = scopes is not None and needed <= scopes
+        self._post_cost = Cost((post, posts), repeats_safely=False, found_again=finds)
+        private = Budget(f"slack:{team}/chat.postEphemeral", windows=(PRIVATE_WINDOW,), shared=True)
+        self._private_cost = Cost(() if self._address else (private,), repeats_safely=False)
+        self._update_cost = Cost((update,))
+        self._status_cost = Cost((status,)) if self._shows_status else Cost()
+
+    @property
+    def limits(self) -> SurfaceLimits:
+        return LIMITS if self._shows_status else _NO_STATUS
+
+    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+        if page is None:
+            return self._status_cost
+        if self._reader:
+            return self._private_cost if page.final and (at is None or at.form == HELD) else Cost()
+        if self._responding or (at is not None and at.form in (RESPONSE, HELD)):
+            return Cost(repeats_safely=at is not None and at.form == RESPONSE)
+        return self._post_cost if at is None else self._update_cost
+
+    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        text = _rendered(page)
+        if self._reader:
+            return await self._show_privately(text, page.final, at)
+        if at is not None and at.form in (RESPONSE, HELD):
+            return await self._respond(text, page.final, at)
+        if at is not None:
+            return await self._update(text, at)
+        if self._responding:
+            return await self._respond(text, page.final, None)
+        return await self._post(text, page.final, nonce)
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        if len(file.content) > LIMITS.attachment_bytes:
+            raise TooLong(f"{file.name!r} is too large", by=len(file.content) - LIMITS.attachment_bytes)
+        if self._responding or (after is not None and after.form in (RESPONSE, HELD)):
+            raise Unrenderable("a command's answer carries no files where the bot is no member")
+        try:
+            sent = await self._web.files_upload_v2(
+                channel=self._channel,
+                thread_ts=self._thread or None,
+                content=file.content,
+                filename=file.name,
+                title=file.name,
+            )
+            files = sent.get("files") or [{}]
+            return MessageRef(str(files[0].get("id", "")), FILE)
+        except Exception as error:
+            raise file_refused(error) from error
+
+    async def remove(self, at: MessageRef) -> None:
+        try:
+            match at.form:
+                case "held" | "private":
+                    return
+                case "response":
+                    await self._use({"delete_original": True})
+                case "file":
+                    await self._web.files_delete(file=at.id)
+                case _:
+                    await self._web.chat_delete(channel=self._channel, ts=at.id)
+        except Exception as error:
+            if not isinstance(problem := translated(error), MessageGone):
+                raise problem from error
+
+    async def typing(self, words: str) -> None:
+        """The thread says the bot's name and `words` until the first message; where it cannot, nothing does."""
+        if not self._shows_status:
+            return
+        try:
+            await self._web.assistant_threads_setStatus(channel_id=self._channel, thread_ts=self._thread, status=words)
+        except Exception as error:  # noqa: BLE001 - it is only a sign
+            self._shows_status = False
+            log.debug("slack: no status was shown (%s)", error_code(error) or type(error).__name__)
+
+    def receipt_cost(self, waits: bool) -> Cost | None:
+        if self._scopes is not None and "reactions:write" not in self._scopes:
+            return None
+        return self._sign_cost if waits else self._unsign_cost
+
+    async def receipt(self, message_id: str, waits: bool) -> None:
+        call = self._web.reactions_add if waits else self._web.reactions_remove
+        try:
+            await call(channel=self._channel, timestamp=message_id, name=RECEIPT)
+        except Exception as error:
+            if error_code(error) not in ("already_reacted", "no_reaction"):
+                raise translated(error) from error
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        """Look for our own message by its metadata: needs `im:history`, in channels `channels:history`.
+
+        Raises:
+            DeliveryError: Slack did not say.
+        """
+        pauses = iter(_LOOK_AGAIN)
+        while True:
+            try:
+                return await self._look_up(nonce)
+            except Exception as error:
+                code = error_code(error)
+                if code and code not in ("ratelimited", "internal_error"):
+                    log.info("slack: a post of unknown outcome cannot be looked up (%s)", code)
+                    return None
+                if (pause := next(pauses, None)) is None:
+                    raise translated(error) from error
+            await asyncio.sleep(pause)
+
+    async def _look_up(self, nonce: str) -> MessageRef | None:
+        cursor = ""
+        while True:
+            wanted: dict[str, Any] = {"channel": self._channel, "include_all_metadata": True, "limit": 100}
+            if self._asked:
+                wanted["oldest"] = self._asked
+            if cursor:
+                wanted["cursor"] = cursor
+            if self._thread:
+                answer = await self._web.conversations_replies(ts=self._thread, **wanted)
+            else:
+                answer = await self._web.conversations_history(**wanted)
+            for message in answer.get("messages") or ():
+                metadata = message.get("metadata") or {}
+                if (metadata.get("event_payload") or {}).get("nonce") == nonce:
+                    return MessageRef(str(message["ts"]))
+            cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
+            if not cursor:
+                return None
+
+    async def _post(self, text: str, final: bool, nonce: str) -> MessageRef:
+        try:
+            sent = await self._web.chat_postMessage(
+                channel=self._channel,
+                text=text,
+                thread_ts=self._thread or None,
+                # `parse="none"` keeps mrkdwn, and leaves bare addresses and @names alone.
+                parse="none",
+                link_names=False,
+                unfurl_links=False,
+                unfurl_media=False,
+                metadata={"event_type": "parley_reply", "event_payload": {"nonce": nonce}} if nonce else None,
+            )
+            ref = MessageRef(field(sent, "ts"))
+        except Exception as error:
+            if error_code(error) in NOT_INSIDE and self._address:
+                self._responding = True
+                return await self._respond(text, final, None)
+            raise translated(error, self._post_scope) from error
+        self._joined(self._channel)
+        self._shown[ref.id] = text
+        return ref
+
+    async def _show_privately(self, text: str, final: bool, at: MessageRef | None) -> MessageRef:
+        """Post a page for one person, whole and once: Slack lets nobody edit it or look it up."""
+        if at is not None and at.form == PRIVATE:
+            return at
+        if not final:
+            return at or MessageRef("", HELD)
+        if self._address:
+            await self._use({"text": text, "response_type": "ephemeral", "parse": "none", "link_names": False})
+            return MessageRef("", PRIVATE)
+        # Into a thread that nobody has answered in yet, Slack takes it and shows it to nobody.
+        thread = self._thread if self._thread != self._asked else ""
+        try:
+            sent = await self._web.chat_postEphemeral(
+                channel=self._channel,
+                user=self._reader,
+                text=text,
+                thread_ts=thread or None,
+                parse="none",
+                link_names=False,
+            )
+        except Exception as error:
+            raise translated(error, f"slack:{self._team}/chat.postEphemeral") from error
+        return MessageRef(str(sent.get("message_ts") or ""), PRIVATE)
+
+    async def _update(self, text: str, at: MessageRef) -> MessageRef:
+        if self._shown.get(at.id) == text:
+            return at
+        try:
+            # There are no flags against previews here: those of the post stay.
+            await self._web.chat_update(channel=self._channel, ts=at.id, text=text, parse="none", link_names=False)
+        except Exception as error:
+            raise translated(error, self._update_scope) from error
+        self._shown[at.id] = text
+        return at
+
+    async def _respond(self, text: str, final: bool, at: MessageRef | None) -> MessageRef:
+        """Show a page through the `response_url`: the first page once early and once whole, later ones only whole."""
+        if at is not None:
+            self._uses = max(self._uses, int(at.id))
+        if not final and (at is not None or self._uses):
+            return at if at is not None else MessageRef(str(self._uses), HELD)
+        body: dict[str, Any] = {"text": text, "response_type": "in_channel", "parse": "none", "link_names": False}
+        body |= {"unfurl_links": False, "unfurl_media": False}
+        body["replace_original"] = at is not None and at.form == RESPONSE
+        if body["replace_original"] and self._shown.get(RESPONSE) == text:
+            return at or MessageRef(str(self._uses), RESPONSE)
+        await self._use(body)
+        self._shown[RESPONSE] = text
+        return MessageRef(str(self._uses), RESPONSE)
+
+    async def _use(self, body: dict[str, Any]) -> None:
+        """Spend one use of the address."""
+        if not self._address or time.time() > self._until:
+            raise Unreachable("the answer slot of the command has closed")
+        if self._uses >= RESPONSE_USES:
+            raise Unreachable("the answer slot of the command is used up")
+        try:
+            async with self._http.post(self._address, json=body, allow_redirects=False) as response:
+                status, answer = response.status, await response.text()
+                retry_after = response.headers.get("Retry-After", "")
+        except Exception as error:
+            problem = translated(error)
+            if isinstance(problem, Unclear):
+                self._uses += 1
+            raise problem from error
+        if status == 200:
+            self._uses += 1
+            return
+        found = re.search(r'"error"\s*:\s*"(\w+)"', answer)
+        code = found[1] if found else answer.strip()[:40]
+        raise _final(refused(status, code, retry_after), status)
+
+
+def _final(problem: DeliveryError, status: int) -> DeliveryError:
+    """A refused address does not open again: what is only refused somewhere else is over here."""
+    if type(problem) is DeliveryError and status in (403, 404, 410):
+        return Unreachable("the answer slot of the command has closed")
+    return problem
+
+
+def _rendered(page: Page) -> str:
+    """The text as it is sent.
+
+    Raises:
+        TooLong: it is longer than Slack lets an edit be; counted in signs of the page, of which some grow fourfold.
+        Unrenderable: nothing of it can be seen.
+    """
+    body = escaped(page.body) if page.plain else render(page.body, final=page.final).text
+    if not body.strip() and not page.status and not page.final:
+        body = render(page.body).text  # all of it is a beginning of something: it is shown as it stands
+    status = "\n".join(_set_off(line.text) for line in page.status if line.text.strip())
+    gap = "\n\n" if status and body.strip() else ""
+    text = body + gap + status
+    if len(text) > LIMITS.hard_length:
+        over = len(text) - LIMITS.hard_length
+        by = math.ceil(over * min(1.0, len(page.body) / max(1, len(body))))
+        raise TooLong(f"a page has {len(text)} characters", by=max(1, by))
+    if not text.strip():
+        raise Unrenderable("the page shows nothing")
+    return text
+
+
+def _set_off(line: str) -> str:
+    """A status line in italics. Slack has no escape for its marks, so a line that holds one is set as code."""
+    safe = escaped(" ".join(line.split()))
+    if "`" in safe:
+        return look_alike(safe)
+    return f"`{safe}`" if _MARK.search(safe) else f"_{safe}_"

@@ -1,0 +1,90 @@
+"""What people wrote in a Slack thread before they asked the bot something there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.slack.errors import error_code, translated
+from adapters.slack.events import Me, people_named, readable, seconds_of, shown_text
+from adapters.slack.people import People
+from bot.contract import MOST_QUOTED, Budget, Cost, DeliveryError, MessageSent, Quoted, Window, words
+
+REPLIES_WINDOW: Final = Window(45, 60.0)
+"""Slack allows fifty a minute in a workspace; the rest is for looking up posts of unknown outcome."""
+PAGE: Final = 200
+MOST_NAMES: Final = 20
+"""People of one page that are asked for by name; the others are shown by id."""
+MOST_READ: Final = 2 * MOST_QUOTED
+"""Characters of a message that are looked at: in Slack's notation it is longer than a person reads it."""
+_WORDLESS: Final = frozenset({"channel_join", "channel_leave", "channel_topic", "channel_purpose", "channel_name"})
+"""Notices of the service itself."""
+
+
+class SlackThread:
+    """The thread of one message, up to that message."""
+
+    def __init__(self, web: AsyncWebClient, me: Me, people: People, message: MessageSent) -> None:
+        self._web = web
+        self._me = me
+        self._people = people
+        self._message = message
+        self._scope = f"slack:{me.team}/conversations.replies"
+        self.cost = Cost((Budget(self._scope, windows=(REPLIES_WINDOW,)),))
+
+    async def page(self, since: float, cursor: str) -> tuple[Sequence[Quoted], str]:
+        chat = self._message.chat
+        wanted: dict[str, Any] = {"channel": chat.chat, "ts": chat.thread, "limit": PAGE}
+        wanted["latest"] = self._message.message_id
+        if since:
+            wanted["oldest"] = f"{since:.6f}"
+        if cursor:
+            wanted["cursor"] = cursor
+        try:
+            answer = await self._web.conversations_replies(**wanted)
+        except Exception as error:
+            if error_code(error) == "missing_scope":
+                needed = getattr(getattr(error, "response", None), "data", {}).get("needed") or "channels:history"
+                raise DeliveryError(
+                    f"the scope {needed} is missing; add it under OAuth & Permissions and install the app again"
+                ) from error
+            raise translated(error, self._scope) from error
+        messages = [_beginning(one) for one in answer.get("messages") or () if isinstance(one, Mapping)]
+        await self._people.settle(self._named(messages), MOST_NAMES)
+        quoted: list[Quoted | None] = []
+        for one in messages:
+            if str(one.get("subtype") or "") not in _WORDLESS:
+                quoted.append(self._quoted(one))
+                await asyncio.sleep(0)  # full of Slack's notation, one message takes a few milliseconds
+        following = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
+        # Slack gives the root whatever was asked for.
+        return [one for one in quoted if one is not None and one.sent_at > since], following
+
+    def _named(self, messages: Sequence[Mapping[str, Any]]) -> set[str]:
+        return {id for one in messages for id in people_named(one)} - {self._me.user}
+
+    def _quoted(self, message: Mapping[str, Any]) -> Quoted | None:
+        """One message as the model is told it; None for a command to the bot, which says nothing to anybody else."""
+        user = str(message.get("user") or "")
+        written = str(message["text"])
+        text = readable(written, self._me, self._people.name)[: MOST_QUOTED + 1]
+        if f"<@{self._me.user}" in written and words.bare(text, certain=True) is not None:
+            return None
+        profile = message.get("user_profile") or message.get("bot_profile") or {}
+        told = str(profile.get("display_name") or profile.get("real_name") or profile.get("name") or "")
+        return Quoted(
+            text=text,
+            author=str(message.get("username") or "") or told or self._people.name(user),
+            from_bot=user == self._me.user,
+            message_id=str(message.get("ts") or ""),
+            sent_at=seconds_of(message.get("ts")),
+        )
+
+
+def _beginning(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message with as much of its text as can be quoted: two hundred of them come at once."""
+    text = shown_text(message, MOST_READ + 1)
+    return {**message, "text": text if len(text) <= MOST_READ else f"{text[:MOST_READ]}…", "attachments": ()}

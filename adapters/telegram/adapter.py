@@ -1,0 +1,210 @@
+"""Telegram: updates by long polling → `Incoming`, pages → messages that are edited in place.
+
+Facts about the Bot API: https://core.telegram.org/bots/api, limits: https://core.telegram.org/bots/faq.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any, Final
+
+from telegram import Bot
+from telegram.error import (
+    Conflict,
+    InvalidToken,
+    RetryAfter,
+    TelegramError,
+)
+
+from adapters import Finding
+from adapters.settings import TelegramSettings
+from adapters.telegram.request import AiohttpRequest
+from adapters.telegram.surface import TelegramSurface
+from adapters.telegram.updates import meant_for
+from bot.contract import (
+    Clock,
+    Contested,
+    Deliver,
+    LogThrottle,
+    MessageSent,
+    ReplyTarget,
+    SettingsError,
+    StoreError,
+    Surface,
+    SystemClock,
+    Unreachable,
+    pause,
+    words,
+)
+from bot.sentences import say
+
+log = logging.getLogger(__name__)
+
+
+POLL_SECONDS: Final = 10
+_UPDATES: Final = ["message", "edited_message"]
+_STORE_PAUSE: Final = 1.0
+"""Seconds before updates that could not be stored are fetched again."""
+
+
+def open_adapter(settings: TelegramSettings) -> TelegramAdapter:
+    """The adapter for one bot token."""
+    return TelegramAdapter(settings)
+
+
+class _Bot(Bot):
+    """The library's bot, and updates as they came: which the library reads all or, for a bad one, none."""
+
+    async def raw_updates(self, offset: int) -> list[dict[str, Any]]:
+        """The updates from `offset` on, as JSON; waits for the first.
+
+        Raises:
+            TelegramError: as every call of the library; also when the answer is no list of updates.
+        """
+        asked = {"offset": offset, "timeout": POLL_SECONDS, "allowed_updates": _UPDATES, "limit": 100}
+        updates = await self._post("getUpdates", asked)
+        if not isinstance(updates, list) or not all(
+            isinstance(one, dict) and isinstance(one.get("update_id"), int) for one in updates
+        ):
+            raise TelegramError("Telegram answered with something else than updates")
+        return updates
+
+
+class TelegramAdapter:
+    """One bot account."""
+
+    platform = "telegram"
+
+    def __init__(self, settings: TelegramSettings, clock: Clock | None = None) -> None:
+        # The library's waits as timedelta, as they will be in its next major version; else each one warns.
+        os.environ.setdefault("PTB_TIMEDELTA", "1")
+        root = settings.telegram_api_base_url.rstrip("/")
+        # Long polls have a connection pool of their own, so that they never hold up a reply.
+        self._bot = _Bot(
+            settings.telegram_bot_token.get_secret_value(),
+            base_url=f"{root}/bot",
+            base_file_url=f"{root}/file/bot",
+            request=AiohttpRequest(root, connections=64, read_timeout=20.0),
+            get_updates_request=AiohttpRequest(root, connections=1, read_timeout=POLL_SECONDS + 10.0),
+        )
+        self._root = root
+        self._greeting: asyncio.Task[None] | None = None
+        self.listening = False
+        self._rivals = LogThrottle(log, clock or SystemClock())
+
+    async def __aenter__(self) -> TelegramAdapter:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._bot.shutdown)
+            try:
+                await self._bot.initialize()
+            except InvalidToken:
+                raise SettingsError("TELEGRAM_BOT_TOKEN is refused by Telegram: copy it again from BotFather") from None
+            except TelegramError as error:
+                raise Unreachable(f"Telegram at {self._root} does not answer ({type(error).__name__})") from None
+            stack.pop_all()
+        self._greeting = asyncio.create_task(self._announce(), name="telegram commands")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._greeting is not None:
+            self._greeting.cancel()
+            await asyncio.gather(self._greeting, return_exceptions=True)
+        await self._bot.shutdown()
+
+    def surface(self, target: ReplyTarget) -> Surface:
+        return TelegramSurface(self._bot, target)
+
+    def earlier(self, message: MessageSent) -> None:
+        """Telegram shows a bot no message but those that it is sent."""
+
+    @property
+    def conflicts(self) -> int:
+        return self._rivals.recent
+
+    async def listen(self, deliver: Deliver) -> None:
+        """Poll for updates; one is confirmed only by the poll after it was stored."""
+        await self._leave_webhook()
+        try:
+            await self._poll(deliver)
+        finally:
+            self.listening = False
+
+    async def _poll(self, deliver: Deliver) -> None:
+        offset = 0
+        while True:
+            self.listening = True
+            try:
+                updates = await self._bot.raw_updates(offset)
+            except Conflict as error:
+                # Telegram ends the older of two long polls, or a webhook was set: never our own former process.
+                self._rivals.warn(
+                    "telegram: another program receives with the same TELEGRAM_BOT_TOKEN, and answers part of what "
+                    f"people write: end it, or make another bot for one of the two ({error.message[:200]})"
+                )
+                raise Contested("another program receives with the same TELEGRAM_BOT_TOKEN") from None
+            except RetryAfter as error:
+                seconds, self.listening = pause(error.retry_after), False
+                log.warning("telegram: nothing is received for %.0f s, as Telegram asks for", seconds)
+                await asyncio.sleep(seconds)
+                continue
+            except InvalidToken:
+                raise SettingsError("TELEGRAM_BOT_TOKEN was revoked: copy the new one from BotFather") from None
+            except TelegramError as error:
+                raise Unreachable(f"Telegram at {self._root} does not answer ({type(error).__name__})") from None
+            if await self._take_in(updates, deliver):
+                offset = max((update["update_id"] + 1 for update in updates), default=offset)
+            else:
+                await asyncio.sleep(_STORE_PAUSE)
+
+    async def _take_in(self, updates: list[dict[str, Any]], deliver: Deliver) -> bool:
+        """Store a batch side by side, in order; False when something could not be stored: it comes again."""
+        wanted = meant_for(self._bot, updates)
+        outcomes = await asyncio.gather(*(deliver(one) for one in wanted), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, StoreError):
+                log.error("telegram: updates could not be stored and will be fetched again: %s", outcome)
+                return False
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return True
+
+    async def _leave_webhook(self) -> None:
+        """A webhook that was set once would refuse every poll."""
+        try:
+            await self._bot.delete_webhook()
+        except TelegramError as error:
+            log.warning("telegram: the webhook could not be removed: %s", type(error).__name__)
+
+    async def _announce(self) -> None:
+        """Let Telegram offer the commands while a person types; nothing depends on it."""
+        try:
+            for language in ("", "zh"):
+                menu = [
+                    (one.word, say(f"command_{one.word}", language)) for one in words.COMMANDS if one.word != "pair"
+                ]
+                await self._bot.set_my_commands(menu, language_code=language or None)
+        except TelegramError as error:
+            log.info("telegram: the command list could not be set (%s)", type(error).__name__)
+
+
+async def check(settings: TelegramSettings) -> list[Finding]:
+    """Whether the token works, and what the bot is allowed to read."""
+    adapter = TelegramAdapter(settings)
+    async with adapter:
+        bot = adapter._bot
+        me = await bot.get_me()
+        findings = [Finding(True, f"the token works; the bot is @{me.username}")]
+        if not me.can_read_all_group_messages:
+            findings.append(
+                Finding(True, "in groups it sees mentions, replies and commands (privacy mode is on, as it should be)")
+            )
+        hook = await bot.get_webhook_info()
+        if hook.url:
+            findings.append(Finding(True, "a webhook is set; it is removed when the bot starts, because it polls"))
+    return findings

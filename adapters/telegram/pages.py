@@ -1,0 +1,76 @@
+"""Pages as Telegram shows them: HTML, or a text without markup, with nothing that comes to life by itself."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from telegram import MessageEntity
+from telegram.constants import ParseMode
+
+from adapters.telegram.html import MOST_ENTITIES, render
+from adapters.telegram.live import defanged, live_parts
+from bot.contract import Page, TooLong, Unrenderable, utf16_length
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A page as it is sent."""
+
+    text: str
+    mode: ParseMode | None
+    """How Telegram must read it."""
+    entities: Sequence[MessageEntity] = ()
+    """What is code in a text without markup."""
+
+
+def drawn(page: Page, limit: int) -> Drawn:
+    """Draw a page that may show `limit` UTF-16 units.
+
+    Raises:
+        TooLong: it would show more.
+        Unrenderable: it would show nothing.
+    """
+    status = "\n".join(line.text for line in page.status)
+    gap = "\n\n" if status and page.body.strip() else ""
+    entities: Sequence[MessageEntity] = ()
+    if page.plain:
+        text, mode = f"{page.body}{gap}{status}".strip(), None
+        text, entities = _inert(text)
+        length = utf16_length(text)
+    else:
+        done = render(page.body, final=page.final)
+        if not done.text.strip() and not status and not page.final:
+            done = render(page.body)  # all of it is a beginning of something: it is shown as it stands
+        text = done.html + gap + _status(status)
+        mode, length = ParseMode.HTML, done.length + utf16_length(gap + status)
+    if not text.strip():
+        raise Unrenderable("the page shows nothing")
+    if length > limit:
+        raise TooLong(f"a page shows {length} units", by=length - limit)
+    return Drawn(text, mode, entities)
+
+
+def _inert(text: str) -> tuple[str, Sequence[MessageEntity]]:
+    """A text without markup, and what in it must be code, or Telegram would bring it to life."""
+    parts = list(live_parts(text))
+    if len(parts) > MOST_ENTITIES:
+        return defanged(text), ()
+    return text, [
+        MessageEntity(MessageEntity.CODE, utf16_length(text[:start]), utf16_length(text[start:end]))
+        for start, end in parts
+    ]
+
+
+def _status(line: str) -> str:
+    """Status lines in italics; what Telegram would bring to life in them is code."""
+    shown: list[str] = []
+    at = 0
+    for start, end in [*live_parts(line), (len(line), len(line))]:
+        if line[at:start]:
+            shown.append(f"<i>{html.escape(line[at:start], quote=False)}</i>")
+        if line[start:end]:
+            shown.append(f"<code>{html.escape(line[start:end], quote=False)}</code>")
+        at = end
+    return "".join(shown)

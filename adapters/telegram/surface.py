@@ -1,0 +1,283 @@
+"""How a reply is shown in a Telegram chat."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from telegram import Bot, LinkPreviewOptions, ReplyParameters
+from telegram.constants import ChatAction
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Forbidden,
+    NetworkError,
+    RetryAfter,
+    TelegramError,
+    TimedOut,
+)
+
+from adapters.telegram.pages import Drawn, drawn
+from adapters.telegram.request import NOT_SENT
+from bot.contract import (
+    Budget,
+    Cost,
+    DeliveryError,
+    File,
+    MessageGone,
+    MessageRef,
+    Page,
+    RateLimited,
+    ReplyTarget,
+    SurfaceLimits,
+    TooLong,
+    Unclear,
+    Unreachable,
+    Unrenderable,
+    Window,
+    origin_of,
+    utf16_length,
+)
+
+log = logging.getLogger(__name__)
+
+
+LIMITS = SurfaceLimits(
+    # 4096 UTF-16 units after the markup is taken away; the rest is room for what rendering adds.
+    page_length=3600,
+    hard_length=4096,
+    measure=utf16_length,
+    attachment_bytes=50 * 1024 * 1024,
+    collapses=True,
+    # A chat action lasts five seconds or until a message arrives.
+    typing_seconds=4.5,
+)
+
+
+# One message a second in a chat, short bursts pass; 20 a minute in a group; about 30 a second over all. A call counts
+# until a second after its answer, so that however calls bunch up on the way, thirty-one never meet. Edits share these
+# with sends. https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this
+CHAT_RATE: Final = 1.0
+
+
+CHAT_BURST: Final = 3
+
+
+GROUP_WINDOW: Final = Window(20, 60.0)
+
+
+BOT_WINDOW: Final = Window(30, 1.0)
+
+
+_NOTHING: Final = Cost()
+"""The message looks like the page already: no call is made."""
+
+
+_PHOTOS: Final = ("image/png", "image/jpeg", "image/webp")
+
+
+_PHOTO_BYTES: Final = 10 * 1024 * 1024
+
+
+RECEIPT: Final = "👀"
+"""One of the reactions that Telegram lets a bot use: the message was seen."""
+
+
+class TelegramSurface:
+    """One chat or topic."""
+
+    def __init__(self, bot: Bot, target: ReplyTarget) -> None:
+        self._bot = bot
+        self._chat = int(str(target.data["chat"]))
+        thread = target.data.get("thread")
+        self._thread = int(str(thread)) if thread else None
+        reply_to = target.data.get("reply_to")
+        self._reply_to = int(str(reply_to)) if reply_to else None
+        self._group = bool(target.data.get("group"))
+        self._shown: dict[str, str] = {}
+        """Message id → what it shows, so that the same text is never sent twice."""
+        self._rendered: tuple[Page, Drawn] | None = None
+        of_bot = Budget(f"telegram:{bot.id}", windows=(BOT_WINDOW,), shared=True)
+        scope = f"telegram:{bot.id}/chat/{self._chat}"
+        if self._group:
+            of_chat = Budget(scope, windows=(GROUP_WINDOW,), rate=CHAT_RATE, burst=CHAT_BURST)
+        else:
+            of_chat = Budget(scope, rate=CHAT_RATE, burst=CHAT_BURST)
+        self._typing_cost = Cost((of_bot,))
+        self._post_cost = Cost((of_chat, of_bot), repeats_safely=False)
+        self._edit_cost = Cost((of_chat, of_bot))
+
+    @property
+    def limits(self) -> SurfaceLimits:
+        return LIMITS
+
+    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+        if page is None:
+            return self._typing_cost
+        if at is None:
+            return self._post_cost
+        try:
+            same = self._shown.get(at.id) == self._drawn(page).text
+        except (TooLong, Unrenderable):
+            same = False
+        return _NOTHING if same else self._edit_cost
+
+    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        look = self._drawn(page)
+        text = look.text
+        if at is not None and self._shown.get(at.id) == text:
+            return at
+        preview = LinkPreviewOptions(is_disabled=True)
+        try:
+            if at is None:
+                sent = await self._bot.send_message(
+                    self._chat,
+                    text,
+                    parse_mode=look.mode,
+                    entities=look.entities or None,
+                    message_thread_id=self._thread,
+                    link_preview_options=preview,
+                    reply_parameters=self._first_reply(),
+                )
+                self._reply_to = None
+                ref = MessageRef(str(sent.message_id))
+            else:
+                await self._bot.edit_message_text(
+                    text,
+                    self._chat,
+                    int(at.id),
+                    parse_mode=look.mode,
+                    entities=look.entities or None,
+                    link_preview_options=preview,
+                )
+                ref = at
+        except Exception as error:
+            if isinstance(error, BadRequest) and "not modified" in error.message.lower() and at is not None:
+                ref = at
+            elif isinstance(error, ChatMigrated):
+                self._chat = error.new_chat_id
+                raise DeliveryError(f"the group became a supergroup: {error.new_chat_id}") from error
+            else:
+                raise (_translated(error) if at is None else _edit_failed(error)) from error
+        self._shown[ref.id] = text
+        return ref
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        if len(file.content) > LIMITS.attachment_bytes:
+            raise TooLong(f"{file.name!r} is too large", by=len(file.content) - LIMITS.attachment_bytes)
+        if file.media_type in _PHOTOS and len(file.content) <= _PHOTO_BYTES:
+            try:
+                sent = await self._bot.send_photo(
+                    self._chat, file.content, filename=file.name, message_thread_id=self._thread
+                )
+                return MessageRef(str(sent.message_id))
+            except BadRequest as error:
+                # Too long and narrow, too many pixels, or not whole: as a document everything goes.
+                log.info("telegram: %r goes as a document: %s", file.name, error.message[:200])
+            except Exception as error:
+                raise _file_refused(error) from error
+        try:
+            sent = await self._bot.send_document(
+                self._chat, file.content, filename=file.name, message_thread_id=self._thread
+            )
+            return MessageRef(str(sent.message_id))
+        except Exception as error:
+            raise _file_refused(error) from error
+
+    async def remove(self, at: MessageRef) -> None:
+        try:
+            await self._bot.delete_message(self._chat, int(at.id))
+        except BadRequest:
+            return
+        except Exception as error:
+            raise _translated(error) from error
+
+    async def typing(self, words: str) -> None:
+        try:
+            await self._bot.send_chat_action(self._chat, ChatAction.TYPING, message_thread_id=self._thread)
+        except RetryAfter as error:
+            # The chat is closed to everything, whatever was refused.
+            raise _translated(error) from error
+        except Exception as error:  # noqa: BLE001 - it is only a sign
+            log.debug("telegram: typing was not shown (%s)", type(error).__name__)
+
+    def receipt_cost(self, waits: bool) -> Cost:
+        # A reaction is no message: it draws on the bot's calls alone.
+        return self._typing_cost
+
+    async def receipt(self, message_id: str, waits: bool) -> None:
+        try:
+            await self._bot.set_message_reaction(self._chat, int(message_id), RECEIPT if waits else None)
+        except Exception as error:
+            raise _translated(error) from error
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        """Telegram offers no way to look a message up."""
+        return None
+
+    def _drawn(self, page: Page) -> Drawn:
+        """The page as it is sent; rendered once for `cost` and `show`."""
+        if self._rendered is None or self._rendered[0] != page:
+            self._rendered = (page, drawn(page, LIMITS.hard_length))
+        return self._rendered[1]
+
+    def _first_reply(self) -> ReplyParameters | None:
+        """In a group the reply's first message points at the question."""
+        if self._reply_to is None:
+            return None
+        return ReplyParameters(self._reply_to, allow_sending_without_reply=True)
+
+
+_GONE: Final = ("message to edit not found", "message can't be edited", "message_id_invalid", "message to delete")
+
+
+def _translated(error: Exception) -> DeliveryError:
+    """A library's error as the core knows it. `BadRequest` is a `NetworkError`, so it is asked first."""
+    match error:
+        case RetryAfter():
+            return RateLimited("Telegram asks for a pause", retry_after=error.retry_after)
+        case BadRequest():
+            words = error.message.lower()
+            if "can't parse entities" in words or "unsupported start tag" in words:
+                return Unrenderable(f"Telegram cannot read our markup: {error.message[:200]}")
+            if any(gone in words for gone in _GONE):
+                return MessageGone("the message does not exist any more")
+            if "too long" in words or "too_long" in words:
+                return TooLong("Telegram finds the page too long", by=LIMITS.hard_length // 8)
+            if "chat not found" in words or "peer_id_invalid" in words or "have no rights" in words:
+                return Unreachable(f"Telegram: {error.message[:200]}")
+            if "empty" in words:
+                return Unrenderable("Telegram finds the page empty")
+            return DeliveryError(f"Telegram refuses the page: {error.message[:200]}")
+        case Forbidden():
+            return Unreachable(f"Telegram: {error.message[:200]}")
+        case TimedOut() | NetworkError():
+            if isinstance(error.__cause__, NOT_SENT):
+                return DeliveryError(f"no connection to Telegram ({type(error.__cause__).__name__})")
+            if isinstance(error, NetworkError) and not isinstance(error, TimedOut) and error.__cause__ is None:
+                # An answer came, with a status of 500 or more: the service itself says that it did not do it.
+                return DeliveryError(f"Telegram fails: {error.message[:200]}")
+            return Unclear(f"Telegram did not answer ({type(error.__cause__ or error).__name__})")
+        case TelegramError() if type(error) is not TelegramError:
+            return DeliveryError(f"Telegram: {type(error).__name__}")
+        case _:
+            # The call succeeded as far as its status says; the library cannot read the answer.
+            return Unclear(f"Telegram's answer cannot be read ({origin_of(error)})")
+
+
+def _edit_failed(error: Exception) -> DeliveryError:
+    """The same for an edit, which may be repeated: one that a gateway gave up may still be made behind it."""
+    problem = _translated(error)
+    answered = type(error) is NetworkError and not isinstance(error.__cause__, NOT_SENT)
+    return Unclear(str(problem)) if answered and type(problem) is DeliveryError else problem
+
+
+def _file_refused(error: Exception) -> DeliveryError:
+    """The same for a file, which Telegram refuses for good in many words: none of them changes by asking again."""
+    words = error.message.lower() if isinstance(error, TelegramError) else ""
+    if "too large" in words or "too big" in words:
+        return TooLong("Telegram finds the file too large", by=1)
+    problem = _translated(error)
+    if isinstance(error, BadRequest) and type(problem) is DeliveryError:
+        return Unrenderable(f"Telegram does not take the file: {error.message[:200]}")
+    return problem

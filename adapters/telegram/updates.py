@@ -1,0 +1,276 @@
+"""What a Telegram update says to the bot: pure functions, no network."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+from telegram import (
+    Bot,
+    Chat,
+    ExternalReplyInfo,
+    Message,
+    MessageEntity,
+    MessageOrigin,
+    MessageOriginChannel,
+    MessageOriginChat,
+    MessageOriginHiddenUser,
+    MessageOriginUser,
+    Update,
+    User,
+)
+
+from bot.contract import (
+    LONGEST_TEXT,
+    ChatId,
+    Enclosure,
+    EnclosureKind,
+    Incoming,
+    MessageEdited,
+    MessageSent,
+    Quoted,
+    ReplyTarget,
+    Sender,
+    origin_of,
+    words,
+)
+
+log = logging.getLogger(__name__)
+
+_KINDS: Final = {
+    # An animation is a document too, and a venue a location, for programs that know only those.
+    "animation": EnclosureKind.ANIMATION,
+    "audio": EnclosureKind.AUDIO,
+    "document": EnclosureKind.FILE,
+    "live_photo": EnclosureKind.PICTURE,
+    "photo": EnclosureKind.PICTURE,
+    "sticker": EnclosureKind.STICKER,
+    "video": EnclosureKind.VIDEO,
+    "video_note": EnclosureKind.VIDEO_NOTE,
+    "voice": EnclosureKind.VOICE,
+    "contact": EnclosureKind.CONTACT,
+    "dice": EnclosureKind.DICE,
+    "poll": EnclosureKind.POLL,
+    "location": EnclosureKind.LOCATION,
+    "checklist": EnclosureKind.OTHER,
+    "game": EnclosureKind.OTHER,
+    "giveaway": EnclosureKind.OTHER,
+    "invoice": EnclosureKind.OTHER,
+    "paid_media": EnclosureKind.OTHER,
+    "story": EnclosureKind.OTHER,
+}
+"""Field of a message → what it holds. Of several fields the first says what the message is."""
+
+
+def meant_for(bot: Bot, updates: Iterable[dict[str, Any]]) -> list[Incoming]:
+    """What a batch of updates says to the bot, in order; an album is one message, the part with the caption, with
+    everything that is in the album.
+
+    Each is read by itself. One that cannot be read, by the library or here, is logged and left out: it would come again
+    for ever, and hold up all others.
+
+    Args:
+        updates: as they came, in JSON.
+    """
+    found: list[tuple[str, Incoming]] = []
+    for raw in updates:
+        try:
+            update = Update.de_json(raw, bot)
+            said = incoming(update, bot)
+        except Exception as error:  # noqa: BLE001 - whatever it is, only this update is lost
+            log.error("telegram: update %s cannot be read and is left out: %s", raw.get("update_id"), origin_of(error))
+            continue
+        if said is not None:
+            found.append(((update.message and update.message.media_group_id) or "", said))
+    albums: dict[str, list[Incoming]] = {}
+    for album, said in found:
+        albums.setdefault(album, []).append(said)
+    chosen = {album: _as_one(parts) for album, parts in albums.items() if album}
+    return [said if not album else chosen[album] for album, said in found if not album or said is albums[album][0]]
+
+
+def incoming(update: Update, bot: Bot) -> Incoming | None:
+    """What an update says to the bot; None when it was not meant for it."""
+    message = update.message or update.edited_message
+    if message is None or message.from_user is None or message.from_user.is_bot or message.via_bot is not None:
+        return None
+    if message.sender_chat is not None:
+        # An anonymous admin, somebody who writes as a channel, a linked channel's post: `from_user` is a stand-in, for
+        # the last one even a user that is no bot. https://core.telegram.org/bots/api#message
+        return None
+    direct = message.chat.type == "private"
+    forwarded = _is_forward(message)
+    if forwarded and (not direct or update.edited_message is not None):
+        # What others wrote calls no bot into a group, and no change of it (a reaction counts as one) is the person's.
+        return None
+    # Of a forward nothing is the person's own: a comment on it is a message of its own.
+    text = "" if forwarded else _words(message)
+    command = words.parse(text)
+    if command is not None and not _for_us(text, bot):
+        return None
+    replied = message.reply_to_message
+    to_us = replied is not None and replied.from_user is not None and replied.from_user.id == bot.id
+    stripped, mentioned = ("", False) if forwarded else _without_mention(message, bot)
+    # In a group, a command that names no bot and is none of ours is another bot's.
+    ordered = command is not None and (command[0] in words.BY_WORD or "@" in text.split(maxsplit=1)[0])
+    if not direct and not (to_us or mentioned or ordered):
+        return None
+    if not _words(message) and not _enclosed(message):
+        return None
+    thread = str(message.message_thread_id or "") if message.is_topic_message else ""
+    chat = ChatId("telegram", str(bot.id), str(message.chat.id), thread)
+    user = message.from_user
+    sender = Sender(id=f"telegram:{user.id}", name=user.full_name, language=user.language_code or "")
+    target = ReplyTarget(
+        "telegram",
+        {
+            "chat": message.chat.id,
+            "thread": message.message_thread_id if message.is_topic_message else None,
+            "reply_to": None if direct else message.message_id,
+            "group": not direct,
+        },
+    )
+    sent_at = message.date.timestamp()
+    delivery = str(update.update_id)
+    if update.edited_message is not None:
+        return MessageEdited(
+            delivery=delivery,
+            chat=chat,
+            sender=sender,
+            target=target,
+            sent_at=sent_at,
+            message_id=str(message.message_id),
+            text=stripped,
+        )
+    word, argument = command if command is not None else ("", stripped)
+    return MessageSent(
+        delivery=delivery,
+        # The parts of an album are separate updates, in one batch or in several.
+        also=(f"album {message.chat.id}/{message.media_group_id}",) if message.media_group_id else (),
+        chat=chat,
+        sender=sender,
+        target=target,
+        sent_at=sent_at,
+        text=argument,
+        command=word,
+        message_id=str(message.message_id),
+        group=not direct,
+        quoted=_quoted(message, bot),
+        enclosed=() if forwarded else _enclosed(message),
+    )
+
+
+def _as_one(parts: list[Incoming]) -> Incoming:
+    """The parts of an album as one message: that with somebody's words, or the first."""
+    said = next((part for part in parts if _has_words(part)), parts[0])
+    if not isinstance(said, MessageSent):
+        return said
+    others = [part for part in parts if isinstance(part, MessageSent)]
+    enclosed = tuple(one for part in others for one in part.enclosed)
+    quoted = said.quoted
+    if quoted is not None and quoted.forwarded:
+        quoted = replace(quoted, enclosed=tuple(one for part in others if part.quoted for one in part.quoted.enclosed))
+    return replace(said, enclosed=enclosed, quoted=quoted)
+
+
+def _has_words(said: Incoming) -> bool:
+    """Somebody's words came with it, so that it is more than one picture of an album."""
+    if not isinstance(said, MessageSent):
+        return True
+    forwarded = said.quoted is not None and said.quoted.forwarded and said.quoted.text
+    return bool(said.text or said.command or forwarded)
+
+
+def _words(message: Message) -> str:
+    return (message.text or message.caption or "")[:LONGEST_TEXT]
+
+
+def _is_forward(message: Message) -> bool:
+    # Servers from before Bot API 7.0 tell no origin, but when the message was written.
+    return message.forward_origin is not None or "forward_date" in message.api_kwargs
+
+
+def _for_us(text: str, bot: Bot) -> bool:
+    """`/new` and `/new@our_bot` are ours, `/new@other_bot` is not."""
+    _, at, name = text.split(maxsplit=1)[0].partition("@")
+    return not at or name.lower() == (bot.username or "").lower()
+
+
+def _without_mention(message: Message, bot: Bot) -> tuple[str, bool]:
+    """The text without the mentions of the bot, and whether there were any: by entity, never by substring."""
+    units = _words(message).encode("utf-16-le", "surrogatepass")
+    kept: list[bytes] = []
+    at = 0
+    for entity in sorted(message.entities if message.text else message.caption_entities, key=lambda one: one.offset):
+        start, end = 2 * entity.offset, 2 * (entity.offset + entity.length)
+        if start >= at and _names(bot, entity, units):
+            kept.append(units[at:start])
+            at = end
+    kept.append(units[at:])
+    return b"".join(kept).decode("utf-16-le", "replace").strip(), len(kept) > 1
+
+
+def _names(bot: Bot, entity: MessageEntity, units: bytes) -> bool:
+    if entity.type == MessageEntity.TEXT_MENTION:
+        return entity.user is not None and entity.user.id == bot.id
+    name = f"@{bot.username}".lower()
+    if entity.type != MessageEntity.MENTION or entity.length != len(name):
+        return False
+    piece = units[2 * entity.offset : 2 * (entity.offset + entity.length)]
+    return piece.decode("utf-16-le", "replace").lower() == name
+
+
+def _enclosed(message: Message | ExternalReplyInfo) -> tuple[Enclosure, ...]:
+    """What is in a message beside its text: at most one thing, as Telegram has it."""
+    for field, kind in _KINDS.items():
+        if held := getattr(message, field, None):
+            name, media_type = getattr(held, "file_name", None), getattr(held, "mime_type", None)
+            size = getattr(held[-1] if field == "photo" else held, "file_size", None)
+            return (Enclosure(kind=kind, name=name or "", media_type=media_type or "", size=size or 0),)
+    return ()
+
+
+def _quoted(message: Message, bot: Bot) -> Quoted | None:
+    """What was forwarded, or what the message replies to."""
+    if _is_forward(message):
+        quoted = Quoted(text=_words(message), forwarded=True, enclosed=_enclosed(message))
+        return _by_author(message, bot, quoted)
+    replied, part = message.reply_to_message, message.quote.text[:LONGEST_TEXT] if message.quote is not None else ""
+    if replied is None and message.external_reply is not None:
+        enclosed = _enclosed(message.external_reply)
+        quoted = Quoted(text=part, enclosed=enclosed)
+        return _by_origin(message.external_reply.origin, bot, quoted) if part or enclosed else None
+    if replied is None or replied.forum_topic_created is not None:
+        return None
+    return _by_author(
+        replied,
+        bot,
+        Quoted(text=part or _words(replied), message_id=str(replied.message_id), enclosed=_enclosed(replied)),
+    )
+
+
+def _by_author(message: Message, bot: Bot, quoted: Quoted) -> Quoted:
+    """`quoted` with who wrote `message`, which may be somebody else than who sent it."""
+    if _is_forward(message):
+        return _by_origin(message.forward_origin, bot, quoted)
+    return _by(message.sender_chat or message.from_user, bot, quoted)
+
+
+def _by_origin(origin: MessageOrigin | None, bot: Bot, quoted: Quoted) -> Quoted:
+    match origin:
+        case MessageOriginUser(sender_user=user):
+            return _by(user, bot, quoted)
+        case MessageOriginHiddenUser(sender_user_name=name):
+            return replace(quoted, author=name)
+        case MessageOriginChat(sender_chat=chat) | MessageOriginChannel(chat=chat):
+            return _by(chat, bot, quoted)
+    return quoted
+
+
+def _by(author: User | Chat | None, bot: Bot, quoted: Quoted) -> Quoted:
+    if author is None:
+        return quoted
+    name = author.title if isinstance(author, Chat) else author.full_name
+    return replace(quoted, author=name or "", from_bot=author.id == bot.id)

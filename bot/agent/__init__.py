@@ -1,0 +1,49 @@
+"""The tool loop: passes of the model, calls, results, until there is an answer."""
+
+from __future__ import annotations
+
+from bot.agent.brought import learn_result, policy_for
+from bot.agent.callpolicy import CallPolicy
+from bot.agent.condensing import Condenser
+from bot.agent.events import (
+    EarlyCall,
+    Event,
+    Failed,
+    FileProduced,
+    Finished,
+    ModelReplaced,
+    PassEnded,
+    ReasoningDelta,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    answered_with,
+)
+from bot.agent.loop import GAP, Agent, AgentLimits, CallKey, Task
+from bot.agent.sources import Citations, source_line
+
+__all__ = [
+    "GAP",
+    "Agent",
+    "AgentLimits",
+    "CallKey",
+    "CallPolicy",
+    "Citations",
+    "Condenser",
+    "EarlyCall",
+    "Event",
+    "Failed",
+    "FileProduced",
+    "Finished",
+    "ModelReplaced",
+    "PassEnded",
+    "ReasoningDelta",
+    "Task",
+    "TextDelta",
+    "ToolFinished",
+    "ToolStarted",
+    "answered_with",
+    "learn_result",
+    "policy_for",
+    "source_line",
+]

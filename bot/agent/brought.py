@@ -1,0 +1,151 @@
+"""Which addresses a conversation brought: those of people and of results, not those that a model made up."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+from urllib.parse import unquote
+
+from bot.agent.given import Given, leaves_of
+from bot.contract import AssistantEntry, Entry, MessageSent, SystemEntry, ToolEntry, UserEntry, from_outside
+from bot.markdown import BARE_URL, trim_url
+from bot.safety import LinkPolicy, Unknown, clean_untrusted
+from tools.base import ToolCall, ToolResult, ToolSpec
+from tools.fetch.guard import wire_form
+
+SpecOf: TypeAlias = Callable[[str], ToolSpec | None]
+"""Finds a tool's spec by its name."""
+
+MOST_READ = 500
+"""Addresses of one text, nearly the one that is looked for, that are compared with it."""
+_SPACED_URL = re.compile(r"(?:https?://|www\.)[^\s<>\"`]+", re.IGNORECASE)
+"""An address up to the next space: its host may have letters of any script."""
+_CLOSING = ")]}>'\"，。；：！？、」』）】》”’"
+_GOES_ON = r"[A-Za-z0-9_/&=#%+~@\-]"
+_PATH = re.compile(r"[/?#]")
+
+
+def policy_for(question: MessageSent, unknown: Unknown = "code") -> LinkPolicy:
+    """The policy for links in the reply to `question`: it knows what the message and the one it quotes brought."""
+    policy = LinkPolicy(unknown=unknown)
+    policy.learn(clean_untrusted(question.text))
+    # A message of the bot's own brings nothing: it may hold an address that a model made up.
+    if question.quoted is not None and not question.quoted.from_bot:
+        policy.learn(clean_untrusted(question.quoted.text))
+    for one in question.earlier:
+        if not one.from_bot:
+            policy.learn(clean_untrusted(one.text))
+    return policy
+
+
+def learn_result(policy: LinkPolicy, spec: ToolSpec | None, call: ToolCall, result: ToolResult) -> None:
+    """Let `policy` know the addresses that a result brought: of a success only, without those of its own call."""
+    if result.ok and spec is not None and not spec.echoes:
+        policy.learn(clean_untrusted(result.text), unless=_given(spec, call).built)
+
+
+def brings(form: str, entries: Iterable[Entry], person: str, spec_of: SpecOf) -> bool:
+    """Tell whether an address stands in a conversation and is not the work of a model that was told outside words.
+
+    People's messages, what they quote and successful results bring addresses; so does what a model wrote as long as
+    it had been told only our words and those of `person`.
+
+    Args:
+        form: the address as `tools.fetch.guard.wire_form` gives it: nothing that is sent may differ.
+    """
+    calls: dict[str, ToolCall] = {}
+    free = False
+    for entry in entries:
+        brought = False
+        match entry:
+            case SystemEntry(text, origin):
+                brought = not from_outside(origin, person) and stands_in(form, text)
+            case UserEntry(text, begins=begins):
+                brought = stands_in(form, text[begins:])
+            case AssistantEntry():
+                calls = {call.id: call for call in entry.calls}
+                free = not from_outside(entry.origin, person)
+                brought = free and any(stands_in(form, text) for text in _written(entry))
+            case ToolEntry():
+                spec, call = spec_of(entry.name), calls.get(entry.call_id)
+                if entry.ok and spec is not None and call is not None and not spec.echoes:
+                    given = None if free else _given(spec, call)
+                    brought = any(
+                        given is None or not given.built(one) for one in _spellings(form, entry.whole or entry.text)
+                    )
+        if brought:
+            return True
+    return False
+
+
+def stands_in(form: str, text: str) -> bool:
+    """Tell whether an address stands in what somebody wrote, also without its scheme."""
+    if any(_spellings(form, text)):
+        return True
+    host, path = _parts(form)
+    written = {
+        name + end for name in _names(host) for one in (path, path.removesuffix("/")) for end in (one, unquote(one))
+    }
+    either = "|".join(map(re.escape, sorted(written, key=len, reverse=True)))
+    pattern = rf"(?<![A-Za-z0-9_@.\-/:])(?:{either})(?!{_GOES_ON}|[?.:]{_GOES_ON})"
+    return any(wire_form(f"http://{one.group()}") == form for one in re.finditer(pattern, text, re.IGNORECASE))
+
+
+def _spellings(form: str, text: str) -> Iterator[str]:
+    """The addresses in running text that are `form` on the wire, as they are written there."""
+    host, path = _parts(form)
+    names, like = _names(host), _likeness(path)
+    lowered = text.lower()
+    if not any(name in lowered for name in names):
+        return
+    word = max(re.findall("[A-Za-z0-9]+", unquote(path)), key=len, default="")
+    seen: set[str] = set()
+    read = 0
+    for pattern in (BARE_URL,) if text.isascii() else (BARE_URL, _SPACED_URL):
+        for found in pattern.finditer(text):
+            written = found.group()
+            # Reading an address as the network does takes long, and a page may hold thousands that are nearly this one.
+            if written in seen or not (word in written or "%" in written or "&" in written):
+                continue
+            seen.add(written)
+            if not any(name in written.lower() for name in names):
+                continue
+            for one in {written, trim_url(written), trim_url(written.rstrip(_CLOSING)), html.unescape(written)}:
+                address = one if "://" in one else f"http://{one}"
+                if _likeness(_parts(address.partition("://")[2])[1]) != like:
+                    continue
+                read += 1
+                if wire_form(address) == form:
+                    yield one
+                elif read > MOST_READ:
+                    return
+
+
+def _parts(form: str) -> tuple[str, str]:
+    """Host and port; path and query."""
+    found = _PATH.search(form)
+    return (form[: found.start()], form[found.start() :]) if found else (form, "")
+
+
+def _names(host: str) -> frozenset[str]:
+    """A host as it is sent, and with the letters that Punycode stands for."""
+    try:
+        return frozenset({host, host.encode().decode("idna")})
+    except UnicodeError:
+        return frozenset({host})
+
+
+def _likeness(path: str) -> str:
+    """What paths have in common that may be the same on the wire."""
+    return re.sub(r"[\W_]", "", unquote(html.unescape(path)).partition("#")[0])
+
+
+def _written(entry: AssistantEntry) -> list[str]:
+    return [entry.text, *(leaf for call in entry.calls for leaf in leaves_of(dict(call.arguments)))]
+
+
+def _given(spec: ToolSpec, call: ToolCall) -> Given:
+    """What a call was given, but for an address that it opened: that exists, and its server has been asked already."""
+    return Given({name: value for name, value in call.arguments.items() if name != spec.address})

@@ -1,0 +1,156 @@
+"""Which calls may be made: none of a tool that the person may not use, and few while the model is told words from
+outside.
+
+A page, a search result or a quote may tell a model to send the conversation somewhere. So once such words are in the
+prompt, a tool that opens addresses opens only those that somebody brought, exactly as they were brought, and a tool
+whose arguments may reach others is withheld; unless the operator allows the host or the tool. Tools that ask one
+service the operator chose (a search, an encyclopedia) stay: what they are asked goes to nobody else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TypeAlias
+
+from bot.agent.brought import SpecOf, brings, stands_in
+from bot.contract import Entry, from_outside, joined
+from bot.markdown import host_of
+from bot.policy import Permits, everything
+from tools.base import ToolCall, ToolSpec
+from tools.fetch.guard import wire_form
+
+log = logging.getLogger(__name__)
+
+
+def _anywhere(address: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The call may be made."""
+
+    follow: Callable[[str], bool] = _anywhere
+    """Whether a page may send it on to this address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The call is not made."""
+
+    reason: str
+    """What the model is told."""
+
+
+Verdict: TypeAlias = Run | Refuse
+"""What becomes of a call. Asking the person would be a third."""
+
+_HOST_CHARS = 100
+_WITHHELD = (
+    "{name} was not run: this conversation holds text from outside, and what {name} is given may reach others. Answer "
+    "without it, and say that it can be used in a new conversation (the command new), or when the operator allows it."
+)
+_NOT_PERMITTED = (
+    "{name} was not run: the operator does not leave it to the person who asks here. Answer without it, and do not try "
+    "to do the same in another way."
+)
+_NOT_BROUGHT = (
+    "{name} did not open this address: this conversation holds text from outside, so only addresses are opened that "
+    "stand in it as they are: in a person's message or in a result. Use one of those, unchanged, or ask the person to "
+    "write the address."
+)
+
+
+class CallPolicy:
+    """Decides about calls by what the model was told; one for the process."""
+
+    def __init__(self, *, hosts: Sequence[str] = (), tools: Sequence[str] = (), words: str = "") -> None:
+        """
+        Args:
+            hosts: any page of these is opened; `*.example.org` stands for all under it.
+            tools: these are never withheld; names, or patterns as `github_*`.
+            words: the operator's own, whose addresses are opened.
+        """
+        self._hosts = tuple(host.lower() for host in hosts)
+        self._tools = tuple(tools)
+        self._words = words
+
+    def over(self, entries: Sequence[Entry], person: str, spec_of: SpecOf, permits: Permits = everything) -> Clearance:
+        """What may be called after a model was told `entries`, in answer to `person`, who may use what `permits`."""
+        return Clearance(self, tuple(entries), person, spec_of, permits)
+
+    def trusts_tool(self, name: str) -> bool:
+        """Tell whether the operator lets this tool run in any case."""
+        return any(fnmatchcase(name, pattern) for pattern in self._tools)
+
+    def trusts_address(self, address: str) -> bool:
+        """Tell whether the operator lets any page of this address's host be opened."""
+        host = wire_form(address).partition("/")[0].partition(":")[0]
+        return bool(host) and any(fnmatchcase(host, pattern) for pattern in self._hosts)
+
+    def names(self, form: str) -> bool:
+        """Tell whether the operator's own words hold this address."""
+        return stands_in(form, self._words)
+
+
+@dataclass(slots=True)
+class Clearance:
+    """What may be called after one prompt was read."""
+
+    _policy: CallPolicy
+    _entries: tuple[Entry, ...]
+    _person: str
+    _spec_of: SpecOf
+    _permits: Permits
+    origin: str = field(init=False)
+    """Whose words led to what is called."""
+    _known: dict[str, bool] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.origin = joined(entry.origin for entry in self._entries)
+
+    @property
+    def outside(self) -> bool:
+        """The model was told words from outside."""
+        return from_outside(self.origin, self._person)
+
+    def withholds(self, spec: ToolSpec) -> bool:
+        """Tell whether a tool must not be called whatever its arguments are."""
+        if not self._permits(spec.name):
+            return True
+        return spec.outside and self.outside and not self._policy.trusts_tool(spec.name)
+
+    def verdict(self, spec: ToolSpec, call: ToolCall) -> Verdict:
+        """Decide about one call that the model asks for."""
+        if not self._permits(spec.name):
+            log.info("%s was not run: %s may not use it there", spec.name, self._person)
+            return Refuse(_NOT_PERMITTED.format(name=spec.name))
+        if self.withholds(spec):
+            return Refuse(_WITHHELD.format(name=spec.name))
+        address = call.arguments.get(spec.address) if spec.address else None
+        if address is None:
+            return Run()
+        address = str(address)
+        host = host_of(address)[:_HOST_CHARS]
+        log.info("%s is asked to open an address at %r", spec.name, host)
+        if not self.outside or self._policy.trusts_tool(spec.name) or self._brought(address):
+            return Run()
+        if self._policy.trusts_address(address):
+            # A page there may send on what the model has put into the address.
+            return Run(self._may_follow)
+        log.warning("%s opens nothing at %r: nobody brought the address that the model wrote", spec.name, host)
+        return Refuse(_NOT_BROUGHT.format(name=spec.name))
+
+    def _may_follow(self, address: str) -> bool:
+        return self._policy.trusts_address(address) or self._brought(address)
+
+    def _brought(self, address: str) -> bool:
+        form = wire_form(address)
+        if form not in self._known:
+            self._known[form] = bool(form) and (
+                self._policy.names(form) or brings(form, self._entries, self._person, self._spec_of)
+            )
+        return self._known[form]

@@ -1,0 +1,300 @@
+"""The calls of one turn: which run, which are repeats, in what order, and what the model is told of each.
+
+Within a turn a call that already succeeded is not made again, a tool that failed too often is withdrawn, and a
+model that goes round in circles is led to its answer. One `CallRunner` lives as long as its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
+from typing import TypeAlias
+
+from bot.agent.callpolicy import CallPolicy, Refuse, Run, Verdict
+from bot.agent.earlycalls import EarlyCalls
+from bot.agent.events import EarlyCall, FileProduced, ToolFinished, ToolStarted
+from bot.agent.nudges import correction
+from bot.agent.sources import numbered
+from bot.contract import Entry, File, ToolEntry
+from bot.policy import Permits, everything
+from bot.safety import clean_name, redacted, tool_entry
+from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
+from tools.registry import ToolRegistry
+
+log = logging.getLogger(__name__)
+
+CallEvent: TypeAlias = ToolStarted | ToolFinished | FileProduced
+
+AT_ONCE = 4
+"""Calls of one pass that run side by side."""
+CORRECTIONS = 2
+"""Passes in which one tool failed, after which the model may still try again in this turn."""
+
+
+def signature(call: ToolCall) -> str:
+    """What makes two calls the same: the name and the arguments, however they were written."""
+    return call.name + json.dumps(call.arguments, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+class CallRunner:
+    """Runs the calls of each pass of one turn."""
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        context: ToolContext,
+        *,
+        marker: str,
+        offered: Sequence[str],
+        calls_per_pass: int = 16,
+        redact: redacted.Redact = redacted.nothing,
+        policy: CallPolicy | None = None,
+        permits: Permits = everything,
+    ) -> None:
+        """
+        Args:
+            permits: what the person who asked may use.
+        """
+        self._registry = registry
+        self._policy = policy or CallPolicy()
+        self._permits = permits
+        self._clearance = self._policy.over((), context.person, registry.spec, permits)
+        self._context = context
+        self._marker = marker
+        self._offered = set(offered)
+        self._calls_per_pass = calls_per_pass
+        self._redact = redact
+        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._early = EarlyCalls()
+        self._results: dict[str, ToolResult] = {}
+        self._seen: Counter[str] = Counter()
+        self._failures: Counter[str] = Counter()
+        self._failed_now: set[str] = set()
+        """Tools that failed in this pass: side by side they fail for one reason, and are corrected together."""
+        self._told_of_cut = False
+        self._stale_rounds = 0
+        self._numbers = 0
+        """Sources numbered so far."""
+        self.used: list[str] = []
+        """Names of the tools that ran, in order."""
+        self.over = False
+        """The model repeats itself: the next pass is the last."""
+        self.added: list[ToolSpec] = []
+        """Tools that were not offered and that the model asked for: they are from the next pass on."""
+
+    @property
+    def withdrawn(self) -> frozenset[str]:
+        """Tools that failed too often, and those that what the model was told last forbids."""
+        failed = {name for name, count in self._failures.items() if count > CORRECTIONS}
+        return frozenset(failed | self._withheld())
+
+    def told(self, entries: Sequence[Entry]) -> None:
+        """Take in what the model is told now: it decides about the calls that the model asks for next."""
+        outside = self._clearance.outside
+        self._clearance = self._policy.over(entries, self._context.person, self._registry.spec, self._permits)
+        if self._clearance.outside and not outside and (withheld := self._withheld()):
+            log.info("withheld from a conversation that holds words from outside: %s", ", ".join(sorted(withheld)))
+
+    @property
+    def origin(self) -> str:
+        """Whose words the model was told."""
+        return self._clearance.origin
+
+    def remember(self, ran: Iterable[tuple[ToolCall, ToolResult]]) -> None:
+        """Take over what one pass's calls came to before a restart."""
+        self._failed_now.clear()
+        for call, result in ran:
+            self._seen[signature(call)] += 1
+            self._numbers = max(self._numbers, *(source.number for source in result.sources), 0)
+            self._note(call, result)
+
+    def entry(self, call: ToolCall, result: ToolResult, origin: str) -> ToolEntry:
+        """What the model is told of the result of a call that words of this origin led to."""
+        return tool_entry(call, result, self._marker, origin)
+
+    def begin(self, calls: Sequence[ToolCall]) -> EarlyCall | None:
+        """Begin the last of `calls` while their pass still streams; None where it has to wait for the pass's end.
+
+        It must be certain already that `run` would make it, and it must have no effects: the pass may break off, and
+        its second try may ask for something else. Nor does it begin before a call with effects that stands before it.
+        Taken up by `run`; `keep` and `aclose` end those that nobody asked for.
+        """
+        call = redacted.of_call(calls[-1], self._redact)
+        if call.problem or len(calls) > self._calls_per_pass or len(self._early) >= AT_ONCE:
+            return None
+        specs = [self._registry.spec(one.name) for one in calls]
+        if any(spec is None or spec.effects for spec in specs):
+            return None
+        spec, key = specs[-1], signature(call)
+        if call.name not in self._offered or call.name in self.withdrawn or key in self._results or key in self._early:
+            return None
+        assert spec is not None
+        verdict = self._clearance.verdict(spec, call)
+        if not isinstance(verdict, Run):
+            return None
+        return self._early.begin(key, call, self._status(call), self._made_early(call, verdict))
+
+    async def keep(self, calls: Sequence[ToolCall]) -> list[EarlyCall]:
+        """End the early calls that are not among `calls`, which their pass asks for."""
+        return await self._early.keep(calls, signature)
+
+    async def aclose(self) -> None:
+        """End every early call."""
+        await self._early.close()
+
+    async def run(self, calls: Sequence[ToolCall], *, cut: bool = False) -> AsyncGenerator[CallEvent, None]:
+        """Run one pass's calls: side by side, those with effects one after another in their order.
+
+        Yields what happens as it happens; every call gets exactly one `ToolFinished`. When this is cancelled, whoever
+        closes the iterator completes the rest as cancelled.
+
+        Args:
+            cut: the pass ended in the middle of a call. The model is told once; then its next pass is the last.
+        """
+        self._failed_now.clear()
+        if cut and any(call.problem for call in calls):
+            self.over = self.over or self._told_of_cut
+            self._told_of_cut = True
+        queue: asyncio.Queue[CallEvent | None] = asyncio.Queue()
+        fresh = any(not self._seen[signature(call)] for call in calls)
+        self._stale_rounds = 0 if fresh else self._stale_rounds + 1
+        work: list[list[ToolCall]] = []
+        in_order: list[ToolCall] = []
+        twins: dict[str, list[ToolCall]] = {}
+        cleared: dict[str, Run] = {}
+        for number, call in enumerate(calls):
+            key = signature(call)
+            self._seen[key] += 1
+            if self._seen[key] >= 3:
+                self.over = True
+            spec = self._registry.spec(call.name)
+            judged = key in self._early
+            verdict = Run() if spec is None or judged else self._clearance.verdict(spec, call)
+            problem = self._problem(call, number, verdict)
+            if problem is not None:
+                queue.put_nowait(ToolFinished(call, problem))
+            elif key in self._results:
+                queue.put_nowait(ToolFinished(call, self._again(key)))
+            elif key in twins:
+                twins[key].append(call)
+            else:
+                twins[key] = []
+                if isinstance(verdict, Run):
+                    cleared[key] = verdict
+                if spec is not None and spec.effects:
+                    in_order.append(call)
+                else:
+                    work.append([call])
+        if in_order:
+            work.append(in_order)
+        if self._stale_rounds >= 2:
+            self.over = True
+
+        async def one_after_another(group: list[ToolCall]) -> None:
+            for call in group:
+                begun = self._early.take(signature(call))
+                gate: AbstractAsyncContextManager[None] = self._gate if begun is None else nullcontext()
+                async with gate:
+                    queue.put_nowait(ToolStarted(call, begun.status if begun else self._status(call)))
+                    result = await (begun.task if begun else self._made(call, cleared[signature(call)]))
+                result, self._numbers = numbered(result, self._numbers)
+                self._note(call, result)
+                queue.put_nowait(ToolFinished(call, result, result.sources))
+                for file in result.files:
+                    queue.put_nowait(FileProduced(File(file.name, file.media_type, file.content)))
+                for twin in twins[signature(call)]:
+                    queue.put_nowait(
+                        ToolFinished(twin, self._again(signature(call)) if result.ok else replace(result, dollars=0.0))
+                    )
+
+        async def everything() -> None:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for batch in work:
+                        group.create_task(one_after_another(batch))
+            finally:
+                queue.put_nowait(None)
+
+        task = asyncio.create_task(everything(), name="tool calls")
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+            await task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _made(self, call: ToolCall, verdict: Run) -> ToolResult:
+        context = replace(self._context, outside=self._clearance.outside, follow=verdict.follow)
+        return redacted.of_result(await self._registry.run(call, context), self._redact)
+
+    async def _made_early(self, call: ToolCall, verdict: Run) -> ToolResult:
+        async with self._gate:
+            return await self._made(call, verdict)
+
+    def _status(self, call: ToolCall) -> str:
+        return self._registry.status(_visible(call), self._failures[call.name] + 1, self._context.language)
+
+    def _withheld(self) -> set[str]:
+        specs = (self._registry.spec(name) for name in self._offered)
+        return {spec.name for spec in specs if spec is not None and self._clearance.withholds(spec)}
+
+    def _problem(self, call: ToolCall, number: int, verdict: Verdict) -> ToolResult | None:
+        """Why this call is not run at all, as the result the model reads."""
+        if isinstance(verdict, Refuse):
+            return _error(verdict.reason, retry=False)
+        if call.name not in self._offered:
+            return self._not_offered(call.name)
+        if call.name in self.withdrawn:
+            return _error(f"{call.name} is not available any more in this turn. Answer without it.", retry=False)
+        if call.problem:
+            self._failed(call.name)
+            spec = self._registry.spec(call.name)
+            wrong = correction(call.name, call.problem, spec.parameters if spec is not None else {})
+            return ToolResult(text=wrong, ok=False, status="failed", own_words=True)
+        if number >= self._calls_per_pass:
+            return _error(f"Not run: at most {self._calls_per_pass} calls are made at once. Ask again for this one.")
+        return None
+
+    def _not_offered(self, name: str) -> ToolResult:
+        """A tool that exists is offered from now on: the model that names it knows better than our choice."""
+        spec = next((one for one in self._registry.specs() if one.name == name), None)
+        if spec is None:
+            names = ", ".join(sorted(self._offered - self.withdrawn)) or "none"
+            return _error(f"There is no tool {name[:100]!r}. Available tools: {names}.")
+        self._offered.add(name)
+        self.added.append(spec)
+        return _error(f"{name} was not run, because it was not offered before. It is from now on: call it again.")
+
+    def _note(self, call: ToolCall, result: ToolResult) -> None:
+        self.used.append(call.name)
+        if result.ok:
+            self._results[signature(call)] = result
+        else:
+            self._failed(call.name)
+
+    def _failed(self, name: str) -> None:
+        if name not in self._failed_now:
+            self._failed_now.add(name)
+            self._failures[name] += 1
+
+    def _again(self, key: str) -> ToolResult:
+        before = self._results[key]
+        note = "(The same call was made before in this turn; this is its result again.)\n"
+        return replace(before, text=note + before.text, status="cached", files=(), seconds=0.0)
+
+
+def _visible(call: ToolCall) -> ToolCall:
+    """A call as a person may read of it: without what cannot be seen or deceives."""
+    return replace(call, name=clean_name(call.name), arguments={
+        name: clean_name(value) if isinstance(value, str) else value for name, value in call.arguments.items()
+    })  # fmt: skip
+
+
+def _error(text: str, *, retry: bool = True) -> ToolResult:
+    return ToolResult(text=f"Error: {text}", ok=False, status="failed", retry=retry, own_words=True)

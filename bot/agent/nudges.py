@@ -1,0 +1,237 @@
+"""What the model is told between passes: after a call cut off, an announced search without a call, the last round."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from bot.model import CALL_FORMAT, as_json
+from bot.toolchoice import any_of
+from tools.base import Json
+
+LAST_PASS: Final = (
+    "Answer now, from what you have: no further tool can be used in this turn. "
+    "If something is still missing, say plainly what you could not find out. Write no tool call."
+)
+
+
+GO_ON: Final = (
+    "Your answer above was interrupted. Go on exactly where it stops: repeat nothing, announce nothing, "
+    "and do not mention the interruption."
+)
+
+
+CALL_CUT_OFF: Final = (
+    "The call was cut off before it was complete, so it was not run. Write it again, shorter, or answer without it."
+)
+
+
+CALL_UNREADABLE: Final = (
+    "The call you wrote could not be read, so it was not run. Call the tool again with arguments that are valid JSON, "
+    f"written as {CALL_FORMAT}, or answer without it."
+)
+
+
+def correction(name: str, problem: str, parameters: Mapping[str, Json]) -> str:
+    """What a model reads when its call could not run as written: what was wrong, and the schema to keep to."""
+    schema = as_json(dict(parameters))
+    return (
+        f"Error: the call of {name} was not run. {problem.rstrip()} "
+        f"Its arguments must be one JSON object that fits this schema: {schema}. "
+        "Correct the call, or answer without it."
+    )
+
+
+def announced_search(*, native: bool) -> str:
+    """The reminder after a reply that announces a look-up and then makes no call."""
+    how = "call the tool" if native else f"write the call and nothing else, as {CALL_FORMAT}"
+    return f"You said that you would look something up, but made no call. If you need a tool, {how}; else answer now."
+
+
+_MOST_ANNOUNCED: Final = 300
+"""Characters of a reply that may be nothing but an announcement."""
+
+
+_OPENERS: Final = (
+    *(
+        "sure",
+        "sure thing",
+        "ok",
+        "okay",
+        "of course",
+        "certainly",
+        "absolutely",
+        "alright",
+        "all right",
+        "right",
+        "great",
+    ),
+    *(
+        "good question",
+        "great question",
+        "got it",
+        "understood",
+        "no problem",
+        "one moment",
+        "one moment please",
+        "one sec",
+    ),
+    *(
+        "one second",
+        "just a moment",
+        "just a second",
+        "just a sec",
+        "hold on",
+        "hang on",
+        "bear with me",
+        "please wait",
+    ),
+    *(
+        "give me a moment",
+        "give me a second",
+        "give me a sec",
+        "give me a minute",
+        "please hold on",
+        "thanks for asking",
+    ),
+)
+"""What may stand before an announcement, any number of times."""
+
+
+_INTENTS: Final = (
+    *(
+        "let me",
+        "let's",
+        "i'll",
+        "i will",
+        "i shall",
+        "i'm going to",
+        "i am going to",
+        "i'm now going to",
+        "allow me to",
+    ),
+    *("i need to", "i have to", "i should", "i want to", "i'd better", "first i'll", "to answer this i'll", "while i"),
+    *("to answer that i'll", "to answer this i need to", "to answer that i need to", "i'm about to", "i am about to"),
+)
+
+
+_VERBS: Final = (
+    *(
+        "search",
+        "look",
+        "check",
+        "browse",
+        "google",
+        "find out",
+        "find",
+        "fetch",
+        "query",
+        "research",
+        "consult",
+        "verify",
+    ),
+    *("see what", "pull up", "get the latest", "get the current", "dig"),
+)
+
+
+_DOING: Final = ("searching", "looking", "checking", "browsing", "googling", "fetching", "querying", "researching")
+
+
+_OPENERS_HAN: Final = (
+    *(
+        "好的",
+        "好",
+        "当然",
+        "當然",
+        "可以",
+        "没问题",
+        "沒問題",
+        "明白",
+        "收到",
+        "了解",
+        "请稍候",
+        "请稍等",
+        "請稍候",
+        "請稍等",
+    ),
+    *("稍等", "稍候", "稍等一下", "请等一下", "請等一下", "等一下", "请您稍等", "請您稍等", "请稍等片刻", "請稍等片刻"),
+)
+
+
+_INTENTS_HAN: Final = (
+    *(
+        "让我",
+        "讓我",
+        "我来",
+        "我來",
+        "我这就",
+        "我這就",
+        "我先",
+        "我现在",
+        "我現在",
+        "我马上",
+        "我馬上",
+        "我将",
+        "我將",
+    ),
+    *(
+        "我会",
+        "我會",
+        "我需要",
+        "我要",
+        "我得",
+        "我去",
+        "我帮",
+        "我幫",
+        "我为",
+        "我為",
+        "我给",
+        "我給",
+        "正在",
+        "马上",
+        "馬上",
+    ),
+    *("这就", "這就", "现在", "現在", "先", "接下来我", "接下來我", "帮", "幫"),
+)
+
+
+_VERBS_HAN: Final = (
+    "搜",
+    "查",
+    "检索",
+    "檢索",
+    "找",
+    "看看网上",
+    "看看網上",
+    "上网",
+    "上網",
+    "浏览",
+    "瀏覽",
+    "核实",
+    "核實",
+)
+
+
+_ANNOUNCED: Final = re.compile(
+    rf"(?:(?:{any_of(_OPENERS)})\b[,.!…:—– ]*+)*+(?:and |then )?"
+    rf"(?:(?:{any_of(_INTENTS)})\b(?! know)[^.!?\n]{{0,40}}?\b(?:{any_of(_VERBS)})\b[^?:\n]*:?"
+    rf"|(?:i'm|i am|now|currently)(?: now| currently| just)? (?:{any_of(_DOING)})\b[^?:\n]*:?"
+    rf"|(?:{any_of(_DOING)})\b[^?:\n]*\b(?:now|for you|online|the web|the internet))"
+    rf"|(?:(?:{any_of(_OPENERS_HAN)})[，,。！!、\s]*+)*+(?:{any_of(_INTENTS_HAN)})"
+    rf"[^。！？?!\n]{{0,12}}?(?:{any_of(_VERBS_HAN)})[^？?:：\n]*[:：]?"
+)
+
+
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s*(?=[^\s.!?。！？])|\n+")
+
+
+_IF_WANTED: Final = re.compile(r"\b(?:if|once|when|unless|after) you\b|\byou can\b|如果|要是|需要的话")
+
+
+def announces_search(text: str) -> bool:
+    """Tell whether a reply says that something will be looked up now, and nothing after that."""
+    if len(text) > _MOST_ANNOUNCED:
+        return False
+    said = _SENTENCE_END.split(text.strip().rstrip(".… ").lower().replace("’", "'"))
+    return _ANNOUNCED.fullmatch(said[-1]) is not None and not _IF_WANTED.search(said[-1])

@@ -1,0 +1,86 @@
+"""`parley chat`: a conversation in this terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import importlib
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from bot.app import App
+from bot.cli.machine import standing_faults
+from bot.configuration import Configuration
+from bot.contract import Adapter, Sender
+from bot.operations import Outlet
+from bot.store import locked
+
+
+class Terminal(Adapter, Protocol):
+    """The platform that is this terminal."""
+
+    sender: Sender
+    idle: Callable[[], Awaitable[None]] | None
+    ended: asyncio.Event
+
+
+def chat(configuration: Configuration, outlet: Outlet, name: str) -> int:
+    """`parley chat`: talk until the input ends; the exit code."""
+    # A second one would go on with what the first has under way.
+    with locked(configuration.core.database_url, "chat"):
+        return 0 if asyncio.run(_chat(configuration, outlet, name)) else 1
+
+
+async def _chat(configuration: Configuration, outlet: Outlet, name: str) -> bool:
+    """Run the whole program with this one platform, and leave when the last question is answered.
+
+    Returns:
+        Whether all that was asked was answered.
+    """
+    # A bot that runs beside this one has the HTTP port already.
+    core = configuration.core.model_copy(update={"http_port": None})
+    adapter: Terminal = importlib.import_module("adapters.console").ConsoleAdapter(name, out=outlet.terminal())
+    stop = asyncio.Event()
+    alone = dataclasses.replace(configuration, core=core)
+    async with App(alone, {adapter.platform: adapter}, people=(adapter.sender.id,), outlet=outlet) as app:
+        for sentence in standing_faults(core, (), app.registry.faults):
+            print(f"parley: {sentence}", file=sys.stderr)  # noqa: T201
+        causes = _Causes(app, adapter.platform)
+        await causes.skip()
+        adapter.idle = causes.tell
+        serving = asyncio.create_task(app.serve(stop))
+        ended = asyncio.create_task(adapter.ended.wait())
+        try:
+            await asyncio.wait({serving, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if ended.done():
+                await causes.tell()
+        finally:
+            ended.cancel()
+            stop.set()
+            await serving
+        return not app.metrics.turns_ended.value("failed")
+
+
+class _Causes:
+    """Tells the operator, who sits here, why a question was not answered; in other chats that stands in the log."""
+
+    def __init__(self, app: App, platform: str) -> None:
+        self._app = app
+        self._platform = platform
+        self._told = 0
+
+    async def skip(self) -> None:
+        """Tell nothing of what was asked before."""
+        self._told = await self._app.store.turns.newest()
+
+    async def tell(self) -> None:
+        """Wait until everything is answered, and tell of what was not."""
+        await self._app.dispatcher.idle()
+        turns = self._app.store.turns
+        newest = await turns.newest()
+        for turn in range(self._told + 1, newest + 1):
+            record = await turns.record(turn)
+            if record is not None and record.error and record.chat.platform == self._platform:
+                print(f"parley: {record.error}", file=sys.stderr, flush=True)  # noqa: T201
+        self._told = max(self._told, newest)

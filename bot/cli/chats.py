@@ -1,0 +1,137 @@
+"""`parley chats`: list, export and forget what is stored of chats, and trace what became of one question."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator
+
+from bot.contract import ChatId, SettingsError, SystemClock, identity, turns_of
+from bot.store import Store
+
+MOST_CHATS = 1_000_000
+"""Chats that are listed."""
+_SHOWN_CHARS = 200
+"""Characters of arguments and results that a trace shows."""
+
+
+async def look_after(database_url: str, action: str, what: str | None, *, sure: bool) -> int:
+    """Do what `parley chats ACTION WHAT` asks; the exit code.
+
+    Raises:
+        SettingsError: `what` is no id of a chat, or no reference.
+        StoreError: the database cannot be used.
+    """
+    chat = None if action in ("list", "trace") else _parsed(action, what or "")
+    async with Store.open(database_url, clock=SystemClock()) as store:
+        if action == "trace":
+            return await _told(trace(store, (what or "").lower()), f"no turn has the reference {what!r}")
+        rows = await store.history.chats(limit=MOST_CHATS)
+        if chat is None:
+            for row in rows:
+                print(f"{row.chat}\t{row.turns} turns\t{row.bytes:,} bytes")  # noqa: T201
+            if not rows:
+                print("no chats yet")  # noqa: T201
+            return 0
+        turns = next((row.turns for row in rows if row.chat == chat), 0)
+        if not turns and not await store.settings.of(chat) and not any(row.chat == chat for row in rows):
+            return _refused(f"no chat {str(chat)!r} is stored; `parley chats` lists their ids")
+        if action == "export":
+            async for line in store.history.export(chat):
+                print(json.dumps(line, ensure_ascii=False))  # noqa: T201
+            return 0
+        if not sure and not await _confirmed(f"Delete {turns} turns of {chat} for good? [y/N] "):
+            return _refused("nothing was deleted")
+        print(f"{await store.history.forget(chat)} turns forgotten")  # noqa: T201
+    return 0
+
+
+async def forget_person(database_url: str, id: str, *, sure: bool) -> int:
+    """Delete what is kept of one person in all chats; the exit code.
+
+    Raises:
+        SettingsError: `id` is no id of a person.
+        StoreError: the database cannot be used.
+    """
+    try:
+        person = identity.person(id)
+    except ValueError as error:
+        raise SettingsError(f"--person: {error}") from None
+    async with Store.open(database_url, clock=SystemClock()) as store:
+        held = await store.people.holding(person)
+        if not held:
+            return _refused(f"nothing is kept of {person}")
+        kept = f"{held.turns} turns, {held.facts} facts, {held.reminders} reminders"
+        if not sure and not await _confirmed(f"Delete everything of {person} for good ({kept})? [y/N] "):
+            return _refused("nothing was deleted")
+        await store.people.forget(person)
+        print(f"{kept} of {person} forgotten; what {person} may do here stays")  # noqa: T201
+    return 0
+
+
+async def trace(store: Store, reference: str) -> AsyncIterator[str]:
+    """What is stored of the turns with this reference, a line each: the turn, its calls, its messages, its error.
+
+    Raises:
+        SettingsError: it is no reference.
+    """
+    try:
+        turns = turns_of(reference, await store.turns.newest())
+    except ValueError:
+        raise SettingsError("which reference? write the six digits that a person was shown, as a1b2c3") from None
+    for turn in turns:
+        record = await store.turns.record(turn)
+        if record is None:
+            continue
+        began = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(record.started_at))
+        seconds = max(0.0, record.ended_at - record.started_at)
+        yield f"turn t{turn} [{reference}] in {record.chat}, asked by {record.person} at {began} UTC"
+        yield f"  {record.state}" + (f" after {seconds:.1f} s" if record.ended_at else "")
+        used = record.usage
+        tokens = f"{used.prompt} tokens in ({used.cached} cached), {used.completion} out"
+        yield f"  {record.model or 'no model'}: {tokens}, ${record.cost:.4f}"
+        for call in await store.turns.calls(turn):
+            yield f"  pass {call.passnumber}: {call.call.name} {call.status}, {call.seconds:.1f} s"
+            yield f"    given {_short(json.dumps(dict(call.call.arguments), ensure_ascii=False))}"
+            if call.result is not None:
+                yield f"    gave {_short(call.result.text)}"
+        pages = [page for page in (await store.turns.load(turn)).pages if page.ref is not None]
+        yield f"  answer of {len(record.visible)} characters in {len(pages)} messages"
+        if record.error:
+            yield f"  error: {record.error}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"
+
+
+async def _told(lines: AsyncIterator[str], otherwise: str) -> int:
+    told = False
+    async for line in lines:
+        print(line)  # noqa: T201
+        told = True
+    return 0 if told else _refused(otherwise)
+
+
+def _parsed(action: str, id: str) -> ChatId:
+    try:
+        return ChatId.parse(id)
+    except ValueError:
+        raise SettingsError(f"which chat to {action}? `parley chats` lists their ids, as telegram:42/7") from None
+
+
+def _refused(sentence: str) -> int:
+    print(f"parley: {sentence}", file=sys.stderr)  # noqa: T201
+    return 1
+
+
+async def _confirmed(question: str) -> bool:
+    """Whether the person at the terminal says yes; False where nobody can be asked."""
+    try:
+        answer = await asyncio.to_thread(input, question)
+    except EOFError:
+        return False
+    return answer.strip().lower() in ("y", "yes")

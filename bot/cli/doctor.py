@@ -1,0 +1,196 @@
+"""`parley doctor`: looks at every token, the model, the tools and the machine, and says what to mend."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable, Coroutine
+from functools import partial
+from pathlib import Path
+
+from bot.cli.machine import Result, examine_machine
+from bot.configuration import Configuration, model_options
+from bot.contract import BotError, Clock, SettingsError, SystemClock, UserEntry
+from bot.model import Answer, Model, Models, Request
+from bot.operations import Outlet, set_up
+from bot.policy import ChatsFile, ToolRights, misnamed, read_chats
+from tools.base import ToolError, Unavailable
+from tools.credentials import SHORTEST_SECRET
+
+SETTLE_SECONDS = 15.0
+"""How long MCP servers may take to say what they offer."""
+
+
+class _Report:
+    """What was found, told as it is found; never a secret."""
+
+    def __init__(self, outlet: Outlet) -> None:
+        self._outlet = outlet
+        self.well = True
+
+    def add(self, ok: bool, what: str, text: str) -> None:
+        self.well &= ok
+        line = " ".join(text.split())
+        print(self._outlet.line(f"{'ok ' if ok else 'BAD'}  {what}: {line}"), flush=True)  # noqa: T201
+
+
+async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool = False) -> int:
+    """Look at everything; 0 when all is well, else 1.
+
+    Args:
+        offline: no service is asked anything, and no MCP server started: only what this machine tells is looked at.
+    """
+    # What goes wrong is said here, in one sentence; nobody needs a library's traceback beside it.
+    set_up("CRITICAL", "console", outlet)
+    report = _Report(outlet)
+    report.add(True, "settings", f"read from {'.env and ' if configuration.file else ''}the environment")
+    for sentence in configuration.strays.misspelt:
+        report.add(False, "settings", sentence)
+    if configuration.strays.foreign:
+        report.add(True, "settings", configuration.strays.foreign)
+    await _examine_platforms(configuration, report, offline)
+    try:
+        chats = read_chats(configuration.core.chats_file)
+    except SettingsError as error:
+        report.add(False, "chats", str(error))
+        chats = ChatsFile()
+    models = await _examine_models(configuration, chats, report, offline)
+    await _examine_tools(configuration, chats, report, outlet, offline)
+    for result in await examine_machine(
+        configuration.core, models, SystemClock(), configuration.configured, _secret_files(configuration)
+    ):
+        report.add(result.ok, result.what, result.text)
+    for result in _secrets(configuration):
+        report.add(result.ok, result.what, result.text)
+    return 0 if report.well else 1
+
+
+async def _examine_platforms(configuration: Configuration, report: _Report, offline: bool) -> None:
+    table = importlib.import_module("adapters").PLATFORMS
+    if not configuration.configured:
+        report.add(True, "platforms", "none is configured; `parley playground` needs none")
+    for name in configuration.configured:
+        try:
+            configuration.platforms[name].require()
+            if offline:
+                report.add(True, name, "is configured and was not asked")
+                continue
+            for finding in await importlib.import_module(table[name][0]).check(configuration.platforms[name]):
+                report.add(finding.ok, name, finding.text)
+        except BotError as error:
+            report.add(False, name, str(error))
+
+
+async def _examine_models(
+    configuration: Configuration, chats: ChatsFile, report: _Report, offline: bool
+) -> tuple[str, ...]:
+    """Ask every model for a word, and one of each other provider whose key is set; the names of all that may answer."""
+    from bot.model import open_models
+
+    core, clock = configuration.core, SystemClock()
+    try:
+        options = model_options(core)
+        async with open_models(options, clock) as models:
+            side = [(core.tool_choice_model, "TOOL_CHOICE_MODEL"), (core.summary_model, "SUMMARY_MODEL")]
+            side += [(name, "CHATS_FILE") for name in chats.models]
+            asked = [(name, "MODEL") for name in models.names]
+            asked += [(name, setting) for name, setting in side if name and name not in models.names]
+            for name, setting in asked:
+                try:
+                    chosen = models.only(name, setting)
+                    if offline:
+                        report.add(True, "model", f"{name} is configured and was not asked")
+                        continue
+                    found = await _word(chosen, clock)
+                    report.add(found, "model", f"{name} answers" if found else f"{name} gave no answer")
+                except BotError as error:
+                    report.add(False, "model", str(error))
+            used = {name.partition(":")[0] for name, _ in asked}
+            for provider, key in options.keys.items():
+                if key and provider not in used:
+                    await _examine_key(models, provider, report, offline)
+            return tuple(name for name, _ in asked)
+    except SettingsError as error:
+        report.add(False, "model", str(error))
+        return ()
+
+
+async def _word(model: Model, clock: Clock) -> bool:
+    """Whether a model answers."""
+    request = Request(
+        entries=(UserEntry("Say the word ready."),), deadline=clock.monotonic() + 30.0, max_output_chars=200
+    )
+    found = False
+    async for piece in model.stream(request):
+        found = found or isinstance(piece, Answer)
+    return found
+
+
+async def _examine_key(models: Models, provider: str, report: _Report, offline: bool) -> None:
+    """Whether the key of a provider that `/model` may choose is accepted; which of its models it opens may differ."""
+    from bot.model import PROVIDERS, KeyRefused, ModelName
+
+    row = PROVIDERS[provider]
+    try:
+        if not offline:
+            await _word(models.only(str(ModelName(row, row.default_model)), row.key), SystemClock())
+    except (KeyRefused, SettingsError) as error:
+        report.add(False, "model", str(error))
+    except BotError as error:
+        report.add(True, "model", f"the key of {row.key} was not refused, but {error}")
+    else:
+        what = "is set and was not asked" if offline else "is accepted"
+        report.add(True, "model", f"the key of {row.key} {what}; /model can choose its models")
+
+
+async def _examine_tools(
+    configuration: Configuration, chats: ChatsFile, report: _Report, outlet: Outlet, offline: bool
+) -> None:
+    open_registry = importlib.import_module("tools").open_registry
+    # Where no event loop runs, no MCP server is started.
+    core = configuration.core
+    registry = await asyncio.to_thread(partial(open_registry, configuration.tools, off=core.tools_off))
+    outlet.mask(registry.secrets)
+    try:
+        if not offline:
+            await registry.settle(SETTLE_SECONDS)
+        await registry.prove()
+        for spec in registry.specs():
+            describe: Callable[..., Coroutine[object, object, str]] | None = getattr(
+                registry.tool(spec.name), "describe", None
+            )
+            try:
+                text = await describe(offline=offline) if describe is not None else spec.purpose
+            except Unavailable as lack:
+                report.add(not lack.wanted, spec.name, f"not offered: {lack}")
+            except ToolError as error:
+                report.add(False, spec.name, str(error))
+            else:
+                report.add(True, spec.name, text)
+        faults = registry.faults
+        for name, reason in registry.unavailable.items():
+            if offline and name.startswith("MCP ") and name not in faults:
+                report.add(True, name, "is configured and was not started")
+                continue
+            # A tool that nobody configured is a choice; one that was configured and does not work is a fault.
+            report.add(name not in faults and not name.startswith("MCP "), name, f"not offered: {reason}")
+        rights = ToolRights(registry, off=core.tools_off, limits=core.tools_for, chats=chats)
+        for line in rights.lines:
+            report.add(True, "tools", line)
+        for sentence in await misnamed(registry, rights.named, 0.0 if offline else SETTLE_SECONDS):
+            report.add(False, "tools", sentence)
+    finally:
+        await registry.close()
+
+
+def _secret_files(configuration: Configuration) -> list[Path]:
+    """The operator's files that hold keys: `.env` and the one that names MCP servers."""
+    named = (configuration.file, configuration.tools["mcp"].mcp_config)
+    return [Path(name) for name in named if name and Path(name).is_file()]
+
+
+def _secrets(configuration: Configuration) -> list[Result]:
+    if all(len(secret) >= SHORTEST_SECRET for secret in configuration.secrets):
+        return []
+    text = f"one is shorter than {SHORTEST_SECRET} characters and is never masked in replies"
+    return [Result(False, "secrets", text)]

@@ -1,0 +1,193 @@
+"""What `parley doctor` finds of the machine: the database and its disk, the time zone, the prices, the HTTP port."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import urllib.request
+import zoneinfo
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.contract import BotError, Clock, SettingsError
+from bot.policy import Prices, read_prices
+from bot.settings import CoreSettings
+from bot.store import Inspection, database_files, database_path, inspect, open_to_all
+
+LEAST_FREE = 200 * 2**20
+"""Bytes of free disk below which an operator should know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One thing that was looked at."""
+
+    ok: bool
+    what: str
+    text: str
+    """What was found, and when it is not well, what helps."""
+
+
+async def examine_machine(
+    core: CoreSettings,
+    models: Sequence[str],
+    clock: Clock,
+    platforms: Collection[str] = (),
+    secret_files: Sequence[Path] = (),
+) -> list[Result]:
+    """Look at everything that no service has to be asked about.
+
+    Args:
+        models: the `provider:name` of every model that may answer.
+        platforms: those that are configured.
+        secret_files: files of the operator's that hold keys and tokens.
+    """
+    results = await _database(core, clock, platforms)
+    results += [_open_to_all(file) for file in secret_files if open_to_all(file)]
+    results.append(_zone(core.time_zone))
+    results += _prices(core, models)
+    if core.http_port:
+        results.append(await asyncio.to_thread(_port, core.http_host, core.http_port))
+    return results
+
+
+def standing_faults(core: CoreSettings, models: Sequence[str], tools: Mapping[str, str]) -> list[str]:
+    """A sentence for everything that is configured and will not work, as far as the start can tell.
+
+    Args:
+        models: the `provider:name` of every model that may answer.
+        tools: those that are configured and cannot be offered, and why.
+    """
+    models = list(dict.fromkeys(name for name in (*models, core.summary_model, core.tool_choice_model) if name))
+    prices = Prices(read_prices(core.prices))
+    zone = _zone(core.time_zone)
+    unpriced = [_unpriced(model) for model in models if _has_limits(core) and prices.of(model) is None]
+    return [*([] if zone.ok else [zone.text]), *unpriced, *(f"{name} is off: {why}" for name, why in tools.items())]
+
+
+def _has_limits(core: CoreSettings) -> bool:
+    """Whether anything is limited in money."""
+    return bool(core.money_per_day or core.money_per_day_person)
+
+
+def _unpriced(model: str) -> str:
+    return f"nobody knows what {model} costs, so no limit in money holds for it: add it to PRICES"
+
+
+async def _database(core: CoreSettings, clock: Clock, platforms: Collection[str]) -> list[Result]:
+    try:
+        path = database_path(core.database_url).absolute()
+        found = await inspect(path, clock)
+    except BotError as error:
+        return [Result(False, "database", str(error))]
+    if found is None:
+        results = [_place(path)]
+    elif found.damage:
+        text = f"{path} is damaged ({found.damage}); the start keeps it under another name and begins a new one"
+        results = [Result(False, "database", f"{text}: put a backup in its place first, if there is one")]
+    elif not found.writable:
+        results = [Result(False, "database", f"{path} and its folder must be writable for this user")]
+    else:
+        size = f"{path} is sound, {_size(found.bytes)}"
+        log = f" and {_size(found.wal_bytes)} in its write-ahead log" if found.wal_bytes else ""
+        mode = "" if found.journal == "wal" else "; the start turns its write-ahead log on"
+        results = [Result(True, "database", size + log + mode)]
+    for file in database_files(path):
+        if mode := open_to_all(file):
+            text = f"every user of this machine can read {file} (mode {mode}); the next start takes that away"
+            results.append(Result(False, "database", text))
+    home = next(folder for folder in path.parents if folder.exists())
+    free = shutil.disk_usage(home).free
+    few = "" if free >= LEAST_FREE else "; a full disk stops every answer: make room"
+    results.append(Result(free >= LEAST_FREE, "disk", f"{_size(free)} free at {home}{few}"))
+    if found is not None and all(result.ok for result in results):
+        results += _unfinished(found, platforms)
+    return results
+
+
+def _unfinished(found: Inspection, platforms: Collection[str]) -> list[Result]:
+    """What goes on at the next start, and what waits for a platform that is not configured any more."""
+    results = []
+    for platform, count in found.unfinished.items():
+        when = "" if platform in platforms else f", for which {platform} has to be configured again"
+        results.append(Result(True, "unfinished", f"{count} on {platform}: answered at the next start{when}"))
+    return results
+
+
+def _place(path: Path) -> Result:
+    """Where there is no database yet: whether one can be made."""
+    home = next(folder for folder in path.parents if folder.exists())
+    if home.is_dir() and os.access(home, os.W_OK):
+        return Result(True, "database", f"{path} is made at the first start")
+    return Result(False, "database", f"{path} cannot be made: {home} is not writable for this user; see DATABASE_URL")
+
+
+def _open_to_all(file: Path) -> Result:
+    """It is not ours to change: an operator may share it on purpose."""
+    text = f"every user of this machine can read the keys in {file} (mode {open_to_all(file)}): run chmod 600 {file}"
+    return Result(False, "settings", text)
+
+
+def _zone(name: str) -> Result:
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return Result(False, "time zone", f"TIME_ZONE {name!r} is not known here, so UTC is used; write Europe/Paris")
+    return Result(True, "time zone", name)
+
+
+def _prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
+    try:
+        prices = Prices(read_prices(core.prices))
+    except SettingsError as error:
+        return [Result(False, "prices", str(error))]
+    results = []
+    for model in models:
+        price = prices.of(model)
+        if price is not None:
+            cost = f"${price.input:g} in, ${price.output:g} out for a million tokens" if price.output else "free"
+            results.append(Result(True, "prices", f"{model}: {cost}"))
+        elif _has_limits(core):
+            # Where nobody set a limit, it means nothing for a server of one's own.
+            wanted = {"money_per_day", "money_per_day_person"} & core.model_fields_set
+            results.append(Result(not wanted, "prices", _unpriced(model)))
+        else:
+            results.append(Result(True, "prices", f"what {model} costs is not known; /usage counts its tokens"))
+    return results
+
+
+def _port(host: str, port: int) -> Result:
+    """Whether our HTTP server could listen there; a bot of ours that does so already is well."""
+    what = f"{host}:{port}"
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family, socket.SOCK_STREAM) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+    except OSError as error:
+        if _ours(host, port):
+            return Result(True, "http", f"{what} is served by a running bot")
+        text = f"HTTP_PORT {port} at {host} cannot be used ({error.strerror}); choose another or unset it"
+        return Result(False, "http", text)
+    return Result(True, "http", f"{what} is free")
+
+
+def _ours(host: str, port: int) -> bool:
+    asked = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"http://{asked}:{port}/health", timeout=2) as answer:
+            told = json.loads(answer.read(4096))
+    except (OSError, ValueError):
+        return False
+    return isinstance(told, dict) and told.get("ok") is True
+
+
+def _size(count: int) -> str:
+    if count < 2**20:
+        return f"{count / 2**10:,.0f} KiB"
+    return f"{count / 2**20:,.0f} MiB" if count < 10 * 2**30 else f"{count / 2**30:,.0f} GiB"

@@ -1,0 +1,200 @@
+"""The command line: what each command does, and its exit code.
+
+0: done. 1: it failed while running. 2: it cannot start as configured or as called; one sentence says why.
+Heavy imports happen inside the commands, so that `parley --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bot.configuration import Configuration
+    from bot.operations import Outlet
+
+log = logging.getLogger(__name__)
+
+_DESCRIPTION = """\
+One assistant that answers in Telegram, Slack and Discord.
+
+Without a command: `run` when a platform token is set, else `playground`.
+Settings come from the environment or a file .env; .env.example explains each.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands and their options."""
+    top = argparse.ArgumentParser(
+        prog="parley", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    top.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser("run", help="answer on every platform whose token is set")
+    playground = commands.add_parser("playground", help="try it in the browser: no account, no key, nothing leaves")
+    playground.add_argument("--port", type=int, help="where the page is served (8765, or the next free one)")
+    playground.add_argument("--no-browser", action="store_true", help="do not open a browser")
+    playground.add_argument("--data", help="folder that keeps its conversations; default: a temporary one")
+    chat = commands.add_parser("chat", help="talk to it in this terminal")
+    chat.add_argument("--name", default="me", help="whose conversation to go on with (me)")
+    tools = commands.add_parser("tools", help="list the tools, or run one")
+    tools.add_argument("name", nargs="?", help="the tool to run")
+    tools.add_argument("arguments", nargs="?", default="{}", help="its arguments as JSON")
+    tools.add_argument("--data", metavar="FILE", type=Path, help="a file that keeps what tools remember")
+    doctor = commands.add_parser("doctor", help="check tokens, model and tools, and say what to mend")
+    doctor.add_argument("--offline", action="store_true", help="ask no service anything")
+    chats = commands.add_parser("chats", help="list, export or forget stored chats; trace what became of a question")
+    chats.add_argument("action", nargs="?", choices=["list", "export", "forget", "trace"], default="list")
+    chats.add_argument("chat", nargs="?", help="the chat's id, as `parley chats` lists it; for trace, a reference")
+    chats.add_argument("--person", metavar="ID", help="with forget: everything of one person, as telegram:123")
+    chats.add_argument("--yes", action="store_true", help="forget without asking")
+    return top
+
+
+def _version() -> str:
+    """The installed version; "from a clone" where nothing is installed."""
+    import importlib.metadata
+
+    from bot.cli.installation import DISTRIBUTION
+
+    try:
+        return importlib.metadata.version(DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        return "from a clone"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command; the exit code. Until the process ends, all that it writes goes through one outlet."""
+    from bot.cli.installation import Misplaced, check_installation
+
+    options = parser().parse_args(list(arguments))
+    try:
+        check_installation()  # before anything else of ours is imported, which may be another's
+    except Misplaced as error:
+        print(f"parley: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    from bot.contract import BotError, SettingsError
+    from bot.operations import Outlet, set_up
+
+    outlet = Outlet()
+    outlet.take_over()
+    set_up("WARNING", "console", outlet)
+    try:
+        return _command(options, outlet)
+    except BotError as error:
+        print(f"parley: {outlet.line(str(error))}", file=sys.stderr)  # noqa: T201
+        return 2 if isinstance(error, SettingsError) else 1
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 130
+
+
+def _command(options: argparse.Namespace, outlet: Outlet) -> int:
+    if options.command == "playground":
+        return _playground(options)
+    if options.command in ("run", None):
+        from bot.operations import keep_compact
+
+        keep_compact()  # before much is loaded
+    configuration = _configured(outlet)
+    if options.command is None and not configuration.configured:
+        return _playground(parser().parse_args(["playground"]))
+    if options.command not in ("run", None, "doctor"):
+        for sentence in configuration.strays.sentences:
+            print(f"parley: {sentence}", file=sys.stderr)  # noqa: T201
+    match options.command:
+        case "run" | None:
+            return _run(configuration, outlet)
+        case "chat":
+            return _chat(configuration, outlet, options.name)
+        case "tools":
+            return _tools(configuration, outlet, options)
+        case "doctor":
+            from bot.cli.doctor import examine
+
+            return asyncio.run(examine(configuration, outlet, offline=options.offline))
+        case _:
+            from bot.cli.chats import forget_person, look_after
+            from bot.contract import SettingsError
+
+            database_url = configuration.core.database_url
+            if options.person is not None:
+                if options.action != "forget" or options.chat is not None:
+                    raise SettingsError("--person goes with forget alone: parley chats forget --person telegram:123")
+                return asyncio.run(forget_person(database_url, options.person, sure=options.yes))
+            return asyncio.run(look_after(database_url, options.action, options.chat, sure=options.yes))
+
+
+def _configured(outlet: Outlet) -> Configuration:
+    """All settings. Secrets are masked before one is checked, so that no complaint shows them."""
+    from bot.configuration import configure, settings_classes
+    from bot.environment import env_file
+    from bot.settings import secrets_of
+
+    outlet.mask(secrets_of(settings_classes(), env_file()))
+    return configure()
+
+
+def _run(configuration: Configuration, outlet: Outlet) -> int:
+    from bot.cli.run import run
+    from bot.contract import SettingsError
+    from bot.operations import read_in_pieces, set_up
+
+    read_in_pieces()
+    set_up(configuration.core.log_level, configuration.core.log_format, outlet)
+    for sentence in configuration.strays.sentences:
+        log.warning("%s", sentence)
+    names = configuration.configured
+    if not names:
+        raise SettingsError(
+            "no platform is configured: set TELEGRAM_BOT_TOKEN, SLACK_BOT_TOKEN with SLACK_APP_TOKEN, or "
+            "DISCORD_BOT_TOKEN (`parley playground` needs none)"
+        )
+    asyncio.run(run(configuration, names, outlet))
+    return 0
+
+
+def _playground(options: argparse.Namespace) -> int:
+    """Replace this process by the playground's: it imports nothing of ours and starts the bot as its child."""
+    import os
+
+    from bot.cli.installation import package_path
+
+    # -P: a folder `playground` in the working directory is somebody else's.
+    command = [sys.executable, "-P", "-m", "playground"]
+    if options.port is not None:
+        command += ["--port", str(options.port)]
+    if options.no_browser:
+        command += ["--no-browser"]
+    if options.data:
+        command += ["--data", options.data]
+    os.execve(sys.executable, command, {**os.environ, **package_path()})
+
+
+def _chat(configuration: Configuration, outlet: Outlet, name: str) -> int:
+
+    from bot.cli.chat import chat
+    from bot.operations import set_up
+
+    set_up("ERROR", configuration.core.log_format, outlet)
+    return chat(configuration, outlet, name)
+
+
+def _tools(configuration: Configuration, outlet: Outlet, options: argparse.Namespace) -> int:
+    import importlib
+
+    shell = importlib.import_module("tools.shell")
+    return int(
+        shell.main(
+            configuration.tools,
+            options.name,
+            options.arguments,
+            data=options.data,
+            mask=outlet.mask,
+            off=configuration.core.tools_off,
+        )
+    )

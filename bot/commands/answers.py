@@ -1,0 +1,159 @@
+"""What commands are answered with, of those that no model and no turn is needed for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.commands.toolmenu import tool_menu
+from bot.commands.usage import usage_text
+from bot.commands.why import receipt
+from bot.context import PERSONA_CHARS, Briefings, ChatBook, ChatFacts
+from bot.contract import OFF, MessageSent, Surface, help_text
+from bot.markdown import quote
+from bot.model import Models
+from bot.policy import Access, Budgets, ToolRights, payer_of
+from bot.safety import Redact, clean_name, clean_untrusted
+from bot.sentences import say
+from bot.store import Store
+from tools.registry import ToolRegistry
+
+_NAME_CHARS = 60
+
+
+class CommandAnswers:
+    """Looks up and changes what a command names; one for the process."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        access: Access,
+        models: Models,
+        registry: ToolRegistry,
+        budgets: Budgets,
+        briefings: Briefings,
+        book: ChatBook,
+        rights: ToolRights,
+        surface: Callable[[MessageSent], Surface],
+        redact: Redact,
+        thoughts: bool = True,
+    ) -> None:
+        """
+        Args:
+            thoughts: `/why` shows how a model's reasoning began.
+        """
+        self._store = store
+        self._access = access
+        self._models = models
+        self._registry = registry
+        self._budgets = budgets
+        self._briefings = briefings
+        self._book = book
+        self._rights = rights
+        self._surface = surface
+        self._redact = redact
+        self._thoughts = thoughts
+
+    async def to(self, message: MessageSent, language: str) -> str:
+        """What a command is answered with, as Markdown; commands that run or end a turn are not for here."""
+        form = self._surface(message).limits.command_form
+        match message.command:
+            case "start":
+                text = say("started", language, help=form.format(word="help"))
+            case "help":
+                text = help_text(language, form, admin=await self._access.admin(message.sender))
+            case "tools":
+                text = tool_menu(self._registry.specs((await self._rights.of(message)).allows), language, form)
+            case "model":
+                text = await self._model(message, language)
+            case "persona":
+                text = await self._persona(message, language, form)
+            case "memory":
+                text = await ChatFacts(self._store.facts, message).command(message.text, language, form)
+            case "context":
+                text = await self._briefings.report(message, language)
+            case "why":
+                text = await receipt(
+                    self._store, self._budgets.prices, message.chat, language, self._redact, thoughts=self._thoughts
+                )
+            case "whoami":
+                text = f"`{message.sender.id}`\n`{message.chat}`"
+            case "usage":
+                text = await self._usage(message, language)
+            case "pair" if not message.text.strip() and await self._access.admin(message.sender):
+                said, values = await self._access.change(message, "here")
+                text = say(said, language, **values)
+            case "pair":
+                paired = await self._access.pair(message.sender, message.text)
+                text = say("paired" if paired else "pair_wrong", language)
+            case "allow" | "forbid":
+                said, values = await self._access.change(message, message.text, forbid=message.command == "forbid")
+                text = say(said, language, whoami=form.format(word="whoami"), **values)
+            case "people":
+                text = await self._people(message, language)
+            case word:
+                text = say("unknown_command", language, word=word, help=form.format(word="help"))
+        return text
+
+    async def _usage(self, message: MessageSent, language: str) -> str:
+        """What this person and this chat used today; in private, an admin is told of everybody."""
+        admin = not message.group and await self._access.admin(message.sender)
+        report = await self._budgets.report(payer_of(message), everybody=admin)
+        model = await self._book.model(message.chat)
+        return usage_text(report, language, priced=self._budgets.prices.of(model) is not None, everybody=admin)
+
+    async def _people(self, message: MessageSent, language: str) -> str:
+        if not await self._access.admin(message.sender):
+            return say("not_yours", language)
+        if message.group:
+            return say("in_private", language)
+        people = await self._access.people()
+        names = await self._store.people.names(id for id, _ in people)
+        lines = [f"- `{id}`{_named(names.get(id, ''))}: {role}" for id, role in people]
+        return "\n".join(lines) or say("people_nobody", language)
+
+    async def _model(self, message: MessageSent, language: str) -> str:
+        name = message.text.strip()
+        if not name:
+            now = say("model_now", language, model=await self._book.model(message.chat))
+            others = len(self._models.choices) > 1 and await self._may_change(message)
+            return f"{now} {say('model_choices', language, choices=self._choices())}" if others else now
+        if not await self._may_change(message):
+            return say("not_yours", language)
+        if name.lower() in OFF:
+            await self._book.set(message.chat, "model", None)
+            return say("model_set", language, model=await self._book.model(message.chat))
+        if name not in self._models.choices:
+            return say("model_unknown", language, model=name, choices=self._choices())
+        await self._book.set(message.chat, "model", name)
+        return say("model_set", language, model=name)
+
+    def _choices(self) -> str:
+        return ", ".join(f"`{name}`" for name in self._models.choices)
+
+    async def _persona(self, message: MessageSent, language: str, form: str) -> str:
+        """Show, set or clear what the people of this chat want of the assistant."""
+        text, words = message.text.strip(), {"command": form.format(word="persona")}
+        if not text:
+            persona = (await self._book.of(message.chat)).persona
+            key = "persona_now" if persona else "persona_none"
+            return say(key, language, **words) + (f"\n\n{quote(clean_untrusted(persona))}" if persona else "")
+        if not await self._may_change(message):
+            return say("not_yours", language)
+        if text.lower() in OFF:
+            await self._book.set(message.chat, "persona", None)
+            return say("persona_off", language)
+        if len(text) > PERSONA_CHARS:
+            return say("persona_long", language, length=len(text), limit=PERSONA_CHARS)
+        await self._book.set(message.chat, "persona", text)
+        return say("persona_set", language, **words)
+
+    async def _may_change(self, message: MessageSent) -> bool:
+        """Whether who wrote may say how this chat is answered: in a group, admins."""
+        return not message.group or await self._access.admin(message.sender)
+
+
+def _named(name: str) -> str:
+    """A person's shown name, which is untrusted, where an id stands before it: as code, so that it does nothing."""
+    clean = clean_name(name).replace("`", "'")[:_NAME_CHARS]
+    return f" `{clean}`" if clean else ""

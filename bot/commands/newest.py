@@ -1,0 +1,37 @@
+"""Which answer a command means that is typed where no thread can be named: `/parley stop` in a Slack channel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from bot.contract import MessageSent
+from bot.store import Store
+from bot.turn import TurnQueue
+
+_OF_AN_ANSWER: Final = frozenset({"stop", "retry", "why"})
+
+
+class NewestAnswer:
+    """Finds the answer that is growing in a channel, or stood last there; the person's own before anybody else's."""
+
+    def __init__(self, store: Store, queue: TurnQueue) -> None:
+        self._store = store
+        self._queue = queue
+
+    async def meant(self, id: int, message: MessageSent) -> MessageSent:
+        """`message` in the chat whose answer it means; as it is where it means its own.
+
+        Args:
+            id: its inbox row; what a former process began for it goes on where it began.
+        """
+        if not message.whole_channel or message.command not in _OF_AN_ANSWER:
+            return message
+        begun = await self._store.turns.record(id)
+        if begun is not None:
+            return replace(message, chat=begun.chat)
+        running = self._queue.newest(message.chat, message.sender.id)
+        if running is not None:
+            return replace(message, chat=running)
+        last = await self._store.turns.last_of_channel(message.chat, message.sender.id)
+        return message if last is None else replace(message, chat=last.chat)

@@ -1,0 +1,63 @@
+"""How the last answer of a chat came about, for the person who asks `/why`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.agent import source_line
+from bot.contract import BEFORE_FIRST_PASS, AssistantEntry, ChatId
+from bot.policy import Prices
+from bot.safety import Redact
+from bot.sentences import say
+from bot.store import CallRecord, Store, TurnRecord
+from bot.turn import call_lines, reasoning, seconds
+
+MOST_SOURCES = 10
+
+
+async def receipt(store: Store, prices: Prices, chat: ChatId, language: str, redact: Redact, *, thoughts: bool) -> str:
+    """Model, passes, each tool with arguments, time, outcome and its result's head, with `thoughts` how the reasoning
+    began, sources, tokens and cost, as short Markdown."""
+    last = await store.turns.last(chat)
+    if last is None:
+        return say("why_nothing", language)
+    if not last.model:
+        return say("why_own", language)
+    rows = [row.entry for row in await store.history.entries(chat) if row.turn == last.id]
+    passes = sum(isinstance(entry, AssistantEntry) and entry.provider != BEFORE_FIRST_PASS for entry in rows)
+    calls = await store.turns.calls(last.id)
+    parts = [
+        say("why_model", language, model=last.model, passes=passes, seconds=seconds(last.ended_at - last.started_at)),
+        _calls(calls, language, redact),
+        reasoning(last.reasoning, language, redact) if thoughts else "",
+        _sources(calls, language),
+        _tokens(last, prices, language),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _calls(calls: Sequence[CallRecord], language: str, redact: Redact) -> str:
+    return call_lines(calls, language, redact, results=True) if calls else say("why_no_tools", language)
+
+
+def _sources(calls: Sequence[CallRecord], language: str) -> str:
+    found = {source.url: source for call in calls if call.result is not None for source in call.result.sources}
+    listed = [f"- {source_line(source)}" for source in list(found.values())[:MOST_SOURCES]]
+    return "\n".join([f"{say('sources', language)}:", *listed]) if listed else ""
+
+
+def _tokens(last: TurnRecord, prices: Prices, language: str) -> str:
+    used = last.usage
+    tokens = say(
+        "why_tokens",
+        language,
+        prompt=f"{used.prompt:,}",
+        cached=f"{used.cached:,}",
+        completion=f"{used.completion:,}",
+        reasoning=f"{used.reasoning:,}",
+    )
+    if prices.of(last.model) is None:
+        return f"{tokens}\n{say('why_cost_unknown', language)}"
+    # Several models may have answered one turn; what was settled then counts.
+    cost = last.cost or prices.cost_of(last.model, used) or 0.0
+    return f"{tokens}\n{say('why_cost', language, cost=f'${cost:.4f}')}"

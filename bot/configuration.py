@@ -1,0 +1,133 @@
+"""What is configured: the settings of all parts, and the adapters and tools that they open."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bot.contract import SettingsError
+from bot.environment import Strays, env_file, strays
+from bot.settings import CoreSettings, read, secrets_of, variables
+
+if TYPE_CHECKING:
+    from bot.contract import Adapter
+    from bot.model import ModelOptions
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Everything the environment and `.env` say."""
+
+    core: CoreSettings
+    platforms: Mapping[str, Any]
+    """Platform name → its settings, all of them, configured or not."""
+    tools: Mapping[str, Any]
+    file: Path | None
+    secrets: tuple[str, ...] = ()
+    """What must never leave the program."""
+    strays: Strays = field(default_factory=Strays)
+
+    @property
+    def configured(self) -> list[str]:
+        """The platforms whose token is set."""
+        return [name for name, settings in self.platforms.items() if settings.configured]
+
+
+def settings_classes() -> list[type[Any]]:
+    """Every settings class of the program, the core's first."""
+    platforms = importlib.import_module("adapters").PLATFORMS
+    tools = importlib.import_module("tools.settings").SETTINGS
+    return [CoreSettings, *(kind for _, kind in platforms.values()), *tools.values()]
+
+
+def configure() -> Configuration:
+    """Read all settings.
+
+    Raises:
+        SettingsError: one is malformed, or `.env` holds a name that is nearly a setting's.
+    """
+    file = env_file()
+    found = strays(file, variables(settings_classes()))
+    platforms = importlib.import_module("adapters").PLATFORMS
+    tools = importlib.import_module("tools.settings").SETTINGS
+    return Configuration(
+        core=read(CoreSettings, file),
+        platforms={name: read(kind, file) for name, (_, kind) in platforms.items()},
+        tools={name: read(kind, file) for name, kind in tools.items()} | {"mcp": _mcp(read(tools["mcp"], file), file)},
+        file=file,
+        secrets=secrets_of(settings_classes(), file),
+        strays=found,
+    )
+
+
+def _mcp(settings: Any, file: Path | None) -> Any:
+    """The settings with the `mcp.json` beside `.env`, where they name none.
+
+    One that merely lies in the working directory is not read: it starts programs, and may be somebody else's.
+    """
+    beside = file.parent / "mcp.json" if file is not None else None
+    if settings.mcp_config or beside is None or not beside.is_file():
+        return settings
+    return settings.model_copy(update={"mcp_config": str(beside)})
+
+
+def model_options(core: CoreSettings) -> ModelOptions:
+    """What the model client is told.
+
+    Raises:
+        SettingsError: no model is named and no provider's key is set.
+    """
+    from bot.model import ModelOptions, default_model
+
+    keys = {
+        name: getattr(core, f"{name}_api_key").get_secret_value()
+        for name in ("openai", "ark", "deepseek", "openrouter", "gemini", "anthropic", "ollama", "vllm")
+    }
+    urls = {name: getattr(core, "ollama_api_url" if name == "ollama" else f"{name}_base_url") for name in keys}
+    name = core.model or default_model(keys)
+    if not name:
+        raise SettingsError(
+            "MODEL is not set and no provider's key is: set OPENAI_API_KEY, or MODEL=ollama:qwen3 for a local Ollama"
+        )
+    return ModelOptions(
+        name=name,
+        fallbacks=core.fallback_models,
+        choices=core.models,
+        keys=keys,
+        base_urls=urls,
+        tool_mode=core.tool_mode,
+        first_token_seconds=core.first_token_seconds,
+        idle_seconds=core.idle_seconds,
+        turn_seconds=core.turn_seconds,
+    )
+
+
+def open_adapters(configuration: Configuration, names: Iterable[str]) -> dict[str, Adapter]:
+    """Load the modules of the platforms in use, and only those.
+
+    A platform that lacks something is reported and left out; the others run.
+
+    Raises:
+        SettingsError: not one of them can be used.
+    """
+    table = importlib.import_module("adapters").PLATFORMS
+    adapters: dict[str, Adapter] = {}
+    problems: dict[str, SettingsError] = {}
+    for name in names:
+        settings = configuration.platforms[name]
+        try:
+            settings.require()
+            adapters[name] = importlib.import_module(table[name][0]).open_adapter(settings)
+        except SettingsError as error:
+            problems[name] = error
+    if not adapters and problems:
+        raise SettingsError("; ".join(map(str, problems.values())))
+    for name, problem in problems.items():
+        log.error("%s is off: %s", name, problem)
+    return adapters

@@ -1,0 +1,171 @@
+"""What the model is told before a question: our words, what is remembered, what older turns came to, the newer turns.
+
+The same is shown to a person who asks for it with `/context`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bot.context import window
+from bot.context.chatoptions import ChatBook
+from bot.context.facts import ChatFacts, Pinned
+from bot.context.system_prompt import system_prompt
+from bot.contract import OURS, OUTSIDE, AssistantEntry, Clock, Entry, MessageSent, SystemEntry, UserEntry, joined
+from bot.markdown import quote
+from bot.model import Models, cost, tool_cost
+from bot.safety import LinkFilter, LinkPolicy, clean_untrusted
+from bot.sentences import say
+from bot.store import Store, Summary
+from tools.base import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a chat has said so far, as much of it as a model may be told: it is held for as long as a turn takes."""
+
+    summary: Summary | None
+    """What stands in place of the turns before `entries`."""
+    entries: tuple[Entry, ...]
+    quoted_origin: str = OUTSIDE
+    """Whose words the message of the bot's own holds that the question quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """What the model is told, question included, and how it came about."""
+
+    entries: tuple[Entry, ...]
+    turns: int
+    """Earlier turns that are told word for word."""
+    left_out: int
+    """Turns that are in no summary and fit no more."""
+    past_tokens: int
+    """What the summary and the earlier turns cost."""
+    room: int
+    """What they might cost."""
+    tokens: int
+    """What everything costs, tools included."""
+
+
+class Briefings:
+    """Puts together what the model is told; one for the process."""
+
+    def __init__(
+        self,
+        store: Store,
+        models: Models,
+        clock: Clock,
+        book: ChatBook,
+        *,
+        name: str,
+        instructions: str,
+        zone: str,
+        context_tokens: int = 0,
+    ) -> None:
+        """
+        Args:
+            context_tokens: tokens of conversation that are sent at most; 0: as the model allows.
+        """
+        self._store = store
+        self._models = models
+        self._clock = clock
+        self._book = book
+        self._name = name
+        self._instructions = instructions
+        self._zone = zone
+        self._context_tokens = context_tokens
+
+    def window(self, model: str) -> int:
+        """Tokens of conversation that this model is sent at most."""
+        return self._models.window(model, self._context_tokens)
+
+    async def past(self, question: MessageSent) -> Past:
+        """What was said in this chat since the last `/new`."""
+        summary, rows = await self._store.history.told(question.chat)
+        entries = tuple(_without_reasoning(row.entry) for row in rows)
+        quoted = question.quoted
+        if quoted is None or not quoted.from_bot or not quoted.message_id or quoted.forwarded:
+            return Past(summary, entries)
+        return Past(summary, entries, await self._store.turns.origin(question.chat, quoted.message_id))
+
+    def of(
+        self,
+        question: MessageSent,
+        asked: UserEntry,
+        past: Past,
+        facts: Pinned,
+        model: str,
+        tools: Sequence[ToolSpec] = (),
+        told: str = "",
+    ) -> Briefing:
+        """Everything before `asked`, as much as fits, and `asked`.
+
+        Args:
+            told: what is set for this chat; see `ChatOptions.told`.
+        """
+        summary = past.summary.text if past.summary else ""
+        system = SystemEntry(
+            system_prompt(
+                name=self._name,
+                today=self._clock.wall(),
+                zone=self._zone,
+                language=question.sender.language,
+                group=question.group,
+                extra="\n\n".join(part for part in (self._instructions.strip(), told) if part),
+                facts=facts.lines,
+                summary=summary,
+                withholds=any(spec.outside for spec in tools),
+            ),
+            origin=joined((facts.origin, past.summary.origin if past.summary else OURS)),
+        )
+        estimate = self._models.estimator(model).tokens
+        fixed = estimate(system.text) + estimate(asked.text) + tool_cost(tools, estimate)
+        history = past.entries
+        room = max(0, self.window(model) * 3 // 4 - fixed)
+        kept = window.fit(history, room, estimate)
+        turns = len(window.turns_of(kept))
+        spent = cost(kept, estimate)
+        return Briefing(
+            entries=(system, *kept, asked),
+            turns=turns,
+            left_out=len(window.turns_of(history)) - turns,
+            past_tokens=spent + estimate(summary),
+            room=room + estimate(summary),
+            tokens=spent + fixed,
+        )
+
+    async def report(self, question: MessageSent, language: str) -> str:
+        """What the model would be told of this chat now, for the person to read."""
+        options = await self._book.of(question.chat)
+        model = options.model or self._models.name
+        past = await self.past(question)
+        facts = await ChatFacts(self._store.facts, question).pinned()
+        briefing = self.of(question, UserEntry(""), past, facts, model, told=options.told)
+        lines = [
+            say(
+                "context",
+                language,
+                turns=briefing.turns,
+                tokens=f"{briefing.tokens:,}",
+                window=f"{self.window(model):,}",
+                model=model,
+            )
+        ]
+        if briefing.left_out:
+            lines.append(say("context_left_out", language, turns=briefing.left_out))
+        if facts.lines:
+            lines.append(say("context_facts", language) + "\n\n" + "\n".join(f"- {fact}" for fact in facts.lines))
+        if past.summary is not None:
+            folded = await self._store.history.folded(question.chat)
+            lines.append(say("context_summary", language, turns=folded))
+            lines.append(quote(clean_untrusted(past.summary.text)))
+        # A model wrote the summary; a link in it is nobody's word.
+        links = LinkFilter(LinkPolicy())
+        return links.feed("\n\n".join(lines)) + links.finish()
+
+
+def _without_reasoning(entry: Entry) -> Entry:
+    """What a model thought in an earlier turn is kept for people; what its provider wants back stands in `raw`."""
+    return replace(entry, reasoning="") if isinstance(entry, AssistantEntry) and entry.reasoning else entry

@@ -1,0 +1,92 @@
+"""What is remembered of people and chats, and who gets to see it.
+
+Facts belong to a person, in every chat, or to one chat. In a group only the chat's own facts are kept and told: what
+somebody said in private is nothing for the others to read.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bot.contract import OURS, OUTSIDE, MessageSent, joined
+from bot.safety import clean_name, defused
+from bot.sentences import say
+from bot.store import Fact, StoredFacts
+
+PINNED = 20
+"""Facts, the newest, that the model is told without asking."""
+PINNED_CHARS = 300
+"""Characters of each."""
+LISTED = 100
+_FORGET = re.compile(r"(?:forget|delete|remove|忘记|删除|忘記|刪除)?\s*#?(\d{1,18})", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """What a model is told unasked of what is kept."""
+
+    lines: tuple[str, ...] = ()
+    origin: str = OURS
+    """Whose words they are."""
+
+
+class ChatFacts:
+    """`tools.base.Facts` as one turn may use them."""
+
+    def __init__(self, facts: StoredFacts, question: MessageSent) -> None:
+        self._facts = facts
+        self._group = question.group
+        self._scope = str(question.chat)
+        self._person = question.sender.id
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Whose facts are told here."""
+        return (self._scope,) if self._group else (self._person, self._scope)
+
+    async def remember(self, owner: str, text: str, *, outside: bool = False) -> int:
+        owner = owner if owner in self.owners else self._scope
+        return await self._facts.remember(owner, text, OUTSIDE if outside else self._person)
+
+    async def recall(self, owners: tuple[str, ...], query: str, limit: int) -> list[tuple[int, str, str]]:
+        return await self._facts.recall(self._among(owners), query, limit)
+
+    async def forget(self, owners: tuple[str, ...], fact: int) -> bool:
+        return await self._facts.forget(self._among(owners), fact)
+
+    async def pinned(self) -> Pinned:
+        """The newest facts, a line each, as data for the model: no line can pass for an instruction of ours.
+
+        A fact that words from outside led to is found by asking for it alone, or a page could speak in every later
+        conversation.
+        """
+        found = await self._facts.newest(self.owners, PINNED, without=OUTSIDE)
+        lines = tuple(defused(clean_name(fact.text))[:PINNED_CHARS] for fact in found)
+        return Pinned(lines, joined(fact.origin for fact in found))
+
+    async def command(self, argument: str, language: str, form: str) -> str:
+        """Answer `/memory`: list everything with its number, or forget one."""
+        if not argument.strip():
+            return await self._listed(language, form)
+        match = _FORGET.fullmatch(argument.strip())
+        if match is None:
+            return say("memory_usage", language, command=form.format(word="memory"))
+        if await self._facts.forget(self.owners, int(match[1])):
+            return say("memory_forgotten", language, number=match[1])
+        return say("memory_no_such", language, number=match[1], command=form.format(word="memory"))
+
+    async def _listed(self, language: str, form: str) -> str:
+        found = await self._facts.newest(self.owners, LISTED)
+        if not found:
+            return say("memory_empty", language)
+        lines = [f"- `{fact.id}` {clean_name(fact.text)}{self._mark(fact, language)}" for fact in found]
+        usage = say("memory_usage", language, command=form.format(word="memory"))
+        return "\n".join([say("memory_listed", language), "", *lines, "", usage])
+
+    @staticmethod
+    def _mark(fact: Fact, language: str) -> str:
+        return f" *({say('memory_outside', language)})*" if fact.origin == OUTSIDE else ""
+
+    def _among(self, owners: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(owner for owner in owners if owner in self.owners) or (self._scope,)

@@ -1,0 +1,49 @@
+"""Which earlier turns fit the model's window.
+
+History is taken newest first, in whole turns: a question with everything done to answer it, so that a tool call
+never loses its result. What is too old simply is not sent; nothing is deleted. Before that happens, `summary.py` has
+folded the oldest turns into a summary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from bot.contract import Entry, ToolEntry, UserEntry
+from bot.model import cost
+
+OLD_RESULT_CHARS = 1_500
+"""Characters kept of a tool's result once its turn is over: the answer already says what mattered."""
+
+
+def turns_of(history: Sequence[Entry]) -> list[list[Entry]]:
+    """Cut a history into turns: each begins with what a person wrote."""
+    turns: list[list[Entry]] = []
+    for entry in history:
+        if isinstance(entry, UserEntry) or not turns:
+            turns.append([])
+        turns[-1].append(entry)
+    return turns
+
+
+def fit(history: Sequence[Entry], budget: int, tokens: Callable[[str], int]) -> list[Entry]:
+    """The newest whole turns of `history` that cost at most `budget` tokens together."""
+    chosen: list[list[Entry]] = []
+    left = budget
+    for turn in reversed(turns_of(history)):
+        shorter = [as_told(entry) for entry in turn]
+        needed = cost(shorter, tokens)
+        if needed > left:
+            break
+        left -= needed
+        chosen.append(shorter)
+    return [entry for turn in reversed(chosen) for entry in turn]
+
+
+def as_told(entry: Entry) -> Entry:
+    """An entry as later turns are told it."""
+    if isinstance(entry, ToolEntry) and len(entry.text) > OLD_RESULT_CHARS:
+        shorter = entry.text[:OLD_RESULT_CHARS] + "\n[… the rest of this earlier result is left out]"
+        return replace(entry, text=shorter, whole=entry.whole or entry.text)
+    return entry

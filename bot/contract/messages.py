@@ -1,0 +1,332 @@
+"""What crosses the border between a platform adapter and the core, in both directions.
+
+Everything here is plain, frozen data: it can be stored, compared and printed, and it knows no platform.
+In comes one of the `Incoming` union; out goes a `Page`, shown by a `bot.contract.surface.Surface`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final, TypeAlias
+from urllib.parse import quote, unquote
+
+from bot.contract.origin import OUTSIDE
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+LONGEST_TEXT: Final = 200_000
+"""Characters that an adapter reads of one text from its platform. No platform sends longer messages; whoever does send
+more is not yet known to be allowed anything, so the cut comes before everything else."""
+
+
+MOST_QUOTED = 4_000
+"""Characters of a quoted or forwarded message that the model is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatId:
+    """The place a conversation happens in, and the key its history is kept under.
+
+    Two messages with the same `ChatId` share one history and are answered one after the other.
+    """
+
+    platform: str
+    account: str
+    """The bot account (Telegram, Discord) or the workspace (Slack)."""
+    chat: str
+    thread: str = ""
+    """A Telegram topic, a Slack thread; empty where the chat has none."""
+
+    def __str__(self) -> str:
+        parts = [self.account, self.chat] + ([self.thread] if self.thread else [])
+        return f"{self.platform}:{'/'.join(quote(part, safe='') for part in parts)}"
+
+    @property
+    def place(self) -> ChatId:
+        """The chat without its thread: what an operator lists, and what settings of a whole chat are kept under."""
+        return replace(self, thread="") if self.thread else self
+
+    @classmethod
+    def parse(cls, text: str) -> ChatId:
+        """Read what `str` wrote.
+
+        Raises:
+            ValueError: `text` is not of the form `platform:account/chat[/thread]`.
+        """
+        platform, colon, rest = text.partition(":")
+        parts = [unquote(part) for part in rest.split("/")]
+        if not colon or not platform or len(parts) not in (2, 3):
+            raise ValueError(
+                f"{text!r} is no chat id: it is written platform:account/chat or platform:account/chat/thread"
+            )
+        return cls(platform, *parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """The person who wrote, as the platform names them."""
+
+    id: str
+    """As settings write it: `telegram:123`, `slack:T1/U1`, `discord:456`. Never changes for a person."""
+    name: str = ""
+    """The shown name: untrusted text."""
+    language: str = ""
+    """An IETF tag where the platform tells one, else empty."""
+    groups: tuple[str, ...] = ()
+    """What the person belongs to, as allow-lists name it: `slack:T1`, `discord:guild/1`, `discord:role/5`."""
+    guest: bool = False
+    """Belongs to another organisation than the chat's account (Slack Connect), so that the chat's own list is not for
+    this person."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyTarget:
+    """Where a reply goes: plain data from which any process, at any later time, can open the surface again."""
+
+    platform: str
+    data: Mapping[str, Scalar] = field(default_factory=dict)
+
+    @property
+    def lasts(self) -> bool:
+        """It works at any later time; an adapter whose target expires says so with `lasts` in the data."""
+        return bool(self.data.get("lasts", True))
+
+    @property
+    def private(self) -> bool:
+        """Only the person who asked is to see it, where the platform can show it so."""
+        return bool(self.data.get("private"))
+
+    def to_json(self) -> str:
+        return json.dumps({"platform": self.platform, "data": dict(self.data)}, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> ReplyTarget:
+        value = json.loads(text)
+        return cls(value["platform"], value["data"])
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRef:
+    """One message of ours on a platform: what a page is shown in."""
+
+    id: str
+    form: str = "message"
+    """How it is shown, in the adapter's own words (`message`, `draft`, `stream`, `interaction`)."""
+
+    def to_json(self) -> str:
+        return json.dumps([self.id, self.form])
+
+    @classmethod
+    def from_json(cls, text: str) -> MessageRef:
+        return cls(*json.loads(text))
+
+
+class EnclosureKind(StrEnum):
+    """What can come with a message beside its text."""
+
+    FILE = "file"
+    PICTURE = "picture"
+    ANIMATION = "animation"
+    AUDIO = "audio"
+    VOICE = "voice"
+    VIDEO = "video"
+    VIDEO_NOTE = "video_note"
+    STICKER = "sticker"
+    LOCATION = "location"
+    CONTACT = "contact"
+    POLL = "poll"
+    DICE = "dice"
+    OTHER = "other"
+
+
+_MEDIA: Final = {"image": EnclosureKind.PICTURE, "audio": EnclosureKind.AUDIO, "video": EnclosureKind.VIDEO}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enclosure:
+    """Something that came with a message beside its text: a file, or a location, a contact, a poll."""
+
+    kind: EnclosureKind
+    name: str = ""
+    """The file's name: untrusted text, and seldom chosen by who sent it."""
+    media_type: str = ""
+    """As the platform tells it: untrusted text."""
+    size: int = 0
+    """Bytes; 0 where the platform does not tell."""
+
+    @classmethod
+    def file(cls, name: str, media_type: str, size: int) -> Enclosure:
+        """A file whose kind only its media type tells."""
+        kind = _MEDIA.get(media_type.partition("/")[0].lower(), EnclosureKind.FILE)
+        return cls(kind=kind, name=name, media_type=media_type, size=size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quoted:
+    """Other words than the person's own that came with the message: what it replies to, or what was forwarded."""
+
+    text: str
+    author: str = ""
+    """The shown name of its author: untrusted text."""
+    from_bot: bool = False
+    """The bot wrote it."""
+    message_id: str = ""
+    forwarded: bool = False
+    """The person forwarded it; whatever it says, the person did not say it."""
+    sent_at: float = 0.0
+    """When it was written, in seconds since the epoch, where that is known."""
+    replies: bool = False
+    """It replies to another message itself, as far as the platform tells."""
+    enclosed: tuple[Enclosure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Delivery:
+    delivery: str
+    """The platform's own id of this delivery; a second delivery is recognised by it."""
+    also: tuple[str, ...] = ()
+    """Other keys under which the same thing may be delivered (Slack: channel and ts)."""
+    chat: ChatId
+    sender: Sender
+    target: ReplyTarget
+    sent_at: float = 0.0
+    """When the person did it, in seconds since the epoch, as the platform tells; 0 when it does not. Of a reminder:
+    when it is due."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageSent(_Delivery):
+    """One message addressed to the bot, with everything platform-specific already removed."""
+
+    text: str
+    """What the person wrote, without the mention or the slash command that addressed the bot."""
+    command: str = ""
+    """The command's word without its sign (`new`), when the message is one; `text` is then its argument."""
+    message_id: str = ""
+    """The platform's id of the person's message, when it has one."""
+    group: bool = False
+    """Several people read and write here: the model is told who speaks."""
+    quoted: Quoted | None = None
+    earlier: tuple[Quoted, ...] = ()
+    """What others wrote before it in its thread, oldest first, looked up when its turn begins; never stored with it."""
+    left_out: int = 0
+    """How many of those did not fit."""
+    enclosed: tuple[Enclosure, ...] = ()
+    """What came with it beside the text; of a forward, `quoted` has it."""
+    quote_question: bool = False
+    """Others cannot see the question, so the reply begins with it."""
+    follow_up: bool = False
+    """Written in a thread without addressing the bot: meant for it only where the bot takes part."""
+    whole_channel: bool = False
+    """Written where no thread can be named, so that a command about an answer means the newest one of all threads."""
+    awaited: bool = False
+    """The platform already shows that an answer is on its way, so that saying nothing would leave it hanging."""
+
+    def for_asker(self) -> MessageSent:
+        """The same message, to be answered for nobody's eyes but its sender's where others read along."""
+        if not self.group:
+            return self
+        return replace(self, target=replace(self.target, data={**self.target.data, "private": True}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageEdited(_Delivery):
+    """The person changed a message; `text` is the whole new text."""
+
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDeleted(_Delivery):
+    """The person took a message back."""
+
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopPressed(_Delivery):
+    """The person wants the running turn of this chat to end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegeneratePressed(_Delivery):
+    """The person wants the last question answered again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmPressed(_Delivery):
+    """The person allowed or refused what a tool wants to do."""
+
+    question: str
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackGiven(_Delivery):
+    """The person rated a reply."""
+
+    message_id: str
+    good: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerDue(_Delivery):
+    """A reminder set earlier in this chat is due. Made by the core, never by an adapter."""
+
+    text: str
+    origin: str = OUTSIDE
+    """Whose words led to it, see `bot.contract.origin`."""
+
+
+Incoming: TypeAlias = (
+    MessageSent
+    | MessageEdited
+    | MessageDeleted
+    | StopPressed
+    | RegeneratePressed
+    | ConfirmPressed
+    | FeedbackGiven
+    | TimerDue
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One line about what a tool is doing: shown beside the body while the tool runs, never part of it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """What a person may press on a page. Empty until buttons come."""
+
+    stop: bool = False
+    regenerate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One platform message of a reply, as it should look now."""
+
+    body: str
+    """Markdown as written so far; within a page it only grows until `final`. Nothing is closed for show."""
+    status: tuple[Status, ...] = ()
+    final: bool = False
+    """No later version of this page comes: leave the live form (draft, stream) and show it for good."""
+    controls: Controls = Controls()
+    plain: bool = False
+    """Show the body as plain text, as written: the platform refused our notation once."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that a reply carries."""
+
+    name: str
+    media_type: str
+    content: bytes

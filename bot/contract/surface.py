@@ -1,0 +1,211 @@
+"""The whole contract between the core and a platform: `Adapter`, `Surface`, and what a call to one costs.
+
+A message is data, a surface is a capability: a `MessageSent` can be stored, a `Surface` can only be written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, TypeAlias
+
+from bot.contract.messages import File, Incoming, MessageRef, MessageSent, Page, Quoted, ReplyTarget
+
+Deliver: TypeAlias = Callable[[Incoming], Awaitable[None]]
+"""Returns when the delivery is safely stored; only then is the platform told "received".
+
+Raises:
+    StoreError: it could not be stored; tell the platform nothing, so that it delivers again.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """At most `calls` in any `seconds`."""
+
+    calls: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How often a scope may be called. Every call that names the same scope draws on the same budget."""
+
+    scope: str
+    """One key per thing that is limited: `telegram:42/chat/7`, `slack:T1/chat.update`, `telegram:42`."""
+    windows: tuple[Window, ...] = ()
+    rate: float = 0.0
+    """Calls a second that a bucket regains; 0 without a bucket."""
+    burst: int = 0
+    """Calls that a full bucket allows at once."""
+    shared: bool = False
+    """Many replies draw on it (a whole bot, a workspace), so progress leaves room for their ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the next `show` of a page draws on."""
+
+    budgets: tuple[Budget, ...] = ()
+    repeats_safely: bool = True
+    """The call may be made again after an unclear outcome (an edit, or a send the platform deduplicates)."""
+    found_again: bool = False
+    """After an unclear outcome `find` says for certain whether the message is there, to a later process too."""
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceLimits:
+    """How long a page may be, and how this platform counts."""
+
+    page_length: int
+    """The length a page is cut at, below the platform's limit, in units of `measure`."""
+    hard_length: int
+    """The platform's own limit after rendering, in units of `measure`."""
+    measure: Callable[[str], int]
+    """Length of a text as the platform counts it: UTF-16 units, characters or UTF-8 bytes."""
+    attachment_bytes: int = 10 * 1024 * 1024
+    typing_seconds: float = 4.5
+    """How long one `typing` lasts; 0 when the platform has no such sign."""
+    collapses: bool = False
+    """It can show a quote collapsed, so that only who opens it reads it."""
+    command_form: str = "/{word}"
+    """How a person writes a command here."""
+
+
+class Surface(Protocol):
+    """Where one reply is shown.
+
+    One whose target is `private` shows pages to the person who asked alone, if the platform can; then a page is shown
+    when it is final, for good: such a message can be neither edited nor found again. Where it cannot, it is shown as
+    any other, and never the other way round: what has begun in private does not go on in public.
+    """
+
+    @property
+    def limits(self) -> SurfaceLimits: ...
+
+    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+        """Say which budgets the next `show` of `page` draws on, before it is made; without a page, `typing`.
+
+        A `show` that would send nothing, because the message looks like the page already, draws on none.
+        """
+        ...
+
+    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        """Make the platform show `page`, in the message `at` or in a new one, and return where it is now.
+
+        The ref replaces `at`, and is stored before the next call. Showing what is already shown is not an error.
+        `nonce` names the page for good: where a platform can recognise a repeated send by it, the surface sends it.
+
+        Raises:
+            RateLimited: try again after `retry_after` seconds, with whatever is newest by then.
+            TooLong: rendered, the page exceeds the limit by `by` units; cut it again, shorter.
+            MessageGone: somebody deleted the message.
+            Unrenderable: the platform refused our notation; show the same page with `plain=True`.
+            Unreachable: blocked, kicked or expired: nothing more can be shown here.
+            Unclear: the request may have arrived; repeat only if its cost says it repeats safely.
+            DeliveryError: it did not arrive; it may be tried again.
+        """
+        ...
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        """Post a file after the text. Raises as `show`, and `TooLong` in bytes."""
+        ...
+
+    async def remove(self, at: MessageRef) -> None:
+        """Take one message of ours back; one that is gone already is not an error."""
+        ...
+
+    async def typing(self, words: str) -> None:
+        """Show once that an answer is being made. It is only a sign: whatever else goes wrong is nobody's error.
+
+        Args:
+            words: what the sign says after the bot's name, where the platform has words there.
+
+        Raises:
+            RateLimited: nothing can be shown here for so long, no page either.
+        """
+        ...
+
+    def receipt_cost(self, waits: bool) -> Cost | None:
+        """What the next `receipt` draws on; None where the platform has no such sign."""
+        ...
+
+    async def receipt(self, message_id: str, waits: bool) -> None:
+        """Put a sign on a person's message that it waits, or take it away; what is done already is no error.
+
+        Raises:
+            RateLimited: try again after `retry_after` seconds.
+            DeliveryError: it cannot be shown.
+        """
+        ...
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        """Look up the message that an unclear `show` may have made; None where none is found or none can be known.
+
+        Raises:
+            DeliveryError: it cannot be looked up now.
+        """
+        ...
+
+
+class Earlier(Protocol):
+    """What people wrote before a question, in its thread or the messages it replies to, ready to be looked up."""
+
+    @property
+    def cost(self) -> Cost:
+        """What looking up one page draws on."""
+        ...
+
+    async def page(self, since: float, cursor: str) -> tuple[Sequence[Quoted], str]:
+        """One page of what is not in the history yet, in any order, and the cursor of the next one; empty when this is
+        the last.
+
+        Args:
+            since: when the last question of the chat was written, in seconds since the epoch; 0: there was none.
+
+        Raises:
+            DeliveryError: it cannot be looked up; the adapter has told the operator what it lacks.
+        """
+        ...
+
+
+class Adapter(Protocol):
+    """One platform. Entering logs in (identity, HTTP client), leaving closes."""
+
+    @property
+    def platform(self) -> str: ...
+
+    @property
+    def listening(self) -> bool:
+        """It takes in what people write at this moment."""
+        ...
+
+    @property
+    def conflicts(self) -> int:
+        """Signs in the last ten minutes that another program receives with the same token; the adapter logs them."""
+        ...
+
+    async def __aenter__(self) -> Adapter: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    async def listen(self, deliver: Deliver) -> None:
+        """Take in what people write until cancelled; surfaces go on working meanwhile and after.
+
+        Raises:
+            SettingsError: the platform refuses the token or what the bot needs of it.
+            Unreachable: the platform cannot be reached now; the caller waits and listens again, as after anything else
+                that is raised here.
+        """
+        ...
+
+    def surface(self, target: ReplyTarget) -> Surface:
+        """Open a place to write to, from stored data alone: works from entering to leaving, at any later time."""
+        ...
+
+    def earlier(self, message: MessageSent) -> Earlier | None:
+        """What stands before `message` where it was written; None where nothing does, or the platform cannot tell."""
+        ...

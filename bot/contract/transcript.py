@@ -1,0 +1,152 @@
+"""A conversation as the model is told it: neutral entries that a wire renders for its provider.
+
+History keeps these entries. `AssistantEntry.raw` holds the provider's own message (ids byte for byte,
+signatures, reasoning that must be sent back); a wire of another provider leaves it alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from bot.contract.origin import OURS, OUTSIDE
+from tools.base import Json, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model call, as the server reports them; zeros when it does not."""
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            self.cached + other.cached,
+            self.reasoning + other.reasoning,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SystemEntry:
+    """Our own words to the model."""
+
+    text: str
+    origin: str = OURS
+    """Whose words it holds, see `bot.contract.origin`; of every kind of entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserEntry:
+    """What a person wrote, with the speaker's name in front in groups."""
+
+    text: str
+    origin: str = OURS
+    begins: int = 0
+    """Where in `text` the person's message begins, behind a quote of the bot's own; 0 without one."""
+
+
+_NOTHING: Final[Mapping[str, Json]] = MappingProxyType({})
+"""One for all answers without a `raw`: a chat that is being answered holds hundreds of entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantEntry:
+    """What the model answered in one pass: the visible text and the calls it asked for."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    native: bool = True
+    """The calls came natively; else the model wrote them as text."""
+    written: str = ""
+    """The text as the model wrote it, call syntax included, when the calls were text."""
+    reasoning: str = ""
+    provider: str = ""
+    """Which provider's `raw` this is (the table's name and base URL)."""
+    raw: Mapping[str, Json] = field(default_factory=lambda: _NOTHING)
+    origin: str = OURS
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEntry:
+    """One call's result; stands after its assistant entry, one per call, in the calls' order."""
+
+    call_id: str
+    name: str
+    text: str
+    ok: bool = True
+    origin: str = OURS
+    whole: str = ""
+    """The text before it was shortened for the model: what stands there was brought all the same. Not stored."""
+
+
+Entry: TypeAlias = SystemEntry | UserEntry | AssistantEntry | ToolEntry
+
+_KINDS: dict[str, type[SystemEntry] | type[UserEntry] | type[AssistantEntry] | type[ToolEntry]] = {
+    "system": SystemEntry,
+    "user": UserEntry,
+    "assistant": AssistantEntry,
+    "tool": ToolEntry,
+}
+
+
+def entry_to_json(entry: Entry) -> str:
+    """Write an entry for storage; defaults are left out, but for the origin."""
+    match entry:
+        case SystemEntry(text):
+            value: dict[str, Json] = {"kind": "system", "text": text}
+        case UserEntry(text, begins=begins):
+            value = {"kind": "user", "text": text}
+            if begins:
+                value["begins"] = begins
+        case ToolEntry(call_id, name, text, ok):
+            value = {"kind": "tool", "call_id": call_id, "name": name, "text": text, "ok": ok}
+        case AssistantEntry():
+            value = {"kind": "assistant", "text": entry.text}
+            if entry.calls:
+                value["calls"] = [_call_to_json(call) for call in entry.calls]
+                value["native"] = entry.native
+            for name in ("written", "reasoning", "provider"):
+                if getattr(entry, name):
+                    value[name] = getattr(entry, name)
+            if entry.raw:
+                value["raw"] = dict(entry.raw)
+    value["origin"] = entry.origin
+    return json.dumps(value, ensure_ascii=False)
+
+
+def entry_from_json(text: str) -> Entry:
+    """Read what `entry_to_json` wrote.
+
+    Raises:
+        ValueError: it is no such text.
+    """
+    value = json.loads(text)
+    kind = _KINDS.get(value.pop("kind", ""))
+    if kind is None:
+        raise ValueError(f"no entry: {text[:80]!r}")
+    # Earlier versions kept no origin: what they stored may be anybody's words.
+    value["origin"] = sys.intern(value.get("origin", OUTSIDE))
+    if kind is AssistantEntry and "calls" in value:
+        value["calls"] = tuple(ToolCall(**call) for call in value["calls"])
+    if "provider" in value:
+        value["provider"] = sys.intern(value["provider"])  # the same words in nearly every answer of a chat
+    return kind(**value)
+
+
+def _call_to_json(call: ToolCall) -> Json:
+    value: dict[str, Json] = {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
+    # Without it, a call that cannot run would be run after a restart, with arguments that nobody asked for.
+    return value | {"problem": call.problem} if call.problem else value
+
+
+BEFORE_FIRST_PASS = "before the first pass"
+"""Stands as the provider of an entry whose call no model asked for."""

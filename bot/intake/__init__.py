@@ -1,0 +1,9 @@
+"""From a message that arrives to the beginning of its turn: order, admission, platforms."""
+
+from __future__ import annotations
+
+from bot.intake.dispatcher import Admission, Dispatcher
+from bot.intake.platforms import Platforms
+from bot.intake.waiting import WaitingSigns
+
+__all__ = ["Admission", "Dispatcher", "Platforms", "WaitingSigns"]

@@ -1,0 +1,218 @@
+"""The platforms in use: each entered, listened to, and left on its own, so that one in trouble never holds another."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from bot.contract import (
+    Adapter,
+    BotError,
+    Clock,
+    Contested,
+    Deliver,
+    Earlier,
+    LogThrottle,
+    MessageSent,
+    ReplyTarget,
+    SettingsError,
+    Surface,
+    Unreachable,
+    origin_of,
+)
+from bot.operations import Metrics
+
+log = logging.getLogger(__name__)
+
+_BACKOFF = (1.0, 2.0, 5.0, 10.0, 30.0)
+STEADY_SECONDS = 60.0
+"""A connection that lasted so long was a good one: when it ends, the next is tried after the shortest pause again."""
+
+
+class Platforms:
+    """All adapters of this process and how they are."""
+
+    def __init__(self, adapters: Mapping[str, Adapter], clock: Clock, metrics: Metrics | None = None) -> None:
+        self._adapters = dict(adapters)
+        self._clock = clock
+        self._metrics = metrics or Metrics()
+        self._warnings = LogThrottle(log, clock)
+        self._open: set[str] = set()
+        self._kept: dict[str, asyncio.Task[None]] = {}
+        self._listening: dict[str, asyncio.Task[None]] = {}
+        self._quiet = False
+        self._last_off = ""
+        self._state: dict[str, str] = dict.fromkeys(adapters, "starting")
+
+    @property
+    def state(self) -> dict[str, str]:
+        """Platform → `starting`, `connecting`, `listening`, `unreachable: …` or `off: …`."""
+        return {
+            name: "connecting" if state == "listening" and not self._adapters[name].listening else state
+            for name, state in self._state.items()
+        }
+
+    @property
+    def conflicts(self) -> dict[str, int]:
+        """Platform → signs in the last ten minutes that another program receives with the same token; without zeros."""
+        return {name: count for name, adapter in self._adapters.items() if (count := adapter.conflicts)}
+
+    def surface(self, target: ReplyTarget) -> Surface:
+        """Open a place to write to.
+
+        Raises:
+            Unreachable: the platform is not in use, or not logged in.
+        """
+        if target.platform not in self._open:
+            raise Unreachable(f"{target.platform} is not connected")
+        return self._adapters[target.platform].surface(target)
+
+    def earlier(self, message: MessageSent) -> Earlier | None:
+        """What stands before a message, to be looked up; None where nothing does.
+
+        Raises:
+            Unreachable: the platform is not in use, or not logged in.
+        """
+        if message.target.platform not in self._open:
+            raise Unreachable(f"{message.target.platform} is not connected")
+        return self._adapters[message.target.platform].earlier(message)
+
+    async def run(
+        self,
+        deliver: Deliver,
+        resume: Callable[[str], Awaitable[None]],
+        leave: asyncio.Event,
+        off: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """Keep every platform listening until `leave` is set or all are off for good.
+
+        Args:
+            resume: called once per platform when it is logged in, before it takes anything in.
+            leave: set when surfaces are not needed any more; adapters are left only then.
+            off: called when a platform turns out to be of no use in this run.
+
+        Raises:
+            SettingsError: not one platform can be used as configured.
+        """
+        async with asyncio.TaskGroup() as group:
+            for name, adapter in self._adapters.items():
+                keeping = self._keep(name, adapter, deliver, resume, leave, off)
+                self._kept[name] = group.create_task(keeping, name=f"platform {name}")
+        if self._refused and not leave.is_set():
+            raise SettingsError(self._refused)
+
+    @property
+    def _refused(self) -> str:
+        """Why the last platform is off, when all of them are; else empty."""
+        return self._last_off if all(state.startswith("off: ") for state in self._state.values()) else ""
+
+    async def quiet(self) -> None:
+        """Stop taking in for good; surfaces go on working. A platform that is not logged in is given up."""
+        self._quiet = True
+        for name, task in self._kept.items():
+            if name not in self._open:
+                task.cancel()
+        for task in list(self._listening.values()):
+            task.cancel()
+        await asyncio.gather(*self._listening.values(), return_exceptions=True)
+
+    async def _keep(
+        self,
+        name: str,
+        adapter: Adapter,
+        deliver: Deliver,
+        resume: Callable[[str], Awaitable[None]],
+        leave: asyncio.Event,
+        off: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """One platform: log in (again and again while it cannot be reached), receive, leave."""
+        tries = 0
+        while not (leave.is_set() or self._quiet):
+            try:
+                async with adapter:
+                    self._open.add(name)
+                    tries = 0
+                    await self._receive(name, adapter, deliver, resume, leave)
+                    await leave.wait()
+                    return
+            except SettingsError as error:
+                self._state[name], self._last_off = f"off: {error}", str(error)
+                self._open.discard(name)
+                if not self._refused:  # the last one is told by whoever starts this
+                    log.error("%s is off: %s", name, error)
+                await off(name)
+                return
+            except Exception as error:  # noqa: BLE001 - logged by `_failed`: the edge around a login
+                self._failed(name, error)
+            finally:
+                self._open.discard(name)
+            await self._pause(tries, leave)
+            tries += 1
+
+    async def _receive(
+        self,
+        name: str,
+        adapter: Adapter,
+        deliver: Deliver,
+        resume: Callable[[str], Awaitable[None]],
+        leave: asyncio.Event,
+    ) -> None:
+        """Take up what is unfinished, then listen, and begin again whatever goes wrong: running turns of this platform
+        write through the same adapter, which is not left for it.
+
+        Raises:
+            SettingsError: the platform cannot be used as configured.
+        """
+        tries, resumed = 0, False
+        while not (leave.is_set() or self._quiet):
+            began = self._clock.monotonic()
+            try:
+                if not resumed:
+                    await resume(name)
+                    resumed = True
+                if await self._listen(name, adapter, deliver):
+                    return
+            except SettingsError:
+                raise
+            except Exception as error:  # noqa: BLE001 - logged by `_failed`: the edge around a connection
+                self._failed(name, error)
+            if self._clock.monotonic() - began >= STEADY_SECONDS:
+                tries = 0
+            await self._pause(tries, leave)
+            tries += 1
+
+    async def _listen(self, name: str, adapter: Adapter, deliver: Deliver) -> bool:
+        """Listen; True when it came to its end in order, or is not wanted any more."""
+        if self._quiet:
+            return True
+        self._state[name] = "listening"
+        task = self._listening[name] = asyncio.create_task(adapter.listen(deliver), name=f"listen {name}")
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.cancelled():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                raise
+        return True
+
+    def _failed(self, name: str, error: Exception) -> None:
+        """Note and log why a platform does not receive now."""
+        self._metrics.connections_lost.add(name)
+        if not isinstance(error, BotError):
+            self._state[name] = "unreachable: an error of our own"
+            self._warnings.warn(f"{name} failed, trying again: {origin_of(error)}")
+            return
+        self._state[name] = f"unreachable: {error}"
+        # The adapter has logged it, with what helps.
+        if not isinstance(error, Contested):
+            self._warnings.warn(f"{name} does not receive now, trying again: {error}")
+
+    async def _pause(self, tries: int, leave: asyncio.Event) -> None:
+        sleep = asyncio.create_task(self._clock.sleep(_BACKOFF[min(tries, len(_BACKOFF) - 1)]))
+        wait = asyncio.create_task(leave.wait())
+        await asyncio.wait({sleep, wait}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (sleep, wait):
+            task.cancel()
+        await asyncio.gather(sleep, wait, return_exceptions=True)

@@ -1,0 +1,127 @@
+"""A receipt for who waits: a sign on the message itself from when it is queued until its turn begins.
+
+It is shown only with calls that no answer needs, and taken away likewise, so it may be late; it never holds a turn up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from bot.contract import Clock, Cost, DeliveryError, MessageRef, MessageSent, Page, RateLimited, SettingsError, Surface
+from bot.markdown import escape
+from bot.pacing import Pacer
+from bot.safety import clean_untrusted
+from bot.sentences import say
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN = 0.5
+"""Seconds until it is tried again where others need the calls."""
+PATIENCE = 300.0
+"""Seconds after which a receipt that could not be taken away stays."""
+MOST_AT_ONCE = 500
+"""Receipts in all chats; who waits beyond that waits without one."""
+_SHOWN = 60
+"""Characters of a message that a line about it repeats."""
+
+
+class WaitingSigns:
+    """Shows who waits that the message arrived; one for the process."""
+
+    def __init__(self, pacer: Pacer, clock: Clock, surface: Callable[[MessageSent], Surface]) -> None:
+        self._pacer = pacer
+        self._clock = clock
+        self._surface = surface
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def show(self, message: MessageSent, language: str) -> Callable[[], None]:
+        """Show that `message` waits, soon; call what is returned when its turn begins."""
+        begun = asyncio.Event()
+        # Where the platform shows by itself that an answer is on its way, that is the receipt.
+        if not message.awaited and len(self._tasks) < MOST_AT_ONCE:
+            self._start(self._keep(message, language, begun))
+        return begun.set
+
+    def take_away(self, message: MessageSent) -> None:
+        """Take away what a former process may have shown on a message."""
+        if message.message_id and len(self._tasks) < MOST_AT_ONCE:
+            self._start(self._sign(message, False, lambda: True))
+
+    async def close(self) -> None:
+        """Leave what is shown as it is; a next process takes it away."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, work: Awaitable[object]) -> None:
+        async def showing() -> None:
+            try:
+                await work
+            except (DeliveryError, SettingsError) as error:
+                log.debug("a receipt was not shown: %s", error)
+            except Exception:
+                log.exception("a receipt was not shown")
+
+        task = asyncio.create_task(showing(), name="receipt")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _keep(self, message: MessageSent, language: str, begun: asyncio.Event) -> None:
+        if message.message_id:
+            if await self._sign(message, True, lambda: not begun.is_set()):
+                await begun.wait()
+                await self._sign(message, False, lambda: True)
+            return
+        if not message.quote_question:
+            return
+        # Nobody else sees a slash command, so there is no message to put a sign on: one line names it.
+        text = clean_untrusted(" ".join(message.text.split()))
+        words = escape(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+        surface = self._surface(message)
+        page = Page(say("waiting", language, text=words), final=True)
+        line: list[MessageRef] = []
+
+        async def post() -> None:
+            line.append(await surface.show(page, None))
+
+        if await self._made(surface.cost(page, None), post, lambda: not begun.is_set()):
+            await begun.wait()
+            await self._made(surface.cost(page, line[0]), lambda: surface.remove(line[0]), lambda: True)
+
+    async def _sign(self, message: MessageSent, waits: bool, wanted: Callable[[], bool]) -> bool:
+        surface = self._surface(message)
+        cost = surface.receipt_cost(waits)
+        if cost is None:
+            return False
+        # Where the platform closed the chat, nothing is called there, also what would not count as a message.
+        post = surface.cost(Page("x"), None)
+
+        def may() -> bool:
+            return self._pacer.opens_at(post) <= self._clock.monotonic()
+
+        return await self._made(cost, lambda: surface.receipt(message.message_id, waits), wanted, may)
+
+    async def _made(
+        self,
+        cost: Cost,
+        call: Callable[[], Awaitable[None]],
+        wanted: Callable[[], bool],
+        may: Callable[[], bool] = lambda: True,
+    ) -> bool:
+        """Make a call as soon as nobody else needs it; False when it was not wanted any more by then."""
+        until = self._clock.monotonic() + PATIENCE
+        while wanted() and self._clock.monotonic() < until:
+            # A budget of one call would never be free with one kept.
+            if may() and self._pacer.take(cost, keep=0):
+                try:
+                    await call()
+                except RateLimited as error:
+                    self._pacer.refused(cost, error.scope, error.retry_after)
+                else:
+                    return True
+                finally:
+                    self._pacer.answered(cost)
+            await self._clock.sleep(LOOK_AGAIN)
+        return False

@@ -1,0 +1,170 @@
+"""The block structure of Markdown, line by line: fences, tables, headings, list items, blank lines.
+
+A scanner of its own and not the Markdown parser, because paging and the link filter look at every line of every
+reply, most of them more than once while it is written. It agrees with `tree` on what opens and closes a fence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    """What a line is."""
+
+    BLANK = 0
+    TEXT = 1
+    HEADING = 2
+    ITEM = 3
+    FENCE_OPEN = 4
+    CODE = 5
+    CODE_BLANK = 6
+    FENCE_CLOSE = 7
+    TABLE_RULE = 8
+    """The row of dashes: the line before it was the header."""
+    TABLE_ROW = 9
+
+
+CODE_KINDS = frozenset({Kind.FENCE_OPEN, Kind.CODE, Kind.CODE_BLANK, Kind.FENCE_CLOSE})
+"""Lines that stand in a fence, or are its ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """An open code fence: enough to close it, and to open it again on another page."""
+
+    lead: str
+    """Quote signs and indentation before the mark; list markers have become spaces."""
+    mark: str
+    info: str
+    quotes: tuple[int, ...]
+    """For each quote it stands in, how far the quote sign is indented at least: by the list items around it."""
+
+    @property
+    def depth(self) -> int:
+        """In how many quotes it stands."""
+        return len(self.quotes)
+
+    @property
+    def opener(self) -> str:
+        return f"{self.lead}{self.mark}{self.info}"
+
+    @property
+    def closer(self) -> str:
+        return self.lead + self.mark
+
+
+@dataclass(frozen=True, slots=True)
+class TableHead:
+    """An open table: where its header row begins and its row of dashes ends, as offsets into what was scanned."""
+
+    start: int
+    body: int
+
+
+LONGEST_FENCE = 200
+"""Characters of a fence's mark and what stands before it; with more, a page would hold little else than its fences."""
+_LINE = re.compile(r"([ \t>]*)((?:(?:[-*+]|\d{1,9}[.)])(?:[ \t][ \t>]*|$))*)(`{3,}|~{3,})?([^\r\n]*)")
+_QUOTES = re.compile(r"([ \t]*)>")
+_ITEM = re.compile(r"([-*+]|\d{1,9}[.)])([ \t]+)")
+_MARKER = re.compile(r"[^\s>]")
+_RULE = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+
+
+def columns(row: str) -> int:
+    """Count the cells of a table row."""
+    return len(_CELL_BORDER.findall(row.strip().removeprefix("|").removesuffix("|"))) + 1
+
+
+class LineScanner:
+    """Names each line in turn; `fence` and `table` are what is open after the last one. No line is empty."""
+
+    __slots__ = ("_before", "_before_start", "fence", "table")
+
+    def __init__(self) -> None:
+        self.fence: Fence | None = None
+        self.table: TableHead | None = None
+        self._before = ""
+        self._before_start = 0
+
+    def feed(self, line: str, start: int = 0) -> Kind:
+        """Take one line, with or without its newline; `start` is its offset, which `table` reports back."""
+        fence = self.fence
+        if fence is None:
+            if self.table is None and line[0].isalpha():  # most lines
+                self._before = line
+                self._before_start = start
+                return Kind.TEXT
+            if line == "\n":
+                self.table = None
+                self._before = ""
+                return Kind.BLANK
+        else:
+            rest = line if not fence.quotes else _unquoted(line, fence.quotes)
+            if rest is not None:
+                rest = rest.strip(" \t\r\n")
+                if not rest:
+                    return Kind.CODE_BLANK
+                if rest[0] == fence.mark[0] and len(rest) >= len(fence.mark) and not rest.strip(fence.mark[0]):
+                    self.fence = None
+                    return Kind.FENCE_CLOSE
+                return Kind.CODE
+            self.fence = None  # a quote that ends takes its fence with it
+        found = _LINE.match(line)
+        assert found is not None
+        lead, items, mark, rest = found.groups()
+        before, before_start = self._before, self._before_start
+        self._before, self._before_start = "", start
+        is_fence = mark and (mark[0] == "~" or "`" not in rest)
+        if is_fence and len(lead) + len(items) + len(mark) <= LONGEST_FENCE:
+            self.table = None
+            self.fence = Fence(lead + _MARKER.sub(" ", items), mark, rest, _quotes(lead, items))
+            return Kind.FENCE_OPEN
+        if not rest and not items and not mark:
+            self.table = None
+            return Kind.BLANK
+        if self.table is not None and not items:
+            if lead.count(">") == before.count(">"):
+                self._before = lead
+                return Kind.TABLE_ROW
+            self.table = None
+        if rest.startswith("#") and rest.lstrip("#")[:1] in ("", " ", "\t") and not mark:
+            self.table = None
+            return Kind.HEADING
+        if before and not mark and rest[:1] in "|:-" and _RULE.fullmatch(rest) and _is_header(before, rest, lead):
+            self.table = TableHead(before_start, start + len(line))
+            self._before = lead
+            return Kind.TABLE_RULE
+        self.table = None
+        self._before = line
+        return Kind.ITEM if items else Kind.TEXT
+
+
+def _quotes(lead: str, items: str) -> tuple[int, ...]:
+    """The quote signs before a line, and in list items: each with the indentation that lines after it need."""
+    needed = [0] * lead.count(">")
+    for before in items.split(">")[:-1]:
+        width = sum(len(item[1]) + (len(item[2]) if len(item[2]) < 5 else 1) for item in _ITEM.finditer(before))
+        needed.append(width + bool(width and needed))
+    return tuple(needed)
+
+
+def _unquoted(line: str, quotes: tuple[int, ...]) -> str | None:
+    """`line` without these quote signs; None when it has not all of them."""
+    position = 0
+    for needed in quotes:
+        found = _QUOTES.match(line, position)
+        if found is None or len(found[1].expandtabs(4)) < needed:
+            return None
+        position = found.end()
+    return line[position:]
+
+
+def _is_header(before: str, rule: str, lead: str) -> bool:
+    found = _LINE.match(before)
+    assert found is not None
+    header = before[found.end(2) :].strip()
+    return "|" in header and found[1].count(">") == lead.count(">") and columns(header) == columns(rule)

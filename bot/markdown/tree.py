@@ -1,0 +1,315 @@
+"""Markdown as a tree: what the renderers of the three platforms draw.
+
+`parse` accepts any text and loses none of it. `close_open` (from `unfinished`) closes what a half-written reply
+left open; `quote` and `escape` write text that others chose into Markdown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from bot.markdown.addresses import hides_host, host_of
+from bot.markdown.dialect import DEEPEST, make_parser, references
+from bot.markdown.lines import Kind, LineScanner
+from bot.markdown.unfinished import close_open
+
+__all__ = ["close_open", "escape", "parse", "quote", "text_of"]
+
+Style: TypeAlias = Literal["strong", "emphasis", "strike", "spoiler"]
+Align: TypeAlias = Literal["left", "center", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words, with newlines where the source has them."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Inline code."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """Words that look different."""
+
+    style: Style
+    children: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link with an http, https or mailto address; its label never hides where it leads."""
+
+    url: str
+    children: tuple[Inline, ...]
+
+
+Inline: TypeAlias = Text | Code | Styled | Link
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    children: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    level: int
+    children: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    text: str
+    """Without the last newline."""
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A quote; a `collapsed` one shows itself only to who opens it, where the platform can do that."""
+
+    blocks: tuple[Block, ...]
+    collapsed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of a list; `checked` is None where it is no task."""
+
+    blocks: tuple[Block, ...]
+    checked: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list; `start` is the first number, None when it has bullets."""
+
+    items: tuple[Item, ...]
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: the first row is the header. Rows may have more or fewer cells than it."""
+
+    rows: tuple[tuple[tuple[Inline, ...], ...], ...]
+    aligns: tuple[Align, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A horizontal line."""
+
+
+Block: TypeAlias = Paragraph | Heading | CodeBlock | Quote | Listing | Table | Rule
+
+_STYLES: dict[str, Style] = {
+    "strong_open": "strong",
+    "em_open": "emphasis",
+    "s_open": "strike",
+    "spoiler_open": "spoiler",
+}
+_COLLAPSED = "[!more]\n"
+"""The first line of a collapsed quote, in the manner of GitHub's `> [!NOTE]`."""
+_TASK = re.compile(r"\[([ xX])\][ \t]+")
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    return make_parser()
+
+
+def parse(text: str, *, final: bool = True) -> tuple[Block, ...]:
+    """Read Markdown; with `final=False` what a stream left open at the end is closed first. Never raises."""
+    if not final:
+        text = close_open(text)
+    known = references(text)
+    return tuple(block for chunk in _chunks(text) for block in _parsed(chunk, known))
+
+
+def _chunks(text: str) -> Iterator[str]:
+    """Cut a text where its parts can be read one by one.
+
+    A growing page is read again for every edit; most of its parts are then the same as before.
+    """
+    scanner = LineScanner()
+    start = chunk = 0
+    before = Kind.BLANK
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        line = text[start:end]
+        kind = scanner.feed(line, start)
+        if before is Kind.BLANK and start > chunk and kind in _FRESH and line[0] not in " \t>":
+            yield text[chunk:start]
+            chunk = start
+        before = kind
+        start = end
+    if chunk < len(text):
+        yield text[chunk:]
+
+
+_FRESH = (Kind.TEXT, Kind.HEADING, Kind.FENCE_OPEN)
+
+
+@lru_cache(maxsize=512)
+def _parsed(text: str, known: tuple[tuple[str, str], ...]) -> tuple[Block, ...]:
+    env = {"references": {name: {"title": "", "href": url} for name, url in known}} if known else {}
+    tokens = _parser().parse(text, env)
+    if any(token.level >= DEEPEST - 2 for token in tokens):
+        # The parser drops what is nested deeper; nobody means it, but nothing may be lost.
+        return (Paragraph((Text(text.strip("\n")),)),)
+    return tuple(_blocks(iter(tokens)))
+
+
+def _blocks(tokens: Iterator[Token], until: str = "") -> Iterator[Block]:
+    for token in tokens:
+        match token.type:
+            case kind if kind == until:
+                return
+            case "paragraph_open":
+                yield Paragraph(_content(tokens, "paragraph_close"))
+            case "heading_open":
+                yield Heading(int(token.tag[1:]), _content(tokens, "heading_close"))
+            case "fence":
+                language = token.info.split(maxsplit=1)
+                yield CodeBlock(token.content.removesuffix("\n"), language[0] if language else "")
+            case "blockquote_open":
+                yield _quote(tuple(_blocks(tokens, "blockquote_close")))
+            case "bullet_list_open":
+                yield Listing(tuple(_items(tokens, "bullet_list_close")))
+            case "ordered_list_open":
+                yield Listing(tuple(_items(tokens, "ordered_list_close")), int(token.attrs.get("start", 1)))
+            case "table_open":
+                yield Table(tuple(_rows(tokens)), tuple(token.meta["aligns"]))
+            case "hr":
+                yield Rule()
+
+
+def _quote(blocks: tuple[Block, ...]) -> Quote:
+    match blocks:
+        case (Paragraph((Text(text), *more)), *rest) if text.startswith(_COLLAPSED):
+            first = Paragraph((Text(text.removeprefix(_COLLAPSED)), *more))
+            return Quote((first, *rest), collapsed=True)
+    return Quote(blocks)
+
+
+def _content(tokens: Iterator[Token], until: str) -> tuple[Inline, ...]:
+    children: tuple[Inline, ...] = ()
+    for token in tokens:
+        if token.type == until:
+            break
+        children = inlines(token.children or [])
+    return children
+
+
+def _items(tokens: Iterator[Token], until: str) -> Iterator[Item]:
+    for token in tokens:
+        if token.type == until:
+            return
+        blocks = tuple(_blocks(tokens, "list_item_close"))
+        checked = None
+        if blocks and isinstance(first := blocks[0], Paragraph) and first.children:
+            words = first.children[0]
+            if isinstance(words, Text) and (found := _TASK.match(words.text)):
+                checked = found[1] != " "
+                rest = (Text(words.text[found.end() :]), *first.children[1:])
+                blocks = (Paragraph(rest), *blocks[1:])
+        yield Item(blocks, checked)
+
+
+def _rows(tokens: Iterator[Token]) -> Iterator[tuple[tuple[Inline, ...], ...]]:
+    cells: list[tuple[Inline, ...]] = []
+    for token in tokens:
+        match token.type:
+            case "table_close":
+                return
+            case "inline":
+                cells.append(inlines(token.children or []))
+            case "tr_close":
+                yield tuple(cells)
+                cells = []
+
+
+def inlines(tokens: Sequence[Token]) -> tuple[Inline, ...]:
+    """Build the inline tree of one paragraph."""
+    stack: list[tuple[Token | None, list[Inline]]] = [(None, [])]
+    for token in tokens:
+        here = stack[-1][1]
+        match token.type:
+            case "text":
+                _add(here, token.content)
+            case "softbreak" | "hardbreak":
+                _add(here, "\n")
+            case "code_inline":
+                here.append(Code(token.content))
+            case "image":
+                # O2: an image would be fetched by whoever looks; its words and its address are text.
+                _add(here, token.content)
+                here.extend((Text(" ("), Code(str(token.attrs["src"])), Text(")")))
+            case "link_open" | "strong_open" | "em_open" | "s_open" | "spoiler_open":
+                stack.append((token, []))
+            case _ if token.nesting < 0 and len(stack) > 1:
+                opened, children = stack.pop()
+                assert opened is not None
+                if opened.type == "link_open" and not opened.attrs["href"]:
+                    for child in children or [Text("[]()")]:  # it leads nowhere
+                        if isinstance(child, Text):
+                            _add(stack[-1][1], child.text)
+                        else:
+                            stack[-1][1].append(child)
+                else:
+                    stack[-1][1].append(_closed(opened, children))
+            case _:
+                _add(here, token.content)
+    while len(stack) > 1:
+        _, children = stack.pop()
+        stack[-1][1].extend(children)
+    return tuple(stack[0][1])
+
+
+def _add(here: list[Inline], text: str) -> None:
+    if here and isinstance(last := here[-1], Text):
+        here[-1] = Text(last.text + text)
+    elif text:
+        here.append(Text(text))
+
+
+def _closed(opened: Token, children: list[Inline]) -> Inline:
+    if opened.type in _STYLES:
+        return Styled(_STYLES[opened.type], tuple(children))
+    url = str(opened.attrs["href"])
+    if hides_host(text_of(children), url):
+        children.append(Text(f" ({host_of(url)})"))
+    return Link(url, tuple(children) or (Text(url),))
+
+
+def text_of(children: Sequence[Inline]) -> str:
+    """The words of an inline tree without any style."""
+    return "".join(child.text if isinstance(child, Text | Code) else text_of(child.children) for child in children)
+
+
+_SIGNS = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&:@])")
+
+
+def escape(text: str) -> str:
+    """Write text that others chose so that Markdown shows it as it is: no mark, link or mention comes to life."""
+    return _SIGNS.sub(r"\\\1", text)
+
+
+def quote(text: str, *, collapsed: bool = False) -> str:
+    """Write Markdown as a quote."""
+    text = f"{_COLLAPSED}{text}" if collapsed else text
+    return "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))

@@ -1,0 +1,31 @@
+"""For who runs the bot: logs, metrics, health, and the end of the process."""
+
+from __future__ import annotations
+
+from bot.operations.heap import keep_compact, read_in_pieces, set_loaded_apart
+from bot.operations.http import HttpServer
+from bot.operations.logs import about, set_up
+from bot.operations.metrics import Metrics
+from bot.operations.outlet import Outlet
+from bot.operations.stopping import StopRequest, end_in_order
+from bot.operations.story import Story
+from bot.operations.upkeep import prune_hourly, resident_bytes, writes
+from bot.operations.watchdog import LoopWatch
+
+__all__ = [
+    "HttpServer",
+    "LoopWatch",
+    "Metrics",
+    "Outlet",
+    "StopRequest",
+    "Story",
+    "about",
+    "end_in_order",
+    "keep_compact",
+    "prune_hourly",
+    "read_in_pieces",
+    "resident_bytes",
+    "set_loaded_apart",
+    "set_up",
+    "writes",
+]

@@ -1,0 +1,183 @@
+"""What the operator reads: a line each for people, or a JSON object each for machines; never a secret.
+
+Every line written while a turn is worked on names its chat, its turn and the turn's reference. Messages of people and
+models are not logged; what tools are given and give is, at DEBUG. Everything goes through the outlet, traces of
+exceptions too. Of other people's libraries only warnings are heard, and of these only the words their authors wrote:
+what is filled in may be what a person wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path, PurePath
+
+from bot.contract import origin_of, reference_of
+from bot.operations.outlet import Outlet, raw
+
+MOST_CHARS = 8_000
+"""Characters of a line; an error may quote megabytes of what a server said."""
+MOST_TRACE_CHARS = 30_000
+_OURS = ("bot", "adapters", "tools", "__main__")
+_INSTALLED = {"site-packages", "dist-packages"}
+_HOME = Path(__file__).parent.parent.parent
+_PLACE: ContextVar[tuple[str, int]] = ContextVar("place of a log line", default=("", 0))
+_ADDRESS = re.compile(r"(?<=://)([^\s/?#\"'<>]+)[/?][^\s\"'<>]*")
+
+
+@contextmanager
+def about(chat: object, turn: int = 0) -> Iterator[None]:
+    """Lines logged within it, and in the tasks begun within it, name this chat and this turn."""
+    token = _PLACE.set((str(chat), turn))
+    try:
+        yield
+    finally:
+        _PLACE.reset(token)
+
+
+class _Place(logging.Filter):
+    """Writes onto every record what it is about."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.chat, record.turn = _PLACE.get()
+        return True
+
+
+class _Formatter(logging.Formatter):
+    """Makes a record fit to leave the process."""
+
+    def __init__(self, outlet: Outlet) -> None:
+        super().__init__()
+        self.outlet = outlet
+
+    def said(self, record: logging.LogRecord) -> str:
+        """The message in one line; a library's names the error that it would show a trace of."""
+        text = _message(record)
+        if _foreign(record):
+            error = record.exc_info[1] if record.exc_info else None
+            text = _template(record) + (f" ({origin_of(error)})" if error is not None else "")
+        return self.outlet.line(text[: 2 * MOST_CHARS])[:MOST_CHARS]
+
+    def trace(self, record: logging.LogRecord) -> str:
+        """The traceback of what is reported, if there is one of ours: a library's ends with whatever it was given.
+        Addresses in it end with their host."""
+        if not record.exc_info or _foreign(record):
+            return ""
+        text, most, words = self.formatException(record.exc_info), MOST_TRACE_CHARS, self.outlet.words
+        if len(text) > 2 * most:
+            # The error itself stands at the end. Cut after masking: half a secret is not found.
+            text = f"{words(text[: 2 * most])[:most]}\n…\n{words(text[-2 * most :])[-most:]}"
+        else:
+            text = words(text)
+        return _ADDRESS.sub(r"\1/…", text)
+
+
+class _ForPeople(_Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        chat, turn = getattr(record, "chat", ""), getattr(record, "turn", 0)
+        named = f"t{turn} {reference_of(turn)}" if turn else ""
+        place = " ".join(part for part in (self.outlet.line(chat), named) if part)
+        at = time.strftime("%H:%M:%S", time.localtime(record.created))
+        line = f"{at} {record.levelname:<7} {record.name}: {f'[{place}] ' if place else ''}{self.said(record)}"
+        # One event is one line, and what follows it cannot be taken for another.
+        return "\n    | ".join([line, *self.trace(record).splitlines()])
+
+
+class _ForMachines(_Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        value: dict[str, object] = {
+            "at": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "where": record.name,
+            "what": self.said(record),
+        }
+        if turn := getattr(record, "turn", 0):
+            value["reference"] = reference_of(turn)
+        for name in ("chat", "turn", "reference"):
+            if known := getattr(record, name, ""):
+                value[name] = self.outlet.line(known) if isinstance(known, str) else known
+        if trace := self.trace(record):
+            value["trace"] = trace
+        return json.dumps(value, ensure_ascii=False)
+
+
+class _Handler(logging.StreamHandler):  # type: ignore[type-arg]  # generic in the stubs alone
+    """Writes to a stream. A line that cannot be written is left out: the library would show its arguments raw."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        return None
+
+
+def _foreign(record: logging.LogRecord) -> bool:
+    """Whether a library wrote it. The name does not tell: some are handed a logger of ours."""
+    place = PurePath(record.pathname)
+    return bool(_INSTALLED.intersection(place.parts)) and not any(place.is_relative_to(_HOME / one) for one in _OURS)
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except Exception as error:  # noqa: BLE001  # whatever an argument raises as it is written, the line is not lost
+        return f"{_template(record)} [cannot be filled in: {type(error).__name__}]"
+
+
+class _Unsaid:
+    """Stands for an argument that is not shown."""
+
+    def __repr__(self) -> str:
+        return "…"
+
+    def __format__(self, form: str) -> str:
+        return "…"
+
+
+def _shown(argument: object) -> object:
+    if argument is None or isinstance(argument, int | float):
+        return argument
+    return type(argument).__name__ if isinstance(argument, BaseException) else _Unsaid()
+
+
+def _template(record: logging.LogRecord) -> str:
+    """What the author of a library wrote, with numbers and kinds of errors filled in and nothing else."""
+    written = _literal(record)
+    if written != record.msg:
+        return f"{written}… ({PurePath(record.pathname).name}:{record.lineno})"
+    arguments = record.args
+    if not arguments:
+        return written
+    try:
+        if isinstance(arguments, Mapping):
+            return written % {name: _shown(one) for name, one in arguments.items()}
+        return written % tuple(_shown(one) for one in arguments)
+    except (TypeError, ValueError, KeyError):
+        return written
+
+
+def _literal(record: logging.LogRecord) -> str:
+    """The beginning of the message that stands as a constant in the function that logs it."""
+    frame = sys._getframe()
+    while frame is not None and (frame.f_code.co_filename, frame.f_lineno) != (record.pathname, record.lineno):
+        frame = frame.f_back  # type: ignore[assignment]  # None ends the loop
+    message = record.msg
+    if frame is None or not isinstance(message, str):
+        return ""
+    constants = (one for one in frame.f_code.co_consts if isinstance(one, str) and message.startswith(one))
+    return max(constants, key=len, default="")
+
+
+def set_up(level: str, form: str, outlet: Outlet) -> None:
+    """Log to standard error from now on, as `console` or as `json`."""
+    handler = _Handler(raw(sys.stderr))
+    handler.setFormatter(_ForMachines(outlet) if form == "json" else _ForPeople(outlet))
+    handler.addFilter(_Place())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level]))
+    for name in _OURS:
+        logging.getLogger(name).setLevel(level)

@@ -1,0 +1,146 @@
+"""What is counted while the program runs, told in Prometheus' text form at `/metrics`.
+
+One `Metrics` is built in `bot/app.py` and handed to those who count. Counting is an addition to a dictionary; nothing
+here waits, fails or knows what it counts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+
+from bot.contract import Usage
+
+MOST_SERIES = 200
+"""Different label values of one count: what comes then (a tool source may name thousands) is counted as `other`."""
+LAG_SECONDS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+"""Upper borders of the buckets of the lag."""
+
+
+class Count:
+    """Something that only grows, by label values."""
+
+    def __init__(self, name: str, help: str, labels: Sequence[str] = ()) -> None:
+        self.name = name
+        self.help = help
+        self._labels = tuple(labels)
+        self._values: dict[tuple[str, ...], float] = {} if self._labels else {(): 0.0}
+
+    def add(self, *labels: str, amount: float = 1.0) -> None:
+        """Add to the series of these label values, in the order they were declared."""
+        key = labels
+        if key not in self._values and len(self._values) >= MOST_SERIES:
+            key = ("other",) * len(self._labels)
+        self._values[key] = self._values.get(key, 0.0) + amount
+
+    def value(self, *labels: str) -> float:
+        """How much it is now."""
+        return self._values.get(labels, 0.0)
+
+    def lines(self) -> Iterator[str]:
+        """Its part of the page."""
+        yield f"# HELP {self.name} {self.help}"
+        yield f"# TYPE {self.name} counter"
+        for values, amount in sorted(self._values.items()):
+            yield f"{self.name}{_labels(self._labels, values)} {_number(amount)}"
+
+
+class Spread:
+    """How long something took, in buckets."""
+
+    def __init__(self, name: str, help: str, borders: Sequence[float]) -> None:
+        self.name = name
+        self.help = help
+        self._borders = tuple(borders)
+        self._counts = [0] * (len(self._borders) + 1)
+        self.total = 0.0
+
+    @property
+    def count(self) -> int:
+        """How often it was observed."""
+        return sum(self._counts)
+
+    def observe(self, seconds: float) -> None:
+        """Take in one more."""
+        self._counts[bisect_left(self._borders, seconds)] += 1
+        self.total += seconds
+
+    def lines(self) -> Iterator[str]:
+        """Its part of the page."""
+        yield f"# HELP {self.name} {self.help}"
+        yield f"# TYPE {self.name} histogram"
+        below = 0
+        for border, count in zip((*self._borders, float("inf")), self._counts, strict=True):
+            below += count
+            yield f'{self.name}_bucket{{le="{"+Inf" if border == float("inf") else _number(border)}"}} {below}'
+        yield f"{self.name}_sum {_number(self.total)}"
+        yield f"{self.name}_count {below}"
+
+
+class Metrics:
+    """Everything that is counted."""
+
+    def __init__(self) -> None:
+        self.turns_begun = Count("parley_turns_begun_total", "Turns begun, those that go on after a restart too.")
+        self.turns_ended = Count("parley_turns_ended_total", "Turns ended, by how.", ("state",))
+        self.model_calls = Count("parley_model_calls_total", "Model calls, by model and outcome.", ("model", "outcome"))
+        self.tokens = Count("parley_tokens_total", "Tokens that models reported.", ("model", "kind"))
+        self.tool_calls = Count("parley_tool_calls_total", "Tool calls, by tool and status.", ("tool", "status"))
+        self.platform_calls = Count(
+            "parley_platform_calls_total", "Posts, edits and typing signs sent.", ("platform", "kind")
+        )
+        self.refusals = Count("parley_platform_refusals_total", "Calls a platform refused as too many.", ("platform",))
+        self.connections_lost = Count(
+            "parley_connections_lost_total", "Attempts to log in or to receive that failed, by platform.", ("platform",)
+        )
+        self.summaries = Count("parley_summaries_total", "Rolling summaries asked for, by outcome.", ("outcome",))
+        self.lag = Spread(
+            "parley_reply_lag_seconds", "From the model's last token to the whole answer on screen.", LAG_SECONDS
+        )
+        self._gauges: list[tuple[str, str, Callable[[], float]]] = []
+
+    def called(self, model: str, usage: Usage) -> None:
+        """A model answered, and reported this."""
+        self.model_calls.add(model, "answered")
+        for kind, count in (("prompt", usage.prompt), ("completion", usage.completion), ("cached", usage.cached)):
+            if count:
+                self.tokens.add(model, kind, amount=count)
+
+    def gauge(self, name: str, help: str, read: Callable[[], float]) -> None:
+        """Tell what `read` returns whenever the page is asked for."""
+        self._gauges.append((name, help, read))
+
+    def text(self) -> str:
+        """The whole page."""
+        lines: list[str] = []
+        for one in (
+            self.turns_begun,
+            self.turns_ended,
+            self.model_calls,
+            self.tokens,
+            self.tool_calls,
+            self.platform_calls,
+            self.refusals,
+            self.connections_lost,
+            self.summaries,
+            self.lag,
+        ):
+            lines += one.lines()
+        for name, help, read in self._gauges:
+            lines += (f"# HELP {name} {help}", f"# TYPE {name} gauge", f"{name} {_number(read())}")
+        return "\n".join(lines) + "\n"
+
+
+def _labels(names: Sequence[str], values: Sequence[str]) -> str:
+    if not names:
+        return ""
+    pairs = (f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True))
+    return "{" + ",".join(pairs) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))

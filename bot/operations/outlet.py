@@ -1,0 +1,109 @@
+"""The one way out for every line that an operator reads: logs, standard output and error, HTTP answers, reports.
+
+Secrets are masked and control characters made visible, so that a line shows no key, forges no other line and gives a
+terminal no orders. `take_over` puts it around the standard streams and the hooks of the interpreter, so that nobody
+has to remember it.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TextIO, cast
+from urllib.parse import quote
+
+from bot.safety import REMOVED, Redactor
+from tools.credentials import SHORTEST_SECRET, is_key_name
+from tools.output import MaskedStream, inert
+
+if TYPE_CHECKING:
+    from tools.base import Json
+
+_ACCOUNT = re.compile(r"(?<=://)[^\s/?#]+@")
+_QUERY = re.compile(r"([?&])([\w.-]{1,60})=([^\s&#\"'<>]+)")
+
+log = logging.getLogger(__name__)
+
+
+class Outlet:
+    """Makes text fit to leave the process. Secrets may become known while it is in use."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets: frozenset[str] = frozenset()
+        self._redactor = Redactor(())
+        self.mask(secrets)
+
+    def mask(self, secrets: Iterable[str]) -> None:
+        """Mask these too from now on, also as they are written in addresses."""
+        more = self._secrets.union(*((secret, quote(secret, safe="")) for secret in secrets))
+        if more != self._secrets:
+            self._secrets, self._redactor = more, Redactor(more)
+
+    def data(self, text: str) -> str:
+        """What somebody asked for, as a tool's result: known secrets masked, control characters inert."""
+        return inert(self._redactor.redact(text))
+
+    def words(self, text: str) -> str:
+        """What the program says of itself, in any number of lines: addresses lose their accounts and keys too."""
+        return inert(_QUERY.sub(_without_key, _ACCOUNT.sub(_without_account, self._redactor.redact(text))))
+
+    def line(self, text: str) -> str:
+        """The same as one line."""
+        return " ".join(self.words(text).splitlines())
+
+    def value(self, value: Json) -> Json:
+        """The same for every text in a JSON value."""
+        match value:
+            case str():
+                return self.line(value)
+            case list():
+                return [self.value(one) for one in value]
+            case dict():
+                return {self.line(name): self.value(one) for name, one in value.items()}
+            case _:
+                return value
+
+    def take_over(self) -> None:
+        """Stand between this process and its standard streams, warnings and uncaught errors, until it ends."""
+        sys.stdout = cast("TextIO", MaskedStream(sys.stdout, self.data))
+        sys.stderr = cast("TextIO", MaskedStream(sys.stderr, self.words))
+        logging.captureWarnings(True)
+        sys.excepthook = _uncaught
+        sys.unraisablehook = _unraisable
+        threading.excepthook = _uncaught_in_thread
+
+    def terminal(self) -> TextIO:
+        """Standard output for who draws on a terminal: secrets are masked, control characters work."""
+        return cast("TextIO", MaskedStream(raw(sys.stdout), lambda text: self._redactor.redact(text)))
+
+
+def raw(stream: TextIO) -> TextIO:
+    """The stream behind a masked one: for text that has been through an outlet already."""
+    return stream.raw if isinstance(stream, MaskedStream) else stream
+
+
+def _without_account(found: re.Match[str]) -> str:
+    account = found.group()[:-1]
+    return f"{REMOVED}@" if ":" in account or len(account) >= SHORTEST_SECRET else found.group()
+
+
+def _without_key(found: re.Match[str]) -> str:
+    return f"{found[1]}{found[2]}={REMOVED}" if is_key_name(found[2]) else found.group()
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, trace: object) -> None:
+    if not issubclass(kind, KeyboardInterrupt):
+        log.critical("an error that nobody caught ends the program", exc_info=error)
+
+
+def _uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
+    if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
+        name = args.thread.name if args.thread is not None else "a thread"
+        log.error("%s was ended by an error", name, exc_info=args.exc_value)
+
+
+def _unraisable(args: sys.UnraisableHookArgs) -> None:
+    log.error("%s %s", args.err_msg or "an error was ignored in", type(args.object).__name__, exc_info=args.exc_value)

@@ -1,0 +1,67 @@
+"""What the log tells of a turn: the question, each pass, each tool, the answer. At DEBUG also what tools were given.
+
+A line names its chat, turn and reference by itself (`logs.about`). Words of people and models stand in no line.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+
+from bot.contract import Clock, MessageSent, Usage
+from tools.base import ToolCall, ToolResult
+
+log = logging.getLogger(__name__)
+
+RESULT_CHARS = 200
+"""Characters of a result that DEBUG shows."""
+
+
+class Story:
+    """The lines of one turn, with how long each step took."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began = self._step = clock.monotonic()
+
+    def asked(self, question: MessageSent, attempt: int) -> None:
+        again = f", attempt {attempt}" if attempt > 1 else ""
+        log.info("question of %s, %d characters%s", question.sender.id, len(question.text), again)
+
+    def thought(self, number: int, model: str, usage: Usage, calls: tuple[ToolCall, ...]) -> None:
+        """A pass of a model ended."""
+        asks = f"; asks for {', '.join(call.name for call in calls)}" if calls else ""
+        log.info(
+            "pass %d: %s, %d tokens in (%d cached), %d out, %.1f s%s",
+            number,
+            model or "before any model",
+            usage.prompt,
+            usage.cached,
+            usage.completion,
+            self._elapsed(),
+            asks,
+        )
+
+    def called(self, call: ToolCall, result: ToolResult) -> None:
+        """A tool call ended; one that went wrong is told at any level."""
+        level = logging.INFO if result.ok else logging.WARNING
+        log.log(level, "tool %s: %s, %.1f s, %d characters", call.name, result.status, result.seconds, len(result.text))
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("tool %s was given %s", call.name, json.dumps(dict(call.arguments), ensure_ascii=False))
+            log.debug("tool %s gave %r", call.name, result.text[:RESULT_CHARS])
+        self._step = self._clock.monotonic()
+
+    def answered(self, state: str, *, pages: int, edits: int, usage: Usage, dollars: float) -> None:
+        log.info(
+            "answer %s: %d pages, %d edits, %d tokens, $%.4f, %.1f s",
+            state,
+            pages,
+            edits,
+            usage.prompt + usage.completion,
+            dollars,
+            self._clock.monotonic() - self._began,
+        )
+
+    def _elapsed(self) -> float:
+        before, self._step = self._step, self._clock.monotonic()
+        return self._step - before

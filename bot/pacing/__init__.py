@@ -1,0 +1,8 @@
+"""When a call to a platform may go out."""
+
+from __future__ import annotations
+
+from bot.pacing.pacer import PATIENCE, Pacer
+from bot.pacing.waiting import Grant, Priority
+
+__all__ = ["PATIENCE", "Grant", "Pacer", "Priority"]

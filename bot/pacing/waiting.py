@@ -1,0 +1,146 @@
+"""Who waits for a call, and in which order."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterator
+from operator import attrgetter
+from typing import Protocol
+
+from bot.contract import Closed, Cost
+
+
+class Priority(enum.IntEnum):
+    """Who goes first when a budget is short."""
+
+    FINAL = 0
+    FIRST = 1
+    PROGRESS = 2
+    TYPING = 3
+
+
+class Gate(Protocol):
+    """What lets calls through, as one that waits needs it."""
+
+    def wait(self, grant: Grant) -> None: ...
+    def hurry(self, grant: Grant) -> None: ...
+    def forget(self, grant: Grant) -> None: ...
+    def answered(self, cost: Cost) -> None: ...
+
+
+class Grant:
+    """One call that waits for its turn, or has it: `async with` waits on entering and gives back on leaving.
+
+    Entering raises `Closed` where a platform lets nothing through for longer than `PATIENCE`.
+    """
+
+    __slots__ = ("_gate", "_granted", "cost", "insist_at", "keep", "not_before", "number", "priority", "since")
+
+    def __init__(
+        self,
+        gate: Gate,
+        number: int,
+        cost: Cost,
+        priority: Priority,
+        since: float,
+        keep: int,
+        not_before: float,
+        insist_at: float,
+    ) -> None:
+        self._gate = gate
+        self._granted: asyncio.Future[None] | None = None
+        self.number = number
+        self.cost = cost
+        self.priority = priority
+        self.since = since
+        self.keep = keep
+        self.not_before = not_before
+        self.insist_at = insist_at
+
+    async def __aenter__(self) -> None:
+        self._granted = asyncio.get_running_loop().create_future()
+        self._gate.wait(self)
+        try:
+            await self._granted
+        except asyncio.CancelledError:
+            if self._granted.done() and not self._granted.cancelled():
+                self._gate.answered(self.cost)
+            else:
+                self._gate.forget(self)
+            raise
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._gate.answered(self.cost)
+
+    def hurry(self) -> None:
+        """It became the end of a reply: go before everything else."""
+        if self._granted is None:
+            self.priority, self.not_before = Priority.FINAL, 0.0
+        elif not self._granted.done():
+            self._gate.hurry(self)
+
+    @property
+    def order(self) -> tuple[Priority, float, int]:
+        """What it goes by among those that wait."""
+        return self.priority, self.since, self.number
+
+    @property
+    def gone(self) -> bool:
+        """Whoever waited was cancelled."""
+        return self._granted is None or self._granted.done()
+
+    def grant(self) -> None:
+        """Let it go."""
+        if self._granted is not None:
+            self._granted.set_result(None)
+
+    def end(self, error: Closed) -> None:
+        """Let whoever waits know that the call will not be made."""
+        if self._granted is not None and not self._granted.done():
+            self._granted.set_exception(error)
+
+
+class _Queues:
+    """Who waits, in order of urgency; one queue for all that draw on the same shared budget.
+
+    When that is full, nobody else in its queue need be looked at: with hundreds who wait, most of what waiting costs.
+    """
+
+    def __init__(self) -> None:
+        self._queues: dict[str, list[Grant]] = {}
+
+    def add(self, grant: Grant) -> None:
+        insort(self._queues.setdefault(_shared(grant.cost), []), grant, key=_ORDER)
+
+    def remove(self, grant: Grant) -> None:
+        """Take it out, if it is there."""
+        name = _shared(grant.cost)
+        queue = self._queues.get(name, [])
+        at = bisect_left(queue, grant.order, key=_ORDER)
+        if at < len(queue) and queue[at] is grant:
+            del queue[at]
+            if not queue:
+                del self._queues[name]
+
+    def in_order(self, full: Collection[str]) -> Iterator[Grant]:
+        """All of them, the most urgent first, but for queues whose budget is in `full` by then."""
+        queues = {name: iter(list(queue)) for name, queue in self._queues.items()}
+        heads = {name: head for name, queue in queues.items() if (head := next(queue, None)) is not None}
+        while heads:
+            name = min(heads, key=lambda one: heads[one].order)
+            yield heads[name]
+            following = None if name in full else next(queues[name], None)
+            if following is None:
+                del heads[name]
+            else:
+                heads[name] = following
+
+
+_ORDER = attrgetter("order")
+
+
+def _shared(cost: Cost) -> str:
+    """The budget it shares with others; empty: none."""
+    return next((budget.scope for budget in cost.budgets if budget.shared), "")

@@ -1,0 +1,201 @@
+"""Who may talk to the bot. Closed until the operator opens it, and by ids that never change.
+
+Lists of people, chats, workspaces and roles, what owners allow in the chat (kept in the store), or `ALLOW_ALL=true`.
+With none of these the start prints a pairing code: who writes `/pair CODE` becomes the owner.
+
+| who, and where | may ask |
+| --- | --- |
+| a listed person, in private and in every group, listed or not | yes |
+| somebody else in a group where a listed person asks | no |
+| anybody in a listed chat, in its topics and threads too | yes |
+| the same person in private, in another group, or with another bot in the same group | no |
+| who may write in a listed private chat, in a group | no |
+| a guest of another workspace in a listed Slack channel | no, until the guest or that workspace is listed |
+| a guest whose workspace Slack does not name | only with `ALLOW_ALL` |
+| a member of a listed workspace, server or role | yes; on Discord only there, as it tells of members nowhere else |
+| anybody in direct messages of several people (Slack, Discord) | as in a group |
+| bots, webhooks, the bot itself | never: adapters do not hand them on |
+| anonymous admins, who writes as a channel, a linked channel's posts (Telegram) | never: a chat is no person |
+| who forwards | as else, but nothing in what is forwarded is a command (`Quoted.forwarded`) |
+| who edits, deletes, presses a button, or set the reminder that is due | as who writes there; an edit runs no command |
+| whom `/forbid` names, and everybody in a chat that it names | no, whatever else is listed |
+| admins and owners | yes, everywhere, else nobody could undo a `/forbid` |
+| a stranger | only `/start`, `/whoami` and `/pair` |
+
+A person's permission goes where the person goes: if it ended at a group's door, a group would have to be opened to
+everybody in it for one of them to ask. A chat's permission stays in that chat, for that account. It is not for guests
+of other organisations: members share a Slack channel without asking the operator, whose list was made before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from bot.contract import Clock, Incoming, Sender, identity
+
+log = logging.getLogger(__name__)
+
+PAIRING_SECONDS = 15 * 60.0
+_TRIES = 5
+"""Wrong codes that one person may try within `PAIRING_SECONDS`."""
+_HERE = frozenset({"here", "这里", "此聊天", "這裡", "這個聊天室"})
+_GIVEN = frozenset({"owner", "admin", "allowed"})
+"""Roles that an owner gives; `blocked` is what `/forbid` gives."""
+
+
+class Roles(Protocol):
+    """What the store keeps of people and chats (`store.access`)."""
+
+    async def role(self, id: str) -> str | None: ...
+
+    async def roles_of(self, ids: Iterable[str]) -> Mapping[str, str]: ...
+
+    async def roles(self) -> Mapping[str, str]: ...
+
+    async def set_role(self, id: str, role: str | None) -> None: ...
+
+    async def any_owner(self) -> bool: ...
+
+    async def set_pairing(self, code_hash: str, expires_wall: float) -> None: ...
+
+    async def use_pairing(self, code_hash: str, person: str) -> bool: ...
+
+    async def once(self, key: str, seconds: float) -> bool: ...
+
+
+class Access:
+    """Answers whether a delivery may begin a turn."""
+
+    def __init__(
+        self,
+        roles: Roles,
+        clock: Clock,
+        *,
+        allow_all: bool,
+        users: tuple[str, ...],
+        chats: tuple[str, ...],
+        admins: tuple[str, ...],
+        groups: tuple[str, ...] = (),
+    ) -> None:
+        """
+        Args:
+            groups: workspaces and roles as `Sender.groups` writes them.
+        """
+        self._roles = roles
+        self._clock = clock
+        self._allow_all = allow_all
+        self._users = frozenset(users) | frozenset(admins)
+        self._chats = frozenset(chats)
+        self._admins = frozenset(admins)
+        self._groups = frozenset(groups)
+        self._wrong: dict[str, tuple[int, float]] = {}
+
+    async def allowed(self, incoming: Incoming) -> bool:
+        """This person may talk to the bot in this chat."""
+        sender = incoming.sender
+        places = {str(incoming.chat), str(incoming.chat.place)}
+        roles = await self._roles.roles_of([sender.id, *places, *sender.groups])
+        if sender.id in self._admins or roles.get(sender.id) in ("owner", "admin"):
+            return True
+        if "blocked" in roles.values():
+            return False
+        counts = known_as(incoming)
+        listed = self._users | self._chats | self._groups
+        return self._allow_all or bool(counts & listed) or any(roles.get(id) == "allowed" for id in counts)
+
+    async def admin(self, sender: Sender) -> bool:
+        """This person may do what concerns others."""
+        return await self.is_admin(sender.id)
+
+    async def is_admin(self, person: str) -> bool:
+        """The same of a person's id."""
+        return person in self._admins or await self._roles.role(person) in ("owner", "admin")
+
+    async def pairing_code(self) -> str | None:
+        """A fresh code when nobody could use the bot otherwise; None when somebody can."""
+        if self._allow_all or self._users or self._chats or self._groups or await self._roles.any_owner():
+            return None
+        digits = f"{secrets.randbelow(1_000_000):06d}"
+        code = f"{digits[:4]}-{digits[4:]}"
+        await self._roles.set_pairing(_digest(code), self._clock.wall() + PAIRING_SECONDS)
+        return code
+
+    async def pair(self, sender: Sender, code: str) -> bool:
+        """Make the sender the owner if the code is right; a code works once, and few guesses are heard."""
+        now = self._clock.monotonic()
+        self._wrong = {one: guess for one, guess in self._wrong.items() if now - guess[1] <= PAIRING_SECONDS}
+        count, since = self._wrong.get(sender.id, (0, now))
+        if count >= _TRIES or sum(tries for tries, _ in self._wrong.values()) >= 10 * _TRIES:
+            return False
+        if await self._roles.use_pairing(_digest(code.strip()), sender.id):
+            await self._roles.set_role(sender.id, "owner")
+            log.info("%s is the owner of this bot now", sender.id)
+            return True
+        self._wrong[sender.id] = (count + 1, since)
+        return False
+
+    async def change(self, incoming: Incoming, argument: str, *, forbid: bool = False) -> tuple[str, dict[str, str]]:
+        """Let somebody in, or keep them out: `/allow telegram:7`, `/allow telegram:7 admin`, `/forbid here`.
+
+        Admins decide who may write; who is an admin or owner, only owners decide.
+
+        Returns:
+            A key of `bot.sentences` and its values.
+        """
+        if not await self.admin(incoming.sender):
+            return "not_yours", {}
+        words = argument.replace("=", " ").split()
+        role = "blocked" if forbid else words[1].lower() if len(words) > 1 else "allowed"
+        if not words or len(words) > (1 if forbid else 2) or (not forbid and role not in _GIVEN):
+            return "allow_usage", {}
+        try:
+            id = str(incoming.chat.place) if words[0].lower() in _HERE else identity.anything(words[0])
+        except identity.MalformedIdError as problem:
+            return problem.key, problem.values
+        before = await self._roles.role(id)
+        high = id in self._admins or before in ("owner", "admin") or role in ("owner", "admin")
+        if high and not await self._owner(incoming.sender):
+            return "not_yours", {}
+        if id == incoming.sender.id or (forbid and id in self._admins):
+            return "allow_not_this", {"id": id}
+        if role in ("owner", "admin") and not identity.is_person(id):
+            return "allow_usage", {}
+        await self._roles.set_role(id, role)
+        log.info("%s made %s %s", incoming.sender.id, id, role)
+        return ("forbidden" if forbid else "allowed"), {"id": id, "role": role}
+
+    async def people(self) -> list[tuple[str, str]]:
+        """Everybody and every chat with a role, as (id, role): the settings' first."""
+        settings = [(id, "admin") for id in sorted(self._admins)]
+        settings += [(id, "allowed") for id in sorted((self._users - self._admins) | self._chats | self._groups)]
+        listed = dict(settings)
+        return settings + [(id, role) for id, role in (await self._roles.roles()).items() if listed.get(id) != role]
+
+    async def once(self, key: str, seconds: float) -> bool:
+        """True for the first time in so many seconds: what would be said to everybody who asks is said once."""
+        return await self._roles.once(key, seconds)
+
+    async def _owner(self, sender: Sender) -> bool:
+        """May say who is an admin. Whom the settings name as an admin, the operator named."""
+        return sender.id in self._admins or await self._roles.role(sender.id) == "owner"
+
+    async def first_refusal(self, sender: Sender) -> bool:
+        """Whether this stranger is told today that the bot does not know them."""
+        return await self._roles.once(f"stranger {sender.id}", 24 * 3600.0)
+
+
+def known_as(incoming: Incoming) -> set[str]:
+    """The ids as which a list may name who wrote: the person's own, what the person belongs to, and the chat.
+
+    A chat's id is not for guests of other organisations in it.
+    """
+    sender, chat = incoming.sender, incoming.chat
+    return {sender.id, *sender.groups} | (set() if sender.guest else {str(chat), str(chat.place)})
+
+
+def _digest(code: str) -> str:
+    return hashlib.sha256(code.encode()).hexdigest()

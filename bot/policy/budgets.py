@@ -1,0 +1,331 @@
+"""How much may be spent: budgets reserved before a model call and settled after it.
+
+A budget is somebody's (a person's, a chat's, everybody's), for a minute or a day (UTC), in messages, tokens or money.
+Every model call goes through a `MeteredModel`: the most that it can use is set aside first and the model is allowed no
+more, so that a hundred calls at once cannot spend the same rest; what it really used replaces that afterwards, also
+when it failed or was stopped. Where what is left is only set aside and not spent, a call waits for others to end. What
+a killed process had set aside counts as spent: it may have been.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bot.contract import ChatId, Clock, MessageSent, StoreError, Unaffordable, Usage
+from bot.policy.holdings import Holdings
+from bot.policy.prices import Prices
+from bot.store import Amount, Limit, Refused, Reserved, Spending
+
+if TYPE_CHECKING:
+    pass
+
+log = logging.getLogger(__name__)
+
+MINUTE, DAY = 60, 86_400
+ANSWER_TOKENS = 1_000
+"""The shortest limit on an answer that is worth a call."""
+WISHED_TOKENS = 4_000
+"""An answer is allowed this much, however few characters are wanted: models think before they write."""
+PROMPT_MARGIN = 1.25
+"""How far an estimate of a prompt may be from the server's count."""
+WAIT_SECONDS = 20.0
+"""How long a call waits for others to give back what they do not need."""
+EVERYBODY = "*"
+OTHERS = "* but admins"
+MOST_TOLD = 5
+"""People that the whole day's report names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetLimits:
+    """The budgets; 0 is no limit. From the settings."""
+
+    messages_per_minute: int = 20
+    tokens_person: int = 200_000
+    tokens_chat: int = 0
+    tokens_all: int = 2_000_000
+    money_person: float = 0.0
+    money_all: float = 0.0
+    admin_share: float = 0.0
+    """The part of what everybody may spend that only admins can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payer:
+    """On whose budgets something is done."""
+
+    person: str
+    chat: ChatId
+    admin: bool = False
+    """May spend what is kept for admins."""
+
+    @property
+    def keys(self) -> tuple[str, str, str]:
+        """The person's, the chat's and everybody's; a chat's threads share one budget."""
+        place = ChatId(self.chat.platform, self.chat.account, self.chat.chat)
+        return f"person {self.person}", f"chat {place}", EVERYBODY
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What somebody spent today, and may spend at most."""
+
+    spent: Amount
+    most: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Today, as a person or an admin is shown it."""
+
+    person: Day
+    chat: Day
+    everybody: Day
+    others: Day
+    """Everybody but the admins."""
+    resets_in: float
+    """Seconds until the budgets start afresh."""
+    tools: tuple[tuple[str, Amount], ...] = ()
+    """What the person's part was paid for tools, as (tool, how often and how much)."""
+    top: tuple[tuple[str, Amount], ...] = ()
+    """Who spent most, as (person, amount); only for admins."""
+
+
+_PAYER: ContextVar[Payer | None] = ContextVar("payer", default=None)
+
+
+def payer_of(message: MessageSent) -> Payer:
+    """Who pays for what a message asks for, as somebody who is no admin; `Budgets.payer` knows better."""
+    return Payer(message.sender.id, message.chat)
+
+
+@contextmanager
+def paid_by(payer: Payer) -> Iterator[None]:
+    """Within it, and in the tasks begun within it, every metered model call is on `payer`'s budgets."""
+    token = _PAYER.set(payer)
+    try:
+        yield
+    finally:
+        _PAYER.reset(token)
+
+
+class Budgets:
+    """All budgets of the process, counted in the store."""
+
+    def __init__(
+        self,
+        spending: Spending,
+        once: Callable[[str, float], Awaitable[bool]],
+        clock: Clock,
+        limits: BudgetLimits | None = None,
+        prices: Prices | None = None,
+        admin: Callable[[str], Awaitable[bool]] | None = None,
+    ) -> None:
+        """
+        Args:
+            once: `store.access.once`: whether a key comes up for the first time in so many seconds.
+            admin: whether a person may spend what is kept for admins; None: nobody may.
+        """
+        self._spending = spending
+        self._once = once
+        self._clock = clock
+        self._limits = limits or BudgetLimits()
+        self.prices = prices or Prices()
+        self._admin = admin
+        self._settling: set[asyncio.Task[None]] = set()
+        self._holdings = Holdings(clock)
+
+    async def close(self) -> None:
+        """Wait until everything is settled."""
+        await asyncio.gather(*self._settling, return_exceptions=True)
+
+    async def payer(self, message: MessageSent) -> Payer:
+        """Who pays for what a message asks for, with what an admin may."""
+        return replace(payer_of(message), admin=await self._is_admin(message.sender.id))
+
+    async def _is_admin(self, person: str) -> bool:
+        return self._admin is not None and await self._admin(person)
+
+    async def command(self, payer: Payer) -> bool:
+        """Count a command that asks no model; False when it is one too many of this minute.
+
+        A person has as many of them as of questions, and apart: who has asked too much is still shown `/usage`.
+        """
+        limit = Limit(f"commands {payer.person}", MINUTE, Amount(messages=self._limits.messages_per_minute))
+        return isinstance(await self._spending.reserve([limit], Amount(messages=1)), Reserved)
+
+    async def message(self, payer: Payer) -> bool:
+        """Count a question; False when it is one too many of this minute."""
+        person, chat, everybody = payer.keys
+        limits = [
+            Limit(person, MINUTE, Amount(messages=self._limits.messages_per_minute)),
+            *(Limit(key, DAY, Amount()) for key in (person, chat, everybody)),
+        ]
+        return isinstance(await self._spending.reserve(limits, Amount(messages=1)), Reserved)
+
+    async def exhausted(self, payer: Payer) -> Unaffordable | None:
+        """Why this payer can have no model call now; None while something is left of every budget."""
+        for limit, spent in await self._spent(self._daily(payer)):
+            # What is only set aside comes back in part.
+            if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.money <= spent.money:
+                if limit.key == OTHERS and await self._is_admin(payer.person):
+                    continue
+                return _unaffordable(limit, self._clock.wall() // DAY * DAY + DAY)
+        return None
+
+    async def first_refusal(self, whose: str, until: float, payer: Payer) -> bool:
+        """Whether the person (of a chat's budget: the chat) hears for the first time that nothing is left."""
+        who = payer.keys[1] if whose == "chat" else payer.keys[0]
+        # The day is part of the key: a time that shrinks as the day passes would never be the same twice.
+        return await self._once(f"spent {whose} {who} {until:.0f}", DAY)
+
+    async def report(self, payer: Payer, *, everybody: bool = False) -> Report:
+        """What was spent today; with the people who spent most when `everybody` is asked for."""
+        limits = [*self._daily(replace(payer, admin=True)), self._others]
+        days = {limit.key: Day(spent, limit.most) for limit, spent in await self._spent(limits)}
+        person, chat, all_ = payer.keys
+        tools = await self._spending.top(_tools_of(payer.person), DAY, MOST_TOLD)
+        top = await self._spending.top("person ", DAY, MOST_TOLD) if everybody else []
+        return Report(
+            days[person],
+            days[chat],
+            days[all_],
+            days[OTHERS],
+            resets_in=DAY - self._clock.wall() % DAY,
+            tools=tuple((key.removeprefix(_tools_of(payer.person)), amount) for key, amount in tools),
+            top=tuple((key.removeprefix("person "), amount) for key, amount in top),
+        )
+
+    async def reserve(self, model: str, least: Usage, most: Usage | None = None) -> Reserved:
+        """Set aside what a call can use: `most`, or as much of it as there is, but no less than `least`.
+
+        Raises:
+            Unaffordable: it would exceed a budget, whatever the calls under way give back.
+        """
+        return await self.hold(self._amount(model, least), self._amount(model, most or least))
+
+    async def hold(self, least: Amount, most: Amount | None = None) -> Reserved:
+        """The same of any amount, for who is named by `paid_by`; `release` ends it."""
+        limits, until = self._daily(_PAYER.get()), self._clock.monotonic() + WAIT_SECONDS
+        keys = [limit.key for limit in limits]
+        with self._holdings.asking(keys):
+            while True:
+                ended, others = self._holdings.ended, self._holdings.others(keys)
+                result = await self._reserve(limits, least, most or least, others)
+                if isinstance(result, Reserved):
+                    self._holdings.take(result)
+                    return result
+                key, most_of_it = result.limit.key, result.limit.most
+                hopeless = _exceeds(result.spent - self._holdings.amount(key) + least, most_of_it)
+                hopeless = hopeless or not self._holdings.calls(key)
+                if self._holdings.ended == ended and (hopeless or not await self._holdings.next_end(until)):
+                    used = result.spent - self._holdings.amount(key)
+                    raise _unaffordable(result.limit, result.until, untouched=used.tokens <= 0 and used.money <= 0)
+
+    async def _reserve(
+        self, limits: Sequence[Limit], least: Amount, most: Amount, others: Sequence[int]
+    ) -> Reserved | Refused:
+        reserving = asyncio.create_task(self._spending.reserve(limits, least, most, others), name="reserve")
+        try:
+            return await asyncio.shield(reserving)
+        except asyncio.CancelledError:
+            # It may be on its way into the database; what nobody will use is given back.
+            self._in_background(self._give_back(reserving))
+            raise
+
+    async def settle(self, reserved: Reserved, model: str, used: Usage, *, wait: bool = True) -> None:
+        """Replace what was set aside by what was used; see `release`."""
+        await self.release(reserved, self._amount(model, used), wait=wait)
+
+    async def release(self, reserved: Reserved, used: Amount, *, tool: str = "", wait: bool = True) -> None:
+        """Replace what was set aside by `used`. Goes on when its caller is cancelled, and never raises else.
+
+        Args:
+            tool: what used it, where that was no model; told apart in the report.
+            wait: until it is written; who was told to stop has no time for a locked database.
+        """
+        settling = self._in_background(self._settle_held(reserved, used, tool))
+        if wait:
+            await asyncio.shield(settling)
+
+    def _in_background(self, work: Awaitable[None]) -> asyncio.Task[None]:
+        async def settling() -> None:
+            await work
+
+        task = asyncio.create_task(settling(), name="settle")
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+        return task
+
+    async def _settle_held(self, reserved: Reserved, used: Amount, tool: str) -> None:
+        await self._settle(reserved, used, tool)
+        self._holdings.end(reserved)
+
+    async def _settle(self, reserved: Reserved, used: Amount, tool: str = "") -> None:
+        payer = _PAYER.get()
+        try:
+            await self._spending.settle(reserved, used)
+            if tool and payer is not None and used.money:
+                own = Limit(f"{_tools_of(payer.person)}{tool}", DAY, Amount())
+                await self._spending.reserve([own], Amount(messages=1, money=used.money))
+        except StoreError as error:
+            log.error("what a call used could not be counted; what was set aside for it stays: %s", error)
+
+    async def _give_back(self, reserving: asyncio.Task[Reserved | Refused]) -> None:
+        try:
+            result = await reserving
+        except StoreError:
+            return
+        if isinstance(result, Reserved):
+            await self._settle(result, Amount())
+
+    async def _spent(self, limits: Sequence[Limit]) -> list[tuple[Limit, Amount]]:
+        """What was spent of each budget, without what calls under way have set aside."""
+        held = [self._holdings.amount(limit.key) for limit in limits]
+        spent = await self._spending.spent([limit.key for limit in limits], DAY)
+        return [(limit, one - other) for limit, one, other in zip(limits, spent, held, strict=True)]
+
+    @property
+    def _others(self) -> Limit:
+        limits, part = self._limits, 1 - self._limits.admin_share
+        return Limit(OTHERS, DAY, Amount(int(limits.tokens_all * part), money=limits.money_all * part))
+
+    def _daily(self, payer: Payer | None) -> list[Limit]:
+        """The budgets of a day on which somebody spends; side tasks of nobody are on those of all but admins."""
+        limits = self._limits
+        daily = [Limit(EVERYBODY, DAY, Amount(tokens=limits.tokens_all, money=limits.money_all))]
+        if payer is None or not payer.admin:
+            daily.insert(0, self._others)
+        if payer is None:
+            return daily
+        person, chat, _ = payer.keys
+        return [
+            Limit(person, DAY, Amount(tokens=limits.tokens_person, money=limits.money_person)),
+            Limit(chat, DAY, Amount(tokens=limits.tokens_chat)),
+            *daily,
+        ]
+
+    def _amount(self, model: str, usage: Usage) -> Amount:
+        return Amount(usage.prompt + usage.completion, money=self.prices.cost_of(model, usage) or 0.0)
+
+
+def _tools_of(person: str) -> str:
+    """How the keys begin under which is counted what a person's tools cost."""
+    return f"tool {person} "
+
+
+def _exceeds(spent: Amount, most: Amount) -> bool:
+    return 0 < most.tokens < spent.tokens or 0 < most.money < spent.money
+
+
+def _unaffordable(limit: Limit, until: float, *, untouched: bool = False) -> Unaffordable:
+    if untouched:
+        return Unaffordable(f"one question exceeds the whole budget of {limit.key}", whose="nobody", until=until)
+    whose = "all" if limit.key in (EVERYBODY, OTHERS) else limit.key.partition(" ")[0]
+    return Unaffordable(f"the budget of {limit.key} is spent for today", whose=whose, until=until)

@@ -1,0 +1,78 @@
+"""What the calls under way have set aside of each budget: they may give most of it back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from bot.contract import Clock
+from bot.store import Amount, Reserved
+
+
+class Holdings:
+    """Counts, per budget, the calls that hold a part of it or ask for one. For one process."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._calls: Counter[str] = Counter()
+        self._asking: Counter[str] = Counter()
+        self._amounts: dict[str, Amount] = {}
+        self._ending = asyncio.Event()
+        """Set when the next call ends."""
+        self.ended = 0
+        """Calls that ended so far."""
+
+    @contextmanager
+    def asking(self, keys: Sequence[str]) -> Iterator[None]:
+        """Within it a call asks for a part of these budgets."""
+        self._asking.update(keys)
+        try:
+            yield
+        finally:
+            self._asking -= Counter(keys)  # what comes to nothing is forgotten
+
+    def others(self, keys: Sequence[str]) -> list[int]:
+        """For each of these budgets, how many calls besides the one that asks here hold a part or ask for one."""
+        return [max(0, self._calls[key] + self._asking[key] - 1) for key in keys]
+
+    def calls(self, key: str) -> int:
+        """The calls that hold a part of this budget."""
+        return self._calls[key]
+
+    def amount(self, key: str) -> Amount:
+        """What they have set aside of it."""
+        return self._amounts.get(key, Amount())
+
+    def take(self, reserved: Reserved) -> None:
+        """A call has set this aside."""
+        for key, _, _ in reserved.windows:
+            self._calls[key] += 1
+            self._amounts[key] = self.amount(key) + reserved.amount
+
+    def end(self, reserved: Reserved) -> None:
+        """The call ended, and what it used has replaced what it had set aside."""
+        for key, _, _ in reserved.windows:
+            self._calls[key] -= 1
+            self._amounts[key] = self.amount(key) - reserved.amount
+            if not self._calls[key]:
+                del self._calls[key], self._amounts[key]
+        self.ended += 1
+        self._ending.set()
+        self._ending = asyncio.Event()
+
+    async def next_end(self, until: float) -> bool:
+        """Wait until a call ends; False when none does before `until`, in monotonic time."""
+        ending = self._ending
+        waits = [
+            asyncio.create_task(ending.wait(), name="until a call ends"),
+            asyncio.create_task(self._clock.sleep(max(0.0, until - self._clock.monotonic())), name="patience"),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+        return ending.is_set()

@@ -1,0 +1,85 @@
+"""A model whose every request is reserved on the budgets first and settled by what it used."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+
+from bot.contract import ContextTooLong, ModelBusy, ModelRefused, Usage
+from bot.model import (
+    WIDE_TOKENS,
+    Answer,
+    Chain,
+    Estimator,
+    Link,
+    Piece,
+    ReasoningPiece,
+    Request,
+    TextPiece,
+    cost,
+    tool_cost,
+)
+from bot.policy.budgets import ANSWER_TOKENS, PROMPT_MARGIN, WISHED_TOKENS, Budgets
+
+
+def metered(chain: Chain, budgets: Budgets, estimator: Callable[[str], Estimator]) -> Chain:
+    """The same models, each spending only what may be spent; `estimator` knows how each one counts tokens."""
+    return chain.each(lambda model: MeteredModel(model, budgets, estimator(model.name).tokens))
+
+
+class MeteredModel:
+    """A model of a chain that reserves before each call, may use no more, and settles after it."""
+
+    def __init__(self, model: Link, budgets: Budgets, tokens: Callable[[str], int]) -> None:
+        self._model = model
+        self._budgets = budgets
+        self._tokens = tokens
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def stream(self, request: Request, *, longest_wait: float = math.inf) -> AsyncGenerator[Piece, None]:
+        """Ask the model, once the call can be paid. See `bot.model.client.ModelClient`.
+
+        Raises:
+            Unaffordable: it cannot; nothing was asked.
+        """
+        prompt = self._prompt(request)
+        most = int(prompt * PROMPT_MARGIN)
+        # As many tokens as the characters that may be read have in the script that needs most.
+        wished = max(WISHED_TOKENS, int(request.max_output_chars * WIDE_TOKENS))
+        reserved = await self._budgets.reserve(self.name, Usage(most, ANSWER_TOKENS), Usage(most, wished))
+        request = replace(request, max_tokens=reserved.amount.tokens - most)
+        model, used, said = self.name, Usage(prompt), list[str]()
+        given_up = False
+        try:
+            async with aclosing(self._model.stream(request, longest_wait=longest_wait)) as pieces:
+                async for piece in pieces:
+                    match piece:
+                        case TextPiece(text) | ReasoningPiece(text):
+                            said.append(text)
+                        case Answer():
+                            model, used = piece.model, piece.usage
+                            said.clear()
+                    yield piece
+        except (ModelBusy, ModelRefused, ContextTooLong):
+            if not said:
+                # Turned away at the door: nobody charges for that.
+                used = Usage()
+            raise
+        except asyncio.CancelledError:
+            given_up = True
+            raise
+        finally:
+            # Cut short, no server tells what it used: the prompt was read, and this much was written.
+            if said:
+                used = Usage(prompt, self._tokens("".join(said)))
+            await self._budgets.settle(reserved, model, used, wait=not given_up)
+
+    def _prompt(self, request: Request) -> int:
+        told = cost(request.entries, self._tokens) + tool_cost(request.tools, self._tokens)
+        return told + self._tokens(request.reminder)

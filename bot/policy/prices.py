@@ -1,0 +1,148 @@
+"""What a model call costs: a table of prices, which the setting `PRICES` may extend or correct.
+
+A model without a row costs an unknown amount. That is said as such, never guessed: budgets in money do not see it,
+budgets in tokens do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bot.contract import SettingsError, Usage
+
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """One row: dollars for a million tokens of one model."""
+
+    model: str
+    """`provider:name`. Names the model and its dated releases; a `*` stands for anything."""
+    input: float
+    cached: float
+    """Of the input, what the provider had read before."""
+    output: float
+
+    def names(self, model: str) -> bool:
+        """Whether this row is about `model`."""
+        if "*" in self.model:
+            return re.fullmatch(".*".join(re.escape(part) for part in self.model.split("*")), model) is not None
+        rest = model.removeprefix(self.model)
+        return len(rest) < len(model) and _DATED.fullmatch(rest) is not None
+
+
+_DATED = re.compile(r"(-preview)?(-latest|-\d{4,8}|-\d{4}-\d\d-\d\d|-\d\d-\d{4})?")
+"""What may follow a name without making it another model: `-2025-08-07`, `-20251001`, `-250615`, `-latest`."""
+
+# List prices of August 2026 for prompts of ordinary length, without discounts for batches or nights, as collected in
+# https://github.com/pydantic/genai-prices; Ark's are the lowest tier of May 2026, in yuan at 7.1.
+# Where a name moves to newer models, the dearest it has stood for: a budget should err on the safe side.
+_ROWS = (
+    Price("openai:gpt-5.5", 5.00, 0.50, 30.00),
+    Price("openai:gpt-5.4", 2.50, 0.25, 15.00),
+    Price("openai:gpt-5.4-mini", 0.75, 0.075, 4.50),
+    Price("openai:gpt-5.4-nano", 0.20, 0.02, 1.25),
+    Price("openai:gpt-5.3", 1.75, 0.175, 14.00),
+    Price("openai:gpt-5.2", 1.75, 0.175, 14.00),
+    Price("openai:gpt-5.1", 1.25, 0.125, 10.00),
+    Price("openai:gpt-5", 1.25, 0.125, 10.00),
+    Price("openai:gpt-5-mini", 0.25, 0.025, 2.00),
+    Price("openai:gpt-5-nano", 0.05, 0.005, 0.40),
+    Price("openai:gpt-4.1", 2.00, 0.50, 8.00),
+    Price("openai:gpt-4.1-mini", 0.40, 0.10, 1.60),
+    Price("openai:gpt-4.1-nano", 0.10, 0.025, 0.40),
+    Price("openai:gpt-4o", 2.50, 1.25, 10.00),
+    Price("openai:gpt-4o-mini", 0.15, 0.075, 0.60),
+    Price("openai:o3", 2.00, 0.50, 8.00),
+    Price("openai:o4-mini", 1.10, 0.275, 4.40),
+    Price("ark:doubao-seed-1-6", 0.11, 0.023, 1.13),
+    Price("ark:doubao-seed-1-6-flash", 0.022, 0.005, 0.22),
+    Price("deepseek:deepseek-chat", 0.28, 0.07, 1.10),
+    Price("deepseek:deepseek-reasoner", 0.55, 0.14, 2.19),
+    Price("deepseek:deepseek-v4-flash", 0.14, 0.0028, 0.28),
+    Price("deepseek:deepseek-v4-pro", 0.435, 0.003625, 0.87),
+    Price("gemini:gemini-flash", 1.50, 0.15, 9.00),
+    Price("gemini:gemini-flash-lite", 0.30, 0.03, 2.50),
+    Price("gemini:gemini-3.6-flash", 1.50, 0.15, 7.50),
+    Price("gemini:gemini-3.5-flash", 1.50, 0.15, 9.00),
+    Price("gemini:gemini-3.5-flash-lite", 0.30, 0.03, 2.50),
+    Price("gemini:gemini-3.1-pro", 2.00, 0.20, 12.00),
+    Price("gemini:gemini-3.1-flash-lite", 0.25, 0.025, 1.50),
+    Price("gemini:gemini-3-flash", 0.50, 0.05, 3.00),
+    Price("gemini:gemini-2.5-pro", 1.25, 0.125, 10.00),
+    Price("gemini:gemini-2.5-flash", 0.30, 0.03, 2.50),
+    Price("gemini:gemini-2.5-flash-lite", 0.10, 0.01, 0.40),
+    Price("anthropic:claude-opus-5", 5.00, 0.50, 25.00),
+    Price("anthropic:claude-opus-4-5", 5.00, 0.50, 25.00),
+    Price("anthropic:claude-opus-4-1", 15.00, 1.50, 75.00),
+    Price("anthropic:claude-sonnet-5", 3.00, 0.30, 15.00),
+    Price("anthropic:claude-sonnet-4-5", 3.00, 0.30, 15.00),
+    Price("anthropic:claude-haiku-4-5", 1.00, 0.10, 5.00),
+    Price("openrouter:*:free", 0.0, 0.0, 0.0),
+    # One's own machine.
+    Price("ollama:*", 0.0, 0.0, 0.0),
+    Price("vllm:*", 0.0, 0.0, 0.0),
+)
+
+
+class Prices:
+    """The table with what the operator added; a row of theirs wins, then an exact name, then the longest pattern."""
+
+    def __init__(self, own: Iterable[Price] = ()) -> None:
+        self._own = tuple(own)
+
+    def of(self, model: str) -> Price | None:
+        """The price of `provider:name`; None where nobody knows it."""
+        for rows in (self._own, _ROWS):
+            for name in _names(model):
+                fitting = [row for row in rows if row.names(name)]
+                if fitting:
+                    return max(fitting, key=lambda row: (row.model == name, len(row.model)))
+        return None
+
+    def cost_of(self, model: str, usage: Usage) -> float | None:
+        """Dollars for one call; None where the model's price is unknown."""
+        price = self.of(model)
+        if price is None:
+            return None
+        cached = min(usage.cached, usage.prompt)
+        fresh = usage.prompt - cached
+        return (fresh * price.input + cached * price.cached + usage.completion * price.output) / _MILLION
+
+
+def _names(model: str) -> tuple[str, ...]:
+    """The names to look for: a model sold by OpenRouter costs what its maker asks."""
+    if not model.startswith("openrouter:"):
+        return (model,)
+    maker, slash, name = model.removeprefix("openrouter:").partition("/")
+    return (model, f"{'gemini' if maker == 'google' else maker}:{name}") if slash and ":" not in name else (model,)
+
+
+def read_prices(rows: Iterable[str]) -> tuple[Price, ...]:
+    """Read rows written `openai:gpt-5-mini=0.25/0.025/2.00`: dollars for a million tokens in, cached and out.
+
+    Raises:
+        SettingsError: a row is not written so.
+    """
+    return tuple(_read(row) for row in rows)
+
+
+def _read(row: str) -> Price:
+    model, equals, amounts = row.strip().rpartition("=")
+    provider, colon, name = model.strip().partition(":")
+    try:
+        numbers = [float(amount) for amount in amounts.split("/")]
+    except ValueError:
+        numbers = []
+    if len(numbers) == 2:
+        numbers.insert(1, numbers[0])
+    right = len(numbers) == 3 and all(0 <= number < float("inf") for number in numbers)
+    if not equals or not colon or not provider or not name or not right:
+        raise SettingsError(
+            f"PRICES: {row!r} must be written provider:name=input/cached/output in dollars for a million tokens, "
+            "as openai:gpt-5-mini=0.25/0.025/2.00"
+        )
+    return Price(model.strip(), numbers[0], numbers[1], numbers[2])

@@ -1,0 +1,40 @@
+"""Pays for what tools buy, on the budgets of who asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bot.contract import Unaffordable
+from bot.policy.budgets import Budgets
+from bot.store import Amount
+from tools.base import Unpaid
+from tools.payments import Payment
+
+
+class DayPurse:
+    """A `tools.payments.Purse` for everybody: who pays is who is named by `bot.policy.budgets.paid_by`."""
+
+    def __init__(self, budgets: Budgets) -> None:
+        self._budgets = budgets
+
+    @asynccontextmanager
+    async def pay(self, what: str, dollars: float) -> AsyncIterator[Payment]:
+        """Set `dollars` aside for the request that is made within. See `tools.payments.Purse`."""
+        try:
+            reserved = await self._budgets.hold(Amount(money=dollars))
+        except Unaffordable as error:
+            raise Unpaid(
+                f"{what} has to be paid for, and the budget for today is used up. Do not call it again; answer without "
+                "it, and say so.",
+                retry=False,
+            ) from error
+        payment, given_up = Payment(dollars), False
+        try:
+            yield payment
+        except asyncio.CancelledError:
+            given_up = True
+            raise
+        finally:
+            await self._budgets.release(reserved, Amount(money=payment.dollars), tool=what, wait=not given_up)

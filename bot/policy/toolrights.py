@@ -1,0 +1,139 @@
+"""Which tools a person may use in a chat: the one answer for what is listed, offered to a model, and run.
+
+`TOOLS_OFF` switches tools off for everybody, `TOOLS_FOR` leaves some to people, roles and chats, and `CHATS_FILE`
+switches tools off in single chats. The rights are those of the person who asked: what others wrote in the chat, and
+what a model makes of it, changes nothing about them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final, TypeAlias
+
+from bot.contract import ADMINS, MessageSent, Sender
+from bot.policy.access import known_as
+from bot.policy.chatsfile import ChatsFile
+from bot.sentences import say
+from tools.registry import ToolRegistry
+
+SERVERS_SECONDS: Final = 30.0
+"""How long MCP servers may take to name their tools before names are called wrong."""
+
+Permits: TypeAlias = Callable[[str], bool]
+"""Whether the tool of this name may be used."""
+
+
+def everything(name: str) -> bool:
+    """The `Permits` of who may use every tool."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """What one person may use in one chat."""
+
+    off: tuple[str, ...] = ()
+    """Names and patterns that are off in this chat."""
+    limits: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Names and patterns, with whom each is left to."""
+    known_as: frozenset[str] = frozenset()
+    """As what the limits may name this person: own id, roles, chat, `admins`."""
+
+    def allows(self, name: str) -> bool:
+        """A tool that several lines name is open to who stands in all of them."""
+        return not matches(name, self.off) and all(
+            self.known_as.intersection(who) for pattern, who in self.limits if fnmatchcase(name, pattern)
+        )
+
+
+class ToolRights:
+    """Answers what a person may use; one for the process."""
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        admin: Callable[[Sender], Awaitable[bool]] | None = None,
+        *,
+        off: Sequence[str] = (),
+        limits: Sequence[tuple[str, tuple[str, ...]]] = (),
+        chats: ChatsFile | None = None,
+    ) -> None:
+        """
+        Args:
+            admin: says who is one; without it nobody is.
+            off: what is off for everybody; the registry knows of it.
+        """
+        self._off = tuple(off)
+        self._registry = registry
+        self._admin = admin
+        self._limits = tuple(limits)
+        self._admins_named = any(ADMINS in who for _, who in limits)
+        self._chats = chats or ChatsFile()
+
+    async def of(self, message: MessageSent) -> Permit:
+        """What who wrote `message` may use where it was written."""
+        off = self._chats.of(message.chat).tools_off
+        if not self._limits:
+            return Permit(off)
+        known = known_as(message)
+        if self._admins_named and self._admin is not None and await self._admin(message.sender):
+            known |= {ADMINS}
+        return Permit(off, self._limits, frozenset(known))
+
+    @property
+    def named(self) -> list[tuple[str, str]]:
+        """Every setting that names tools, with each name or pattern in it."""
+        found = [("TOOLS_OFF", name) for name in self._off] + [("TOOLS_FOR", name) for name, _ in self._limits]
+        return found + [("CHATS_FILE", name) for table in self._chats.tables.values() for name in table.tools_off]
+
+    @property
+    def lines(self) -> list[str]:
+        """What is switched off or left to some, a line each, for the operator."""
+        off = [f"tools switched off: {', '.join(self._off)}"] if self._off else []
+        off += [
+            f"tools switched off in {chat}: {', '.join(table.tools_off)}"
+            for chat, table in self._chats.tables.items()
+            if table.tools_off
+        ]
+        return off + [f"{tool} is left to {', '.join(who)}" for tool, who in self._limits]
+
+    def closed(self, permit: Permit, language: str) -> Mapping[str, str]:
+        """The tools that a person may not use, by name, each with the sentence that says so."""
+        off = dict.fromkeys(self._registry.switched_off, "tool_off")
+        for spec in self._registry.specs():
+            if not permit.allows(spec.name):
+                off[spec.name] = "tool_off" if matches(spec.name, permit.off) else "tool_not_yours"
+        return {name: say(key, language, name=name) for name, key in off.items()}
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Whether one of these names or patterns (`github__*`) is meant for the tool."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+async def misnamed(registry: ToolRegistry, named: Iterable[tuple[str, str]], seconds: float) -> list[str]:
+    """A sentence for each name or pattern that is no tool's.
+
+    Args:
+        named: settings and what they name.
+        seconds: how long servers are waited for, which bring tools of their own; 0: none is started for this.
+    """
+    named = list(dict.fromkeys(named))
+    if not named:
+        return []
+    if seconds:
+        await registry.settle(seconds)
+    names = registry.known
+    silent = any(name.startswith("MCP ") for name in registry.unavailable)
+    said = []
+    for setting, pattern in named:
+        # What a server would offer that is not there now, nobody knows.
+        if any(fnmatchcase(name, pattern) for name in names) or (silent and ("__" in pattern or "*" in pattern)):
+            continue
+        near = difflib.get_close_matches(pattern.lower(), names, 1, 0.5)
+        hint = f"did you mean {near[0]}?" if near else "`parley tools` lists them"
+        said.append(f"{setting} names {pattern[:60]!r}, and there is no such tool; {hint}")
+    return said

@@ -1,0 +1,123 @@
+"""Files that a reply carries: posted after its text, each once, and told of when the platform does not take one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Set as AbstractSet
+from typing import Protocol
+
+from bot.contract import (
+    Clock,
+    Closed,
+    DeliveryError,
+    File,
+    MessageGone,
+    MessageRef,
+    Page,
+    RateLimited,
+    Surface,
+    TooLong,
+    Unclear,
+    Unreachable,
+    Unrenderable,
+)
+from bot.pacing import PATIENCE, Pacer, Priority
+
+log = logging.getLogger(__name__)
+
+_BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+
+
+class FileDelivery(Protocol):
+    """Where a file's delivery is recorded, before and after."""
+
+    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None: ...
+
+
+class Attachments:
+    """The files of one reply."""
+
+    def __init__(
+        self,
+        surface: Surface,
+        pacer: Pacer,
+        delivery: FileDelivery,
+        clock: Clock,
+        *,
+        turn: str,
+        posted: AbstractSet[int] = frozenset(),
+        unsure: AbstractSet[int] = frozenset(),
+    ) -> None:
+        """
+        Args:
+            posted: numbers of files that an earlier process posted.
+            unsure: numbers of those that it may have posted.
+        """
+        self._surface = surface
+        self._pacer = pacer
+        self._delivery = delivery
+        self._clock = clock
+        self._turn = turn
+        self._posted = posted
+        self._unsure = unsure
+        self._files: list[File] = []
+        self.undelivered: list[tuple[File, str]] = []
+        """Files that the platform did not take, each with why: a key of `bot.sentences`."""
+
+    def add(self, file: File) -> None:
+        """Post a file too."""
+        self._files.append(file)
+
+    async def post(self, after: MessageRef | None) -> None:
+        """Post all files, in order, after the message `after`.
+
+        Raises:
+            Closed: the platform takes no more of them now.
+        """
+        for number, file in enumerate(self._files):
+            if number not in self._posted:
+                await self._post(number, file, after)
+
+    async def _post(self, number: int, file: File, after: MessageRef | None) -> None:
+        cost = self._surface.cost(Page(file.name, final=True), None)
+        nonce = f"{self._turn}-f{number}"
+        if number in self._unsure and not cost.repeats_safely:
+            self._give_up(file, "file_unsure", "a former process may have posted it")
+            return
+        tries, since = 0, self._clock.monotonic()
+        while True:
+            delay = 0.0
+            async with self._pacer.ask(cost, Priority.FINAL):
+                try:
+                    await self._delivery.save_file(number, file, ref=None, state="sending", nonce=nonce)
+                    ref = await self._surface.attach(file, after, nonce)
+                    await self._delivery.save_file(number, file, ref=ref, state="final", nonce=nonce)
+                    return
+                except RateLimited as error:
+                    # It is surely not there: whoever goes on with it later may post it.
+                    await self._delivery.save_file(number, file, ref=None, state="gone", nonce=nonce)
+                    self._pacer.refused(cost, error.scope, error.retry_after)
+                    until = self._clock.monotonic() + error.retry_after
+                    if until - since > PATIENCE:
+                        raise Closed(f"file {file.name!r} was refused for too long", until=until) from error
+                except TooLong as error:
+                    self._give_up(file, "file_too_large", error)
+                    return
+                except (Unrenderable, Unreachable, MessageGone) as error:
+                    # Also where files alone are forbidden; where nothing can be written, nothing is told either.
+                    self._give_up(file, "file_failed", error)
+                    return
+                except DeliveryError as error:
+                    unsure = isinstance(error, Unclear) and not cost.repeats_safely
+                    tries += 1
+                    if unsure or tries > len(_BACKOFF):
+                        self._give_up(file, "file_unsure" if isinstance(error, Unclear) else "file_failed", error)
+                        return
+                    delay = _BACKOFF[tries - 1]
+            if delay:
+                await self._clock.sleep(delay)
+
+    def _give_up(self, file: File, why: str, error: object) -> None:
+        """Post it no more; the person is told `why`, a key of `bot.sentences`."""
+        log.warning("turn %s: file %r was not delivered: %s", self._turn, file.name, error)
+        self.undelivered.append((file, why))

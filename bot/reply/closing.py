@@ -1,0 +1,50 @@
+"""Single calls at the end of a reply: a message that it does not need goes away, and a long wait is said."""
+
+from __future__ import annotations
+
+import logging
+
+from bot.contract import Clock, DeliveryError, MessageRef, Page, RateLimited, Surface, Unreachable
+from bot.pacing import Pacer, Priority
+from bot.reply.pages import BACKOFF
+
+log = logging.getLogger(__name__)
+
+
+async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRef, name: str) -> None:
+    """Remove a message that the whole reply does not need; one that resists stays.
+
+    Raises:
+        Closed: the platform lets nothing through for a long time.
+        Unreachable: nothing can be done there any more.
+    """
+    cost = surface.cost(Page("x", final=True), ref)
+    problem: DeliveryError | None = None
+    for pause in (*BACKOFF, None):
+        async with pacer.ask(cost, Priority.FINAL):
+            try:
+                await surface.remove(ref)
+                return
+            except RateLimited as error:
+                pacer.refused(cost, error.scope, error.retry_after)
+                problem = error
+            except Unreachable:
+                raise
+            except DeliveryError as error:
+                problem = error
+        if pause is None:
+            log.warning("%s could not be taken away: %s", name, problem)
+            return
+        await clock.sleep(pause)
+
+
+async def announce(surface: Surface, pacer: Pacer, clock: Clock, page: Page, ref: MessageRef, name: str) -> None:
+    """Show `page`, which says that the rest comes later, where the platform lets it be shown at once."""
+    cost = surface.cost(page, ref)
+    if pacer.opens_at(cost) > clock.monotonic():
+        return
+    try:
+        async with pacer.ask(cost, Priority.FINAL):
+            await surface.show(page, ref, "")
+    except DeliveryError as error:
+        log.info("%s does not say that the rest comes later: %s", name, error)

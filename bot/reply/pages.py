@@ -1,0 +1,141 @@
+"""A reply's pages: as an earlier process left them, as the platform shows them, and where they are recorded."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.contract import DeliveryError, MessageGone, MessageRef, Page, Unrenderable
+from bot.reply.attachments import FileDelivery
+
+log = logging.getLogger(__name__)
+
+GIVE_UP_AFTER = 300.0
+"""Seconds for which the final text is tried before it goes out as a new message, once."""
+BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+CAREFUL_BACKOFF = (0.5, 1.0, 3.0, 10.0, 20.0, 30.0, 60.0, 120.0)
+"""Seconds before a post whose outcome is unknown is made again: each may leave one more beginning on screen."""
+_MOST_CUTS = 8
+
+
+class Delivery(FileDelivery, Protocol):
+    """Where a reply records what it shows, before and after: `store.turns` of one turn."""
+
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None: ...
+
+
+class TextFilter(Protocol):
+    """What text passes through before anybody may see it (secrets, links, control characters)."""
+
+    def feed(self, text: str) -> str: ...
+
+    def finish(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBefore:
+    """A page that an earlier process showed, or was about to show."""
+
+    ref: MessageRef | None
+    state: str
+
+
+@dataclass(slots=True)
+class PageNow:
+    """One page as the platform shows it now, and what went wrong with it."""
+
+    name: str
+    """What the log calls it."""
+    nonce: str
+    """What its post is recognised by."""
+    ref: MessageRef | None = None
+    page: Page | None = None
+    state: str = ""
+    plain: bool = False
+    gone: int = 0
+    """How often somebody deleted it."""
+    held: bool = False
+    """Its post may or may not have arrived: nothing more until it is found, or until the end."""
+    looked: bool = False
+    """It was looked for since."""
+    unclear: int = 0
+    """How many of its posts may or may not have arrived."""
+    unsettled: bool = False
+    """An edit without an answer may still be made, after all that were answered."""
+    tries: int = 0
+    shrunk: int = 0
+    since: float | None = None
+    """When its final text was first tried."""
+    renewed: bool = False
+    """Its final text goes out as a new message."""
+
+    def restore(self, before: ShownBefore, calm: bool) -> None:
+        """Go on from where an earlier process left it; `calm`: it was whole, and is not posted anew if it is gone."""
+        self.ref, self.state = before.ref, before.state
+        self.held = before.ref is None and before.state in ("sending", "unclear")
+        self.unclear, self.gone = int(self.held), int(calm)
+
+    @property
+    def done(self) -> bool:
+        """Nothing more is to be done for it."""
+        return self.state in ("done", "lost")
+
+    def renew(self) -> None:
+        """Show its final text in a new message."""
+        self.ref, self.page, self.renewed, self.unsettled = None, None, True, False
+        # By the former name a platform would give the former message back.
+        self.nonce += "-new"
+
+    def held_back(self, error: DeliveryError) -> float:
+        """Its post may have arrived and must not be repeated blindly: the seconds before anything else is tried."""
+        log.warning("%s: the outcome of its post is unknown: %s", self.name, error)
+        self.held, self.looked = True, False
+        self.unclear += 1
+        if self.unclear > len(CAREFUL_BACKOFF):
+            self._lose(error)
+        return CAREFUL_BACKOFF[min(self.unclear, len(CAREFUL_BACKOFF)) - 1]
+
+    def failed(self, error: DeliveryError, now: float) -> float:
+        """It did not arrive: the seconds before the next try; the final text is tried until it lands."""
+        self.tries += 1
+        if self.overdue(now):
+            if self.ref is None or self.renewed:
+                self._lose(error)
+                return 0.0
+            self.renew()
+        if self.tries == 1:
+            log.warning("%s was not shown, trying again: %s", self.name, error)
+        return BACKOFF[min(self.tries, len(BACKOFF)) - 1]
+
+    def overdue(self, at: float) -> bool:
+        """By then its final text has been tried for long enough."""
+        return self.since is not None and at - self.since > GIVE_UP_AFTER
+
+    def vanished(self, error: MessageGone | Unrenderable) -> None:
+        """It was deleted, or its notation refused: what is shown next, if anything."""
+        match error:
+            case MessageGone():
+                self.gone += 1
+                self.ref, self.page, self.unsettled = None, None, False
+                if self.gone > 1:
+                    self.state = "lost"
+            case Unrenderable() if not self.plain:
+                log.error("%s: our notation was refused, it goes out plain: %s", self.name, error)
+                self.plain = True
+            case Unrenderable():
+                log.error("%s was refused even as plain text: %s", self.name, error)
+                self.state = "lost"
+
+    def too_long(self, shrunk: bool) -> float:
+        """It was too long, and its text could be `shrunk`, or not: the seconds before the next try."""
+        self.shrunk += 1
+        if self.shrunk > _MOST_CUTS:
+            log.error("%s is still too long after %d cuts", self.name, self.shrunk)
+        if self.shrunk > _MOST_CUTS or not shrunk:
+            self.plain = True
+        return BACKOFF[0] if self.shrunk > _MOST_CUTS else 0.0
+
+    def _lose(self, error: DeliveryError) -> None:
+        log.error("%s could not be delivered: %s", self.name, error)
+        self.state = "lost"

@@ -1,0 +1,247 @@
+"""Cutting a growing reply into platform-sized pages.
+
+A page that is full is sealed and never changes again; the last one is open and only grows. Fences are closed at the
+end of a page and opened again on the next, a table that must be cut repeats its header; everything else is the
+source, letter for letter. It looks at lines and not at Markdown (`lines`), once per page and not once per token.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bot.contract import Page, utf8_length, utf16_length
+from bot.markdown import LineScanner
+from bot.reply.cutting import Border, border_at, find_cut
+from bot.reply.graphemes import boundary_before
+
+__all__ = ["PageText", "Paginator", "beginning", "utf8_length", "utf16_length", "worth_showing"]
+
+SHORTEST_PAGE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """The Markdown of one page."""
+
+    body: str
+    start: int
+    """Offset of its first character in the source."""
+    end: int
+    """Offset after its last one: stored, it brings the same page back (`Paginator.resume`)."""
+    opened: int = 0
+    """Leading characters of `body` that paging added: a fence opened again, a table's header."""
+    closed: int = 0
+    """Trailing characters of `body` that paging added: a fence's end."""
+
+    @property
+    def source(self) -> str:
+        """The body without what paging added."""
+        return self.body[self.opened : len(self.body) - self.closed]
+
+    @property
+    def blank(self) -> bool:
+        """Nothing to see: platforms refuse such a message, so it is not shown at all."""
+        return not self.source.strip()
+
+
+class Paginator:
+    """The pages of one reply while it grows.
+
+    `measure` counts as the platform does: a sum over characters, at least 1 for each. Text is added in amortised
+    linear time and cut when pages are read, no further than they are: a megabyte never holds up anybody else.
+    """
+
+    def __init__(self, length: int, measure: Callable[[str], int] = len) -> None:
+        if length < SHORTEST_PAGE:
+            raise ValueError(f"a page of {length!r} is too short: the least is {SHORTEST_PAGE}")
+        self._length = length
+        self._measure = measure
+        self._sealed: list[PageText] = []
+        self._open: list[str] = []
+        self._start = 0
+        self._opener = ""
+        self._size = 0
+        self._closer = ""
+        self._finished = False
+        self._closed = False
+        """The end of the text is settled: the fence it left open is closed."""
+        self._stuck = False
+        """The rest is too long for a page and cannot be cut."""
+        # How the next page opens depends on its first character, so right after a resume it is not known yet.
+        self._border: tuple[str, int] | None = None
+
+    @classmethod
+    def resume(
+        cls, length: int, measure: Callable[[str], int], source: str, sealed_ends: Sequence[int] = ()
+    ) -> Paginator:
+        """Rebuild the pages of a reply from its source and the ends of the pages sealed so far."""
+        pages = cls(length, measure)
+        for end in sealed_ends:
+            text = pages._opener + source[pages._start : end]
+            pages._size = 0
+            following = source[end : end + 1]
+            pages._seal(text, len(text), border_at(text, len(text), length, following or "x"))
+            pages._border = None if following else (text, len(text))
+        pages.extend(source[pages._start :])
+        return pages
+
+    @property
+    def pages(self) -> Sequence[PageText]:
+        """Every page so far: all but the last are sealed. Empty before the first character."""
+        return self.upto(sys.maxsize - 1)
+
+    def upto(self, number: int) -> Sequence[PageText]:
+        """The pages up to this one, if there are so many, and those after it that are known: all but the last of
+        the text are sealed."""
+        self._settle(number + 1)
+        if not self._open or not self._whole:
+            return tuple(self._sealed)
+        text = "".join(self._open)
+        self._open = [text]
+        last = PageText(
+            self._opener + text + self._closer,
+            self._start,
+            self._start + len(text),
+            len(self._opener),
+            len(self._closer),
+        )
+        return (*self._sealed, last)
+
+    @property
+    def sealed_ends(self) -> tuple[int, ...]:
+        """What `resume` needs besides the source."""
+        self._settle(sys.maxsize)
+        return tuple(page.end for page in self._sealed)
+
+    @property
+    def estimate(self) -> int:
+        """About how many pages there are: exact once all were read."""
+        rest = 0 if not self._open else 1 if self._whole else -(-self._size // self._length)
+        return len(self._sealed) + rest
+
+    def extend(self, text: str) -> None:
+        """Add text at the end."""
+        if not text:
+            return
+        if self._finished:
+            raise ValueError("this reply is finished: nothing can be added to it")
+        if self._border is not None:
+            page, at = self._border
+            self._border = None
+            self._opener = border_at(page, at, self._length, text[0]).opener
+            self._size = self._measure(self._opener)
+        self._open.append(text)
+        self._size += self._measure(text)
+        self._stuck = False
+
+    def finish(self) -> None:
+        """Say that the text is complete: the last page is sealed too, and a fence left open is closed."""
+        self._finished = True
+
+    def shrink(self, by: int, page: int = -1) -> bool:
+        """Cut a page again because it was `by` units too long once rendered.
+
+        `page` is its index in `pages`, by default the last. It is sealed shorter, and what follows it flows anew: so
+        the pages after it must not have been shown. Returns False when nothing can be taken from it any more.
+        """
+        pages = self.pages if page < 0 else self.upto(page)
+        target = pages[page]
+        index = page % len(pages)
+        text = (target.opened and target.body[: target.opened]) or ""
+        floor = self._measure(text)
+        size = self._measure(text + target.source)
+        if _indivisible(target.source):
+            return False
+        less = max(by, 1) + max(by, 1) // 8 + 8
+        length = max(size - less, floor + (size - floor) // 4, floor + 1)
+        self._open = [*(later.source for later in self._sealed[index:]), *self._open]
+        self._sealed = list(pages[:index])
+        self._start = target.start
+        self._opener, self._closer, self._border = text, "", None
+        self._size = floor + sum(self._measure(part) for part in self._open)
+        self._closed = self._stuck = False
+        self._reflow(length, index + 1, once=True)
+        return True
+
+    @property
+    def _whole(self) -> bool:
+        """All of the text is in pages: what is open is the last one."""
+        return self._size <= self._length or self._stuck
+
+    def _settle(self, count: int) -> None:
+        """Cut until `count` pages are sealed or all of the text is in pages."""
+        if not self._whole and len(self._sealed) < count:
+            self._reflow(self._length, count)
+        if self._finished and self._whole and not self._closed:
+            self._closed = True
+            self._close()
+
+    def _close(self) -> None:
+        """Close the fence that the end of the text left open; cut once more when it does not fit."""
+        while self._open:
+            body = self._opener + "".join(self._open)
+            if "```" not in body and "~~~" not in body:
+                return
+            scanner = LineScanner()
+            position = 0
+            while position < len(body):
+                end = body.find("\n", position) + 1 or len(body)
+                scanner.feed(body[position:end], position)
+                position = end
+            if scanner.fence is None:
+                return
+            self._closer = ("" if body.endswith("\n") else "\n") + scanner.fence.closer
+            if self._size + self._measure(self._closer) <= self._length:
+                return
+            room = self._length - self._measure(self._closer)
+            self._closer = ""
+            self._reflow(min(room, self._size - 1), sys.maxsize, once=True)
+
+    def _reflow(self, length: int, count: int, *, once: bool = False) -> None:
+        """Seal pages until there are `count` or the rest fits on one; the first at `length`, `once` in any case."""
+        rest = "".join(self._open)
+        position = 0
+        # A page looks at most this far: itself, and as much again to see whether a table fits on the next.
+        window = 2 * self._length + 1024
+        while (self._size > self._length and len(self._sealed) < count) or once:
+            once = False
+            text = self._opener + rest[position : position + window]
+            cut = find_cut(text, len(self._opener), length, self._measure, self._length)
+            if cut.at >= len(text):
+                self._stuck = True
+                break
+            length = self._length
+            position += cut.at - len(self._opener)
+            self._seal(text, cut.at, cut.border)
+        self._open = [rest[position:]] if position < len(rest) else []
+
+    def _seal(self, text: str, at: int, border: Border) -> None:
+        """Seal the page `text[:at]`, and open the next one."""
+        opened = len(self._opener)
+        end = self._start + at - opened
+        self._sealed.append(PageText(text[:at] + border.closer, self._start, end, opened, len(border.closer)))
+        self._size += self._measure(border.opener) - self._measure(text[:at])
+        self._start = end
+        self._opener = border.opener
+
+
+def _indivisible(text: str) -> bool:
+    """Tell whether `text` is one character as a person sees it, or none."""
+    return len(text) < 2 or boundary_before(text, len(text) - 1) == 0
+
+
+def worth_showing(page: Page) -> bool:
+    """There is something to read, not only the beginning of some markup."""
+    return bool(page.status) or any(sign.isalnum() or ord(sign) > 0x2000 for sign in page.body)
+
+
+def beginning(page: Page) -> Page:
+    """The page without its last word, as a first post that is not the whole text yet."""
+    body = page.body.rstrip()
+    cut = max(body.rfind(" "), body.rfind("\n"))
+    if cut <= 0:
+        cut = len(body) - 1 if len(body) > 3 else len(body)
+    shorter = Page(body[:cut].rstrip(), page.status, final=False, plain=page.plain)
+    return shorter if worth_showing(shorter) else page

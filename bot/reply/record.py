@@ -1,0 +1,69 @@
+"""Where a reply writes down what it shows, so that the next process can go on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.contract import File, MessageRef
+from bot.reply.pages import ShownBefore
+from bot.store import Store, TurnState
+
+
+def files_before(state: TurnState) -> list[File]:
+    """The files that the calls of a turn made before a restart, numbered as the reply numbered them then."""
+    made = [
+        File(file.name, file.media_type, file.content)
+        for record in state.calls
+        if record.result is not None
+        for file in record.result.files
+    ]
+    numbers = {one.name: one.number for one in state.attachments}
+    return sorted(made, key=lambda file: numbers.get(file.name, len(numbers)))
+
+
+class Recorded:
+    """A reply's delivery record, kept in the turn's rows."""
+
+    def __init__(self, store: Store, turn: int, scope: str, shown: dict[int, ShownBefore] | None = None) -> None:
+        """
+        Args:
+            shown: is told what the reply shows before the store is, which may fail to write it.
+        """
+        self._store = store
+        self._turn = turn
+        self._scope = scope
+        self._shown = {} if shown is None else shown
+
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+        self._shown[number] = ShownBefore(ref, state)
+        await self._store.turns.save_page(
+            self._turn, number, start=0, end=len(body), body=body, ref=ref, state=state, nonce=nonce
+        )
+
+    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
+        kept = await self._store.files.put(self._scope, file.name, file.media_type, file.content)
+        await self._store.files.save_attachment(self._turn, number, kept, ref=ref, state=state, nonce=nonce)
+
+
+class Reshown(Recorded):
+    """The record of an ended turn's reply that is shown again: its text and where that is cut stay as they are."""
+
+    def __init__(self, store: Store, turn: int, scope: str, ends: Mapping[int, int]) -> None:
+        super().__init__(store, turn, scope)
+        self._ends = ends
+
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+        end = self._ends.get(number, 0)
+        await self._store.turns.save_page(
+            self._turn, number, start=0, end=end, body="", ref=ref, state=state, nonce=nonce
+        )
+
+
+class Unrecorded:
+    """The record of a reply that nobody resumes."""
+
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+        return None
+
+    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
+        return None

@@ -1,0 +1,196 @@
+"""Replies that are shown again after their turn has ended, until they surely stand.
+
+An edit whose answer never came may still be made by the platform, seconds later, and put an older text in the place of
+the whole one. Nobody can take it back, and no platform says how long it may hold a request whose connection broke. So
+the reply is shown again soon, for whoever reads now, and once more when nothing holds the old edit any longer: an edit
+that is answered then stands last. That the platform finds nothing to change before says nothing, since the old edit
+may be waiting still.
+
+What a platform did not let through for a long time is shown when it does. Both are stored with the turn, so that the
+next process goes on with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from itertools import count, takewhile
+
+from bot.context import preamble
+from bot.contract import LONGEST_PAUSE, BotError, ChatId, Clock, MessageRef, MessageSent, ReplyTarget, Surface
+from bot.pacing import Pacer
+from bot.reply.pages import ShownBefore
+from bot.reply.record import Reshown, files_before
+from bot.reply.stream import ReplyStream
+from bot.store import FILE_BYTES, ReplyRecord, Store
+
+log = logging.getLogger(__name__)
+
+SOON = (2.0, 15.0)
+"""Seconds after its end at which a reply is shown again for those who read it now."""
+SETTLED = 150.0
+"""Seconds after which no edit is under way any longer. Proxies, as they stand before all platforms, give up what they
+wait for after one or two minutes."""
+_MOST_TRIES = 8
+"""How often a platform may refuse for a long time, or a reply may fail, before it is left as it is."""
+_NOT_NOW = 30.0
+"""Seconds before a reply is tried again that the store or a platform without a connection held up."""
+_TOLD = MessageRef("")
+"""In the place of a file's message: its person was told that it may be missing, so it is not posted any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A reply that is to be shown again."""
+
+    seconds: float
+    """Until then."""
+    stale: bool
+    """An older text may still come in its place."""
+    at: float
+    """The same, in wall-clock time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    chat: ChatId
+    stale: bool
+    task: asyncio.Task[None]
+
+
+class Settling:
+    """Shows replies again; one object for the whole process."""
+
+    def __init__(self, *, store: Store, pacer: Pacer, clock: Clock, surface: Callable[[ReplyTarget], Surface]) -> None:
+        self._store = store
+        self._pacer = pacer
+        self._clock = clock
+        self._surface = surface
+        self._tasks: dict[int, _Waiting] = {}
+        """By turn."""
+
+    @property
+    def waiting(self) -> int:
+        """Replies that are to be shown again."""
+        return len(self._tasks)
+
+    def due(self, reply: ReplyStream, *, resumed: bool) -> Due | None:
+        """When a reply that ended just now is to be shown again; None where it stands, or nobody can see it.
+
+        Args:
+            resumed: a former process showed some of it; its last edit may be under way.
+        """
+        if reply.lost:
+            return None
+        stale = reply.unsettled or resumed
+        if reply.owed is not None:
+            seconds = max(0.0, reply.owed - self._clock.monotonic())
+        elif stale:
+            seconds = SOON[0]
+        else:
+            return None
+        return Due(seconds, stale, self._clock.wall() + seconds)
+
+    def begin(self, turn: int, chat: ChatId, due: Due | None) -> None:
+        """Show an ended turn's reply again, if it is due."""
+        if due is None:
+            return
+        # What was never whole comes in the order of the turns.
+        before = [one.task for one in self._tasks.values() if one.chat == chat and not (one.stale or due.stale)]
+        task = asyncio.create_task(self._settle(turn, due, before), name=f"settle {turn}")
+        self._tasks[turn] = _Waiting(chat, due.stale, task)
+        task.add_done_callback(lambda _: self._tasks.pop(turn, None))
+
+    async def resume(self, platform: str) -> None:
+        """Go on with what a former process left to be shown again on a platform, once it is logged in."""
+        for turn, chat, at, ended in await self._store.turns.unsettled():
+            if chat.platform == platform and turn not in self._tasks:
+                # The clock may have been set meanwhile: nothing waits longer than the longest pause.
+                seconds = min(max(0.0, at - self._clock.wall()), LONGEST_PAUSE)
+                self.begin(turn, chat, Due(seconds, stale=at - ended < SETTLED, at=at))
+
+    async def rest(self, platform: str) -> None:
+        """Show nothing more on a platform; a later start goes on."""
+        await self._end([one.task for one in self._tasks.values() if one.chat.platform == platform])
+
+    async def close(self) -> None:
+        """Show nothing more; the next start goes on."""
+        await self._end([one.task for one in self._tasks.values()])
+
+    @staticmethod
+    async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _settle(self, turn: int, due: Due, before: Collection[asyncio.Task[None]]) -> None:
+        began = self._clock.monotonic()
+        # From the last edit of a former text to the last of this one there is at least SETTLED.
+        times = [at for at in (due.seconds, *SOON, SETTLED) if at >= due.seconds] if due.stale else [due.seconds]
+        tries = 0
+        while times and tries < _MOST_TRIES:
+            await self._clock.sleep(began + times[0] - self._clock.monotonic())
+            if before:
+                await asyncio.wait(before)
+            try:
+                later = await self._show(turn, calm=due.stale)
+            except BotError as error:
+                log.warning("turn %s: its reply is shown again later: %s", turn, error)
+                later = self._clock.monotonic() + _NOT_NOW
+            if later is None:
+                times = [at for at in times[1:] if at > times[0]]
+                continue
+            tries += 1
+            times[0] = later - began
+            times[1:] = [SETTLED] if due.stale and times[0] < SETTLED else []
+        if times:
+            log.error("turn %s: its reply could not be shown again and stays as it is", turn)
+        await self._store.turns.show_again(turn, None)
+
+    async def _show(self, turn: int, *, calm: bool) -> float | None:
+        """Show the reply as a whole; the monotonic time at which to come again, where the platform names one.
+
+        Raises:
+            StoreError: it cannot be looked up or recorded now.
+            Unreachable: the platform is not connected now.
+        """
+        record = await self._store.turns.shown(turn)
+        if record is None:
+            return None  # its chat was forgotten
+        reply = self._reply(turn, record, calm)
+        async with reply:
+            pass
+        if reply.owed is not None:
+            at = self._clock.wall() + reply.owed - self._clock.monotonic()
+            await self._store.turns.show_again(turn, at)
+        return reply.owed
+
+    def _reply(self, turn: int, record: ReplyRecord, calm: bool) -> ReplyStream:
+        state, surface = record.state, self._surface(record.target)
+        source = record.visible
+        if isinstance(record.question, MessageSent):
+            source = preamble(record.question) + source
+        ends = {page.number: page.end for page in state.pages if page.end}
+        cuts = [ends[number] for number in takewhile(ends.__contains__, count())]
+        reply = ReplyStream(
+            surface,
+            self._pacer,
+            Reshown(self._store, turn, str(record.chat), ends),
+            self._clock,
+            turn=f"t{turn}",
+            preamble=source,
+            cuts=cuts,
+            shown={page.number: ShownBefore(page.ref, page.state) for page in state.pages},
+            attached={
+                file.number: ShownBefore(file.ref or _TOLD, file.state)
+                for file in state.attachments
+                if file.state != "gone"
+            },
+            calm=calm,
+        )
+        for file in files_before(state):
+            if len(file.content) <= min(surface.limits.attachment_bytes, FILE_BYTES):
+                reply.attach(file)
+        return reply

@@ -1,0 +1,497 @@
+"""The reply while it is being written: the newest text, and one writer that shows it.
+
+Text is never queued. The writer asks the pacer for a call, and when it is granted shows whatever is newest by
+then; a skipped edit loses nothing. Knows no model: text, statuses and the end come in from `conversation.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from itertools import count
+from types import TracebackType
+
+from bot.contract import (
+    Clock,
+    Closed,
+    Cost,
+    DeliveryError,
+    File,
+    MessageGone,
+    MessageRef,
+    Page,
+    RateLimited,
+    Status,
+    Surface,
+    TooLong,
+    Unclear,
+    Unreachable,
+    Unrenderable,
+)
+from bot.pacing import Grant, Pacer, Priority
+from bot.reply.attachments import Attachments
+from bot.reply.closing import announce, take_away
+from bot.reply.pages import BACKOFF, Delivery, PageNow, ShownBefore, TextFilter
+from bot.reply.paging import PageText, Paginator, beginning, worth_showing
+from bot.reply.typingsign import THINKING, TypingSign
+from tools.cancelling import while_running
+
+log = logging.getLogger(__name__)
+
+INSIST_AFTER = 1.6
+"""Seconds without new words after which progress may take the call that was kept for the end."""
+PROGRESS_GAP = 0.35
+"""Least seconds between two progress calls of one reply: more often nobody can read."""
+_LOOKS = 12
+"""How often a post of unknown outcome is looked for, where that is possible, before it is made again all the same."""
+
+_NOTHING = PageText("", 0, 0)
+
+
+class ReplyStream:
+    """One reply: `append` what the model writes, `finish` when it is whole; entering starts the writer.
+
+    Leaving waits until the last edit has landed, or can never land.
+    """
+
+    def __init__(
+        self,
+        surface: Surface,
+        pacer: Pacer,
+        delivery: Delivery,
+        clock: Clock,
+        *,
+        turn: str,
+        filters: tuple[TextFilter, ...] = (),
+        preamble: str = "",
+        cuts: Sequence[int] = (),
+        shown: Mapping[int, ShownBefore] | None = None,
+        attached: Mapping[int, ShownBefore] | None = None,
+        careful: bool = True,
+        delayed: Callable[[float], str] | None = None,
+        thinking: str = THINKING,
+        calm: bool = False,
+    ) -> None:
+        """
+        Args:
+            turn: names the reply for good; the nonces of its messages are made from it.
+            preamble: Markdown that stands before the text on the first page (a quoted question).
+            cuts: the ends of the pages that an earlier process cut it into.
+            shown: what an earlier process showed of this reply, by page number.
+            attached: what an earlier process posted of its files, by number.
+            careful: never post a whole text in a call that cannot be repeated safely: post its beginning,
+                and complete it by an edit, so that a crash in between cannot make a second final answer.
+            delayed: what is said where the rest of it can be shown only after so many seconds.
+            thinking: what the sign of typing says before the first words.
+            calm: nobody waits for it, since it was whole: its calls leave room for all that are waited for, and what
+                was deleted meanwhile stays so.
+        """
+        self._surface = surface
+        self._pacer = pacer
+        self._delivery = delivery
+        self._clock = clock
+        self._turn = turn
+        self._filters = filters
+        self._careful = careful
+        self._delayed = delayed
+        self._thinking = thinking
+        self._calm = calm
+        self._pages = Paginator.resume(surface.limits.page_length, surface.limits.measure, preamble, cuts)
+        self._shown: dict[int, PageNow] = {}
+        for number, before in (shown or {}).items():
+            self._of(number).restore(before, calm)
+        self._text: list[str] = []
+        self._status: dict[str, str] = {}
+        begun = {number: file for number, file in (attached or {}).items() if file.state != "gone"}
+        posted = {number for number, file in begun.items() if file.ref is not None}
+        unsure = begun.keys() - posted
+        self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, posted=posted, unsure=unsure)
+        self._finished = False
+        self._dead = ""
+        self.edits = 0  # posts and edits that the platform took
+        self._closed = False
+        """A platform lets nothing through for so long that progress is not waited for."""
+        self._owed: Closed | None = None
+        self._wanted = asyncio.Event()
+        self._stale_since: float | None = None
+        self._next_progress = 0.0
+        self._last_shown = float("inf")
+        self._grant: Grant | None = None
+        self._only_begins = False
+        """What is asked for now is a post that may not be the whole text."""
+        self._writer: asyncio.Task[None] | None = None
+        self._typing: asyncio.Task[None] | None = None
+        costs = [surface.cost(Page("x"), at) for at in (None, MessageRef("0"))]
+        self._budgets = tuple({budget.scope: budget for cost in costs for budget in cost.budgets}.values())
+
+    async def __aenter__(self) -> ReplyStream:
+        self._presence = self._pacer.enter(self._budgets)
+        if self.visible:
+            self._pacer.seen(self._presence)
+        self._writer = asyncio.create_task(self._write(), name=f"reply {self._turn}")
+        if self._surface.limits.typing_seconds and not self.visible:
+            sign = TypingSign(self._surface, self._pacer, self._clock, self._thinking)
+            typing = sign.keep(lambda: not self.visible and not self._dead)
+            self._typing = asyncio.create_task(typing, name=f"typing {self._turn}")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._writer is not None
+        try:
+            if kind is None:
+                await self.finish()
+        finally:
+            tasks = [task for task in (self._writer, self._typing) if task is not None]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            # Cancelled tasks keep their frames, which keep this object: without the circle all are freed at once.
+            self._writer = self._typing = None
+            self._pacer.leave(self._presence)
+
+    @property
+    def text(self) -> str:
+        """Everything visible of the reply, without the preamble."""
+        return "".join(self._text)
+
+    @property
+    def visible(self) -> bool:
+        """A person sees something of it."""
+        return any(shown.ref is not None for shown in self._shown.values())
+
+    @property
+    def lost(self) -> str:
+        """Why nothing more can be shown here; empty while it can."""
+        return self._dead
+
+    @property
+    def owed(self) -> float | None:
+        """Monotonic time at which what is missing of it may be shown; None: nothing is."""
+        return self._owed.until if self._owed is not None else None
+
+    @property
+    def unsettled(self) -> bool:
+        """An edit that was never answered may still be made, and put an older text in the place of what stands."""
+        return any(shown.unsettled and shown.ref is not None for shown in self._shown.values())
+
+    @property
+    def cuts(self) -> Sequence[int]:
+        """The ends of its pages in the preamble and the text, but for the last."""
+        return self._pages.sealed_ends
+
+    @property
+    def undelivered(self) -> list[tuple[File, str]]:
+        """Files that the platform did not take, each with why: a key of `bot.sentences`."""
+        return self._attachments.undelivered
+
+    @property
+    def refs(self) -> dict[int, MessageRef]:
+        """The message each page is shown in."""
+        return {number: shown.ref for number, shown in self._shown.items() if shown.ref is not None}
+
+    def append(self, text: str) -> None:
+        """Add text at the end."""
+        for one in self._filters:
+            text = one.feed(text)
+        self._take(text)
+
+    def status(self, key: str, line: str | None) -> None:
+        """Show a line about what a tool does, or with None take it away."""
+        if line is None:
+            self._status.pop(key, None)
+        else:
+            self._status[key] = line
+        self._want()
+
+    def clear_status(self) -> None:
+        """The answer arrives: nothing is said of tools any more."""
+        if self._status:
+            self._status.clear()
+            self._want()
+
+    def attach(self, file: File) -> None:
+        """Post a file after the text."""
+        self._attachments.add(file)
+
+    async def finish(self) -> None:
+        """The text is whole: show it for good, and return when it stands (or can never stand)."""
+        if not self._finished:
+            tail = ""
+            for index, one in enumerate(self._filters):
+                piece = one.feed(tail) if index else ""
+                tail = piece + one.finish()
+            self._take(tail)
+            self._status.clear()
+            self._pages.finish()
+            self._finished = True
+            if self._typing is not None:
+                self._typing.cancel()
+            self._want()
+            if self._grant is not None and not self._only_begins:
+                self._grant.hurry()
+        assert self._writer is not None
+        await asyncio.shield(self._writer)
+
+    def followed(self) -> AbstractAsyncContextManager[None]:
+        """Leave the block, wherever it waits, once nothing more can be shown: what makes the reply runs inside.
+
+        Why it was left is told by `lost`, or raised by `finish`.
+        """
+        assert self._writer is not None
+        return while_running(self._writer)
+
+    def _take(self, text: str) -> None:
+        if text:
+            self._text.append(text)
+            self._pages.extend(text)
+            self._want()
+
+    def _want(self) -> None:
+        if self._stale_since is None:
+            self._stale_since = self._clock.monotonic()
+        self._wanted.set()
+
+    def _of(self, number: int) -> PageNow:
+        """Page `number` as the platform shows it."""
+        return self._shown.setdefault(number, PageNow(f"turn {self._turn}: page {number}", f"{self._turn}-{number}"))
+
+    def _exists(self, number: int) -> bool:
+        """There is such a page; the first one also where it only shows a status."""
+        return number < max(1, len(self._pages.upto(number)))
+
+    # What to show next
+
+    def _page(self, number: int) -> Page:
+        """Page `number` as it should look now."""
+        pages = self._pages.upto(number + 1) or (_NOTHING,)
+        last = number == len(pages) - 1
+        shown = self._shown.get(number)
+        return Page(
+            body=pages[number].body,
+            status=tuple(Status(line) for line in self._status.values()) if last else (),
+            final=self._finished or not last,
+            plain=shown.plain if shown else False,
+        )
+
+    def _next(self) -> int | None:
+        """The first page that does not look as it should; pages are shown in order."""
+        if self._closed and not self._finished:
+            return None
+        for number in count():
+            pages = self._pages.upto(number + 1) or (_NOTHING,)
+            if number >= len(pages):
+                break
+            if pages[number].blank and not (self._status and number == len(pages) - 1):
+                continue
+            shown = self._shown.get(number)
+            if shown is not None and shown.done:
+                continue
+            if shown is not None and (shown.looked if shown.held else shown.gone) and not self._finished:
+                return None
+            page = self._page(number)
+            if shown is not None and shown.page == page:
+                continue
+            # A message of an earlier process stays as it is until there is something to read in its place.
+            unseen = shown is None or shown.page is None
+            if not self._finished and unseen and not (worth_showing(page) and self._may_begin()):
+                return None
+            return number
+        return None
+
+    def _may_begin(self) -> bool:
+        return self.visible or self._pacer.admits(self._presence)
+
+    async def _write(self) -> None:
+        """The one writer of this reply."""
+        try:
+            while not self._dead:
+                number = self._next()
+                if number is not None:
+                    await self._step(number)
+                elif self._finished:
+                    await self._close()
+                    return
+                else:
+                    self._stale_since = None
+                    self._wanted.clear()
+                    await self._wanted.wait()
+        except Unreachable as error:
+            self._dead = str(error)
+            log.info("turn %s: the reply cannot be shown any more: %s", self._turn, error)
+        except Closed as error:
+            self._owed = error
+            log.info("turn %s: the reply cannot be completed yet: %s", self._turn, error)
+            await self._announce(error)
+
+    async def _step(self, number: int) -> None:
+        """One call: ask for it, then show page `number` as it is by then."""
+        shown = self._shown.get(number)
+        at = shown.ref if shown else None
+        cost = self._surface.cost(self._page(number), at)
+        if at is None and shown is not None and shown.held:
+            again = await self._look_up(number, shown, cost)
+            if again:
+                await self._clock.sleep(again)
+            return
+        waiting = max(1, self._pages.estimate) - sum(1 for one in self._shown.values() if one.ref is not None)
+        first = not self.visible
+        # What completes a reply goes before what begins another one, though all of that is written too: where each
+        # needs two calls and many wait, half of them are whole long before the last has begun.
+        self._only_begins = first and self._begins_only(cost)
+        urgent = self._finished and not self._only_begins and not self._calm
+        self._grant = self._pacer.ask(
+            cost,
+            Priority.FINAL if urgent else Priority.FIRST if first else Priority.PROGRESS,
+            since=self._stale_since,
+            keep=max(0, waiting) + 1,
+            not_before=0.0 if self._finished or first else self._next_progress,
+            insist_at=self._last_shown + INSIST_AFTER,
+        )
+        try:
+            again = await self._call(number, at, cost, self._grant)
+        except Closed as error:
+            again = 0.0
+            await self._other_way(number, error)
+        finally:
+            self._grant = None
+        self._next_progress = self._clock.monotonic() + PROGRESS_GAP
+        if again:
+            await self._clock.sleep(again)
+
+    async def _call(self, number: int, at: MessageRef | None, cost: Cost, grant: Grant) -> float:
+        """Show page `number` when its call is granted; the seconds to wait before anything else."""
+        again = 0.0
+        async with grant:
+            self._grant = None
+            if not self._exists(number):
+                return again
+            if not cost.budgets and self._surface.cost(self._page(number), at).budgets:
+                return again  # text came in since: what was to cost nothing would be a call now
+            try:
+                await self._show(number, at, cost)
+            except RateLimited as error:
+                log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
+                self._pacer.refused(cost, error.scope, error.retry_after)
+                if self._of(number).overdue(until := self._clock.monotonic() + error.retry_after):
+                    raise Closed(f"page {number} was refused for too long", until=until) from error
+            except TooLong as error:
+                again = self._shorten(number, error)
+            except (MessageGone, Unrenderable) as error:
+                self._of(number).vanished(error)
+                if isinstance(error, MessageGone):
+                    await self._delivery.save_page(number, body="", ref=None, state="gone", nonce="")
+            except Unclear as error:
+                again = await self._unclear(number, error, cost)
+            except Unreachable:
+                raise
+            except DeliveryError as error:
+                again = self._of(number).failed(error, self._clock.monotonic())
+        if (shown := self._of(number)).state == "lost":
+            await self._delivery.save_page(number, body="", ref=shown.ref, state="lost", nonce="")
+        return again
+
+    async def _unclear(self, number: int, error: Unclear, cost: Cost) -> float:
+        """A call may have arrived: an edit is made again, and what is posted blindly is not."""
+        shown = self._of(number)
+        if cost.repeats_safely:
+            shown.unsettled = True
+            return shown.failed(error, self._clock.monotonic())
+        again = shown.held_back(error)
+        await self._delivery.save_page(number, body="", ref=None, state="unclear", nonce="")
+        return again
+
+    def _begins_only(self, cost: Cost) -> bool:
+        """A post that nobody could tell from a second answer is never the whole text."""
+        return self._careful and not cost.repeats_safely and not cost.found_again
+
+    async def _show(self, number: int, at: MessageRef | None, cost: Cost) -> None:
+        page = self._page(number)
+        shown = self._of(number)
+        if shown.since is None and page.final:
+            shown.since = self._clock.monotonic()
+        if at is None and self._begins_only(cost) and not shown.gone and not shown.renewed:
+            page = beginning(page)
+        nonce = shown.nonce
+        if at is None:
+            shown.state = "sending"
+            await self._delivery.save_page(number, body=page.body, ref=None, state="sending", nonce=nonce)
+        if not self._exists(number + 1):
+            self._stale_since = None
+        ref = await self._surface.show(page, at, nonce)
+        self.edits += 1
+        moved = ref != shown.ref
+        shown.ref, shown.page, shown.tries = ref, page, 0
+        self._pacer.seen(self._presence)
+        self._last_shown = self._clock.monotonic()
+        done = page.final and self._finished
+        shown.state = "done" if done and page == self._page(number) else "shown"
+        if moved or done:
+            state = "final" if shown.state == "done" else "shown"
+            await self._delivery.save_page(number, body=page.body, ref=ref, state=state, nonce=nonce)
+
+    async def _look_up(self, number: int, shown: PageNow, cost: Cost) -> float:
+        """A post whose outcome is unknown: take the message if the platform can find it, else post at the end.
+
+        Where the platform recognises a repeated post, it is simply made again. Where a look says for certain whether
+        it is there, nothing is posted before one succeeded: the seconds until the next are returned.
+        """
+        shown.looked = True
+        try:
+            ref = await self._surface.find(shown.nonce)
+        except Unreachable:
+            raise
+        except DeliveryError as error:
+            log.info("turn %s: page %d could not be looked for: %s", self._turn, number, error)
+            shown.tries += 1
+            if cost.found_again and shown.tries <= _LOOKS:
+                return BACKOFF[min(shown.tries, len(BACKOFF)) - 1]
+            ref = None
+        if ref is not None:
+            shown.held, shown.ref, shown.state = False, ref, "shown"
+            await self._delivery.save_page(number, body="", ref=ref, state="shown", nonce=shown.nonce)
+        elif self._finished or cost.repeats_safely:
+            shown.held = False
+        return 0.0
+
+    def _shorten(self, number: int, error: TooLong) -> float:
+        later = any(one.ref is not None for other, one in self._shown.items() if other > number)
+        return self._of(number).too_long(not later and self._pages.shrink(error.by, number))
+
+    async def _other_way(self, number: int, error: Closed) -> None:
+        """Nobody waits so long: the end goes out as a new message, where that goes sooner.
+
+        Raises:
+            Closed: it does not.
+        """
+        shown = self._of(number)
+        if not self._finished:
+            self._closed = True
+            return
+        post = self._surface.cost(self._page(number), None)
+        if shown.ref is None or shown.renewed or self._pacer.opens_at(post) > self._clock.monotonic():
+            raise error
+        shown.renew()
+
+    async def _close(self) -> None:
+        """All pages stand: take away what an earlier try left over, then post the files."""
+        for number in sorted(self._shown):
+            shown = self._shown[number]
+            if not self._exists(number) and shown.ref is not None:
+                await take_away(self._surface, self._pacer, self._clock, shown.ref, shown.name)
+                shown.ref = None
+        after = max(self.refs.items(), default=(0, None))[1]
+        await self._attachments.post(after)
+
+    async def _announce(self, error: Closed) -> None:
+        """Say below what stands that the rest comes later."""
+        standing = max(self.refs, default=None)
+        if self._delayed is None or standing is None:
+            return
+        said = Status(self._delayed(error.until - self._clock.monotonic()))
+        page, shown = replace(self._page(standing), status=(said,), final=False), self._shown[standing]
+        await announce(self._surface, self._pacer, self._clock, page, self.refs[standing], shown.name)

@@ -1,0 +1,43 @@
+"""The sign that an answer is being made, shown until its first words stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.contract import Clock, Page, RateLimited, Surface
+from bot.pacing import Pacer
+from bot.sentences import say
+
+THINKING = say("thinking", "en")
+"""What the sign says where nothing else is told."""
+TYPING_AFTER = 0.3
+"""Seconds without first words after which typing is shown: what comes sooner needs no announcement."""
+_LOOK_AGAIN = 0.5
+"""Seconds until it is tried again where others need the calls."""
+
+
+class TypingSign:
+    """Shows typing on one surface, only with calls that nobody needs."""
+
+    def __init__(self, surface: Surface, pacer: Pacer, clock: Clock, words: str) -> None:
+        self._surface = surface
+        self._pacer = pacer
+        self._clock = clock
+        self._words = words
+
+    async def keep(self, wanted: Callable[[], bool]) -> None:
+        """Show it again and again while it is `wanted`."""
+        cost, post = self._surface.cost(None, None), self._surface.cost(Page("x"), None)
+        await self._clock.sleep(TYPING_AFTER)
+        while wanted():
+            # Where no page may be posted, a platform wants to hear of no sign either.
+            if self._pacer.opens_at(post) <= self._clock.monotonic() and self._pacer.take(cost):
+                try:
+                    await self._surface.typing(self._words)
+                except RateLimited as error:
+                    self._pacer.refused(post, error.scope, error.retry_after)
+                finally:
+                    self._pacer.answered(cost)
+                await self._clock.sleep(self._surface.limits.typing_seconds)
+            else:
+                await self._clock.sleep(_LOOK_AGAIN)

@@ -1,0 +1,478 @@
+"""Links in Markdown while it streams: what is allowed stays, and everything else becomes text and code.
+
+`LinkFilter` applies `linkpolicy` before the text is cut into pages, so that every platform and every stored page
+gets the same, and the renderers stay simple. Where another reader of Markdown might see something else than this
+filter does, it takes the careful reading: code in doubt is no code, and what is written for an address stands apart.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Collection
+from itertools import count
+from typing import TypeAlias
+
+from bot.markdown import (
+    ANGLE,
+    BARE_URL,
+    CODE_KINDS,
+    MAIL_LINK,
+    MAIL_REACH,
+    SCHEMES,
+    Kind,
+    LineScanner,
+    bare_mail,
+    bare_url,
+    escape,
+    mail_link,
+    scheme_of,
+)
+from bot.safety.linkpolicy import Code, Link, LinkPolicy, Text
+
+__all__ = ["LinkFilter", "LinkPolicy"]
+
+
+def code_span(text: str, taken: Collection[int] = ()) -> str:
+    """Write an address as inline code, between runs of backticks that are in none of the lengths `taken`."""
+    text = " ".join(text.split("\n")).replace("|", "%7C").replace("`", "%60")
+    marks = "`" * next(size for size in count(1) if size not in taken)
+    return f"{marks}{text}{marks}"
+
+
+def as_words(url: str) -> str:
+    """Write an address as words that no reader of Markdown takes for one: without the scheme of a web page."""
+    text = re.sub(r"^https?://(?=.)", "", " ".join(url.split()), flags=re.IGNORECASE)
+    return escape(text.replace("|", "%7C").replace("`", "%60").replace("\\", "%5C"))
+
+
+_Found: TypeAlias = tuple[str, int]
+"""What to write instead, and where to go on."""
+
+_LABEL_HELD = 600
+_URL_HELD = 2_100
+_CODE_HELD = 400
+_MAIL_HELD = 255
+_PIECE = 1_000
+"""Characters of an address that stand in one piece of code."""
+
+_MARKER_PART = re.compile(r"[-*+]|\d{1,9}[.)]?")
+_LEAD = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*")
+_FENCE_BEGUN = frozenset(mark * size for mark in "`~" for size in (1, 2, 3))
+_NEWLINE = re.compile(r"\n")
+_BESIDE = {"`": re.compile(r"[^ \t>`]"), "~": re.compile(r"[^ \t>~]")}
+"""What shows that a line in a fence does not end it."""
+_SPECIAL = re.compile(
+    r"[`\[!<\\\n]|(?:(?<=[A-Za-z0-9.+%_\-])|\A)@|\](?:\(|\Z)|https?://|www\.[A-Za-z0-9]|mailto:", re.IGNORECASE
+)
+_NEW_BLOCK = re.compile(r"\n(?=[ \t]*(?:[#>\-+*=|]|```|~~~|\d|\n|\Z))")
+"""Where a paragraph may end, and inline code with it."""
+_OPENS, _CLOSES = "\ue010", "\ue011"
+"""Stand for a moment at the ends of code that is written for an address."""
+_BEGINS, _ENDS = "\ue012", "\ue013"
+"""The same for an address that is written as words."""
+_BORDERS = re.compile(f"[{_OPENS}{_CLOSES}{_BEGINS}{_ENDS}]")
+_JOINS = r"A-Za-z0-9@/:#&=%+~$\-_`\\"
+"""What would make one address of two, or of a word and an address."""
+_TOO_NEAR = re.compile(
+    rf"(?<=[`\\]){_OPENS}|{_CLOSES}(?=[`{_OPENS}])|(?<=[{_JOINS}.?{_ENDS}{_CLOSES}]){_BEGINS}"
+    rf"|{_ENDS}(?=[{_JOINS}{_OPENS}{_BEGINS}])"
+)
+_BESIDE_WORDS = re.compile(r"\\\S*\Z")
+"""Something escaped in the same run of signs."""
+_DEFINES = re.compile(rf"(?:\]:|\A[ \t]{{{MAIL_REACH // 2}}})[ \t]*\Z")
+"""What makes an address the target of a link that is written elsewhere, and shows no host there."""
+_ADDRESS_IN = re.compile(r"https?:|www\.|mailto:|@|\]\(|\]:", re.IGNORECASE)
+_PARTIAL = re.compile(
+    r"(?:h|ht|htt|https?|https?:|https?:/|(?<![A-Za-z0-9_])(?:w|ww|www\.?|m|ma|mai|mail|mailt|mailto))\Z", re.IGNORECASE
+)
+_GROWS = re.compile(r"[^\s<>\[\]`|\\]*")
+"""What may stand between an address and something that would make it longer."""
+_WORD_BEFORE = re.compile(r"[A-Za-z0-9_]\Z")
+_LABEL = re.compile(r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*\](?:\([^()\s]*\))?)*+", re.DOTALL)
+_TARGET = re.compile(
+    r"""\(\s*+(?:<(?P<angle>[^<>\n]*+)>|(?P<plain>(?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.)*+\))*+))"""
+    r"""(?P<title>\s++(?:"[^"]*+"|'[^']*+'|\([^()]*+\)))?+\s*+\)""",
+    re.DOTALL,
+)
+_INNER_PART = re.compile(r"(?:\[(?:[^\[\]\\]|\\.)*)?\\?\Z", re.DOTALL)
+_TARGET_PART = re.compile(
+    r"""\(\s*+(?:<[^<>\n]*+>?|(?:[^\s()\\]|\\.?|\((?:[^\s()\\]|\\.)*+\)?)*+)(?:\s++(?:["'(][^"'()]*+["')]?\s*+)?)?+""",
+    re.DOTALL,
+)
+_ANGLE_PART = re.compile(r"<(?:[A-Za-z][\w.+\-]*(?:[:@][^\s<>]*)?)?\Z")
+_ANGLE_BEGUN = re.compile(r"<(?:https?:|mailto:|[A-Za-z0-9.+%_\-]*@)", re.IGNORECASE)
+_TICKS = re.compile("`+")
+_DOMAIN_PART = re.compile(rf"[A-Za-z0-9.\-]{{0,{_MAIL_HELD}}}")
+
+
+class LinkFilter:
+    """Applies a `LinkPolicy` to Markdown while it streams; code and every other character pass unchanged.
+
+    A link, image or address is held back until it is complete, and only that; what never completes is text.
+    """
+
+    def __init__(self, policy: LinkPolicy) -> None:
+        self._policy = policy
+        self._scanner = LineScanner()
+        self._last = ""
+        """The end of what was given out by former calls."""
+        self._shown: list[str] = []
+        """What this call gives out."""
+        self._closed = ""
+        """The mark at the end of it."""
+        self._ticks: set[int] = set()
+        """Lengths of the runs of backticks in this paragraph that begin no code."""
+        self._held = ""
+        self._later: list[str] = []
+        """What came after it and decides nothing."""
+        self._awaits: re.Pattern[str] | None = None
+        """What has to come before it is worth a look again."""
+        self._line_start = True
+        self._lead: list[str] = []
+        """The begin of this line that is given out already: spaces, quote signs, list markers."""
+        self._raw = False
+        """In the middle of a line of code."""
+        self._address = False
+        """What was given out last is an address that lives, and may go on."""
+        self._word = False
+        """The last character given out belongs to a word, so that no address begins after it."""
+
+    def feed(self, text: str) -> str:
+        """Take more Markdown; return what may be shown now."""
+        text = _BORDERS.sub("", text)
+        self._later.append(text)
+        if self._awaits is not None and self._awaits.search(text) is None:
+            return ""
+        return self._apart(self._run(final=False))
+
+    def finish(self) -> str:
+        """Return what was held back: the text ends here."""
+        return self._apart(self._run(final=True))
+
+    def _span(self, url: str) -> str:
+        """An address as code, or as words, with a mark at each end."""
+        if self._policy.unknown == "text":
+            return f"{_BEGINS}{as_words(url)}{_ENDS}"
+        # In pieces that no page cuts: the beginning of an address without its end would be no code.
+        pieces = [url[at : at + _PIECE] for at in range(0, len(url), _PIECE)]
+        return " ".join(f"{_OPENS}{code_span(piece, self._ticks)}{_CLOSES}" for piece in pieces)
+
+    def _apart(self, text: str) -> str:
+        """Keep code of ours apart from backticks and backslashes beside it."""
+        if not text:
+            return ""
+        before = self._last[-1:]
+        text = before + self._closed + text
+        self._closed = text[-1] if text[-1] in (_CLOSES, _ENDS) else ""
+        text = _BORDERS.sub("", _TOO_NEAR.sub(" ", text))
+        text = text[len(before) :]
+        self._last = (self._last + text)[-MAIL_REACH:]
+        return text
+
+    def _run(self, *, final: bool) -> str:
+        text = "".join([self._held, *self._later])
+        self._later.clear()
+        self._awaits = None
+        shown = self._shown = []
+        position = 0
+        while position < len(text):
+            if self._raw:
+                end = text.find("\n", position) + 1
+                self._raw = not end
+                self._line_start = bool(end)
+                end = end or len(text)
+                shown.append(text[position:end])
+                position = end
+                continue
+            if self._line_start:
+                taken = self._begin_line(text, position, final)
+                if taken is None:
+                    break
+                if taken > position:
+                    shown.append(text[position:taken])
+                    position = taken
+                    self._word = False
+                    continue
+            position, waits = self._inline(text, position, final, shown)
+            if waits:
+                break
+        for part in reversed(shown):
+            if part:
+                self._word = _WORD_BEFORE.search(part) is not None
+                break
+        self._held = text[position:]
+        return "".join(shown)
+
+    def _begin_line(self, text: str, position: int, final: bool) -> int | None:
+        """Take what belongs to a fence from the begin of a line; None when more is needed to know."""
+        newline = text.find("\n", position) + 1
+        line = text[position : newline or len(text)]
+        complete = bool(newline) or final
+        fence = self._scanner.fence
+        if fence is not None:
+            rest = line.lstrip(" \t>")
+            # A line outside the quote of a fence is one like any other; it may open another fence.
+            if not complete and not rest.strip(" \t>" + fence.mark[0]):
+                self._awaits = _BESIDE[fence.mark[0]]
+                return None
+            if not complete and fence.depth and rest[0] in "`~":
+                self._awaits = _NEWLINE
+                return None
+            kind = self._scanner.feed(line)
+            if kind in CODE_KINDS:
+                self._raw = not newline
+                self._line_start = bool(newline)
+                return position + len(line)
+            self._line_start = False
+            return position
+        lead = _LEAD.match(line)
+        assert lead is not None
+        rest = line[lead.end() :]
+        mark = rest[:3]
+        if not complete and (not mark or _MARKER_PART.fullmatch(rest) or mark in _FENCE_BEGUN):
+            self._awaits = _NEWLINE if len(mark) == 3 else None
+            self._lead.append(lead.group())  # it is the same whatever follows
+            return position + lead.end() if lead.group() else None
+        line = "".join([*self._lead, line])
+        self._lead.clear()
+        if newline and not line.strip(" \t>\n"):
+            self._ticks.clear()  # a paragraph ends
+        if mark in _FENCE_BEGUN and len(mark) == 3 and self._scanner.feed(line) is Kind.FENCE_OPEN:
+            self._line_start = bool(newline)
+            return newline or len(text)
+        self._line_start = False
+        return position
+
+    def _inline(self, text: str, position: int, final: bool, shown: list[str]) -> tuple[int, bool]:
+        """Pass text up to and with the next special thing; the second value says that this is not complete yet."""
+        found = _SPECIAL.search(text, position)
+        if found is None:
+            partial = None if final else _PARTIAL.search(text, max(position, len(text) - 7))
+            if partial is not None and self._word and not partial.start() and text[0] not in "hH":
+                partial = None
+            end = partial.start() if partial is not None else len(text)
+            self._address = self._address and _GROWS.fullmatch(text, position, end) is not None
+            shown.append(text[position:end])
+            return end, partial is not None
+        start = found.start()
+        if start > position:
+            shown.append(text[position:start])
+        # A label that is only text does not make the address before it longer.
+        grows = self._address and _GROWS.fullmatch(text, position, start) is not None
+        self._address = False
+        apart = " " if grows else ""
+        match text[start]:
+            case "\n":
+                self._line_start = True
+                result: _Found | None = ("\n", start + 1)
+            case "\\":
+                # A backslash before a line's end stays out of it: the next line begins as any other.
+                whole = final or start + 1 < len(text)
+                # Before a letter it is only itself, and an address may begin there.
+                step = 1 if re.match(r"[\n\w]", text[start + 1 : start + 2]) else 2
+                run = _TICKS.match(text, start + 1)
+                if run is not None and run.end() == len(text) and not final:
+                    whole = False
+                elif run is not None and len(run.group()) in self._ticks:
+                    # It may end code that another reader sees begin before it, all of it.
+                    self._ticks.update(range(1, len(run.group()) + 1))
+                result = (text[start : start + step], start + step) if whole else None
+            case "]":
+                # What is no link for us is to be none for any other reader of Markdown.
+                whole = final or start + 1 < len(text)
+                result = (text[start : start + 2].replace("](", "]\\("), start + 2) if whole else None
+            case "`":
+                result = self._code(text, start, final)
+            case "[" | "!":
+                result = self._bracket(text, start, final, apart)
+            case "<":
+                result = self._angle(text, start, final)
+            case "@":
+                result = self._mail(text, start, final)
+            case _:
+                before = text[start - 1 : start] or ("a" if self._word else "")
+                result = self._bare(text, start, final, before)
+        if result is None:
+            self._address = grows
+            return start, True
+        if grows and result[0].startswith(_BEGINS):
+            shown.append(" ")
+        shown.append(result[0])
+        self._address |= grows and _GROWS.fullmatch(result[0]) is not None
+        return min(result[1], len(text)), False
+
+    def _code(self, text: str, start: int, final: bool) -> _Found | None:
+        """Inline code passes unchanged, whatever stands in it.
+
+        What another reader might not take for code (at the begin of a block, or over the cells of a table) is none.
+        Backticks that begin none are remembered: code that is written after them must not end at them.
+        """
+        run = len(text) - start - len(text[start:].lstrip("`"))
+        end = start + run
+        if end == len(text) and not final:
+            return None
+        limit = min(len(text), start + _CODE_HELD)
+        block = _NEW_BLOCK.search(text, end, limit)
+        if block is not None and block.end() == len(text) and not final:
+            return None  # the next line's first sign is not known
+        stop = block.start() if block else limit
+        inside: set[int] = set()
+        for closing in re.finditer("`+", text[end:stop]):
+            if len(closing.group()) == run:
+                after = end + closing.end()
+                if after == len(text) and not final:
+                    return None  # the run may go on
+                inner = text[end : end + closing.start()]
+                doubtful = "|" in inner or "\n" in inner
+                # A run that began no code for us may begin some for another reader, and end it in here.
+                doubtful = doubtful or run in self._ticks or not inside.isdisjoint(self._ticks)
+                if doubtful and _ADDRESS_IN.search(inner):
+                    break
+                if doubtful:
+                    self._ticks.update(range(1, max(run, 0, *inside) + 1))
+                return text[start:after], after
+            inside.add(len(closing.group()))
+        else:
+            if not final and block is None and limit - start < _CODE_HELD:
+                return None
+        self._ticks.add(run)
+        return text[start:end], end
+
+    def _bracket(self, text: str, start: int, final: bool, apart: str) -> _Found | None:
+        """A link or an image; a bracket that is neither is text."""
+        image = text[start] == "!"
+        opened = start + image
+        literal = (text[start : opened + (not image)], opened + (not image))
+        if opened == len(text):
+            return literal if final else None
+        if text[opened] != "[":
+            return literal
+        waits = not final and len(text) - start < _URL_HELD
+        label = _LABEL.match(text, opened + 1, opened + 1 + _LABEL_HELD)
+        assert label is not None
+        border = _NEW_BLOCK.search(text, opened, label.end())
+        if border is not None and border.end() == label.end():
+            border = None  # what follows the newline is not in the label
+        closed = label.end()
+        if waits and border is None and _INNER_PART.match(text, closed):
+            return None
+        if border is not None or (closed < len(text) and text[closed] != "]"):
+            return ("![" if image else "["), opened + 1
+        if closed == len(text):
+            return None if waits else (("![" if image else "["), opened + 1)
+        if closed + 1 == len(text) and waits:
+            return None
+        if text[closed + 1 : closed + 2] != "(":
+            return ("![" if image else "["), opened + 1
+        target = _TARGET.match(text, closed + 1)
+        if target is not None and _NEW_BLOCK.search(text, closed, target.end()):
+            return ("![" if image else "["), opened + 1
+        if target is None:
+            if waits and _TARGET_PART.fullmatch(text, closed + 1):
+                end = _NEW_BLOCK.search(text, closed + 1)
+                if end is None or end.end() == len(text):
+                    return None
+            return ("![" if image else "["), opened + 1
+        raw = target["angle"] if target["angle"] is not None else target["plain"]
+        url = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", raw or "")).strip()
+        words = label.group()
+        doubtful = "|" in words or "[" in words or "\n" in text[start : target.end()]
+        if doubtful and target.end() == len(text) and not final:
+            return None
+        if doubtful or "<" in words:
+            words = self._inside(words)
+        match self._policy.shown(words, url, image=image):
+            case Link(shown, _):
+                # Where it is none for another reader, what follows does not make its address longer.
+                follows = " " if doubtful and _GROWS.fullmatch(text[target.end() : target.end() + 1] or " ") else ""
+                return f"[{shown}]{target.group()}{follows}", target.end()
+            case Code("", url):
+                return self._span(url), target.end()
+            case Code(shown, url):
+                if shown.startswith("`") and self._before().endswith("`"):
+                    apart = " "
+                return f"{apart}{self._inside(shown, apart)} ({self._span(url)})", target.end()
+            case Text(shown):
+                return f"[{self._inside(shown)}]()", target.end()
+
+    def _inside(self, label: str, apart: str = "[") -> str:
+        """A label as text of its own."""
+        inner = LinkFilter(self._policy)
+        inner._line_start = False
+        inner._ticks = self._ticks
+        inner._last = apart or self._before()
+        inner._held = label
+        return inner._run(final=True)
+
+    def _angle(self, text: str, start: int, final: bool) -> _Found | None:
+        """An address in angle brackets; other HTML is text, and the addresses in it are bare ones."""
+        found = ANGLE.match(text, start)
+        if found is None:
+            if not final and len(text) - start < _URL_HELD and _ANGLE_PART.match(text, start):
+                return None
+            # Closed by what is written for something behind it, it would be an address after all.
+            return ("\\<" if _ANGLE_BEGUN.match(text, start) else "<"), start + 1
+        url = found.group(1)
+        live = self._lives(url if scheme_of(url) in SCHEMES else f"mailto:{url}")
+        return (found.group() if live else self._span(url)), found.end()
+
+    def _lives(self, url: str) -> bool:
+        """Whether an address in running text may be a link: one that defines a link elsewhere must be known."""
+        if not self._policy.allows(url):
+            return False
+        return self._policy.knows(url) or _DEFINES.search(self._before()) is None
+
+    def _mail(self, text: str, start: int, final: bool) -> _Found | None:
+        """The sign in the middle of an e-mail address. What stands before it is given out already; escaped, it makes
+        no address of it."""
+        before = self._before()
+        if not bare_mail(before, "@a.b", 0):
+            return "@", start + 1
+        part = _DOMAIN_PART.match(text, start + 1)
+        if part is not None and part.end() == len(text) and not final and part.end() - start < _MAIL_HELD:
+            return None
+        mail = bare_mail(before, text, start)
+        if not mail:
+            return "@", start + 1
+        self._address = self._policy.allows("mailto:" + mail)
+        if not self._address or (self._policy.unknown == "text" and _BESIDE_WORDS.search(before)):
+            self._address = False
+            return "\\@", start + 1
+        if not self._policy.knows("mailto:" + mail):
+            return "@", start + 1  # the domain may end with the scheme of another address
+        domain = text[start : start + len(mail) - mail.index("@")]
+        return domain, start + len(domain)
+
+    def _before(self) -> str:
+        """The end of what was given out."""
+        parts: list[str] = []
+        length = 0
+        for part in reversed(self._shown):
+            parts.append(part[-MAIL_REACH:])
+            length += len(parts[-1])
+            if length >= MAIL_REACH:
+                break
+        else:
+            parts.append(self._last)
+        return "".join(reversed(parts))
+
+    def _bare(self, text: str, start: int, final: bool, before: str) -> _Found | None:
+        """An address in running text."""
+        mail = text[start] in "mM"
+        if _WORD_BEFORE.search(before) and text[start] not in "hH":
+            return text[start], start + 1
+        found = (MAIL_LINK if mail else BARE_URL).match(text, start)
+        end = len(text) if found is None else found.end()
+        if end == len(text) and not final and len(text) - start < _URL_HELD:
+            return None
+        if found is None:
+            self._address = not mail
+            return text[start], start + 1
+        url = mail_link(text, start) if mail else bare_url(text, start)
+        if not url:
+            self._address = True  # a scheme, and perhaps more of it
+            return text[start], start + 1
+        end = start + len(url)
+        self._address = self._lives(url) and not _WORD_BEFORE.search(before)
+        return (url if self._address else self._span(url)), end

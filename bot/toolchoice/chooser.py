@@ -1,0 +1,192 @@
+"""Which tools are offered for a question, decided before the first pass, cheapest first.
+
+A greeting needs none. Up to twenty tools are all offered. Of more, a ranking offers the ones the question is about
+(`index.py`). Where the operator names a small model for it, that model has the last word. A tool that the
+question names is always offered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing
+from typing import Final, TypeAlias
+
+from bot.contract import Clock, ModelError, SystemEntry, UserEntry
+from bot.model import Answer, Model, Request, stream_of, tool_cost
+from bot.toolchoice.greetings import is_greeting
+from bot.toolchoice.index import ToolIndex, rank
+from bot.toolchoice.named import NamedCall, named_call
+from bot.toolchoice.presearch import pre_search
+from bot.toolsyntax import parse
+from tools.base import ToolSpec
+from tools.registry import KINDS_OF_PERSONS
+
+__all__ = [
+    "Chooser",
+    "Decide",
+    "NamedCall",
+    "ToolIndex",
+    "ask_small_model",
+    "named_call",
+    "pre_search",
+    "rank",
+    "small_model",
+]
+
+log = logging.getLogger(__name__)
+
+Decide: TypeAlias = Callable[[str, Sequence[ToolSpec]], Awaitable[Sequence[str] | None]]
+"""Says which of some tools a question needs, by name; none when it needs none, None when it cannot say."""
+
+SMALL_MODEL_SECONDS: Final = 5.0
+_BEFORE_CHARS: Final = 300
+_SHORT_CHARS: Final = 40
+_QUESTION_CHARS: Final = 2000
+
+
+class Chooser:
+    """Chooses tools; one for the process. Remembers nothing but the indexes of the tools it last saw.
+
+    Args:
+        many: so many tools are offered whole.
+        most: so many are offered of more.
+        decide: asked about what the ranking leaves, when there is a small model to ask.
+    """
+
+    def __init__(self, *, many: int = 20, most: int = 10, decide: Decide | None = None) -> None:
+        self._many = many
+        self._most = most
+        self._decide = decide
+        self._indexes: list[ToolIndex] = []
+
+    def index(self, specs: Sequence[ToolSpec]) -> ToolIndex:
+        """The index of these tools, built anew only when they are others than the last few times."""
+        index = next((one for one in self._indexes if one.covers(specs)), None)
+        if index is None:
+            index = ToolIndex(specs)
+            self._indexes = [index, *self._indexes[: KINDS_OF_PERSONS - 1]]
+        return index
+
+    async def offered(
+        self, question: str, specs: Sequence[ToolSpec], used: Sequence[str] = (), *, before: str = ""
+    ) -> tuple[ToolSpec, ...]:
+        """The tools to offer for `question`, in the order to tell them.
+
+        Args:
+            used: names of tools used in this chat, the latest last.
+            before: the bot's last words, so that "ok" after "Shall I look it up?" is no mere nod.
+        """
+        if is_greeting(question) and not _asks(before):
+            return ()
+        ranked = self.ranked(question, specs, used, before=before)
+        if self._decide is None or not ranked:
+            return ranked
+        wanted = await self._decide(question, ranked)
+        if wanted is None:
+            return ranked
+        kept = {spec.name for spec in self.index(specs).named(question)} | set(wanted)
+        return tuple(spec for spec in ranked if spec.name in kept)
+
+    def ranked(
+        self, question: str, specs: Sequence[ToolSpec], used: Sequence[str] = (), *, before: str = ""
+    ) -> tuple[ToolSpec, ...]:
+        """The tools as `offered` has them, for a question that is known to need some: no model is asked."""
+        if len(specs) <= self._many:
+            return tuple(specs)
+        # A word like "yes" or "the second one" says nothing by itself.
+        short = len(question) <= _SHORT_CHARS and _asks(before)
+        about = f"{question}\n{before[-_BEFORE_CHARS:]}" if short else question
+        return self.index(specs).best(about, self._most, used)
+
+    @staticmethod
+    def fitting(
+        question: str, specs: Sequence[ToolSpec], used: Sequence[str], room: int, tokens: Callable[[str], int]
+    ) -> tuple[ToolSpec, ...]:
+        """All of `specs` if declaring them costs at most `room` tokens, else the best ones that there is room for."""
+        if tool_cost(specs, tokens) <= room:
+            return tuple(specs)
+        fitting: list[ToolSpec] = []
+        for spec in rank(question, specs, limit=len(specs), used=used):
+            room -= tool_cost([spec], tokens)
+            if room < 0:
+                break
+            fitting.append(spec)
+        return tuple(fitting)
+
+
+def _asks(before: str) -> bool:
+    return before.rstrip(" *_`)）\n").endswith(("?", "？"))
+
+
+async def ask_small_model(
+    model: Model, question: str, specs: Sequence[ToolSpec], deadline: float, *, seconds: float = SMALL_MODEL_SECONDS
+) -> tuple[str, ...] | None:
+    """Ask a model which of these tools a question needs. None when it fails, takes too long or makes no sense.
+
+    Args:
+        deadline: monotonic time at which the turn ends.
+        seconds: how long the answer is waited for.
+    """
+    request = Request(
+        entries=(SystemEntry(_instructions(specs)), UserEntry(_excerpt(question))),
+        deadline=deadline,
+        max_output_chars=2000,
+    )
+    answer: Answer | None = None
+    try:
+        async with asyncio.timeout(seconds), aclosing(stream_of(model, request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Answer):
+                    answer = piece
+    except (ModelError, TimeoutError) as error:
+        log.info("%s did not choose among the tools (%s)", model.name, type(error).__name__)
+        return None
+    if answer is None:
+        return None
+    said, _ = parse(answer.text, {})
+    return _names_in(said, [spec.name for spec in specs])
+
+
+def small_model(model: Model, clock: Clock) -> Decide:
+    """A `Decide` that asks this model."""
+
+    async def decide(question: str, specs: Sequence[ToolSpec]) -> tuple[str, ...] | None:
+        return await ask_small_model(model, question, specs, clock.monotonic() + SMALL_MODEL_SECONDS)
+
+    return decide
+
+
+def _instructions(specs: Sequence[ToolSpec]) -> str:
+    listed = "\n".join(f"- {spec.name}: {spec.purpose}" for spec in specs)
+    return (
+        "You choose tools for another assistant; you do not answer the message yourself. Which of these tools may be "
+        "needed to answer the person's message? When in doubt, name the tool. Answer with a JSON list of names and "
+        f'nothing else, as ["a", "b"], or [] when none is needed.\n\n{listed}'
+    )
+
+
+def _excerpt(question: str) -> str:
+    if len(question) <= _QUESTION_CHARS:
+        return question
+    half = _QUESTION_CHARS // 2
+    return f"{question[:half]}\n[…]\n{question[-half:]}"
+
+
+def _names_in(said: str, names: Iterable[str]) -> tuple[str, ...] | None:
+    """The names in an answer, whatever is around them; None when it neither names one nor says that none is needed."""
+    start, end = said.find("["), said.rfind("]")
+    if 0 <= start < end:
+        try:
+            listed = json.loads(said[start : end + 1])
+        except ValueError:
+            listed = None
+        if isinstance(listed, list) and not listed:
+            return ()
+    found = tuple(name for name in names if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", said))
+    if found:
+        return found
+    return () if re.fullmatch(r"\W*(?:none|no tools?(?: needed)?|无|不需要(?:工具)?)\W*", said, re.IGNORECASE) else None

@@ -1,0 +1,176 @@
+"""Which tools a question is about: a lexical ranking over everything that tools say of themselves.
+
+BM25 over fields, in English and Chinese (`terms.py`). Pure and deterministic; a question costs time in proportion
+to its length and to the tools that share a word with it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Final
+
+from bot.toolchoice.terms import names_of, terms_of
+from tools.base import Json, ToolSpec
+
+LEAST: Final = 5
+"""So many tools are offered even when no word of the question leads to one."""
+_SATURATION: Final = 1.2
+_LENGTH: Final = 0.4
+_AGAINST: Final = 0.5
+"""What a word of `not_for` takes away, against what it would add."""
+_NAME, _KEYWORDS, _PURPOSE, _USE, _CATEGORY, _PARAMETER, _EXAMPLE = 3.0, 2.5, 2.5, 1.5, 1.0, 0.6, 0.4
+_WORD: Final = 0.7
+"""What a shared word counts against a shared meaning."""
+
+_SAYS_NOTHING: Final = frozenset(
+    (
+        "search",
+        "find",
+        "query",
+        "fetch",
+        "list",
+        "lookup",
+        "look",
+        "check",
+        "info",
+        "data",
+        "details",
+        "current",
+        "latest",
+    )
+)
+"""Words of a tool's name that tell no subject."""
+
+
+class ToolIndex:
+    """The tools of a registry, ready to be asked; build it once for the same tools."""
+
+    def __init__(self, specs: Sequence[ToolSpec]) -> None:
+        self.specs = tuple(specs)
+        self._postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        self._against: dict[str, list[int]] = defaultdict(list)
+        documents = [_document(spec) for spec in self.specs]
+        lengths = [sum(document.values()) for document in documents]
+        mean = sum(lengths) / len(lengths) if lengths else 1.0
+        for number, (spec, document) in enumerate(zip(self.specs, documents, strict=True)):
+            norm = _SATURATION * (1 - _LENGTH + _LENGTH * lengths[number] / (mean or 1.0))
+            for term, count in document.items():
+                self._postings[term].append((number, count * (_SATURATION + 1) / (count + norm)))
+            for term in terms_of(spec.not_for):
+                if term not in document:
+                    self._against[term].append(number)
+        self._rarity = {
+            term: self._inverse(sum(min(1.0, documents[number][term]) for number, _ in postings))
+            for term, postings in self._postings.items()
+        }
+        self._subjects = {spec.name: _subjects(spec) for spec in self.specs}
+        names = sorted((spec.name for spec in self.specs), key=len, reverse=True)
+        self._names = re.compile(rf"(?<![0-9a-z_])(?:{'|'.join(map(re.escape, names))})(?![0-9a-z_])", re.IGNORECASE)
+        self._by_name = {spec.name.lower(): number for number, spec in reversed(list(enumerate(self.specs)))}
+
+    def _inverse(self, documents: float) -> float:
+        return math.log(1 + (len(self.specs) - documents + 0.5) / (documents + 0.5))
+
+    def covers(self, specs: Sequence[ToolSpec]) -> bool:
+        """Whether these are the very tools it was built of."""
+        return len(specs) == len(self.specs) and all(a is b for a, b in zip(specs, self.specs, strict=True))
+
+    def scores(self, question: str) -> dict[str, float]:
+        """The tools that have something in common with a question, by name, the best first."""
+        points = [0.0] * len(self.specs)
+        for term, weight in terms_of(question).items():
+            value = weight * (1.0 if term.startswith("#") else _WORD)
+            for number, part in self._postings.get(term, ()):
+                points[number] += value * self._rarity[term] * part
+            for number in self._against.get(term, ()):
+                points[number] -= value * _AGAINST * self._rarity.get(term, 1.0)
+        order = sorted(range(len(points)), key=lambda number: (-points[number], number))
+        return {self.specs[number].name: points[number] for number in order if points[number] > 0}
+
+    def about(self, question: str, *, ignored: Container[str] = ()) -> set[str]:
+        """The names of the tools whose very subject the question is: it says every word of the name, or what it means.
+
+        Hints do not count, and neither do `ignored` terms.
+        """
+        asked = {term for term, weight in terms_of(question).items() if weight >= 1 and term not in ignored}
+        return {
+            name
+            for name, words in self._subjects.items()
+            if words and not any(asked.isdisjoint(word) for word in words)
+        }
+
+    def named(self, question: str) -> tuple[ToolSpec, ...]:
+        """The tools that a question names by their whole name, in that order."""
+        if not self.specs:
+            return ()
+        found = dict.fromkeys(self._by_name[match.group().lower()] for match in self._names.finditer(question))
+        return tuple(self.specs[number] for number in found)
+
+    def best(self, question: str, limit: int, used: Sequence[str] = ()) -> tuple[ToolSpec, ...]:
+        """At most `limit` tools: those the question names, those used in this chat, then those that match best.
+
+        `used` has the latest last; it fills no more than half of the places. A question that names more tools than
+        `limit` gets them all.
+        """
+        chosen = {spec.name: spec for spec in self.named(question)}
+        limit = max(limit, len(chosen))
+        known = {spec.name: spec for spec in self.specs}
+        recent = [name for name in dict.fromkeys(reversed(used)) if name in known and name not in chosen]
+        for name in recent[: limit // 2]:
+            if len(chosen) < limit:
+                chosen[name] = known[name]
+        for name in self.scores(question):
+            if len(chosen) < limit:
+                chosen[name] = known[name]
+        for spec in self.specs:
+            if len(chosen) < min(limit, LEAST):
+                chosen[spec.name] = spec
+        return tuple(chosen.values())
+
+
+def rank(question: str, specs: Sequence[ToolSpec], *, limit: int, used: Sequence[str] = ()) -> tuple[ToolSpec, ...]:
+    """The tools for one question; see `ToolIndex.best`, which is cheaper for many questions to the same tools."""
+    return ToolIndex(specs).best(question, limit, used)
+
+
+def _document(spec: ToolSpec) -> dict[str, float]:
+    """A tool's terms, each as often as it stands in its texts, weighed by where."""
+    document: dict[str, float] = defaultdict(float)
+    for text, weight in _fields(spec):
+        for term, strength in terms_of(text).items():
+            # In a description a word that only hints at a meaning is mostly there for another reason.
+            document[term] += weight * (strength if strength >= 1 else strength / 6)
+    return dict(document)
+
+
+def _subjects(spec: ToolSpec) -> list[frozenset[str]]:
+    """For each word of a tool's name that says something, what it may be recognised by."""
+    own = spec.name.rpartition("__")[2]  # a tool of a server is called server__tool
+    words = [word for word in names_of(own).lower().split() if word not in _SAYS_NOTHING]
+    found = [frozenset(term for term, weight in terms_of(word).items() if weight >= 1) for word in words]
+    return [terms for terms in found if terms]
+
+
+def _fields(spec: ToolSpec) -> Iterator[tuple[str, float]]:
+    yield names_of(spec.name), _NAME
+    yield " ; ".join(spec.keywords), _KEYWORDS
+    yield spec.purpose, _PURPOSE
+    yield spec.use_when, _USE
+    yield spec.category, _CATEGORY
+    properties = spec.parameters.get("properties")
+    if isinstance(properties, dict):
+        parts = [names_of(name) for name in properties]
+        parts += [str(one.get("description", "")) for one in properties.values() if isinstance(one, dict)]
+        yield " ; ".join(parts), _PARAMETER
+    if spec.examples:
+        yield " ; ".join(_values(spec.examples)), _EXAMPLE
+
+
+def _values(examples: Sequence[Mapping[str, Json]]) -> Iterator[str]:
+    for example in examples:
+        for value in example.values():
+            yield value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,27 @@
+"""One turn from its question to its end. Read `conversation` first."""
+
+from __future__ import annotations
+
+from bot.turn.attempts import Ending
+from bot.turn.conversation import STARTS_AT_ONCE, Conversation
+from bot.turn.earlier import EarlierWords
+from bot.turn.offers import Offers
+from bot.turn.queue import Running, TurnQueue
+from bot.turn.reminders import Reminders
+from bot.turn.turnoptions import TurnOptions
+from bot.turn.workings import call_lines, reasoning, seconds
+
+__all__ = [
+    "STARTS_AT_ONCE",
+    "Conversation",
+    "EarlierWords",
+    "Ending",
+    "Offers",
+    "Reminders",
+    "Running",
+    "TurnOptions",
+    "TurnQueue",
+    "call_lines",
+    "reasoning",
+    "seconds",
+]

@@ -1,0 +1,129 @@
+"""What was written before a question where it stands, and is not in the history: a thread, the messages it replies to.
+
+Each message is read once: what an earlier turn of the chat was told stands in the history with that turn, so that only
+what was written since its question is looked up. `/new` and `/forget` begin a chat anew, and what was written before
+them is not read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from bot.contract import MOST_QUOTED, BotError, Clock, DeliveryError, Earlier, LogThrottle, MessageSent, Quoted
+from bot.pacing import Pacer
+from bot.safety import Redact, nothing, of_quoted
+from bot.store import Store
+
+log = logging.getLogger(__name__)
+
+READ_SECONDS = 10.0
+"""What looking it up may take before a question is answered without."""
+MOST_PAGES = 10
+SHARE = 4
+"""A quarter of the model's window may be filled with it."""
+PER_MESSAGE = 12
+"""Tokens that a message costs beside its text: who speaks, and the marks of a quotation."""
+_BEGINS = "begins"
+"""The setting that keeps when a chat was begun anew."""
+
+
+class EarlierWords:
+    """Completes questions with what others wrote before them; one for the process."""
+
+    def __init__(
+        self,
+        store: Store,
+        pacer: Pacer,
+        find: Callable[[MessageSent], Earlier | None],
+        clock: Clock,
+        *,
+        window: Callable[[str], int],
+        tokens: Callable[[str], Callable[[str], int]],
+        redact: Redact = nothing,
+    ) -> None:
+        """
+        Args:
+            find: `Platforms.earlier`.
+            window: tokens that a model is sent at most, by its name.
+            tokens: how a model's tokens are counted, by its name.
+        """
+        self._store = store
+        self._pacer = pacer
+        self._find = find
+        self._window = window
+        self._tokens = tokens
+        self._redact = redact
+        self._warnings = LogThrottle(log, clock)
+
+    async def begin_anew(self, message: MessageSent) -> None:
+        """Leave what stands before `message` unread from now on."""
+        if message.sent_at:
+            await self._store.settings.set(message.chat, _BEGINS, repr(message.sent_at))
+
+    async def completed(self, question: MessageSent, model: str) -> MessageSent:
+        """`question` with what was written before it, as much as fits; as it is where that cannot be looked up.
+
+        Raises:
+            Unreachable: the platform is not connected now.
+            StoreError: the store does not work now.
+        """
+        earlier = None if question.command else self._find(question)
+        if earlier is None:
+            return question
+        last, begins = await asyncio.gather(
+            self._store.turns.last(question.chat), self._store.settings.get(question.chat, _BEGINS)
+        )
+        since = max(last.incoming.sent_at if last is not None else 0.0, float(begins or 0))
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                found = await self._read(earlier, since)
+        except (BotError, TimeoutError) as error:
+            why = str(error) or "looking it up takes too long"
+            self._warnings.warn(
+                f"{question.chat.platform}: questions are answered without what was written before: {why}"
+            )
+            return question
+        quoted = question.quoted
+        known = {question.message_id, quoted.message_id if quoted is not None and quoted.text.strip() else ""}
+        found = [one for one in found if one.text.strip() and one.message_id not in known]
+        # What the bot wrote since then is in the history already.
+        found = [one for one in found if not (since and one.from_bot)]
+        found.sort(key=_order)
+        kept = self._fitting(found, model)
+        told = tuple(of_quoted(one, self._redact) for one in kept)
+        return replace(question, earlier=told, left_out=len(found) - len(kept))
+
+    async def _read(self, earlier: Earlier, since: float) -> list[Quoted]:
+        found: list[Quoted] = []
+        cursor = ""
+        for _ in range(MOST_PAGES):
+            if not self._pacer.take(earlier.cost):
+                raise DeliveryError("the platform lets no more be looked up in this minute")
+            try:
+                page, cursor = await earlier.page(since, cursor)
+            finally:
+                self._pacer.answered(earlier.cost)
+            found += page
+            if not cursor:
+                break
+        return found
+
+    def _fitting(self, found: Sequence[Quoted], model: str) -> list[Quoted]:
+        """What begins a thread, and the newest messages that fit beside it."""
+        tokens = self._tokens(model)
+        room = self._window(model) // SHARE
+        kept: list[Quoted] = []
+        for one in [*found[:1], *reversed(found[1:])]:
+            room -= tokens(one.text[:MOST_QUOTED]) + PER_MESSAGE
+            if room < 0:
+                break
+            kept.append(one)
+        return sorted(kept, key=_order)
+
+
+def _order(one: Quoted) -> tuple[float, int, str]:
+    """When it was written; where two were in the same moment, by their ids, which grow."""
+    return one.sent_at, len(one.message_id), one.message_id

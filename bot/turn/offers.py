@@ -1,0 +1,75 @@
+"""What a question may use: the call it begins with, and the tools that are offered for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bot.context import Briefings, subject, written
+from bot.contract import AssistantEntry, Entry, MessageSent
+from bot.model import Models
+from bot.policy import Permit, ToolRights
+from bot.toolchoice import Chooser, NamedCall, named_call, pre_search
+from tools.base import ToolCall, ToolSpec
+from tools.registry import ToolRegistry
+
+
+class Offers:
+    """Chooses among the tools that who asks may use; one for the process."""
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        rights: ToolRights,
+        chooser: Chooser,
+        briefings: Briefings,
+        models: Models,
+        *,
+        search_first: bool = False,
+    ) -> None:
+        """
+        Args:
+            search_first: begin with a search where a question plainly needs one.
+        """
+        self._registry = registry
+        self._rights = rights
+        self._chooser = chooser
+        self._briefings = briefings
+        self._models = models
+        self._search_first = search_first
+
+    async def named(
+        self, question: MessageSent, language: str, form: Callable[[], str]
+    ) -> tuple[Permit, NamedCall | None]:
+        """What who asks may use here, and the tool that the question calls by name; `form` is that of a command."""
+        permit = await self._rights.of(question)
+        closed = self._rights.closed(permit, language)
+        return permit, named_call(written(question), self._registry.specs(permit.allows), language, closed, form)
+
+    def first_call(self, question: MessageSent, permit: Permit, named: NamedCall | None) -> ToolCall | None:
+        """The call to make before any model is asked: the person's own, or a search that is plainly needed."""
+        if named is not None:
+            return named.call
+        if not self._search_first or question.quoted is not None:
+            return None
+        specs = self._registry.specs(permit.allows)
+        return pre_search(question.text, specs, index=self._chooser.index(specs))
+
+    async def tools(
+        self, question: MessageSent, permit: Permit, history: Sequence[Entry], certain: Sequence[str], model: str
+    ) -> tuple[ToolSpec, ...]:
+        """The tools offered for this question; none for a greeting, and those in `certain` in any case.
+
+        A small window is not filled with them: as many are offered as half of it holds.
+        """
+        specs, about = self._registry.specs(permit.allows), subject(question)
+        told = [entry for entry in history if isinstance(entry, AssistantEntry)]
+        used = [call.name for entry in told for call in entry.calls]
+        before = told[-1].text if told else ""
+        if certain:
+            chosen = self._chooser.ranked(about, specs, [*used, *certain], before=before)
+        else:
+            chosen = await self._chooser.offered(about, specs, used, before=before)
+        room = self._briefings.window(model) // 2
+        chosen = self._chooser.fitting(about, chosen, used, room, self._models.estimator(model).tokens)
+        missing = set(certain) - {spec.name for spec in chosen}
+        return (*chosen, *(spec for spec in specs if spec.name in missing))

@@ -1,0 +1,85 @@
+"""What a running turn has brought so far, enough to complete its history at any moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bot.agent import CallKey, Citations
+from bot.contract import OURS, AssistantEntry, Entry, File, ToolEntry, Usage, UserEntry, joined
+from bot.markdown import escape
+from bot.operations import Story
+from bot.reply import ReplyStream
+from bot.safety import Redact, clean_name, new_marker, nothing
+from bot.sentences import say
+
+
+@dataclass(slots=True)
+class Progress:
+    """The passes, results and words of one turn."""
+
+    story: Story
+    passes: list[AssistantEntry] = field(default_factory=list)
+    results: dict[CallKey, ToolEntry] = field(default_factory=dict)
+    current: list[str] = field(default_factory=list)
+    thinking: list[str] = field(default_factory=list)
+    """What the model thinks in the pass that is not complete."""
+    model: str = ""
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    """Dollars, of the models whose price is known."""
+    visible: list[str] = field(default_factory=list)
+    last_token: float = 0.0
+    """Monotonic time of the model's last words."""
+    marker: str = field(default_factory=new_marker)
+    citations: Citations = field(default_factory=Citations)
+    unsent: list[tuple[File, str]] = field(default_factory=list)
+    """Files that cannot be posted, each with why."""
+
+    def entries(self, question: UserEntry, note: str, redact: Redact = nothing, *, told: str = OURS) -> list[Entry]:
+        """The turn as history keeps it: exactly one result per call, and always an answer after the question.
+
+        Args:
+            told: whose words the model was told before its first pass.
+        """
+        entries: list[Entry] = [question]
+        for number, made in enumerate(self.passes, 1):
+            entries.append(made)
+            entries.extend(
+                self.results.get(
+                    (number, call.id), ToolEntry(call.id, call.name, "Error: cancelled before it ended.", False)
+                )
+                for call in made.calls
+            )
+        rest = redact("".join(self.current)).strip()
+        if rest or not self.passes or self.passes[-1].calls:
+            origin = joined([told, *(entry.origin for entry in entries)])
+            entries.append(AssistantEntry(text=rest or f"({note or 'no answer'})", origin=origin))
+        return entries
+
+    @property
+    def reasoning(self) -> str:
+        """What the model thought, pass by pass."""
+        return "\n\n".join(part for part in (*(one.reasoning for one in self.passes), "".join(self.thinking)) if part)
+
+    @property
+    def shown(self) -> str:
+        """Everything a person reads of it."""
+        return "".join(self.visible)
+
+    def attach(self, file: File, reply: ReplyStream, most_bytes: int) -> None:
+        """Post a file after the text, if it can be posted."""
+        if len(file.content) > most_bytes:
+            self.unsent.append((file, "file_too_large"))
+        else:
+            reply.attach(file)
+
+    def unsent_notes(self, language: str, reference: str) -> list[str]:
+        """A sentence for each file that cannot be posted, as Markdown; the log speaks of it by `reference`."""
+        return [
+            say(why, language, name=escape(clean_name(file.name)), size=_size(file), id=reference)
+            for file, why in self.unsent
+        ]
+
+
+def _size(file: File) -> str:
+    return f"{len(file.content) / 2**20:.1f} MB"

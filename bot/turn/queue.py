@@ -1,0 +1,173 @@
+"""One turn at a time in a chat, all chats side by side.
+
+A chat's mailbox lives as long as something waits in it. It is fed from the stored inbox, so nothing is lost with
+the process; what waits here is only the order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from bot.contract import ChatId
+from bot.operations import about
+from bot.turn.attempts import Ending
+
+log = logging.getLogger(__name__)
+
+
+ENDING_SECONDS = 1.3
+"""What a turn that is ended from outside has for its last words."""
+
+
+@dataclass(slots=True)
+class Running:
+    """The turn a chat is busy with."""
+
+    id: int
+    person: str
+    task: asyncio.Task[None] | None = None
+    ending: Ending | None = None
+
+    def end(self, why: Ending) -> None:
+        """Ask it to end; it completes what is on screen and stores how far it came."""
+        if self.ending is None and self.task is not None and not self.task.done():
+            self.ending = why
+            self.task.cancel()
+
+
+Work = Callable[[Running], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _Mailbox:
+    waiting: deque[tuple[int, str, Work]] = field(default_factory=deque)
+    running: Running | None = None
+    worker: asyncio.Task[None] | None = None
+
+
+class TurnQueue:
+    """The mailboxes of all chats that are busy now."""
+
+    def __init__(self) -> None:
+        self._boxes: dict[ChatId, _Mailbox] = {}
+        self._closed = False
+        self._left: set[str] = set()
+
+    def put(self, chat: ChatId, id: int, person: str, work: Work) -> None:
+        """Do `work` after everything that waits in this chat already; on a platform that was left, at a later start."""
+        if chat.platform in self._left:
+            return
+        box = self._boxes.setdefault(chat, _Mailbox())
+        box.waiting.append((id, person, work))
+        if box.worker is None and not self._closed:
+            box.worker = asyncio.create_task(self._work(chat, box), name=f"chat {chat}")
+
+    @property
+    def length(self) -> int:
+        """Messages that wait, in all chats."""
+        return sum(len(box.waiting) for box in self._boxes.values())
+
+    def running(self, chat: ChatId) -> Running | None:
+        """The turn this chat is busy with."""
+        box = self._boxes.get(chat)
+        return box.running if box else None
+
+    def newest(self, chat: ChatId, person: str) -> ChatId | None:
+        """Where the newest turn of a channel and its threads is under way: the person's own, else anybody's."""
+        channel = (chat.platform, chat.account, chat.chat)
+        found = [
+            (box.running.person == person, box.running.id, place)
+            for place, box in self._boxes.items()
+            if box.running is not None and (place.platform, place.account, place.chat) == channel
+        ]
+        return max(found, key=lambda one: one[:2])[2] if found else None
+
+    def of(self, person: str) -> int:
+        """How many turns of a person are under way, in all chats."""
+        return sum(1 for box in self._boxes.values() if box.running is not None and box.running.person == person)
+
+    def waiting(self, chat: ChatId, person: str = "") -> int:
+        """How many messages wait in this chat: a person's, or without one everybody's."""
+        box = self._boxes.get(chat)
+        return sum(1 for _, who, _ in box.waiting if not person or who == person) if box else 0
+
+    @property
+    def busy(self) -> int:
+        """Chats with a turn under way."""
+        return sum(1 for box in self._boxes.values() if box.running is not None)
+
+    async def idle(self) -> None:
+        """Wait until nothing runs and nothing waits."""
+        while workers := [box.worker for box in self._boxes.values() if box.worker is not None]:
+            await asyncio.wait(workers)
+
+    async def close(self, grace: float) -> None:
+        """Begin nothing more; give running turns `grace` seconds, then end them with a note on screen."""
+        self._closed = True
+        for box in self._boxes.values():
+            box.waiting.clear()
+        workers = [box.worker for box in self._boxes.values() if box.worker is not None]
+        if not workers:
+            return
+        _, late = await asyncio.wait(workers, timeout=max(0.0, grace))
+        await _end([box for box in self._boxes.values() if box.worker in late])
+
+    async def leave(self, platform: str) -> list[int]:
+        """End what runs on a platform and forget what waits there, also what is put from now on until `enter`; return
+        what ran: all of it goes on at a start."""
+        self._left.add(platform)
+        boxes = [box for chat, box in self._boxes.items() if chat.platform == platform]
+        ran = [box.running.id for box in boxes if box.running is not None]
+        for box in boxes:
+            box.waiting.clear()
+        await _end(boxes)
+        return ran
+
+    def enter(self, platform: str) -> None:
+        """Take in what is put there again."""
+        self._left.discard(platform)
+
+    async def _work(self, chat: ChatId, box: _Mailbox) -> None:
+        try:
+            while box.waiting:
+                id, person, work = box.waiting.popleft()
+                running = box.running = Running(id, person)
+                running.task = asyncio.create_task(_as_coroutine(chat, work, running), name=f"turn {id}")
+                try:
+                    await asyncio.shield(running.task)
+                except asyncio.CancelledError:
+                    if not running.task.done():
+                        running.task.cancel()
+                        await asyncio.gather(running.task, return_exceptions=True)
+                        raise
+                except Exception:
+                    log.exception("turn %s failed", id)
+                box.running = None
+        finally:
+            # No await between the last look at the mailbox and this: nothing put meanwhile is stranded.
+            box.running = box.worker = None
+            if not box.waiting:
+                self._boxes.pop(chat, None)
+
+
+async def _end(boxes: Sequence[_Mailbox]) -> None:
+    """End what runs, with a note on screen where that can be written in a moment."""
+    workers = [box.worker for box in boxes if box.worker is not None]
+    if not workers:
+        return
+    for box in boxes:
+        if box.running is not None:
+            box.running.end(Ending.SHUTDOWN)
+    _, late = await asyncio.wait(workers, timeout=ENDING_SECONDS)
+    for worker in late:
+        worker.cancel()
+    await asyncio.gather(*workers, return_exceptions=True)
+
+
+async def _as_coroutine(chat: ChatId, work: Work, running: Running) -> None:
+    with about(chat, running.id):
+        await work(running)

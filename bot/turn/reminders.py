@@ -1,0 +1,160 @@
+"""Reminders: taken into the inbox when they are due, and shown once, late if need be.
+
+A due timer becomes an inbox row before it is removed, and its delivery's name is the timer's, so that a crash at any
+moment neither loses nor doubles it. From there on it is a turn like any other, only without a model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+import zoneinfo
+from collections.abc import Callable, Collection
+
+from bot.contract import (
+    AssistantEntry,
+    Clock,
+    Deliver,
+    MessageSent,
+    StoreError,
+    Surface,
+    TimerDue,
+    Unreachable,
+    Usage,
+    UserEntry,
+)
+from bot.pacing import Pacer
+from bot.reply import Recorded, ReplyStream, Settling, ShownBefore
+from bot.safety import AnswerFilter, LinkFilter, LinkPolicy, Redactor, Unknown
+from bot.sentences import how_long, language_of, say
+from bot.store import Store
+
+log = logging.getLogger(__name__)
+
+LATE_AFTER = 120.0
+"""Seconds after which a reminder names the time that was meant."""
+LONGEST_SLEEP = 60.0
+"""The wall clock may jump while one sleeps, so it is looked at again."""
+MOST_ATTEMPTS = 5
+
+
+class Reminders:
+    """Watches the stored timers, and shows those that are due."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        pacer: Pacer,
+        clock: Clock,
+        surface: Callable[[MessageSent], Surface],
+        settling: Settling,
+        zone: str,
+        secrets: tuple[str, ...] = (),
+        unknown_links: Unknown = "code",
+    ) -> None:
+        self._store = store
+        self._pacer = pacer
+        self._clock = clock
+        self._surface = surface
+        self._settling = settling
+        self._zone = zone
+        self._secrets = secrets
+        self._unknown_links: Unknown = unknown_links
+
+    async def watch(self, deliver: Deliver, platforms: Collection[str]) -> None:
+        """Deliver every timer of these platforms when it is due, until cancelled.
+
+        Another process may serve other platforms from the same database: it watches their timers.
+        """
+        timers = self._store.timers
+        while True:
+            timers.changed.clear()
+            try:
+                for timer in await timers.due(self._clock.wall(), platforms):
+                    await deliver(timer.delivery())
+                    await timers.fired(timer.id)
+                due = await timers.next_due(platforms)
+                left = LONGEST_SLEEP if due is None else due - self._clock.wall()
+            except StoreError as error:
+                log.error("reminders wait: %s", error)
+                left = 5.0
+            await self._sleep(min(max(left, 0.0), LONGEST_SLEEP))
+
+    async def show(self, turn: int, due: TimerDue) -> None:
+        """Write a reminder into its chat; the edge around this turn. Its row ends only after it stands there."""
+        try:
+            attempts = await self._store.turns.begin(turn, due.chat, due.sender.id)
+            if not attempts:
+                return
+            if attempts > MOST_ATTEMPTS:
+                await self._store.intake.end(turn, "failed")
+                log.error("turn %s: a reminder is given up after %d attempts", turn, attempts - 1)
+                return
+            await self._show(turn, due)
+        except Unreachable as error:
+            log.warning("turn %s: the reminder waits for the next start: %s", turn, error)
+        except StoreError as error:
+            log.error("turn %s: %s", turn, error)
+        except Exception:
+            log.exception("turn %s: a reminder could not be shown", turn)
+
+    async def _show(self, turn: int, due: TimerDue) -> None:
+        store = self._store
+        language = language_of(due.text, due.sender.language)
+        surface = self._surface(
+            MessageSent(delivery=due.delivery, chat=due.chat, sender=due.sender, target=due.target, text=due.text)
+        )
+        before = await store.turns.load(turn)
+        reply = ReplyStream(
+            surface,
+            self._pacer,
+            Recorded(store, turn, str(due.chat)),
+            self._clock,
+            turn=f"t{turn}",
+            filters=(AnswerFilter(), Redactor(self._secrets), LinkFilter(LinkPolicy(unknown=self._unknown_links))),
+            shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages},
+            delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
+        )
+        async with reply:
+            reply.append(self._text(due, language))
+        again = self._settling.due(reply, resumed=any(page.ref for page in before.pages))
+        await store.turns.close(
+            turn,
+            "failed" if reply.lost else "done",
+            [
+                # A model wrote it: none of its addresses is anybody's word.
+                UserEntry(told := f"(A reminder set earlier is due: {due.text})", due.origin, begins=len(told)),
+                AssistantEntry(text=reply.text, origin=due.origin),
+            ],
+            visible=reply.text,
+            reasoning="",
+            model="",
+            usage=Usage(),
+            error=reply.lost,
+            again_at=again.at if again else None,
+            cuts=reply.cuts if again else (),
+        )
+        self._settling.begin(turn, due.chat, again)
+
+    def _text(self, due: TimerDue, language: str) -> str:
+        if not due.sent_at or self._clock.wall() - due.sent_at <= LATE_AFTER:
+            return say("reminder", language, text=due.text)
+        try:
+            zone: datetime.tzinfo = zoneinfo.ZoneInfo(self._zone)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+            zone = datetime.UTC
+        when = datetime.datetime.fromtimestamp(due.sent_at, zone)
+        return say("reminder_late", language, text=due.text, when=f"{when:%Y-%m-%d %H:%M} ({zone})")
+
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep, or wake when a timer is set."""
+        sleep = asyncio.create_task(self._clock.sleep(seconds), name="reminders sleep")
+        change = asyncio.create_task(self._store.timers.changed.wait(), name="reminders change")
+        try:
+            await asyncio.wait({sleep, change}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleep.cancel()
+            change.cancel()
+            await asyncio.gather(sleep, change, return_exceptions=True)

@@ -1,0 +1,36 @@
+"""How turns are made, as the settings say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.safety import Unknown
+from bot.settings import CoreSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOptions:
+    """What every turn of a process has in common."""
+
+    turn_seconds: float
+    zone: str
+    secrets: tuple[str, ...] = ()
+    unknown_links: Unknown = "code"
+    """How an address is shown that neither a person nor a tool brought."""
+    show_tools: Literal["off", "line", "full"] = "off"
+    """What stands under an answer of the tools it used: nothing, a line for each call, or its result's head too."""
+    quote_reasoning: bool = False
+    """Put what the model thought under the answer, where the platform can show it collapsed."""
+
+    @classmethod
+    def of(cls, core: CoreSettings, secrets: tuple[str, ...]) -> TurnOptions:
+        """The options that `core` sets."""
+        return cls(
+            turn_seconds=core.turn_seconds,
+            zone=core.time_zone,
+            secrets=secrets,
+            unknown_links=core.unknown_links,
+            show_tools=core.show_tools,
+            quote_reasoning=core.show_reasoning == "quote",
+        )

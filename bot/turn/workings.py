@@ -1,0 +1,104 @@
+"""What went on behind an answer, written for people as Markdown: the tools it used and how it was thought out.
+
+What a model or a tool wrote could hold anything: it is masked before it is cut, and stands in one line of code.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from bot.contract import SurfaceLimits
+from bot.markdown import escape, quote
+from bot.safety import Redact, clean_untrusted
+from bot.sentences import say
+from bot.store import CallRecord, Store
+from bot.turn.ending import paragraph
+from bot.turn.turnoptions import TurnOptions
+
+MOST_CALLS = 20
+ARGUMENT_CHARS = 160
+RESULT_CHARS = 200
+REASONING_CHARS = 400
+COLLAPSED_CHARS = 800
+"""As Markdown. Less than half a page on every platform, so that it is never cut in two: the rest would stand open."""
+_BLANK = re.compile(r"\s+")
+
+
+def between(written: Sequence[str], options: TurnOptions) -> str:
+    """What stands between what is written already and the text of the next pass, behind any fence left open there."""
+    if not written:
+        return ""
+    return paragraph(written, "" if options.show_tools == "off" else "---\n\n")
+
+
+async def under(
+    store: Store, turn: int, thought: str, language: str, redact: Redact, options: TurnOptions, limits: SurfaceLimits
+) -> list[str]:
+    """What stands under an answer, as the operator wants: the tools it used, and what the model thought."""
+    shown = []
+    if options.show_tools != "off" and (calls := await store.turns.calls(turn)):
+        lines = call_lines(calls, language, redact, results=options.show_tools == "full")
+        shown.append(f"**{say('tools_used', language)}**\n\n{lines}")
+    if options.quote_reasoning and limits.collapses:
+        shown.append(collapsed_reasoning(thought, language, redact))
+    return shown
+
+
+def call_lines(calls: Sequence[CallRecord], language: str, redact: Redact, *, results: bool) -> str:
+    """A line for each call: name, arguments, outcome, time and price; with `results` the head of its result below."""
+    lines: list[str] = []
+    for call in calls[:MOST_CALLS]:
+        result = call.result
+        lines.append(
+            say(
+                "why_call_paid" if result is not None and result.dollars else "why_call",
+                language,
+                cost=f"${result.dollars:.4f}" if result is not None else "",
+                name=code_line(call.call.name, redact, 100),
+                arguments=code_line(json.dumps(dict(call.call.arguments), ensure_ascii=False), redact, ARGUMENT_CHARS),
+                status=say(f"why_{call.status}", language),
+                seconds=seconds(call.seconds),
+            )
+        )
+        if results and result is not None and (head := code_line(result.text, redact, RESULT_CHARS)):
+            lines.append(f"  → `{head}`")
+    if len(calls) > MOST_CALLS:
+        lines.append(say("why_more", language, count=len(calls) - MOST_CALLS))
+    return "\n".join(lines)
+
+
+def reasoning(text: str, language: str, redact: Redact) -> str:
+    """How long a model's reasoning is and how it begins, as `/why` tells it; empty for none."""
+    head = _words(text, redact, REASONING_CHARS)
+    return say("why_thought", language, count=f"{len(text):,}") + f"\n{quote(head)}" if head else ""
+
+
+def collapsed_reasoning(text: str, language: str, redact: Redact) -> str:
+    """The beginning of a model's reasoning for under its answer, as a collapsed quote; empty for none."""
+    head = _words(text, redact, COLLAPSED_CHARS)
+    title = say("thought", language, count=f"{len(text):,}")
+    return quote(f"{title}\n{head}", collapsed=True) if head else ""
+
+
+def _words(text: str, redact: Redact, most: int) -> str:
+    """The head of a text without empty lines, in which nothing comes to life."""
+    text = clean_untrusted(redact(text))
+    lines = (_BLANK.sub(" ", line).strip() for line in text.splitlines())
+    shown = escape("\n".join(line for line in lines if line))
+    if len(shown) <= most:
+        return shown
+    head = shown[: most - 1]
+    odd = (len(head) - len(head.rstrip("\\"))) % 2
+    return head[: len(head) - odd] + "…"
+
+
+def code_line(text: str, redact: Redact, most: int) -> str:
+    """The head of a text, fit to stand in one line of code; what is a secret is masked before anything is cut."""
+    line = _BLANK.sub(" ", clean_untrusted(redact(text)).replace("`", "'")).strip()
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def seconds(duration: float) -> str:
+    return f"{max(0.0, duration):.1f}"

@@ -1,0 +1,210 @@
+"""`parley chat`: a conversation in a terminal or through a pipe, as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.console.terminal import Screen, lines_of
+from bot.contract.messages import MessageRef, Page, Status
+from playground.model import ModelServer, Reply
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[ModelServer]:
+    async with ModelServer(words_per_second=0) as server:
+        yield server
+
+
+def environment(model: ModelServer, folder: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
+    return kept | {
+        "MODEL": "openai:scripted",
+        "OPENAI_API_KEY": "sk-loopback-key",
+        "OPENAI_BASE_URL": model.base_url,
+        "DATABASE_URL": f"sqlite:///{folder / 'parley.db'}",
+        "PARLEY_ENV_FILE": "",
+    }
+
+
+Chat = Callable[..., Any]
+
+
+@pytest.fixture
+def chat(model: ModelServer, tmp_path: Path, nursery: Any) -> Chat:
+    """`await chat(typed, *options, **settings)`: exit code, what was printed, and what was complained about."""
+
+    async def chat(typed: str, *more: str, **settings: str) -> tuple[int, str, str]:
+        wanted = environment(model, tmp_path) | settings
+        told = await nursery.talk("bot", "chat", *more, folder=tmp_path, environment=wanted, typed=typed)
+        return told.code, told.out, told.err
+
+    return chat
+
+
+async def test_every_line_of_a_pipe_is_answered_in_order(model: ModelServer, chat: Chat) -> None:
+    model.reply(Reply("The sky is blue.", words_per_second=100), Reply("So is the sea."))
+
+    code, out, err = await chat("why is the sky blue?\n\nand the sea")
+
+    assert (code, err) == (0, "")
+    assert out == "The sky is blue.\nSo is the sea.\n"
+    assert [message["content"] for message in model.requests[1].messages if message["role"] == "assistant"] == [
+        "The sky is blue."
+    ]
+
+
+async def test_each_name_has_a_conversation_that_goes_on(model: ModelServer, chat: Chat) -> None:
+    model.reply(Reply("Noted."), Reply("Yes."), Reply("No."))
+
+    await chat("my name is Ann\n", "--name", "ann")
+    await chat("do you know me?\n", "--name", "ann")
+    await chat("do you know me?\n", "--name", "bob")
+
+    said = [[str(message["content"]) for message in request.messages] for request in model.requests]
+    assert any("my name is Ann" in text for text in said[1])
+    assert not any("my name is Ann" in text for text in said[2])
+
+
+async def test_commands_work_and_nobody_else_is_let_in(model: ModelServer, chat: Chat) -> None:
+    """The person at the terminal needs no list; `/whoami` names the id a list would hold."""
+    code, out, _ = await chat("/whoami\n/new\n", ALLOWED_USERS="telegram:1")
+
+    assert code == 0
+    assert out.startswith("`console:me`\n`console:local/me`\n")
+    assert model.requests == []
+
+
+async def test_without_a_model_it_says_which_setting_is_missing(chat: Chat) -> None:
+    code, out, err = await chat("hello\n", MODEL="", OPENAI_API_KEY="")
+
+    assert (code, out) == (2, "")
+    assert "MODEL" in err
+
+
+@pytest.mark.parametrize(
+    ("settings", "person", "operator"),
+    [
+        (
+            {"OPENAI_API_KEY": "sk-wrong-key-0123456"},
+            "The model cannot be used as it is configured.",
+            "parley: openai:scripted refuses the key of OPENAI_API_KEY (status 401",
+        ),
+        (
+            {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"},
+            "The model cannot be reached right now.",
+            "parley: openai:scripted cannot be reached at 127.0.0.1:9 (",
+        ),
+        (
+            {"MODEL": "openai:gone"},
+            "The model cannot be used as it is configured.",
+            "parley: openai:gone is not known to its server (status 404",
+        ),
+    ],
+)
+async def test_the_operator_who_asks_is_told_why_there_is_no_answer(
+    model: ModelServer, chat: Chat, settings: dict[str, str], person: str, operator: str
+) -> None:
+    model.key = "sk-loopback-key"
+
+    code, out, err = await chat("hello there\n", **settings)
+
+    assert code == 1 and out.startswith(person)
+    [line] = err.splitlines()
+    assert line.startswith(operator) and "sk-wrong" not in line
+
+
+async def test_what_will_not_work_is_told_before_the_first_question(model: ModelServer, chat: Chat) -> None:
+    model.reply(Reply("Fine."))
+
+    code, out, err = await chat("how are you\n", TIME_ZONE="Europe/Pariss", IMAGE_MODEL="x", OPENAI_APIKEY="sk-1")
+
+    assert (code, out) == (0, "Fine.\n")
+    assert [line.split()[1] for line in err.splitlines()] == ["OPENAI_APIKEY", "TIME_ZONE"]
+
+
+def shown(*steps: tuple[Page, str], terminal: bool = False) -> str:
+    """What is printed when these pages are shown, each in the message of that name."""
+    out = StringIO()
+    screen = Screen(out, terminal)
+    refs: dict[str, MessageRef] = {}
+    for page, name in steps:
+        refs[name] = screen.show(page, refs.get(name))
+    return out.getvalue()
+
+
+def growing(texts: Sequence[str]) -> list[tuple[Page, str]]:
+    return [(Page(text, final=text == texts[-1]), "a") for text in texts]
+
+
+def test_a_page_is_printed_as_it_grows() -> None:
+    assert shown(*growing(["The", "The sky", "The sky is blue."])) == "The sky is blue.\n"
+
+
+def test_a_page_that_changed_is_printed_anew_at_its_end_only() -> None:
+    assert shown(*growing(["The key", "The [mas", "The [masked] key"])) == "The key\nThe [masked] key\n"
+
+
+def test_two_replies_do_not_run_into_each_other() -> None:
+    steps = [(Page("one"), "a"), (Page("two", final=True), "b"), (Page("one, more", final=True), "a")]
+
+    assert shown(*steps) == "one\ntwo\n, more\n"
+
+
+def test_statuses_have_lines_of_their_own_and_only_in_terminals() -> None:
+    steps = [
+        (Page("", (Status("searching"),)), "a"),
+        (Page("", (Status("searching"),)), "a"),
+        (Page("found", final=True), "a"),
+    ]
+
+    assert shown(*steps) == "found\n"
+    assert shown(*steps, terminal=True) == "\x1b[2msearching\x1b[0m\nfound\n"
+
+
+def test_an_answer_cannot_move_the_cursor() -> None:
+    assert shown((Page("a\x1b[2Jb\x07c\td\n", final=True), "a")) == "a[2Jbc\td\n"
+
+
+async def test_lines_come_whole_however_they_were_cut() -> None:
+    source, sink = os.pipe()
+    lines = lines_of(source)
+    text = "héllo\nwörld".encode()
+    for index in range(len(text)):
+        os.write(sink, text[index : index + 1])
+    os.close(sink)
+
+    async with asyncio.timeout(60):
+        found = [await lines.get() for _ in range(3)]
+    os.close(source)
+
+    assert found == ["héllo", "wörld", None]
+
+
+async def test_a_terminal_invites_after_each_answer_and_ends_at_the_end_of_input(
+    model: ModelServer, tmp_path: Path, nursery: Any
+) -> None:
+    model.reply(Reply("The sky is blue."))
+    mine, theirs = os.openpty()
+    process = nursery.start(
+        "bot", "chat", folder=tmp_path, environment=environment(model, tmp_path), streams=(theirs, theirs, theirs)
+    )
+    os.close(theirs)
+    seen = ""
+    try:
+        async with asyncio.timeout(60):
+            for wanted, typed in (("you> ", b"why?\n"), ("blue.\r\nyou> ", b"\x04")):
+                while wanted not in seen:
+                    seen += (await asyncio.to_thread(os.read, mine, 1024)).decode()
+                os.write(mine, typed)
+            code = await process.wait()
+    finally:
+        os.close(mine)
+
+    assert (code, seen) == (0, "you> why?\r\nThe sky is blue.\r\nyou> ")

@@ -1,0 +1,515 @@
+"""What the real Slack libraries hand to the bot from the emulated service, and when it is told "received"."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from slack_sdk.web.async_client import AsyncWebClient
+
+import adapters.slack.adapter
+from adapters.settings import SlackSettings
+from adapters.slack import events as slack_events
+from adapters.slack import threads as slack_threads
+from adapters.slack.adapter import NEEDED_SCOPES, SlackAdapter, check, open_adapter
+from bot.contract.clock import SystemClock
+from bot.contract.errors import Contested, SettingsError, StoreError, Unreachable
+from bot.contract.messages import MOST_QUOTED, ChatId, Incoming, MessageDeleted, MessageEdited, MessageSent, Page
+from bot.store import Store
+from playground.faults import Fault
+from playground.slack import SlackServer
+from playground.slack.limits import Limits
+
+
+class Inbox:
+    """Keeps what is delivered; `refuse` makes the next deliveries fail."""
+
+    def __init__(self) -> None:
+        self.taken: list[Incoming] = []
+        self.failures: list[Exception] = []
+        self.wait: asyncio.Event | None = None
+        self._changed = asyncio.Event()
+
+    async def deliver(self, incoming: Incoming) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+        if self.wait is not None:
+            await self.wait.wait()
+        self.taken.append(incoming)
+        self._changed.set()
+
+    async def until(self, count: int) -> None:
+        async with asyncio.timeout(60):
+            while len(self.taken) < count:
+                self._changed.clear()
+                await self._changed.wait()
+
+    @property
+    def sent(self) -> list[MessageSent]:
+        return [one for one in self.taken if isinstance(one, MessageSent)]
+
+    @property
+    def texts(self) -> list[str]:
+        return [one.text for one in self.sent]
+
+
+@pytest.fixture
+async def slack(clock: Any) -> AsyncIterator[SlackServer]:
+    async with SlackServer(now=clock.monotonic) as server:
+        server.person("U1", "ann")
+        server.person("U2", "bob")
+        server.channel("C1", "general")
+        server.channel("C2", "elsewhere", member=False)
+        yield server
+
+
+def settings_of(server: SlackServer, **changes: str) -> SlackSettings:
+    values = {
+        "slack_bot_token": server.bot_token,
+        "slack_app_token": server.app_token,
+        "slack_api_base_url": server.base_url,
+    }
+    return SlackSettings.model_validate(values | changes)
+
+
+Listening = Callable[..., Any]
+
+
+@asynccontextmanager
+async def listening(server: SlackServer, deliver: Callable[[Incoming], Awaitable[None]]) -> AsyncIterator[SlackAdapter]:
+    """The adapter, connected; afterwards cancelled and left."""
+    async with open_adapter(settings_of(server)) as adapter:
+        task = asyncio.create_task(adapter.listen(deliver))
+        await server.sockets.until_connected()
+        try:
+            yield adapter
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture
+def inbox() -> Inbox:
+    return Inbox()
+
+
+@pytest.fixture
+async def adapter(slack: SlackServer, inbox: Inbox) -> AsyncIterator[SlackAdapter]:
+    async with listening(slack, inbox.deliver) as adapter:
+        yield adapter
+
+
+async def test_a_mention_in_a_channel_begins_a_thread(slack: SlackServer, inbox: Inbox, adapter: SlackAdapter) -> None:
+    ts = slack.say("C1", f"<@{slack.bot_user_id}> why is the sky blue?", person="U1")
+    await inbox.until(1)
+
+    (message,) = inbox.sent
+    assert (message.text, message.group, message.message_id) == ("why is the sky blue?", True, ts)
+    assert message.chat == ChatId("slack", slack.team_id, "C1", ts)
+    assert message.sender.id == f"slack:{slack.team_id}/U1"
+    await slack.until_delivery(lambda deliveries: deliveries[0].acked.is_set())
+
+
+async def test_a_thread_of_long_messages_is_read_as_far_as_it_can_be_quoted_and_holds_nobody_up(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty thousand characters of a message would be looked at otherwise, two hundred times in one go."""
+    root = slack.say("C1", "first", person="U2")
+    for _ in range(30):
+        slack.say("C1", "<https://a.b|c> " * 2_500, person="U2", thread_ts=root)
+    slack.say("C1", f"<@{slack.bot_user_id}> what do they say?", person="U1", thread_ts=root)
+    await inbox.until(1)
+    thread = adapter.earlier(inbox.sent[0])
+    assert thread is not None
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    read: list[tuple[int, int]] = []
+
+    def noted(text: str, *given: Any) -> str:
+        read.append((len(text), turns))
+        return slack_events.readable(text, *given)
+
+    monkeypatch.setattr(slack_threads, "readable", noted)
+    counting = asyncio.create_task(count_turns())
+
+    page, _ = await thread.page(0.0, "")
+
+    counting.cancel()
+    assert max(length for length, _ in read) <= slack_threads.MOST_READ + 1
+    assert len({turn for _, turn in read}) == len(read) == 31, "others have their turn between two messages"
+    assert [one.text for one in page[:1]] == ["first"]
+    assert {len(one.text) for one in page[1:]} == {MOST_QUOTED + 1}
+
+
+async def test_a_mention_in_a_thread_goes_on_with_its_history(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
+) -> None:
+    root = slack.say("C1", "shall we?", person="U2")
+    slack.say("C1", "not for the bot", person="U2", thread_ts=root)
+    slack.say("C1", f"<@{slack.bot_user_id}> what do you think?", person="U1", thread_ts=root)
+    await inbox.until(1)
+
+    assert inbox.sent[0].chat.thread == root
+    assert inbox.texts == ["what do you think?"]
+
+
+async def test_a_direct_message_needs_no_mention(slack: SlackServer, inbox: Inbox, adapter: SlackAdapter) -> None:
+    slack.say(slack.direct("U1"), "hello", person="U1")
+    slack.say(slack.direct("U1"), "new", person="U1")
+    await inbox.until(2)
+
+    assert [(one.text, one.command, one.group) for one in inbox.sent] == [("hello", "", False), ("", "new", False)]
+    assert {one.chat for one in inbox.sent} == {ChatId("slack", slack.team_id, slack.direct("U1"))}
+
+
+async def test_a_command_is_acknowledged_without_a_word_after_it_was_stored(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
+) -> None:
+    inbox.wait = asyncio.Event()
+    delivery = slack.command("/parley", "why is the sky blue?", "C2", "U1")
+    await slack.until_delivery(lambda deliveries: deliveries[0].sent)
+    before = delivery.acked.is_set()
+
+    inbox.wait.set()
+    await asyncio.wait_for(delivery.acked.wait(), 10)
+
+    assert (before, delivery.answer) == (False, None)
+    (message,) = inbox.sent
+    assert (message.text, message.quote_question, message.target.lasts) == ("why is the sky blue?", True, False)
+    assert slack.screen.messages == []
+
+
+async def test_a_command_in_a_channel_we_are_in_can_be_answered_at_any_later_time(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
+) -> None:
+    slack.say("C1", f"<@{slack.bot_user_id}> hi", person="U1")
+    await inbox.until(1)
+    slack.command("/parley", "remind me tomorrow", "C1", "U1")
+    await inbox.until(2)
+
+    assert inbox.sent[1].target.lasts
+
+
+async def test_messages_come_in_the_order_they_were_written(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
+) -> None:
+    channel = slack.direct("U1")
+    for number in range(30):
+        slack.say(channel, f"{number}", person="U1")
+    await inbox.until(30)
+
+    assert inbox.texts == [f"{number}" for number in range(30)]
+
+
+async def test_edits_and_deletions_by_people_are_heard_and_our_own_are_not(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
+) -> None:
+    channel = slack.direct("U1")
+    ts = slack.say(channel, "teh sky?", person="U1")
+    await inbox.until(1)
+    surface = adapter.surface(inbox.taken[0].target)
+    at = await surface.show(Page("a"), None)
+    await surface.show(Page("ab"), at)
+    await surface.remove(at)
+
+    slack.edit(channel, ts, "the sky?")
+    slack.delete(channel, ts)
+    await inbox.until(3)
+
+    edited, deleted = inbox.taken[1:]
+    assert isinstance(edited, MessageEdited)
+    assert (edited.message_id, edited.text) == (ts, "the sky?")
+    assert isinstance(deleted, MessageDeleted)
+    assert deleted.message_id == ts
+    await slack.until_delivery(lambda deliveries: all(one.acked.is_set() for one in deliveries))
+    assert len(inbox.taken) == 3
+
+
+async def test_other_bots_and_notices_are_ignored_but_acknowledged(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
+) -> None:
+    slack.subscriptions.update({"message.channels", "app_home_opened"})
+    slack.say("C1", f"<@{slack.bot_user_id}> loop?", person="U2", bot_id="B7")
+    slack.say("C1", "has joined", person="U2", subtype="channel_join")
+    slack.say("C1", "talking among ourselves", person="U2")
+    slack.open_messages_tab("U1")
+    await slack.until_delivery(lambda deliveries: len(deliveries) == 5 and all(d.acked.is_set() for d in deliveries))
+
+    assert inbox.taken == []
+
+
+async def test_what_could_not_be_stored_comes_again_and_is_stored_once(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, clock: Any
+) -> None:
+    inbox.failures = [StoreError("the disk is full")]
+    slack.say(slack.direct("U1"), "hello", person="U1")
+    await slack.until_delivery(lambda deliveries: deliveries and deliveries[0].sent)
+    while inbox.failures:
+        await asyncio.sleep(0.001)
+    refused = slack.deliveries[0].acked.is_set()
+
+    await clock.advance(3)
+    slack.tick()
+    await inbox.until(1)
+    await slack.until_delivery(lambda deliveries: deliveries[0].acked.is_set())
+
+    assert not refused
+    assert inbox.texts == ["hello"]
+    assert len(slack.deliveries[0].sent) == 2
+
+
+async def test_storing_that_takes_too_long_is_not_acknowledged_and_not_broken_off(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store finishes what it began; the second delivery then finds the first."""
+    monkeypatch.setattr(adapters.slack.adapter, "STORE_SECONDS", 0.01)
+    inbox.wait = asyncio.Event()
+    slack.say(slack.direct("U1"), "hello", person="U1")
+    await slack.until_delivery(lambda deliveries: deliveries and deliveries[0].sent)
+    while not adapter._storing:
+        await asyncio.sleep(0.001)
+    await asyncio.wait(adapter._storing, timeout=0.05)
+    refused = slack.deliveries[0].acked.is_set()
+
+    inbox.wait.set()
+    await inbox.until(1)
+    monkeypatch.setattr(adapters.slack.adapter, "STORE_SECONDS", 2.5)
+    await clock.advance(3)
+    slack.tick()
+    await slack.until_delivery(lambda deliveries: deliveries[0].acked.is_set())
+
+    assert not refused
+    assert {one.delivery for one in inbox.taken} == {slack.deliveries[0].id}
+
+
+async def test_one_message_that_comes_as_two_events_is_stored_once(slack: SlackServer, tmp_path: Path) -> None:
+    """With `message.channels` subscribed a mention comes twice, with two event ids."""
+    slack.subscriptions.add("message.channels")
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(Store.open(f"sqlite:///{tmp_path / 'parley.db'}", clock=SystemClock()))
+        stored: list[int] = []
+
+        async def deliver(incoming: Incoming) -> None:
+            id = await store.intake.take_in(incoming)
+            if id is not None:
+                stored.append(id)
+
+        await stack.enter_async_context(listening(slack, deliver))
+        slack.say("C1", f"<@{slack.bot_user_id}> once?", person="U1")
+        await slack.until_delivery(lambda all_: len(all_) == 2 and all(one.acked.is_set() for one in all_))
+        slack.redeliver(slack.deliveries[0].id)
+        await slack.until_delivery(lambda all_: len(all_[0].sent) == 2 and all_[0].acked.is_set())
+
+    assert len({delivery.id for delivery in slack.deliveries}) == 2
+    assert len(stored) == 1
+
+
+async def test_people_are_known_by_name_after_their_first_message(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
+) -> None:
+    slack.person("U1").locale = "zh-TW"
+    slack.say(slack.direct("U1"), "first", person="U1")
+    await inbox.until(1)
+    await slack.until_delivery(lambda deliveries: deliveries[0].acked.is_set())
+    await adapter._people.settled()
+    slack.say(slack.direct("U1"), "ask <@U1>", person="U1")
+    await inbox.until(2)
+
+    assert [one.sender.name for one in inbox.sent] == ["U1", "ann"]
+    assert [one.sender.language for one in inbox.sent] == ["", "zh-TW"]
+    assert inbox.texts[1] == "ask @ann"
+
+
+async def test_without_the_scope_for_names_nobody_is_asked_twice(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
+) -> None:
+    slack.scopes.discard("users:read")
+    for person in ("U1", "U2"):
+        slack.say(slack.direct(person), "hello", person=person)
+        await slack.until_delivery(lambda deliveries: deliveries[-1].acked.is_set())
+        await adapter._people.settled()
+
+    assert [call.method for call in slack.calls].count("users.info") == 1
+
+
+async def test_a_reply_can_be_shown_after_listening_was_cancelled(slack: SlackServer, inbox: Inbox) -> None:
+    async with open_adapter(settings_of(slack)) as adapter:
+        task = asyncio.create_task(adapter.listen(inbox.deliver))
+        await slack.sockets.until_connected()
+        slack.say(slack.direct("U1"), "hello", person="U1")
+        await inbox.until(1)
+        before = adapter.listening
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        after = adapter.listening
+
+        await adapter.surface(inbox.taken[0].target).show(Page("hello yourself", final=True), None)
+
+    assert [shown.text for shown in slack.screen.of(slack.direct("U1"))] == ["hello yourself"]
+    assert (before, after) == (True, False)
+    assert slack.sockets.connections == []
+
+
+async def test_what_was_being_stored_when_listening_ended_is_still_acknowledged(
+    slack: SlackServer, inbox: Inbox
+) -> None:
+    inbox.wait = asyncio.Event()
+    async with open_adapter(settings_of(slack)) as adapter:
+        task = asyncio.create_task(adapter.listen(inbox.deliver))
+        await slack.sockets.until_connected()
+        slack.say(slack.direct("U1"), "hello", person="U1")
+        while not adapter._storing:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        inbox.wait.set()
+        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.wait_for(slack.deliveries[0].acked.wait(), 10)
+
+    assert inbox.texts == ["hello"]
+
+
+async def test_a_connection_that_slack_wants_back_is_replaced(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
+) -> None:
+    await slack.sockets.disconnect("refresh_requested")
+    await slack.sockets.until_connected(since=2)
+    slack.say(slack.direct("U1"), "still there?", person="U1")
+    await inbox.until(1)
+
+    assert inbox.texts == ["still there?"]
+
+
+@asynccontextmanager
+async def rivals(server: SlackServer, count: int) -> AsyncIterator[None]:
+    """So many connections of another program with the same app token."""
+    async with aiohttp.ClientSession() as http, AsyncExitStack() as stack:
+        web = AsyncWebClient(base_url=server.base_url, session=http)
+        for _ in range(count):
+            url = (await web.apps_connections_open(app_token=server.app_token))["url"]
+            await stack.enter_async_context(http.ws_connect(url))
+        await server.sockets.until_connected(count)
+        yield
+
+
+async def test_another_program_with_the_app_token_is_named_at_once_and_counted(
+    slack: SlackServer, inbox: Inbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with rivals(slack, 1), listening(slack, inbox.deliver) as adapter:
+        await slack.sockets.until_connected(2)
+        while not adapter.conflicts:
+            await asyncio.sleep(0.001)
+        assert adapter.listening
+
+    async with listening(slack, inbox.deliver) as alone:
+        slack.say(slack.direct("U1"), "hello", person="U1")
+        await inbox.until(1)
+        assert alone.conflicts == 0
+
+    [line] = [record.getMessage() for record in caplog.records if "connections" in record.getMessage()]
+    assert "has 2 connections" in line and "SLACK_APP_TOKEN" in line
+
+
+async def test_a_full_house_is_named_and_tried_again_by_the_caller(
+    inbox: Inbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with SlackServer(limits=Limits(connections=2)) as slack, open_adapter(settings_of(slack)) as adapter:
+        async with rivals(slack, 2):
+            with pytest.raises(Contested):
+                async with asyncio.timeout(60):
+                    await adapter.listen(inbox.deliver)
+        asked = sum(call.method == "apps.connections.open" for call in slack.calls)
+        conflicts = adapter.conflicts
+
+    [line] = [record.getMessage() for record in caplog.records if "as many connections" in record.getMessage()]
+    assert "SLACK_APP_TOKEN" in line
+    assert conflicts >= 1 and asked <= 5, "two rivals, one of ours, and what the library asks for until it is ended"
+
+
+async def test_a_wrong_bot_token_is_named(slack: SlackServer) -> None:
+    with pytest.raises(SettingsError, match="SLACK_BOT_TOKEN"):
+        async with open_adapter(settings_of(slack, slack_bot_token="xoxb-wrong")):
+            pass
+
+
+async def test_a_wrong_app_token_is_named(slack: SlackServer, inbox: Inbox) -> None:
+    async with open_adapter(settings_of(slack, slack_app_token="xapp-wrong")) as adapter:
+        with pytest.raises(SettingsError, match="SLACK_APP_TOKEN"):
+            await adapter.listen(inbox.deliver)
+
+
+async def test_a_service_out_of_reach_or_in_trouble_is_tried_again_by_the_caller(
+    slack: SlackServer, inbox: Inbox
+) -> None:
+    with pytest.raises(Unreachable):
+        async with open_adapter(settings_of(slack, slack_api_base_url="http://127.0.0.1:1/api/")):
+            pass
+    slack.faults.add("auth.test", Fault(status=503))
+    adapter = open_adapter(settings_of(slack))
+    with pytest.raises(Unreachable):
+        await adapter.__aenter__()
+    async with adapter:
+        slack.faults.add("apps.connections.open", Fault(status=503))
+        with pytest.raises(Unreachable):
+            await adapter.listen(inbox.deliver)
+
+
+async def test_the_doctor_finds_all_well(slack: SlackServer) -> None:
+    findings = await check(settings_of(slack))
+
+    assert all(finding.ok for finding in findings)
+    assert any("Socket Mode is on" in finding.text for finding in findings)
+
+
+async def test_the_doctor_names_missing_scopes_and_a_wrong_app_token(slack: SlackServer) -> None:
+    slack.scopes.difference_update({"im:history", "users:read"})
+
+    findings = await check(settings_of(slack, slack_app_token="xapp-wrong"))
+
+    assert [finding.text.split(":")[0] for finding in findings if not finding.ok] == [
+        "the scope im",
+        "SLACK_APP_TOKEN is refused by Slack (invalid_auth)",
+    ]
+    assert any(finding.ok and "users:read" in finding.text for finding in findings)
+
+
+def test_the_manifest_asks_for_what_the_adapter_needs() -> None:
+    manifest = Path(adapters.slack.__file__).with_name("manifest.yaml").read_text(encoding="utf-8")
+    listed = {line.split("#")[0].strip(" -\n") for line in manifest.splitlines() if line.strip().startswith("- ")}
+
+    assert set(NEEDED_SCOPES) | {"files:write", "users:read", "app_mention", "message.im"} <= listed
+    assert "command: /parley" in listed
+    assert "socket_mode_enabled: true" in manifest
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "message", "channel": "D1", "channel_type": "im", "user": "U1", "attachments": ["secret words"]},
+        {"type": "message", "channel": "D1", "channel_type": "im", "user": 7, "text": "secret words"},
+    ],
+    ids=["by us", "by the library"],
+)
+async def test_an_event_that_cannot_be_read_is_left_out_alone(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, caplog: pytest.LogCaptureFixture, event: dict[str, Any]
+) -> None:
+    """It is acknowledged, or Slack would send it again; the next one is heard."""
+    delivery = slack.send_event(event)
+    slack.say("C1", f"<@{slack.bot_user_id}> hello", person="U2")
+    await inbox.until(1)
+    await slack.until_delivery(lambda _: delivery.acked.is_set())
+
+    assert inbox.texts == ["hello"] and len(delivery.sent) == 1
+    (line,) = [record for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
+    assert "cannot be read" in line.getMessage()
+    assert "secret words" not in caplog.text

@@ -1,0 +1,453 @@
+"""A reply on the emulated Slack: what people see of it, and what each failure becomes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import aiohttp
+import pytest
+from slack_sdk.web.async_client import AsyncWebClient
+
+from adapters.settings import SlackSettings
+from adapters.slack.adapter import SlackAdapter, open_adapter
+from adapters.slack.surface import SlackSurface
+from bot.contract.errors import (
+    DeliveryError,
+    MessageGone,
+    RateLimited,
+    TooLong,
+    Unclear,
+    Unreachable,
+)
+from bot.contract.messages import File, MessageRef, Page, ReplyTarget, Status
+from bot.contract.surface import Surface
+from bot.pacing.pacer import Pacer
+from bot.pacing.waiting import Priority
+from playground.faults import Fault
+from playground.slack import SlackServer
+
+ANSWER = "An answer with `code`, **weight** and <angles> & signs."
+
+
+@pytest.fixture
+async def slack(clock: Any) -> AsyncIterator[SlackServer]:
+    async with SlackServer(now=clock.monotonic) as server:
+        server.person("U1", "ann")
+        server.channel("C1", "general")
+        server.channel("C2", "elsewhere", member=False)
+        yield server
+
+
+def settings_of(server: SlackServer) -> SlackSettings:
+    return SlackSettings.model_validate(
+        {
+            "slack_bot_token": server.bot_token,
+            "slack_app_token": server.app_token,
+            "slack_api_base_url": server.base_url,
+        }
+    )
+
+
+@pytest.fixture
+async def adapter(slack: SlackServer) -> AsyncIterator[SlackAdapter]:
+    async with open_adapter(settings_of(slack)) as adapter:
+        yield adapter
+
+
+def thread_target(server: SlackServer, question: str = "why?") -> ReplyTarget:
+    """Where the answer to a mention goes."""
+    ts = server.say("C1", f"<@{server.bot_user_id}> {question}", person="U1")
+    data = {"team": server.team_id, "channel": "C1", "thread": ts, "user": "U1", "asked": ts}
+    return ReplyTarget("slack", data)
+
+
+def direct_target(server: SlackServer) -> ReplyTarget:
+    channel = server.direct("U1")
+    ts = server.say(channel, "why?", person="U1")
+    return ReplyTarget("slack", {"team": server.team_id, "channel": channel, "thread": "", "user": "U1", "asked": ts})
+
+
+def command_target(server: SlackServer, channel: str = "C2") -> ReplyTarget:
+    """Where the answer to a command goes that was typed where the bot is no member."""
+    url = server.command("/parley", "why?", channel, "U1").payload["response_url"]
+    return ReplyTarget(
+        "slack",
+        {
+            "team": server.team_id,
+            "channel": channel,
+            "thread": "",
+            "user": "U1",
+            "asked": "",
+            "response_url": url,
+            "until": time.time() + 1_700,
+            "lasts": False,
+        },
+    )
+
+
+@pytest.fixture
+def surface(slack: SlackServer, adapter: SlackAdapter) -> Surface:
+    return adapter.surface(thread_target(slack))
+
+
+async def test_a_page_is_posted_into_the_thread_and_edited_in_place(slack: SlackServer, surface: Surface) -> None:
+    at = await surface.show(Page("An answer"), None, "t1-0")
+    at = await surface.show(Page("An answer with **we", status=(Status("looking <up>"),)), at)
+    await surface.show(Page(ANSWER, final=True), at)
+
+    (shown,) = slack.screen.of("C1")
+    assert [version.text for version in shown.versions] == [
+        "An answer",
+        "An answer with we\n\nlooking <up>",
+        "An answer with code, weight and <angles> & signs.",
+    ]
+    assert "<i>looking &lt;up&gt;</i>" in shown.versions[1].html
+    assert shown.thread == slack.screen.of("C1", author="U1")[0].id
+
+
+async def test_a_status_is_read_as_it_was_meant(slack: SlackServer, surface: Surface) -> None:
+    await surface.show(Page("", (Status("find_files in *.py & ~/src"), Status("run `ls`"))), None)
+
+    (shown,) = slack.screen.of("C1")
+    assert shown.text.replace("\u200b", "") == "find_files in *.py & ~/src\nrun ‵ls‵"
+
+
+async def test_what_is_shown_already_costs_no_call(slack: SlackServer, surface: Surface) -> None:
+    at = await surface.show(Page("same"), None)
+    before = len(slack.calls)
+
+    assert await surface.show(Page("same", final=True), at) == at
+    assert len(slack.calls) == before
+
+
+async def test_the_answer_to_a_direct_message_stands_beside_it(slack: SlackServer, adapter: SlackAdapter) -> None:
+    surface = adapter.surface(direct_target(slack))
+    await surface.show(Page("hello"), None)
+    await surface.typing("is thinking…")
+
+    (shown,) = slack.screen.of(slack.direct("U1"))
+    assert (shown.text, shown.thread) == ("hello", "")
+    assert surface.limits.typing_seconds == 0
+    assert "assistant.threads.setStatus" not in [call.method for call in slack.calls]
+
+
+async def test_nobody_is_called_and_nothing_is_fetched(slack: SlackServer, surface: Surface) -> None:
+    """Neither by the first post nor by an edit, neither by notation nor by a bare name."""
+    hostile = (
+        "<!channel> <@U1> @here @ann https://evil.example/?q=1 ![x](https://evil.example/x.png) [a](https://b.example)"
+    )
+
+    at = await surface.show(Page("first " + hostile), None)
+    at = await surface.show(Page("second " + hostile), at)
+    await surface.show(Page(hostile, final=True, plain=True), at)
+
+    assert slack.pings == []
+    assert slack.previews == []
+
+
+async def test_a_status_stands_in_the_thread_until_the_first_words(slack: SlackServer, surface: Surface) -> None:
+    thread = slack.screen.of("C1", author="U1")[0].id
+
+    await surface.typing("正在思考…")
+    before = slack.status("C1", thread)
+    await surface.show(Page("words"), None)
+
+    assert (before, slack.status("C1", thread)) == ("正在思考…", "")
+    assert surface.limits.typing_seconds > 0
+
+
+async def test_a_status_that_is_refused_is_not_tried_again(slack: SlackServer, surface: Surface) -> None:
+    slack.scopes.difference_update({"chat:write", "assistant:write"})
+
+    await surface.typing("is thinking…")
+    await surface.typing("is thinking…")
+
+    assert [call.method for call in slack.calls].count("assistant.threads.setStatus") == 1
+
+
+async def test_text_that_grows_by_escaping_is_refused_before_it_is_sent(slack: SlackServer, surface: Surface) -> None:
+    before = len(slack.calls)
+
+    with pytest.raises(TooLong) as caught:
+        await surface.show(Page("<" * 1_100, plain=True), None)
+
+    assert caught.value.by == 100  # of the page; as escaped it is 400 too long
+    assert len(slack.calls) == before
+
+
+async def test_a_page_as_long_as_allowed_can_be_edited(slack: SlackServer, surface: Surface) -> None:
+    at = await surface.show(Page("x"), None)
+    await surface.show(Page("x" * 4_000, final=True), at)
+
+    assert len(slack.screen.of("C1")[0].text) == 4_000
+
+
+async def test_a_deleted_message_is_gone(slack: SlackServer, surface: Surface) -> None:
+    at = await surface.show(Page("x"), None)
+    slack.delete("C1", at.id)
+
+    with pytest.raises(MessageGone):
+        await surface.show(Page("xy"), at)
+
+
+async def test_taking_back_what_is_gone_already_is_no_error(slack: SlackServer, surface: Surface) -> None:
+    at = await surface.show(Page("x"), None)
+
+    await surface.remove(at)
+    await surface.remove(at)
+
+    assert slack.screen.of("C1") == []
+
+
+async def test_a_pause_is_asked_for_by_the_method_that_was_refused(slack: SlackServer, surface: Surface) -> None:
+    at = await surface.show(Page("x"), None)
+    slack.faults.add("chat.update", Fault(status=429, retry_after=7))
+    slack.faults.add("chat.postMessage", Fault(status=429, retry_after=9))
+
+    with pytest.raises(RateLimited) as update:
+        await surface.show(Page("xy"), at)
+    with pytest.raises(RateLimited) as post:
+        await surface.show(Page("xy"), None)
+
+    assert (update.value.retry_after, update.value.scope) == (7, f"slack:{slack.team_id}/chat.update")
+    assert (post.value.retry_after, post.value.scope) == (9, f"slack:{slack.team_id}/channel/C1/post")
+    assert update.value.scope in {budget.scope for budget in surface.cost(Page("x"), at).budgets}
+    assert post.value.scope in {budget.scope for budget in surface.cost(Page("x"), None).budgets}
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (Fault(status=503), Unclear),
+        (Fault(status=500, body='{"ok": false, "error": "internal_error"}'), Unclear),
+        (Fault(status=200, body='{"ok": false, "error": "fatal_error"}'), Unclear),
+        (Fault(status=200, body="no json", headers={"Content-Type": "application/json"}), Unclear),
+        (Fault(drop="before"), Unclear),
+        (Fault(drop="after"), Unclear),
+        (Fault(status=200, body='{"ok": false, "error": "is_archived"}'), Unreachable),
+        (Fault(status=200, body='{"ok": false, "error": "token_revoked"}'), Unreachable),
+        (Fault(status=200, body='{"ok": false, "error": "msg_too_long"}'), TooLong),
+        (Fault(status=200, body='{"ok": false, "error": "something_new"}'), DeliveryError),
+    ],
+)
+async def test_every_failure_of_a_post_is_named_for_what_helps(
+    slack: SlackServer, surface: Surface, fault: Fault, expected: type[DeliveryError]
+) -> None:
+    slack.faults.add("chat.postMessage", fault)
+
+    with pytest.raises(DeliveryError) as caught:
+        await surface.show(Page("x"), None)
+
+    assert type(caught.value) is expected
+    assert [call.method for call in slack.calls].count("chat.postMessage") == 1
+
+
+async def test_without_a_connection_nothing_arrived_and_it_may_be_tried_again(slack: SlackServer) -> None:
+    async with aiohttp.ClientSession() as session:
+        web = AsyncWebClient(base_url="http://127.0.0.1:1/api/", session=session, retry_handlers=[])
+        surface = SlackSurface(web, session, thread_target(slack))
+
+        with pytest.raises(DeliveryError) as caught:
+            await surface.show(Page("x"), None)
+
+    assert type(caught.value) is DeliveryError
+
+
+async def test_only_a_post_must_not_be_repeated_blindly(surface: Surface) -> None:
+    assert not surface.cost(Page("x"), None).repeats_safely
+    assert surface.cost(Page("x"), MessageRef("1.2")).repeats_safely
+
+
+@pytest.mark.parametrize("place", [thread_target, direct_target])
+async def test_a_post_that_lost_its_answer_is_found(
+    slack: SlackServer, adapter: SlackAdapter, place: Callable[[SlackServer], ReplyTarget]
+) -> None:
+    target = place(slack)
+    surface = adapter.surface(target)
+    slack.faults.add("chat.postMessage", Fault(drop="after"))
+    with pytest.raises(Unclear):
+        await surface.show(Page("hello"), None, "turn-7-0")
+
+    found = await surface.find("turn-7-0")
+
+    assert found is not None
+    assert found.id == slack.screen.of(str(target.data["channel"]))[0].id
+    assert await surface.find("turn-7-1") is None
+
+
+async def test_a_post_that_never_arrived_is_not_found(slack: SlackServer, surface: Surface) -> None:
+    slack.faults.add("chat.postMessage", Fault(drop="before"))
+    with pytest.raises(Unclear):
+        await surface.show(Page("hello"), None, "turn-7-0")
+
+    assert await surface.find("turn-7-0") is None
+
+
+async def test_a_long_thread_is_looked_through_to_its_end(slack: SlackServer, adapter: SlackAdapter) -> None:
+    target = thread_target(slack)
+    for number in range(130):
+        slack.say("C1", f"chatter {number}", person="U1", thread_ts=str(target.data["thread"]))
+    surface = adapter.surface(target)
+    at = await surface.show(Page("hello"), None, "n")
+
+    assert await surface.find("n") == at
+
+
+async def test_without_the_scope_to_read_nothing_can_be_known(slack: SlackServer, surface: Surface) -> None:
+    slack.scopes.difference_update({"channels:history", "groups:history", "im:history"})
+
+    assert await surface.find("n") is None
+    assert [call.method for call in slack.calls].count("conversations.replies") == 1
+
+
+async def test_a_whole_answer_is_posted_at_once_only_where_its_post_can_be_looked_up(slack: SlackServer) -> None:
+    page = Page("An answer", final=True)
+    async with open_adapter(settings_of(slack)) as adapter:
+        assert adapter.surface(thread_target(slack)).cost(page, None).found_again
+    slack.scopes.discard("channels:history")
+
+    async with open_adapter(settings_of(slack)) as adapter:
+        assert not adapter.surface(thread_target(slack)).cost(page, None).found_again
+        assert adapter.surface(direct_target(slack)).cost(page, None).found_again
+
+
+async def test_a_look_that_slack_does_not_answer_is_not_taken_for_a_no(
+    slack: SlackServer, surface: Surface, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.slack.surface._LOOK_AGAIN", (0.0,))
+    slack.faults.add("conversations.replies", Fault(status=500), times=2)
+
+    with pytest.raises(DeliveryError):
+        await surface.find("n")
+
+
+async def test_another_process_goes_on_with_the_same_message(slack: SlackServer, adapter: SlackAdapter) -> None:
+    """All that is kept is the target and the ref, as they are stored."""
+    target = thread_target(slack)
+    at = await adapter.surface(target).show(Page("An ans"), None)
+    target_json, ref_json = target.to_json(), at.to_json()
+
+    async with open_adapter(settings_of(slack)) as another:
+        surface = another.surface(ReplyTarget.from_json(target_json))
+        await surface.show(Page("An answer", final=True), MessageRef.from_json(ref_json))
+
+    (shown,) = slack.screen.of("C1")
+    assert [version.text for version in shown.versions] == ["An ans", "An answer"]
+
+
+async def test_a_file_is_posted_into_the_thread(slack: SlackServer, surface: Surface) -> None:
+    ref = await surface.attach(File("plot.png", "image/png", b"\x89PNG"), None)
+
+    (shown,) = slack.screen.of("C1")
+    assert shown.files == [("plot.png", "image/png", b"\x89PNG")]
+    assert shown.thread
+    assert ref.form == "file"
+
+
+async def test_a_deleted_question_ends_its_reply_quietly(slack: SlackServer, adapter: SlackAdapter) -> None:
+    target = thread_target(slack)
+    slack.delete("C1", str(target.data["thread"]))
+
+    with pytest.raises(Unreachable):
+        await adapter.surface(target).show(Page("x"), None)
+
+
+# Where a command was typed and the bot is no member
+
+
+async def test_a_command_is_answered_where_the_bot_is_no_member(slack: SlackServer, adapter: SlackAdapter) -> None:
+    """One early post and one replacement; what lies between is not shown and costs no use."""
+    surface = adapter.surface(command_target(slack))
+
+    at = await surface.show(Page("An"), None)
+    for text in ("An answer", "An answer grows", "An answer grows and"):
+        at = await surface.show(Page(text), at)
+    await surface.show(Page("An answer grows and ends.", final=True), at)
+
+    (shown,) = slack.screen.of("C2")
+    assert [version.text for version in shown.versions] == ["An", "An answer grows and ends."]
+    assert not shown.ephemeral
+    assert [call.method for call in slack.calls].count("response_url") == 2
+
+
+async def test_four_pages_fit_the_five_uses_and_the_fifth_does_not(slack: SlackServer, adapter: SlackAdapter) -> None:
+    surface = adapter.surface(command_target(slack))
+    at = await surface.show(Page("page"), None)
+    await surface.show(Page("page 0", final=True), at)
+    for number in (1, 2, 3):
+        held = await surface.show(Page("page"), None)
+        again = await surface.show(Page("page …"), held)
+        await surface.show(Page(f"page {number}", final=True), again)
+
+    with pytest.raises(Unreachable):
+        await surface.show(Page("page 4", final=True), None)
+
+    assert [shown.text for shown in slack.screen.of("C2")] == ["page 0", "page 1", "page 2", "page 3"]
+    assert [call.method for call in slack.calls].count("response_url") == 5
+
+
+async def test_another_process_replaces_the_answer_of_a_command(slack: SlackServer, adapter: SlackAdapter) -> None:
+    target = command_target(slack)
+    at = await adapter.surface(target).show(Page("An ans"), None)
+
+    async with open_adapter(settings_of(slack)) as another:
+        surface = another.surface(ReplyTarget.from_json(target.to_json()))
+        await surface.show(Page("An answer", final=True), MessageRef.from_json(at.to_json()))
+
+    assert [shown.text for shown in slack.screen.of("C2")] == ["An answer"]
+
+
+async def test_a_closed_slot_ends_the_reply(slack: SlackServer, adapter: SlackAdapter, clock: Any) -> None:
+    surface = adapter.surface(command_target(slack))
+    at = await surface.show(Page("An ans"), None)
+    await clock.advance(1_800)
+
+    with pytest.raises(Unreachable):
+        await surface.show(Page("An answer", final=True), at)
+
+
+async def test_a_command_is_answered_by_a_message_where_the_bot_is_a_member(
+    slack: SlackServer, adapter: SlackAdapter
+) -> None:
+    surface = adapter.surface(command_target(slack, "C1"))
+
+    at = await surface.show(Page("An"), None)
+    await surface.show(Page("An answer"), at)
+
+    assert [version.text for version in slack.screen.of("C1")[0].versions] == ["An", "An answer"]
+    assert "response_url" not in [call.method for call in slack.calls]
+
+
+async def test_a_slot_costs_no_budget_of_the_workspace(slack: SlackServer, adapter: SlackAdapter) -> None:
+    surface = adapter.surface(command_target(slack))
+    at = await surface.show(Page("An"), None)
+
+    assert surface.cost(Page("x"), at).budgets == ()
+    assert surface.cost(Page("x"), at).repeats_safely
+    assert not surface.cost(Page("x"), None).repeats_safely
+
+
+async def test_progress_at_our_pace_is_never_refused(slack: SlackServer, adapter: SlackAdapter, clock: Any) -> None:
+    """The budgets the surface names, kept by the pacer, keep the emulated limits."""
+    surface = adapter.surface(thread_target(slack))
+    pacer = Pacer(clock)
+    at: MessageRef | None = None
+
+    async def write() -> None:
+        nonlocal at
+        for number in range(80):
+            cost = surface.cost(Page("x"), at)
+            async with pacer.ask(cost, Priority.FINAL):
+                at = await surface.show(Page(f"words {number}"), at)
+
+    writing = asyncio.create_task(write())
+    while not writing.done():
+        await clock.advance(0.5)
+        await asyncio.sleep(0.001)
+    await writing
+    await pacer.close()
+
+    assert slack.refusals == 0

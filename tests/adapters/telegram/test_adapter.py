@@ -1,0 +1,782 @@
+"""Telegram through the real library: what an update says to the bot, how it is fetched, and what a refusal means."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from telegram import Bot, Update
+from telegram.error import Conflict
+
+import adapters.telegram.adapter as module
+from adapters.settings import TelegramSettings
+from adapters.telegram.adapter import TelegramAdapter, check
+from adapters.telegram.updates import incoming, meant_for
+from bot.contract.errors import (
+    Contested,
+    DeliveryError,
+    MessageGone,
+    RateLimited,
+    SettingsError,
+    StoreError,
+    TooLong,
+    Unclear,
+    Unreachable,
+    Unrenderable,
+)
+from bot.contract.messages import (
+    ChatId,
+    Enclosure,
+    EnclosureKind,
+    File,
+    Incoming,
+    MessageEdited,
+    MessageRef,
+    MessageSent,
+    Page,
+    Quoted,
+    ReplyTarget,
+)
+from playground.faults import Fault
+from playground.telegram import TelegramServer
+from playground.telegram.world import Person
+
+ADA = 7
+GROUP = -1_001_234_567_890
+FORUM = -1_001_234_567_891
+
+
+def settings_of(server: TelegramServer, token: str = "") -> TelegramSettings:
+    return TelegramSettings(
+        _env_file=None,  # type: ignore[call-arg]  # what pydantic-settings takes, unknown to mypy
+        telegram_bot_token=SecretStr(token or server.token),
+        telegram_api_base_url=server.base_url,
+    )
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[TelegramServer]:
+    async with TelegramServer(limits=False) as running:
+        running.person(ADA, "Ada", username="ada", language_code="en")
+        running.group(GROUP, "Friends")
+        running.group(FORUM, "Forum", forum=True)
+        yield running
+
+
+@pytest.fixture
+async def adapter(server: TelegramServer) -> AsyncIterator[TelegramAdapter]:
+    async with TelegramAdapter(settings_of(server)) as entered:
+        yield entered
+
+
+class Reader:
+    """Turns what people do on the emulator into what the core is told."""
+
+    def __init__(self, server: TelegramServer, bot: Bot) -> None:
+        self.server = server
+        self.bot = bot
+
+    def raw(self, id: int) -> dict[str, Any]:
+        return copy.deepcopy(self.server.world.updates.all[id])
+
+    def read(self, update: dict[str, Any]) -> Incoming | None:
+        return incoming(Update.de_json(update, self.bot), self.bot)
+
+    def sent(self, chat: int, text: str, **more: Any) -> Incoming | None:
+        return self.read(self.raw(self.server.say(chat, text, person=ADA, **more)))
+
+    def changed(self, text: str = "hello", chat: int = ADA, **message: Any) -> Incoming | None:
+        """A message as somebody would send it, with fields of its own."""
+        update = self.raw(self.server.say(chat, text, person=ADA))
+        update["message"].update(message)
+        return self.read(update)
+
+    @property
+    def name(self) -> str:
+        return f"@{self.bot.username}"
+
+
+@pytest.fixture
+async def reader(server: TelegramServer) -> AsyncIterator[Reader]:
+    async with Bot(server.token, base_url=f"{server.base_url}/bot") as bot:
+        yield Reader(server, bot)
+
+
+def message_of(said: Incoming | None) -> MessageSent:
+    assert isinstance(said, MessageSent)
+    return said
+
+
+# What an update says
+
+
+async def test_a_private_message(reader: Reader) -> None:
+    said = message_of(reader.sent(ADA, "What is tea?"))
+
+    assert said.chat == ChatId("telegram", str(reader.bot.id), "7")
+    assert (said.text, said.command, said.group, said.quoted) == ("What is tea?", "", False, None)
+    assert (said.sender.id, said.sender.name, said.sender.language) == ("telegram:7", "Ada", "en")
+    assert said.target == ReplyTarget("telegram", {"chat": 7, "thread": None, "reply_to": None, "group": False})
+    assert said.delivery.isdigit() and said.message_id and said.sent_at > 1e9
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "argument"),
+    [
+        ("/new", "new", ""),
+        ("/model openai:gpt-5", "model", "openai:gpt-5"),
+        ("/nonsense now", "nonsense", "now"),
+        ("/etc/hosts is a file", "", "/etc/hosts is a file"),
+    ],
+)
+async def test_a_command_and_its_argument(reader: Reader, text: str, command: str, argument: str) -> None:
+    said = message_of(reader.sent(ADA, text))
+
+    assert (said.command, said.text) == (command, argument)
+
+
+async def test_in_a_group_only_what_is_meant_for_the_bot_is_heard(reader: Reader) -> None:
+    said = message_of(reader.sent(GROUP, f"{reader.name} what is tea?"))
+
+    assert (said.text, said.group) == ("what is tea?", True)
+    assert said.target.data["reply_to"] == int(said.message_id)
+    # Privacy mode keeps it from the bot; one whose operator switched that off must be as deaf.
+    assert reader.server.say(GROUP, "hello all", person=ADA) == 0
+    update = reader.raw(int(said.delivery))
+    update["message"] |= {"text": "hello all", "entities": []}
+    assert reader.read(update) is None
+
+
+async def test_a_mention_counts_by_its_entity_never_by_its_letters(reader: Reader) -> None:
+    mention = f"{reader.name} hello"
+    update = reader.raw(reader.server.say(GROUP, mention, person=ADA))
+
+    del update["message"]["entities"]
+    assert reader.read(update) is None
+    update["message"]["entities"] = [{"type": "code", "offset": 0, "length": len(reader.name)}]
+    assert reader.read(update) is None
+    update["message"]["entities"] = [{"type": "mention", "offset": 0, "length": len(reader.name)}]
+    assert message_of(reader.read(update)).text == "hello"
+
+
+async def test_the_name_of_another_bot_is_no_mention(reader: Reader) -> None:
+    update = reader.raw(reader.server.say(GROUP, f"{reader.name} hi", person=ADA))
+    update["message"]["text"] = "@other_bot hi"
+    update["message"]["entities"] = [{"type": "mention", "offset": 0, "length": 10}]
+
+    assert reader.read(update) is None
+
+
+async def test_a_mention_is_cut_out_where_it_stands_behind_emoji(reader: Reader) -> None:
+    """Offsets count UTF-16 units, and 👋 is two of them."""
+    said = message_of(reader.sent(GROUP, f"👋👋 {reader.name} 你好 👩‍👩‍👧"))
+
+    assert said.text == "👋👋  你好 👩‍👩‍👧"
+
+
+async def test_a_mention_without_a_name_counts_by_the_persons_number(reader: Reader) -> None:
+    user = {"id": reader.bot.id, "is_bot": True, "first_name": "Parley"}
+    update = reader.raw(reader.server.say(GROUP, f"{reader.name} hi", person=ADA))
+    update["message"]["text"] = "Parley hi"
+    update["message"]["entities"] = [{"type": "text_mention", "offset": 0, "length": 6, "user": user}]
+    assert message_of(reader.read(update)).text == "hi"
+
+    update["message"]["entities"][0]["user"]["id"] = 999
+    assert reader.read(update) is None
+
+
+async def test_an_update_that_cannot_be_read_is_left_out_alone(
+    server: TelegramServer, adapter: TelegramAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The library reads no batch with such an update in it, so that it would come for ever, and nothing after it."""
+    message = copy.deepcopy(server.world.updates.all[server.say(ADA, "one", person=ADA)]["message"])
+    bad = server.world.updates.add("message", message | {"text": "secret words", "entities": [{"type": "bold"}]})
+    server.say(ADA, "two", person=ADA)
+    inbox = Inbox()
+
+    async with listening(adapter, inbox):
+        await inbox.until(2)
+        server.say(ADA, "three", person=ADA)
+        await inbox.until(3)
+
+    assert inbox.texts == ["one", "two", "three"]
+    assert bad not in server.world.updates.waiting
+    (line,) = [record for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
+    assert str(bad) in line.getMessage() and "TypeError" in line.getMessage()
+    assert "secret words" not in caplog.text
+
+
+async def test_an_update_that_we_cannot_read_is_left_out_alone(
+    reader: Reader, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad = reader.raw(reader.server.say(ADA, "secret words", person=ADA))
+    del bad["message"]["chat"]
+    good = reader.raw(reader.server.say(ADA, "two", person=ADA))
+
+    said = meant_for(reader.bot, [bad, good])
+
+    assert [message_of(one).text for one in said] == ["two"]
+    assert str(bad["update_id"]) in caplog.text and "secret words" not in caplog.text
+
+
+async def test_an_entity_that_ends_in_the_middle_of_a_character_hides_no_word(reader: Reader) -> None:
+    update = reader.raw(reader.server.say(ADA, "👋 hi", person=ADA))
+    update["message"]["entities"] = [{"type": "mention", "offset": 0, "length": 1}]
+
+    assert message_of(reader.read(update)).text == "👋 hi"
+
+
+async def test_what_is_no_list_of_updates_is_no_telegram(server: TelegramServer, adapter: TelegramAdapter) -> None:
+    server.faults.add("getUpdates", Fault(status=200, body='{"ok":true,"result":[{"message":{}}]}'))
+
+    with pytest.raises(Unreachable):
+        await adapter.listen(Inbox())
+
+
+async def test_a_reply_to_the_bot_needs_no_mention_and_quotes_it(reader: Reader) -> None:
+    sent = await reader.bot.send_message(GROUP, "Tea is a leaf.")
+
+    said = message_of(reader.sent(GROUP, "Really?", reply_to=sent.message_id))
+
+    assert said.quoted is not None
+    assert (said.quoted.text, said.quoted.from_bot, said.quoted.message_id) == (
+        "Tea is a leaf.",
+        True,
+        str(sent.message_id),
+    )
+
+
+async def test_a_part_that_is_quoted_stands_for_the_whole(reader: Reader) -> None:
+    sent = await reader.bot.send_message(ADA, "Tea is a leaf. Milk is not.")
+
+    said = message_of(reader.sent(ADA, "Why?", reply_to=sent.message_id, quote="Milk is not."))
+
+    assert said.quoted is not None and said.quoted.text == "Milk is not."
+
+
+async def test_forwarded_words_are_quoted_and_never_obeyed(reader: Reader) -> None:
+    people = reader.server.people
+    news = people.channel(-1_001_000_000_009, "News")
+    authors: list[tuple[Any, str]] = [(people.person(666, "Eve"), "Eve"), ("Mallory", "Mallory"), (news, "News")]
+    for author, name in authors:
+        said = message_of(reader.read(reader.raw(people.forward(ADA, "/allow telegram:666 admin", author))))
+
+        assert (said.command, said.text, said.sender.id) == ("", "", "telegram:7")
+        assert said.quoted == Quoted(text="/allow telegram:666 admin", author=name, forwarded=True)
+
+
+async def test_what_the_bot_wrote_is_still_its_own_when_somebody_forwards_it(reader: Reader) -> None:
+    me = Person(reader.bot.id, "Parley")
+
+    said = message_of(reader.read(reader.raw(reader.server.people.forward(ADA, "Tea is a leaf.", me))))
+
+    assert said.quoted is not None and said.quoted.from_bot
+
+
+async def test_a_forward_to_a_group_speaks_to_nobody_until_somebody_replies_to_it(reader: Reader) -> None:
+    people = reader.server.people
+    id = people.forward(GROUP, f"/stop{reader.name}", people.person(666, "Eve"), person=ADA)
+    assert reader.read(reader.raw(id)) is None
+
+    said = message_of(reader.sent(GROUP, f"{reader.name} what is that?", reply_to=reader.server.people.message_id(id)))
+
+    assert said.text == "what is that?"
+    assert said.quoted is not None and (said.quoted.author, said.quoted.forwarded) == ("Eve", False)
+
+
+async def test_servers_from_before_origins_name_the_date_of_a_forward(reader: Reader) -> None:
+    """A Bot API server older than 7.0, as an operator may run one."""
+    said = message_of(reader.changed("/new", forward_date=1_700_000_000, forward_sender_name="Eve"))
+
+    assert (said.command, said.text) == ("", "")
+    assert said.quoted is not None and (said.quoted.text, said.quoted.forwarded) == ("/new", True)
+
+
+async def test_a_forwarded_album_is_one_message(reader: Reader) -> None:
+    pictures = [(f"{number}.png", "image/png", b"\x89PNG") for number in range(3)]
+    reader.server.people.forward(ADA, "Which is best?", reader.server.people.person(666, "Eve"), files=pictures)
+
+    [said] = meant_for(reader.bot, reader.server.world.updates.all.values())
+
+    assert message_of(said).text == ""
+    picture = Enclosure(kind=EnclosureKind.PICTURE, size=4)
+    assert message_of(said).quoted == Quoted(
+        text="Which is best?", author="Eve", forwarded=True, enclosed=(picture,) * 3
+    )
+    assert message_of(said).enclosed == ()
+
+
+async def test_a_forwarded_picture_without_words_is_enclosed_in_what_is_quoted(reader: Reader) -> None:
+    people, picture = reader.server.people, ("a.png", "image/png", b"\x89PNG")
+
+    said = message_of(reader.read(reader.raw(people.forward(ADA, "", people.person(666, "Eve"), files=[picture]))))
+
+    picture_of_eve = Quoted(text="", author="Eve", forwarded=True, enclosed=said.quoted.enclosed if said.quoted else ())
+    assert (said.text, said.quoted, said.enclosed) == ("", picture_of_eve, ())
+    assert [one.kind for one in picture_of_eve.enclosed] == ["picture"]
+
+
+async def test_a_change_of_a_forward_is_no_edit_by_the_person(reader: Reader) -> None:
+    """The service tells of one when a reaction is put on it."""
+    update = reader.raw(reader.server.people.forward(ADA, "hello", reader.server.people.person(666, "Eve")))
+    update["edited_message"] = update.pop("message") | {"edit_date": 1_700_000_000}
+
+    assert reader.read(update) is None
+
+
+async def test_a_reply_to_a_message_of_another_chat_quotes_it(reader: Reader) -> None:
+    people = reader.server.people
+    update = reader.raw(people.say(ADA, "is this so?", reply_elsewhere=people.person(666, "Eve"), quote="tea is blue"))
+
+    said = message_of(reader.read(update))
+
+    assert said.text == "is this so?"
+    assert said.quoted == Quoted(text="tea is blue", author="Eve")
+
+
+async def test_a_command_for_another_bot_is_not_ours(reader: Reader) -> None:
+    assert message_of(reader.changed(f"/new{reader.name}", GROUP)).command == "new"
+    assert message_of(reader.changed(f"/NEW{reader.name.upper()} x", GROUP)).command == "new"
+    assert reader.changed("/new@other_bot") is None
+
+
+async def test_in_a_group_an_unknown_command_without_a_name_is_another_bots(reader: Reader) -> None:
+    assert message_of(reader.changed("/help", GROUP)).command == "help"
+    assert reader.changed("/weather Oslo", GROUP) is None
+    assert message_of(reader.changed(f"/weather{reader.name} Oslo", GROUP)).command == "weather"
+    assert message_of(reader.changed("/weather Oslo", ADA)).command == "weather"
+
+
+async def test_a_topic_is_a_chat_of_its_own(reader: Reader) -> None:
+    said = message_of(reader.sent(FORUM, f"{reader.name} hi", thread=5))
+
+    assert said.chat.thread == "5"
+    assert said.target.data["thread"] == 5
+    assert message_of(reader.sent(FORUM, f"{reader.name} hi")).chat.thread == ""
+
+
+async def test_an_answer_in_an_ordinary_group_opens_no_topic(reader: Reader) -> None:
+    """Replies carry a thread id there too, without being in a topic."""
+    said = message_of(reader.changed(f"{reader.name} hi", GROUP, message_thread_id=99))
+
+    assert (said.chat.thread, said.target.data["thread"]) == ("", None)
+
+
+async def test_the_first_message_of_a_topic_is_no_quotation(reader: Reader) -> None:
+    created = {"message_id": 5, "date": 1, "chat": {"id": FORUM, "type": "supergroup"}}
+    created["forum_topic_created"] = {"name": "Tea", "icon_color": 7322096}
+
+    said = message_of(reader.changed(f"{reader.name} hi", FORUM, reply_to_message=created, message_thread_id=5))
+
+    assert said.quoted is None
+
+
+async def test_an_edited_message_is_told_as_such(server: TelegramServer, reader: Reader) -> None:
+    number = server.message_id(server.say(ADA, "What is te?", person=ADA))
+
+    said = reader.read(reader.raw(server.edit(ADA, number, "What is tea?")))
+
+    assert isinstance(said, MessageEdited)
+    assert (said.message_id, said.text) == (str(number), "What is tea?")
+
+
+BOTS = {"id": 5, "is_bot": True, "first_name": "Bot"}
+
+
+@pytest.mark.parametrize("fields", [{"from": BOTS}, {"via_bot": BOTS}, {"from": None}])
+async def test_what_bots_write_is_not_heard(reader: Reader, fields: dict[str, Any]) -> None:
+    assert reader.changed(**fields) is None
+
+
+async def test_a_chat_that_writes_is_no_person(reader: Reader) -> None:
+    """An anonymous admin, a channel that somebody writes as, and a linked channel's post, which no bot's user sends."""
+    people, server = reader.server.people, reader.server
+    news = people.channel(-1_001_000_000_009, "News")
+
+    for id in (
+        people.say(GROUP, f"/forget{reader.name} yes", as_chat=server.world.chats[GROUP]),
+        people.say(GROUP, f"{reader.name} hello", as_chat=news),
+        people.channel_post(GROUP, f"{reader.name} hello", news),
+    ):
+        update = reader.raw(id)
+        assert reader.read(update) is None
+        update["message"]["from"]["is_bot"] = False
+        update["message"].pop("forward_origin", None)
+        assert reader.read(update) is None
+
+
+async def test_whoever_replies_to_a_channels_post_is_told_of_its_channel(reader: Reader) -> None:
+    people = reader.server.people
+    post = people.message_id(
+        people.channel_post(GROUP, f"{reader.name} news", people.channel(-1_001_000_000_009, "News"))
+    )
+
+    said = message_of(reader.sent(GROUP, f"{reader.name} is that so?", reply_to=post))
+
+    assert said.quoted is not None and said.quoted.author == "News"
+
+
+@pytest.mark.parametrize(
+    "kind", ["channel_post", "edited_channel_post", "business_message", "guest_message", "my_chat_member"]
+)
+async def test_other_sources_are_ignored(reader: Reader, kind: str) -> None:
+    update = reader.raw(reader.server.say(ADA, "hello", person=ADA))
+    content = update.pop("message")
+    if kind == "my_chat_member":
+        reader.server.block(ADA)
+        update = list(reader.server.world.updates.all.values())[-1]
+    else:
+        update[kind] = content
+
+    assert reader.read(update) is None
+
+
+async def test_a_picture_says_its_caption_and_without_one_nothing(reader: Reader) -> None:
+    picture = ("a.png", "image/png", b"\x89PNG")
+
+    assert message_of(reader.sent(ADA, "What is this?", files=[picture])).text == "What is this?"
+    assert message_of(reader.sent(ADA, "", files=[picture])).text == ""
+
+
+async def test_what_says_nothing_at_all_is_not_heard(reader: Reader) -> None:
+    update = reader.raw(reader.server.say(ADA, "x", person=ADA))
+    del update["message"]["text"]
+    update["message"]["pinned_message"] = update["message"] | {"text": "x"}
+
+    assert reader.read(update) is None
+
+
+@pytest.mark.parametrize("captioned", [0, 2])
+async def test_an_album_is_one_message(reader: Reader, captioned: int) -> None:
+    pictures = [(f"{number}.png", "image/png", b"\x89PNG") for number in range(3)]
+    reader.server.say(ADA, "Which is best?", person=ADA, files=pictures)
+    raw = list(reader.server.world.updates.all.values())
+    raw[0]["message"]["caption"], caption = "", raw[0]["message"].pop("caption")
+    raw[captioned]["message"]["caption"] = caption
+
+    [said] = meant_for(reader.bot, raw)
+    parts = [message_of(meant_for(reader.bot, [update])[0]) for update in raw]
+
+    assert message_of(said).text == "Which is best?"
+    assert len({part.also for part in parts}) == 1 and parts[0].also != ()
+    assert len({part.delivery for part in parts}) == 3
+
+
+# Fetching
+
+
+@asynccontextmanager
+async def listening(adapter: TelegramAdapter, deliver: Any) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(adapter.listen(deliver))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+class Inbox:
+    """Where deliveries arrive; refuses as often as it is told."""
+
+    def __init__(self, refusals: int = 0) -> None:
+        self.texts: list[str] = []
+        self.tries = 0
+        self.refusals = refusals
+        self._changed = asyncio.Event()
+
+    async def __call__(self, said: Incoming) -> None:
+        self.tries += 1
+        if self.refusals:
+            self.refusals -= 1
+            raise StoreError("locked")
+        assert isinstance(said, MessageSent)
+        self.texts.append(said.text)
+        self._changed.set()
+
+    async def until(self, count: int) -> None:
+        async with asyncio.timeout(5):
+            while len(self.texts) < count:
+                self._changed.clear()
+                await self._changed.wait()
+
+
+async def test_updates_arrive_in_order_each_once(server: TelegramServer, adapter: TelegramAdapter) -> None:
+    inbox = Inbox()
+    for number in range(5):
+        server.say(ADA, f"early {number}", person=ADA)
+    async with listening(adapter, inbox):
+        await inbox.until(5)
+        server.say(ADA, "late", person=ADA)
+        await inbox.until(6)
+
+    assert inbox.texts == [*(f"early {number}" for number in range(5)), "late"]
+
+
+async def test_an_update_is_confirmed_only_after_it_was_stored(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    stored = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def deliver(said: Incoming) -> None:
+        begun.set()
+        await stored.wait()
+
+    id = server.say(ADA, "hello", person=ADA)
+    async with listening(adapter, deliver):
+        await begun.wait()
+        assert id in server.world.updates.waiting
+        arrived = server.faults.add("getUpdates", Fault()).reached
+        stored.set()
+        await arrived.wait()
+        assert (
+            id not in server.world.updates.waiting
+            or int(server.calls_of("getUpdates")[-1].parameters["offset"]) == id + 1
+        )
+
+
+async def test_what_could_not_be_stored_is_fetched_again(
+    server: TelegramServer, adapter: TelegramAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_STORE_PAUSE", 0.0)
+    inbox = Inbox(refusals=3)
+    server.say(ADA, "one", person=ADA)
+    async with listening(adapter, inbox):
+        await inbox.until(1)
+
+    assert (inbox.texts, inbox.tries) == (["one"], 4)
+
+
+async def test_a_webhook_that_was_set_once_is_removed(server: TelegramServer, adapter: TelegramAdapter) -> None:
+    server.world.updates.webhook = {"url": "https://example.org/hook"}
+    inbox = Inbox()
+    async with listening(adapter, inbox):
+        server.say(ADA, "hello", person=ADA)
+        await inbox.until(1)
+
+    assert server.world.updates.webhook == {}
+
+
+async def test_the_menu_of_commands_is_written_in_english_and_chinese(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    await adapter._announce()
+
+    async with Bot(server.token, base_url=f"{server.base_url}/bot") as reader:
+        english, chinese = await reader.get_my_commands(), await reader.get_my_commands(language_code="zh")
+    assert ("new", "begin a new conversation") in [(one.command, one.description) for one in english]
+    assert ("new", "开始新的对话") in [(one.command, one.description) for one in chinese]
+    assert [one.command for one in english] == [one.command for one in chinese]
+
+
+async def test_another_poller_is_named_at_once_and_counted(
+    server: TelegramServer, adapter: TelegramAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    arrived = server.faults.add("getUpdates", Fault()).reached
+    polling = asyncio.create_task(adapter.listen(Inbox()))
+    await arrived.wait()
+
+    async with Bot(server.token, base_url=f"{server.base_url}/bot") as other:
+        taking_over = asyncio.create_task(other.get_updates(timeout=20))
+        with pytest.raises(Contested, match="another program receives with the same TELEGRAM_BOT_TOKEN"):
+            await polling
+        heard = adapter.listening, adapter.conflicts
+        again = asyncio.create_task(adapter.listen(Inbox()))
+        with pytest.raises(Conflict):
+            await taking_over
+        again.cancel()
+        await asyncio.gather(again, return_exceptions=True)
+
+    assert heard == (False, 1)
+    [record] = [one for one in caplog.records if "another program" in one.getMessage()]
+    assert "end it, or make another bot" in record.getMessage()
+    assert server.token not in caplog.text
+
+
+async def test_a_webhook_that_another_program_sets_is_named_and_removed(
+    server: TelegramServer, adapter: TelegramAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    arrived = server.faults.add("getUpdates", Fault()).reached
+    polling = asyncio.create_task(adapter.listen(Inbox()))
+    await arrived.wait()
+    async with Bot(server.token, base_url=f"{server.base_url}/bot") as other:
+        await other.set_webhook("https://example.org/hook")
+
+    with pytest.raises(Contested):
+        await polling
+    inbox = Inbox()
+    async with listening(adapter, inbox):
+        server.say(ADA, "hello", person=ADA)
+        await inbox.until(1)
+
+    assert "terminated by setWebhook request" in caplog.text
+    assert server.world.updates.webhook == {}
+
+
+async def test_a_revoked_token_ends_the_platform_with_one_sentence(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    server.faults.add("getUpdates", Fault(status=401))
+
+    with pytest.raises(SettingsError, match="TELEGRAM_BOT_TOKEN"):
+        await adapter.listen(Inbox())
+
+
+async def test_a_pause_in_receiving_is_told_and_seen(
+    server: TelegramServer, adapter: TelegramAdapter, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused = server.faults.add("getUpdates", Fault(status=429, retry_after=1)).reached
+    inbox = Inbox()
+    async with listening(adapter, inbox):
+        await refused.wait()
+        async with asyncio.timeout(10):
+            while not any("nothing is received for 1 s" in line for line in caplog.messages):
+                await asyncio.sleep(0.01)
+        deaf = not adapter.listening
+        server.say(ADA, "hello", person=ADA)
+        await inbox.until(1)
+        assert deaf and adapter.listening
+
+
+@pytest.mark.parametrize("fault", [Fault(status=502), Fault(drop="before")], ids=["gateway", "dropped"])
+async def test_a_server_in_trouble_is_unreachable_not_wrong(
+    server: TelegramServer, adapter: TelegramAdapter, fault: Fault
+) -> None:
+    server.faults.add("getUpdates", fault)
+
+    with pytest.raises(Unreachable):
+        await adapter.listen(Inbox())
+
+
+async def test_a_token_that_was_never_right_is_one_sentence_without_it(server: TelegramServer) -> None:
+    with pytest.raises(SettingsError, match="TELEGRAM_BOT_TOKEN") as caught:
+        async with TelegramAdapter(settings_of(server, "7000000001:WRONGwrongWRONG")):
+            pass
+
+    assert "WRONGwrong" not in str(caught.value)
+
+
+async def test_a_server_that_is_not_there_is_unreachable() -> None:
+    async with TelegramServer() as gone:
+        settings = settings_of(gone)
+
+    with pytest.raises(Unreachable):
+        async with TelegramAdapter(settings):
+            pass
+
+
+async def test_the_check_names_the_bot(server: TelegramServer) -> None:
+    findings = await check(settings_of(server))
+
+    assert any(finding.ok and "@" in finding.text for finding in findings)
+
+
+# What a refusal means
+
+REFUSALS = [
+    (400, "Bad Request: can't parse entities: Unsupported start tag", Unrenderable),
+    (400, "Bad Request: message to edit not found", MessageGone),
+    (400, "Bad Request: MESSAGE_ID_INVALID", MessageGone),
+    (400, "Bad Request: message is too long", TooLong),
+    (400, "Bad Request: chat not found", Unreachable),
+    (403, "Forbidden: bot was blocked by the user", Unreachable),
+    (400, "Bad Request: something new", DeliveryError),
+    (500, "Internal Server Error", DeliveryError),
+]
+
+
+@pytest.mark.parametrize(("status", "words", "error"), REFUSALS)
+async def test_each_refusal_says_what_to_do_next(
+    server: TelegramServer, adapter: TelegramAdapter, status: int, words: str, error: type[DeliveryError]
+) -> None:
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": ADA}))
+    body = f'{{"ok":false,"error_code":{status},"description":"{words}"}}'
+    server.faults.add("sendMessage", Fault(status=status, body=body))
+
+    with pytest.raises(DeliveryError) as caught:
+        await surface.show(Page("hello"), None)
+
+    assert type(caught.value) is error
+
+
+async def test_a_pause_is_as_long_as_telegram_says(server: TelegramServer, adapter: TelegramAdapter) -> None:
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": ADA}))
+    server.faults.add("sendMessage", Fault(status=429, retry_after=17))
+
+    with pytest.raises(RateLimited) as caught:
+        await surface.show(Page("hello"), None)
+
+    assert caught.value.retry_after == 17
+
+
+async def test_a_post_whose_answer_is_lost_is_unclear_and_not_sent_twice(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": ADA}))
+    server.faults.add("sendMessage", Fault(drop="after"))
+
+    with pytest.raises(Unclear):
+        await surface.show(Page("hello"), None)
+
+    assert not surface.cost(Page("hello"), None).repeats_safely
+    assert len(server.screen.of(str(ADA))) == 1
+
+
+async def test_an_edit_that_changes_nothing_is_a_success(server: TelegramServer, adapter: TelegramAdapter) -> None:
+    target = ReplyTarget("telegram", {"chat": ADA})
+    ref = await adapter.surface(target).show(Page("hello"), None)
+
+    assert await adapter.surface(target).show(Page("hello"), ref) == ref
+
+
+async def test_a_group_that_moved_is_written_to_where_it_is_now(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    server.group(-500, "Old")
+    server.upgrade(-500, -1_009_999_999_999)
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": -500, "group": True}))
+
+    with pytest.raises(DeliveryError):
+        await surface.show(Page("hello"), None)
+    await surface.show(Page("hello"), None)
+
+    assert [shown.text for shown in server.screen.of("-1009999999999")] == ["hello"]
+
+
+async def test_only_the_first_message_of_a_reply_in_a_group_points_at_the_question(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    number = server.message_id(server.say(GROUP, "/help", person=ADA))
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": GROUP, "group": True, "reply_to": number}))
+
+    await surface.show(Page("one"), None)
+    await surface.show(Page("two"), None)
+
+    replies = [call.parameters.get("reply_parameters") for call in server.calls_of("sendMessage")]
+    assert bool(replies[0]) and not replies[1]
+
+
+async def test_a_picture_is_posted_as_one_and_anything_else_as_a_file(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    surface = adapter.surface(ReplyTarget("telegram", {"chat": ADA}))
+    dot = (
+        b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
+        b"\x00\x00\x00\rIDATx\x9cc\xf8\xff\xff?\x00\x05\xfe\x02\xfe\xa75\x81\x84\x00\x00\x00\x00IEND\xaeB`\x82"
+    )
+
+    refs = [
+        await surface.attach(File("dot.png", "image/png", dot), None),
+        await surface.attach(File("a.csv", "text/csv", b"1,2"), None),
+    ]
+
+    assert all(isinstance(ref, MessageRef) for ref in refs)
+    assert [call.method for call in server.calls if call.method in ("sendPhoto", "sendDocument")] == [
+        "sendPhoto",
+        "sendDocument",
+    ]

@@ -1,0 +1,461 @@
+"""`parley doctor` against the services it looks at: one clear sentence for each thing that is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.contract.clock import SystemClock
+from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.store import Store
+from playground.discord import DiscordServer
+from playground.model import ModelServer, Reply
+from playground.slack import SlackServer
+from playground.tavily import TavilyServer
+from playground.telegram import TelegramServer
+
+TAVILY_KEY = "tvly-loopback-key-0123"
+NOBODY = "http://127.0.0.1:9"
+
+
+@dataclass
+class Told:
+    """What the doctor said."""
+
+    code: int
+    out: str
+    err: str
+
+    def of(self, what: str) -> list[tuple[bool, str]]:
+        """(well, text) of every line about `what`."""
+        lines = [line.partition(": ") for line in self.out.splitlines()]
+        return [(head.startswith("ok"), text) for head, _, text in lines if head.split(maxsplit=1)[1:] == [what]]
+
+
+@dataclass
+class World:
+    """The services, and the settings that lead to them."""
+
+    telegram: TelegramServer
+    slack: SlackServer
+    discord: DiscordServer
+    model: ModelServer
+    tavily: TavilyServer
+    data: Path
+    nursery: Any
+
+    async def doctor(self, *options: str, **settings: str) -> Told:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.data),
+            "MODEL": "openai:scripted",
+            "OPENAI_API_KEY": "sk-loopback-key-0123456789",
+            "OPENAI_BASE_URL": self.model.base_url,
+            **settings,
+        }
+        ended = await self.nursery.talk("bot", "doctor", *options, folder=self.data, environment=environment)
+        told = Told(ended.code, ended.out, ended.err)
+        assert "Traceback" not in told.out + told.err
+        return told
+
+    @property
+    def tokens(self) -> dict[str, str]:
+        return {
+            "TELEGRAM_BOT_TOKEN": self.telegram.token,
+            "TELEGRAM_API_BASE_URL": self.telegram.base_url,
+            "SLACK_BOT_TOKEN": self.slack.bot_token,
+            "SLACK_APP_TOKEN": self.slack.app_token,
+            "SLACK_API_BASE_URL": self.slack.base_url,
+            "DISCORD_BOT_TOKEN": self.discord.token,
+            "DISCORD_API_BASE_URL": self.discord.base_url,
+        }
+
+
+@pytest.fixture
+async def world(tmp_path: Path, nursery: Any) -> AsyncIterator[World]:
+    async with AsyncExitStack() as stack:
+        world = World(
+            telegram=await stack.enter_async_context(TelegramServer()),
+            slack=await stack.enter_async_context(SlackServer()),
+            discord=await stack.enter_async_context(DiscordServer()),
+            model=await stack.enter_async_context(ModelServer()),
+            tavily=await stack.enter_async_context(TavilyServer(key=TAVILY_KEY)),
+            data=tmp_path,
+            nursery=nursery,
+        )
+        world.model.script = lambda body: Reply("ready")
+        yield world
+
+
+async def test_everything_right_is_well_on_all_three_platforms(world: World) -> None:
+    told = await world.doctor(**world.tokens)
+
+    assert told.code == 0, told.out + told.err
+    for what in ("telegram", "slack", "discord", "model", "database", "disk", "time zone", "prices", "run_python"):
+        assert told.of(what), f"nothing is said of {what}:\n{told.out}"
+    assert "the token works" in told.of("telegram")[0][1] and "the token works" in told.of("discord")[0][1]
+    assert not told.err
+    assert not any(token in told.out for name, token in world.tokens.items() if name.endswith("TOKEN"))
+
+
+async def test_a_sandbox_that_does_not_hold_is_said_with_its_reason(world: World, refusing_bwrap: str) -> None:
+    told = await world.doctor(PATH=refusing_bwrap, CODE_BACKEND="bwrap")
+
+    [(_, text)] = told.of("run_python")
+    assert text.startswith("not offered: bwrap: ") and "No permissions to create new namespace" in text
+    [(_, text)] = told.of("read_page")
+    assert "not in a sandbox: bwrap: No permissions to create new namespace" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "platform", "others"),
+    [
+        ("TELEGRAM_BOT_TOKEN", "7000000001:AAF3wrongwrongwrongwrongwrongwrong0", "telegram", ("slack", "discord")),
+        ("SLACK_BOT_TOKEN", "xoxb-1-2-wrongwrongwrong", "slack", ("telegram", "discord")),
+        ("SLACK_APP_TOKEN", "xapp-1-A1-2-wrongwrongwrong", "slack", ("telegram", "discord")),
+        ("DISCORD_BOT_TOKEN", "MTE.wrong.wrongwrongwrongwrongwrongwrong", "discord", ("telegram", "slack")),
+    ],
+)
+async def test_a_wrong_token_is_one_sentence_that_names_it_and_the_others_are_well(
+    world: World, name: str, wrong: str, platform: str, others: tuple[str, ...]
+) -> None:
+    told = await world.doctor(**{**world.tokens, name: wrong})
+
+    assert told.code == 1
+    [bad] = [text for well, text in told.of(platform) if not well]
+    assert name in bad
+    for other in others:
+        assert all(well for well, _ in told.of(other))
+    assert wrong not in told.out + told.err
+
+
+async def test_half_of_slacks_tokens_is_a_sentence(world: World) -> None:
+    told = await world.doctor(SLACK_BOT_TOKEN=world.slack.bot_token, SLACK_API_BASE_URL=world.slack.base_url)
+
+    assert told.code == 1
+    assert "SLACK_APP_TOKEN" in told.out
+
+
+async def test_a_platform_that_cannot_be_reached_is_a_sentence(world: World) -> None:
+    told = await world.doctor(**{**world.tokens, "TELEGRAM_API_BASE_URL": "http://127.0.0.1:9"})
+
+    assert told.code == 1
+    [(well, _)] = told.of("telegram")
+    assert not well
+
+
+async def test_every_model_that_may_answer_is_asked(world: World) -> None:
+    world.model.models.append("small")
+
+    told = await world.doctor(FALLBACK_MODELS="openai:gone", SUMMARY_MODEL="openai:small")
+
+    assert told.code == 1
+    assert [well for well, _ in told.of("model")] == [True, False, True]
+    assert "gone" in told.of("model")[1][1] and "openai:small answers" in told.of("model")[2][1]
+
+
+async def test_no_model_at_all_is_a_sentence(world: World) -> None:
+    told = await world.doctor(MODEL="", OPENAI_API_KEY="")
+
+    assert told.code == 1
+    assert "MODEL is not set" in told.of("model")[0][1]
+
+
+async def test_the_database_is_looked_at_and_not_touched(world: World) -> None:
+    path = world.data / "data" / "parley.db"
+    async with Store.open(f"sqlite:///{path}", clock=SystemClock()) as store:
+        for number, place in enumerate(("telegram:42/7", "slack:T1/D1", "slack:T1/C2")):
+            chat = ChatId.parse(place)
+            target = ReplyTarget(chat.platform, {})
+            sender = Sender(id="x", name="Ada")
+            await store.intake.take_in(
+                MessageSent(delivery=f"d{number}", chat=chat, sender=sender, target=target, text="hi")
+            )
+    damaged = world.data / "damaged.db"
+    damaged.write_bytes(b"no database at all " * 1000)
+    foreign = world.data / "foreign.db"
+    with closing(sqlite3.connect(foreign)) as other, other:
+        other.execute("CREATE TABLE theirs (a)")
+
+    sound = await world.doctor()
+    bad = await world.doctor(DATABASE_URL=f"sqlite:///{damaged}")
+    theirs = await world.doctor(DATABASE_URL=f"sqlite:///{foreign}")
+
+    assert sound.code == 0 and "is sound" in sound.of("database")[0][1]
+    assert sound.of("unfinished") == [
+        (True, "2 on slack: answered at the next start, for which slack has to be configured again"),
+        (True, "1 on telegram: answered at the next start, for which telegram has to be configured again"),
+    ]
+    assert bad.code == 1 and "is damaged" in bad.of("database")[0][1]
+    assert damaged.read_bytes() == b"no database at all " * 1000
+    assert theirs.code == 1 and "another program's" in theirs.of("database")[0][1]
+
+
+async def test_wrong_settings_of_the_machine_are_sentences(world: World) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        told = await world.doctor(TIME_ZONE="Europe/Pariss", MONEY_PER_DAY="5", HTTP_PORT=str(port))
+
+    assert told.code == 1
+    assert "TIME_ZONE 'Europe/Pariss'" in told.of("time zone")[0][1]
+    assert "add it to PRICES" in told.of("prices")[0][1]
+    assert f"HTTP_PORT {port}" in told.of("http")[0][1]
+
+
+async def test_a_price_of_ones_own_is_known(world: World) -> None:
+    told = await world.doctor(MONEY_PER_DAY="5", PRICES="openai:scripted=0.25/0.025/2.00")
+
+    assert told.of("prices") == [(True, "openai:scripted: $0.25 in, $2 out for a million tokens")]
+
+
+async def test_a_server_of_tools_that_does_not_come_up_is_named(world: World) -> None:
+    program = "import sys; sys.exit('FORGE_URL is not set')"
+    servers = {"mcpServers": {"broken": {"command": sys.executable, "args": ["-c", program]}}}
+    (world.data / "mcp.json").write_text(json.dumps(servers))
+
+    told = await world.doctor(MCP_CONFIG=str(world.data / "mcp.json"))
+
+    assert told.code == 1
+    [(well, text)] = told.of("MCP broken")
+    assert not well and text.startswith("not offered") and "FORGE_URL is not set" in text
+
+
+async def test_a_database_that_does_not_answer_is_named(world: World) -> None:
+    with closing(sqlite3.connect(world.data / "sales.db")) as sales, sales:
+        sales.execute("CREATE TABLE orders (a)")
+    well = f"sales=sqlite:///{world.data}/sales.db"
+
+    told = await world.doctor(DATABASES=f"{well},gone=sqlite:///{world.data}/none.db")
+
+    assert told.code == 1
+    [(ok, text)] = told.of("query_database")
+    assert not ok and text.startswith("gone: The database cannot be opened") and text.endswith("sales answers")
+    assert (await world.doctor(DATABASES=well)).of("query_database") == [(True, "read-only databases: sales answers")]
+
+
+async def test_a_short_secret_is_named_because_it_cannot_be_masked(world: World) -> None:
+    told = await world.doctor(OPENAI_API_KEY="short")
+
+    assert told.code == 1
+    assert "never masked" in told.of("secrets")[0][1]
+
+
+def test_nothing_is_said_of_a_port_that_is_not_used() -> None:
+    from bot.cli.machine import _port
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    result: Any = _port("127.0.0.1", port)
+
+    assert result.ok and "is free" in result.text
+
+
+async def test_what_every_user_of_the_machine_can_read_is_named(world: World) -> None:
+    """Where the folders above let them through. The next start mends the database; files of keys are the operator's."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        secrets, servers, database = folder / ".env", folder / "mcp.json", folder / "parley.db"
+        secrets.write_text("BOT_NAME=Someone\n")
+        servers.write_text('{"mcpServers": {}}')
+        settings = {
+            "DATABASE_URL": f"sqlite:///{database}",
+            "PARLEY_ENV_FILE": str(secrets),
+            "MCP_CONFIG": str(servers),
+        }
+        async with Store.open(settings["DATABASE_URL"], clock=SystemClock()):
+            pass
+        for file in (secrets, servers, database):
+            file.chmod(0o644)
+        hidden = await world.doctor(**settings)
+        folder.chmod(0o755)
+
+        seen = await world.doctor(**settings)
+        modes = [file.stat().st_mode & 0o777 for file in (secrets, servers, database)]
+
+    assert not [text for what in ("settings", "database") for _, text in hidden.of(what) if "every user" in text]
+    told = [text for what in ("settings", "database") for well, text in seen.of(what) if not well]
+    assert [text for text in told if str(secrets) in text and f"chmod 600 {secrets}" in text]
+    assert [text for text in told if str(servers) in text and f"chmod 600 {servers}" in text]
+    assert [text for text in told if str(database) in text and "644" in text and "next start" in text]
+    assert seen.code == 1 and modes == [0o644] * 3
+
+
+async def test_what_is_configured_is_asked_once_and_well(world: World) -> None:
+    world.model.models += ["gpt-image-1", "default"]
+
+    told = await world.doctor(
+        TAVILY_API_KEY=TAVILY_KEY,
+        TAVILY_API_BASE_URL=world.tavily.base_url,
+        IMAGE_MODEL="openai:gpt-image-1",
+        VLLM_API_KEY="vllm-loopback-key-012345",
+        VLLM_BASE_URL=world.model.base_url,
+        CODE_BACKEND="off",
+    )
+
+    assert told.code == 0, told.out + told.err
+    assert told.of("search_web")[0][1].endswith(" answers") and told.of("generate_image")[0][1].endswith(
+        "takes the key"
+    )
+    assert [request.path for request in world.tavily.requests] == ["/search"]
+    assert world.tavily.requests[0].body["max_results"] == 1
+    assert [request.path for request in world.model.requests if "chat" in request.path] == ["/v1/chat/completions"] * 2
+    assert "VLLM_API_KEY" in told.of("model")[1][1]
+    assert told.of("run_python") == [(True, "not offered: it is turned off (CODE_BACKEND=off)")]
+    assert told.of("query_database")[0][1].startswith("not offered: it needs DATABASES")
+
+
+FAULTS = {
+    "search key refused": (
+        {"TAVILY_API_KEY": "tvly-wrong-key-0123", "TAVILY_API_BASE_URL": "{tavily}"},
+        ("search_web", "Tavily refuses the key of TAVILY_API_KEY"),
+    ),
+    "search unreachable": (
+        {"TAVILY_API_KEY": TAVILY_KEY, "TAVILY_API_BASE_URL": NOBODY},
+        ("search_web", "Tavily at 127.0.0.1:9 does not answer (ConnectError); TAVILY_API_BASE_URL says where it is"),
+    ),
+    "image model unknown": (
+        {"IMAGE_MODEL": "openai:gpt-image-9"},
+        ("generate_image", "does not know the model IMAGE_MODEL=gpt-image-9"),
+    ),
+    "image key refused": (
+        {"IMAGE_MODEL": "gpt-image-1", "IMAGE_API_KEY": "sk-wrong-key-0123456"},
+        ("generate_image", "refuses the key of IMAGE_API_KEY"),
+    ),
+    "images unreachable": (
+        {"IMAGE_MODEL": "gpt-image-1", "IMAGE_BASE_URL": NOBODY},
+        ("generate_image", "127.0.0.1:9 does not answer (APIConnectionError); IMAGE_BASE_URL says where it is"),
+    ),
+    "images half set": (
+        {"IMAGE_MODEL": "gpt-image-1", "MODEL": "vllm:scripted", "OPENAI_API_KEY": "", "VLLM_BASE_URL": "{model}"},
+        ("generate_image", "not offered: it needs IMAGE_API_KEY, or OPENAI_API_KEY"),
+    ),
+    "E2B without key": (
+        {"CODE_BACKEND": "e2b"},
+        ("run_python", "not offered: CODE_BACKEND=e2b needs E2B_API_KEY, a key from e2b.dev"),
+    ),
+    "E2B unreachable": (
+        {"CODE_BACKEND": "e2b", "E2B_API_KEY": "e2b_0123456789abcdef", "E2B_API_BASE_URL": NOBODY},
+        ("run_python", "not offered: e2b: E2B could not be reached"),
+    ),
+    "database not written right": (
+        {"DATABASES": "no-name-and-no-address"},
+        ("query_database", "not offered: DATABASES is not written right"),
+    ),
+    "database file missing": (
+        {"DATABASES": "sales=sqlite:////nowhere/sales.db"},
+        ("query_database", "sales: The database cannot be opened"),
+    ),
+    "database server unreachable": (
+        {"DATABASES": "crm=postgresql://reader:hunter2hunter2@127.0.0.1:9/crm"},
+        ("query_database", "crm: "),
+    ),
+    "mcp.json missing": ({"MCP_CONFIG": "gone.json"}, ("MCP gone.json", "not offered: 'gone.json' cannot be read")),
+    "mcp.json no JSON": ({"MCP_CONFIG": "torn.json"}, ("MCP torn.json", "'torn.json' is no JSON in line 1")),
+    "model key refused": ({"OPENAI_API_KEY": "sk-wrong-key-0123456"}, ("model", "refuses the key of OPENAI_API_KEY")),
+    "model unreachable": (
+        {"OPENAI_BASE_URL": f"{NOBODY}/v1"},
+        ("model", "openai:scripted cannot be reached at 127.0.0.1:9"),
+    ),
+    "key of another model refused": (
+        {"VLLM_API_KEY": "vllm-wrong-key-012345", "VLLM_BASE_URL": "{model}"},
+        ("model", "vllm:default refuses the key of VLLM_API_KEY"),
+    ),
+    "slip in the environment": (
+        {"OPENAI_APIKEY": "sk-wrong-key-0123456"},
+        ("settings", "OPENAI_APIKEY in the environment is no setting of this program; did you mean OPENAI_API_KEY?"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("settings", "said"), FAULTS.values(), ids=FAULTS)
+async def test_what_is_configured_and_fails_is_bad_in_one_line(
+    world: World, settings: dict[str, str], said: tuple[str, str]
+) -> None:
+    world.model.key = "sk-loopback-key-0123456789"
+    (world.data / "torn.json").write_text("{")
+    places = {"tavily": world.tavily.base_url, "model": world.model.base_url}
+    if "VLLM_BASE_URL" in settings and "MODEL" in settings:
+        world.model.key = ""
+
+    told = await world.doctor(**{name: value.format(**places) for name, value in settings.items()})
+
+    assert told.code == 1 and not told.err
+    bad = [line for line in told.out.splitlines() if line.startswith("BAD")]
+    [line] = [line for line in bad if line.startswith(f"BAD  {said[0]}: ")]
+    assert said[1] in line and bad == [line]
+    assert not [value for name, value in settings.items() if name.endswith("KEY") and value and value in told.out]
+    assert "hunter2" not in told.out and "Answer without" not in told.out
+
+
+async def test_offline_nothing_is_asked_and_no_program_started(world: World) -> None:
+    started = world.data / "started"
+    program = {"command": sys.executable, "args": ["-c", f"open({str(started)!r}, 'w')"]}
+    (world.data / "mcp.json").write_text(json.dumps({"mcpServers": {"mine": program}}))
+
+    told = await world.doctor(
+        "--offline",
+        **world.tokens,
+        MCP_CONFIG=str(world.data / "mcp.json"),
+        TAVILY_API_KEY=TAVILY_KEY,
+        TAVILY_API_BASE_URL=world.tavily.base_url,
+        IMAGE_MODEL="gpt-image-1",
+        CODE_BACKEND="e2b",
+        E2B_API_KEY="e2b_0123456789abcdef",
+        E2B_API_BASE_URL=NOBODY,
+        ARK_API_KEY="ark-loopback-key-012345",
+    )
+
+    assert told.code == 0, told.out + told.err
+    assert not world.model.requests and not world.tavily.requests and not started.exists()
+    for what in ("telegram", "slack", "discord", "model", "search_web", "generate_image", "run_python", "MCP mine"):
+        assert told.of(what) and all("not asked" in text or "not started" in text for _, text in told.of(what)), what
+
+
+async def test_what_is_switched_off_or_left_to_some_is_named_and_names_that_are_no_tools(world: World) -> None:
+    told = await world.doctor(TOOLS_OFF="calculator,run_pyton", TOOLS_FOR="wikipedia=admins", CHATS_FILE="gone.toml")
+
+    assert told.code == 1
+    assert told.of("calculator") == [(True, "not offered: switched off by TOOLS_OFF")]
+    assert told.of("tools") == [
+        (True, "tools switched off: calculator, run_pyton"),
+        (True, "wikipedia is left to admins"),
+        (False, "TOOLS_OFF names 'run_pyton', and there is no such tool; did you mean run_python?"),
+    ]
+    assert told.of("chats") == [(False, "CHATS_FILE: gone.toml cannot be read: No such file or directory")]
+
+
+async def test_the_models_of_single_chats_are_asked_too(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "chats.toml"
+    file.write_text('["telegram:42/7"]\nmodel = "openai:gone"\n["telegram:42/8"]\nmodel = "ark:x"\n')
+
+    told = await world.doctor(CHATS_FILE=str(file))
+
+    assert [well for well, _ in told.of("model")] == [True, False, False]
+    assert "gone" in told.of("model")[1][1] and "CHATS_FILE names 'ark'" in told.of("model")[2][1]
+
+
+async def test_offline_no_server_is_started_to_look_for_names(world: World, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"s": {"command": "touch", "args": [str(started)]}}}))
+
+    told = await world.doctor("--offline", MCP_CONFIG=str(config), TOOLS_OFF="run_pyton,s__delete")
+
+    [(well, _), (_, wrong)] = told.of("tools")
+    assert well and "did you mean run_python?" in wrong
+    assert not started.exists()

@@ -1,0 +1,216 @@
+"""The command line as a person or a service manager meets it: sentences, exit codes, no traceback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.contract.clock import SystemClock
+from bot.store import Store
+
+ROOT = Path(__file__).parent.parent.parent.parent
+
+
+Parley = Callable[..., Any]
+
+
+@pytest.fixture
+def parley(nursery: Any, tmp_path: Path) -> Parley:
+    """Run `python -m bot` with nothing but these settings, in a folder of its own."""
+
+    def run(*arguments: str, typed: str = "", **settings: str) -> Any:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **settings}
+        return nursery.run("bot", *arguments, folder=tmp_path, environment=environment, typed=typed)
+
+    return run
+
+
+def test_help_names_every_command_and_loads_nothing_heavy(tmp_path: Path) -> None:
+    told = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "bot", "--help"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    for command in ("run", "playground", "chat", "tools", "doctor", "chats"):
+        assert f"\n    {command}" in told.stdout
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in told.stderr.splitlines()}
+    assert not loaded & {"pydantic", "aiohttp", "telegram", "slack_bolt", "discord", "openai", "httpx"}
+
+
+def test_run_without_a_platform_is_a_sentence_and_exit_code_2(parley: Parley) -> None:
+    told = parley("run", MODEL="ollama:qwen3")
+
+    assert told.code == 2
+    assert "TELEGRAM_BOT_TOKEN" in told.err
+    assert "Traceback" not in told.err
+
+
+def test_a_token_without_a_model_is_a_sentence_and_exit_code_2(parley: Parley) -> None:
+    told = parley("run", TELEGRAM_BOT_TOKEN="123:abcdefgh")
+
+    assert told.code == 2
+    assert told.err.count("\n") <= 2
+    assert "MODEL" in told.err and "Traceback" not in told.err
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("HTTP_PORT", "abc", "HTTP_PORT"),
+        ("HTTP_PORT", "70000", "HTTP_PORT"),
+        ("MAX_TOOL_ROUNDS", "1", "MAX_TOOL_ROUNDS"),
+        ("TOOL_MODE", "sometimes", "auto, native or prompt"),
+        ("ALLOWED_USERS", "12345", "telegram:12345"),
+        ("ALLOWED_USERS", "@ada", "telegram:123, slack:T1/U1 or discord:456"),
+        ("ADMINS", "telegram:00123", "'telegram:00123' is not how this id is written"),
+        ("ALLOWED_CHATS", "telegram:１２３/-50", "write telegram:123/-50"),
+        ("ALLOW_ALL", "perhaps", "ALLOW_ALL"),
+        ("MODEL", "gpt-5", "MODEL"),
+        ("MODEL", "nobody:gpt-5", "MODEL"),
+        ("DATABASE_URL", "mysql://x", "DATABASE_URL"),
+        ("TELEGRAM_BOT_TOKEN", "not-a-token", "BotFather"),
+    ],
+)
+def test_a_malformed_setting_is_one_sentence_that_names_it(parley: Parley, name: str, value: str, words: str) -> None:
+    settings = {"TELEGRAM_BOT_TOKEN": "123:abcdefgh", "MODEL": "ollama:qwen3", name: value}
+
+    told = parley("run", **settings)
+
+    assert told.code == 2
+    assert words in told.err
+    assert "Traceback" not in told.err
+
+
+def test_an_unknown_name_in_env_is_refused_with_the_nearest_one(parley: Parley, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("TELEGRAM_BOT_TOKE=123:abc\n")
+
+    told = parley("run")
+
+    assert told.code == 2
+    assert "TELEGRAM_BOT_TOKE" in told.err and "did you mean TELEGRAM_BOT_TOKEN" in told.err
+
+
+def test_the_environment_itself_is_not_searched_for_unknown_names(parley: Parley) -> None:
+    told = parley("chats", SOME_OTHER_PROGRAMS_SETTING="1")
+
+    assert told.code == 0, told.err
+
+
+def test_a_secret_is_never_printed(parley: Parley) -> None:
+    told = parley("run", TELEGRAM_BOT_TOKEN="very-secret-nonsense", MODEL="ollama:qwen3")
+
+    assert "very-secret-nonsense" not in told.err + told.out
+
+
+def test_tools_are_listed_and_run(parley: Parley) -> None:
+    listed = parley("tools")
+    run = parley("tools", "calculator", '{"expression": "17 * 23 + 4"}')
+
+    assert "calculator" in listed.out and "TAVILY_API_KEY" in listed.out + listed.err
+    assert run.code == 0 and "395" in run.out
+
+
+def test_an_unknown_chat_id_is_a_sentence(parley: Parley) -> None:
+    told = parley("chats", "forget", "nonsense")
+
+    assert told.code == 2
+    assert "which chat" in told.err
+
+
+def test_no_chats_and_an_unknown_one_are_said(parley: Parley) -> None:
+    listed = parley("chats")
+    exported = parley("chats", "export", "telegram:42/7")
+    forgotten = parley("chats", "forget", "telegram:42/7", "--yes")
+
+    assert (listed.code, listed.out) == (0, "no chats yet\n")
+    assert (exported.code, exported.out, forgotten.code) == (1, "", 1)
+    assert "no chat 'telegram:42/7' is stored" in exported.err and "no chat 'telegram:42/7'" in forgotten.err
+
+
+def test_a_chat_is_deleted_only_by_a_yes(parley: Parley, tmp_path: Path) -> None:
+    asyncio.run(_keep_a_chat(tmp_path))
+
+    for typed in ("", "n\n"):
+        kept = parley("chats", "forget", "telegram:42/7", typed=typed)
+        assert kept.code == 1 and "nothing was deleted" in kept.err, typed
+    assert "telegram:42/7" in parley("chats").out
+    assert "Delete 1 turns of telegram:42/7 for good?" in parley("chats", "forget", "telegram:42/7", typed="y\n").out
+    assert parley("chats").out == "no chats yet\n"
+
+
+def test_a_person_is_forgotten_only_by_a_yes_and_by_a_right_id(parley: Parley, tmp_path: Path) -> None:
+    asyncio.run(_keep_a_fact(tmp_path))
+    forget = ("chats", "forget", "--person")
+
+    wrong = parley(*forget, "@ada")
+    kept = parley(*forget, "telegram:7", typed="n\n")
+    gone = parley(*forget, "telegram:7", typed="y\n")
+
+    assert wrong.code == 2 and "--person: '@ada' is no id" in wrong.err
+    assert parley("chats", "--person", "telegram:7").code == 2
+    assert kept.code == 1 and "nothing was deleted" in kept.err
+    assert gone.code == 0 and "Delete everything of telegram:7 for good (0 turns, 1 facts, 0 reminders)?" in gone.out
+    assert "nothing is kept of telegram:7" in parley(*forget, "telegram:7", "--yes").err
+
+
+async def _keep_a_fact(folder: Path) -> None:
+    (folder / "data").mkdir()
+    async with Store.open(f"sqlite:///{folder}/data/parley.db", clock=SystemClock()) as store:
+        await store.facts.remember("telegram:7", "likes tea")
+
+
+async def _keep_a_chat(folder: Path) -> None:
+    (folder / "data").mkdir()
+    async with Store.open(f"sqlite:///{folder}/data/parley.db", clock=SystemClock()) as store:
+        await store.writer.execute(
+            "INSERT INTO chats (chat, title, turns, first_at, last_at, bytes) VALUES ('telegram:42/7', '', 1, 0, 0, 9)"
+        )
+
+
+def test_the_commands_that_the_list_of_tools_shows_run_in_a_shell(parley: Parley) -> None:
+    """Apostrophes in an example ended the quotes around it."""
+    shown = [line.strip() for line in parley("tools").out.splitlines() if line.startswith("    ")]
+
+    assert len(shown) > 10 and any("'\"'\"'" in command for command in shown)
+    for command in shown:
+        *program, name, arguments = shlex.split(command)
+        assert program == ["parley", "tools"] and name.isidentifier()
+        assert isinstance(json.loads(arguments), dict)
+
+
+def test_what_a_tool_remembers_is_kept_in_the_file_that_its_hint_names(parley: Parley, tmp_path: Path) -> None:
+    fact = '{"fact": "Ada likes tea."}'
+    hinted = parley("tools", "remember", fact)
+    kept = parley("tools", "remember", fact, "--data", str(tmp_path / "kept.json"))
+    recalled = parley("tools", "recall", "{}", "--data", str(tmp_path / "kept.json"))
+
+    assert hinted.code == 1 and "--data FILE" in hinted.err
+    assert kept.code == 0 and "Ada likes tea." in recalled.out
+
+
+def test_only_an_mcp_json_that_is_named_or_stands_beside_env_starts_programs(parley: Parley, tmp_path: Path) -> None:
+    """A folder may be somebody else's: what lies in it is not run, also by `tools` and `doctor`."""
+    program = "import pathlib, sys; pathlib.Path(sys.argv[1]).touch()"
+    started = tmp_path / "started"
+    server = {"command": sys.executable, "args": ["-c", program, str(started)]}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"found": server}}))
+
+    unasked = parley("tools")
+    assert unasked.code == 0 and "found" not in unasked.out and not started.exists()
+
+    (tmp_path / ".env").write_text("LOG_LEVEL=INFO\n")
+    beside = parley("tools")
+    assert beside.code == 0 and "found" in beside.out and started.exists()

@@ -1,0 +1,479 @@
+"""From "something arrived" to "its turn begins", with the whole core behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from bot.contract.messages import (
+    ChatId,
+    ConfirmPressed,
+    FeedbackGiven,
+    Incoming,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    Quoted,
+    ReplyTarget,
+    StopPressed,
+    TimerDue,
+)
+from bot.turn.conversation import STARTS_AT_ONCE
+from playground.faults import Fault
+from playground.model import Reply
+
+ADA, BOB = "telegram:7", "telegram:8"
+
+
+async def test_a_question_is_answered(rig: Any) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("Tea is a leaf."))
+
+        assert await it.say("What is tea?") == ["Tea is a leaf."]
+
+
+async def test_the_same_delivery_begins_one_turn_however_often_it_comes(rig: Any) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("Once."))
+        message = it.message("What is tea?")
+
+        await asyncio.gather(*(it.deliver(message) for _ in range(10)))
+        await it.idle()
+        await it.deliver(message)
+        await it.idle()
+
+        assert it.shown() == ["Once."]
+        assert len(it.model.requests) == 1
+
+
+async def test_one_thing_under_two_names_begins_one_turn(rig: Any) -> None:
+    """Slack sends a mention as two events; a Telegram album comes in parts."""
+    async with rig() as it:
+        it.model.reply(Reply("Once."))
+
+        await it.deliver(it.message("What?", also=("C1/17",)), it.message("What?", also=("C1/17",)))
+        await it.idle()
+
+        assert it.shown() == ["Once."]
+
+
+async def test_messages_of_one_chat_are_answered_in_their_order_and_chats_side_by_side(rig: Any) -> None:
+    async with rig() as it:
+        gate = asyncio.Event()
+        it.model.script = lambda body: Reply(f"You said {body['messages'][-1]['content']}.")
+        held = it.model.faults.add("*", Fault(hold=gate))
+        await it.deliver(it.message("one"), it.message("two"))
+        await held.reached.wait()
+        assert it.shown("7") == []
+
+        await it.deliver(it.message("three", chat="9", person="telegram:9"))
+        await it.until(lambda: it.shown("9") == ["You said three."])
+        assert it.shown("7") == []
+        gate.set()
+        await it.idle()
+
+        assert it.shown("7") == ["You said one.", "You said two."]
+
+
+async def test_of_many_questions_at_once_the_first_are_not_held_up_by_the_last(rig: Any) -> None:
+    async with rig() as it:
+        store, looked_up, gate = it.bot.store, 0, asyncio.Event()
+        queue, decided, begin = it.bot.dispatcher.queue, asyncio.Semaphore(0), store.turns.begin
+        put = queue.put
+
+        def put_counted(*turn: Any) -> None:
+            put(*turn)
+            decided.release()
+
+        async def begin_held(*turn: Any) -> int:
+            nonlocal looked_up
+            looked_up += 1
+            await gate.wait()
+            attempts: int = await begin(*turn)
+            return attempts
+
+        queue.put, store.turns.begin = put_counted, begin_held
+        it.model.script = lambda body: Reply(f"You said {body['messages'][-1]['content']}.")
+        chats = [str(number) for number in range(100, 120)]
+
+        await it.deliver(*(it.message(f"hello {chat}", chat=chat, person=f"telegram:{chat}") for chat in chats))
+        for _ in chats:
+            await decided.acquire()
+        while queue.busy < len(chats):
+            await asyncio.sleep(0)
+        assert looked_up == STARTS_AT_ONCE
+        gate.set()
+        await it.idle()
+
+        assert [it.shown(chat) for chat in chats] == [[f"You said hello {chat}."] for chat in chats]
+
+
+async def test_what_waits_is_limited_per_person_and_told_once(rig: Any) -> None:
+    async with rig() as it:
+        gate = asyncio.Event()
+        held = it.model.faults.add("*", Fault(hold=gate))
+        it.model.script = lambda body: Reply("Yes.")
+        await it.deliver(it.message("one"))
+        await held.reached.wait()
+        for text in ("two", "three", "four", "five"):
+            await it.deliver(it.message(text))
+        await it.until(lambda: any("waiting" in text for text in it.shown()))
+        gate.set()
+        await it.idle()
+
+        assert sorted(text[:7] for text in it.shown()) == ["Several", "Yes.", "Yes.", "Yes."]
+
+
+async def test_a_message_that_is_empty_or_too_long_costs_no_model_call(rig: Any) -> None:
+    async with rig(MAX_MESSAGE_CHARS="100") as it:
+        [empty] = await it.say("  ")
+        [wordless] = await it.say("", quoted=Quoted(text=" ", message_id="9"), chat="70")
+        [long] = await it.say("x" * 101, chat="71")
+
+        assert empty == wordless == "What would you like to know?"
+        assert "101" in long and "100" in long
+        assert it.model.requests == []
+
+
+async def test_a_stranger_hears_his_id_once_a_day_in_private_and_nothing_in_a_group(rig: Any) -> None:
+    async with rig(ALLOW_ALL="false", ALLOWED_USERS=ADA) as it:
+        assert BOB in (await it.say("hello", person=BOB, chat="8"))[0]
+        assert await it.say("hello?", person=BOB, chat="8") == []
+        assert await it.say("hello", person=BOB, chat="-5", group=True) == []
+        assert await it.say("/tools", person=BOB, chat="8") == []
+        assert BOB in (await it.say("/whoami", person=BOB, chat="8"))[0]
+        assert it.model.requests == []
+
+
+async def test_stop_ends_the_answer_for_its_asker_and_admins_only(rig: Any) -> None:
+    async with rig(ADMINS="telegram:1") as it:
+        for stopper, stops in ((BOB, False), (ADA, True), ("telegram:1", True)):
+            it.model.reply(Reply("word " * 400, words_per_second=50))
+            before = len(it.shown())
+            await it.deliver(it.message("Tell me", group=True))
+            await it.until(lambda before=before: len(it.shown()) > before)
+
+            await it.deliver(it.message("/stop", person=stopper, group=True))
+            if not stops:
+                await it.until(lambda: any("Only the person who asked" in text for text in it.shown()))
+                assert it.bot.dispatcher.queue.busy == 1
+                await it.deliver(it.message("/stop", group=True))
+            await it.idle()
+            assert any(text.endswith("Stopped.") for text in it.shown()[before:])
+
+
+async def test_a_pressed_stop_is_a_stop(rig: Any) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("word " * 400, words_per_second=50))
+        message = it.message("Tell me")
+        await it.deliver(message)
+        await it.until(lambda: bool(it.shown()))
+
+        await it.deliver(StopPressed(delivery="s1", chat=message.chat, sender=message.sender, target=message.target))
+        await it.idle()
+
+        assert it.shown()[0].endswith("Stopped.")
+
+
+async def test_stop_with_nothing_to_stop_says_so(rig: Any) -> None:
+    async with rig() as it:
+        assert await it.say("/stop") == ["Nothing is being answered right now."]
+
+
+async def test_an_unknown_command_is_told_and_never_asks_the_model(rig: Any) -> None:
+    async with rig() as it:
+        [text] = await it.say("/nonsense")
+
+        assert "nonsense" in text and "/help" in text
+        assert it.model.requests == []
+
+
+async def test_retry_is_for_the_asker_and_replaces_the_answer(rig: Any) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("First."), Reply("Second."), Reply("Third."))
+        assert await it.say("/retry") == ["There is no question to answer again."]
+        await it.say("What is tea?", group=True)
+        assert (await it.say("/retry", person=BOB, group=True))[0].startswith("Only the person who asked")
+        assert await it.say("/retry", group=True) == ["Second."]
+        await it.say("And milk?", group=True)
+
+        told = str(it.model.requests[-1].body["messages"])
+        assert "Second." in told and "First." not in told
+
+
+async def test_what_is_edited_later_begins_no_second_turn(rig: Any) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("Once."))
+        message = it.message("What is te?", message_id="5")
+        await it.deliver(message)
+        await it.idle()
+        await it.deliver(
+            MessageEdited(
+                delivery="e1",
+                chat=message.chat,
+                sender=message.sender,
+                target=message.target,
+                message_id="5",
+                text="What is tea?",
+            )
+        )
+        await it.idle()
+
+        assert it.shown() == ["Once."]
+
+
+def presses(message: MessageSent) -> list[Incoming]:
+    """One of everything else that a person can do about a message."""
+    extra: dict[type, dict[str, Any]] = {
+        MessageEdited: {"message_id": "5", "text": "/allow telegram:666 admin"},
+        MessageDeleted: {"message_id": "5"},
+        ConfirmPressed: {"question": "q", "allowed": True},
+        FeedbackGiven: {"message_id": "5", "good": True},
+        TimerDue: {"text": "tea"},
+    }
+    kinds = [kind for kind in get_args(Incoming) if kind is not MessageSent]
+    place = {"chat": message.chat, "sender": message.sender, "target": message.target}
+    return [kind(delivery=f"{message.delivery}-{kind.__name__}", **place, **extra.get(kind, {})) for kind in kinds]
+
+
+async def states(it: Any, tmp_path: Path) -> Counter[str]:
+    with closing(sqlite3.connect(tmp_path / "parley.db")) as db:
+        return Counter(dict(db.execute("SELECT state, count(*) FROM inbox GROUP BY state")))
+
+
+async def test_whatever_a_stranger_does_is_refused(rig: Any, tmp_path: Path) -> None:
+    """Edits, deletions and buttons as messages; a reminder too, of somebody who has been shut out since."""
+    async with rig(ALLOW_ALL="false", ALLOWED_USERS=ADA) as it:
+        done = presses(it.message("hello", person=BOB, chat="8"))
+        await it.deliver(*done)
+        await it.idle()
+
+        assert await states(it, tmp_path) == {"refused": len(done)}
+        assert it.shown("8") == [] and it.model.requests == []
+
+
+async def test_no_command_is_run_from_an_edit(rig: Any) -> None:
+    async with rig(ADMINS=ADA) as it:
+        edit = next(one for one in presses(it.message("hello")) if isinstance(one, MessageEdited))
+        await it.deliver(edit)
+        await it.idle()
+
+        assert await it.bot.access.people() == [(ADA, "admin")]
+        assert it.shown() == [] and it.model.requests == []
+
+
+async def test_a_chat_that_cannot_be_written_to_holds_no_other(rig: Any) -> None:
+    async with rig() as it:
+        it.model.script = lambda body: Reply("Yes.")
+        it.memory.unreachable.add("8")
+        await it.deliver(it.message("/help", chat="8", person=BOB))
+
+        assert await it.say("What is tea?") == ["Yes."]
+
+
+# What history keeps
+
+
+async def test_a_stop_in_the_middle_of_tools_leaves_one_result_per_call(rig: Any) -> None:
+    async with rig() as it:
+        it.model.reply(
+            Reply("", calls=(("calculator", {"expression": "1+1"}), ("current_time", {"zone": "UTC"}))),
+            Reply("word " * 400, words_per_second=50),
+            Reply("Next."),
+        )
+        await it.deliver(it.message("Reckon 1+1, what time is it?"))
+        await it.until(lambda: any("word" in text for text in it.shown()))
+        await it.deliver(it.message("/stop"))
+        await it.idle()
+        await it.say("And now, what time is it?")
+
+        messages = it.model.requests[-1].body["messages"]
+        at = next(place for place, one in enumerate(messages) if one.get("tool_calls"))
+        asked = [call["id"] for call in messages[at]["tool_calls"]]
+        assert [one["tool_call_id"] for one in messages[at + 1 : at + 3]] == asked
+        assert messages[at + 3]["role"] == "assistant" and messages[at + 3]["content"].startswith("word")
+
+
+async def test_calls_of_two_passes_with_one_id_keep_each_its_result(rig: Any) -> None:
+    """Some servers begin to count anew in every pass."""
+    async with rig() as it:
+        it.model.reply(
+            Reply("", calls=(("calculator", {"expression": "1+1"}),), call_ids=("call_0",)),
+            Reply("", calls=(("calculator", {"expression": "3*7"}),), call_ids=("call_0",)),
+            Reply("2 and 21."),
+            Reply("Next."),
+        )
+        await it.say("Reckon 1+1 and 3*7")
+        await it.say("Reckon on")
+
+        results = [one["content"] for one in it.model.requests[-1].body["messages"] if one["role"] == "tool"]
+        assert ["2" in results[0], "21" in results[1]] == [True, True] and results[0] != results[1]
+
+
+# /why
+
+
+async def test_why_tells_how_the_last_answer_came_about(rig: Any) -> None:
+    async with rig(PRICES="openai:scripted=1000/500/2000", MONEY_PER_DAY="0", MONEY_PER_DAY_PERSON="0") as it:
+        it.model.reply(
+            Reply("", calls=(("calculator", {"expression": "17*3"}), ("calculator", {"expression": "17*3"}))),
+            Reply("", calls=(("calculator", {"expression": "17*"}), ("nothing", {}))),
+            Reply("51."),
+        )
+        await it.say("What is 17*3?")
+
+        [why] = await it.say("/why")
+
+    head, calls, tokens = why.split("\n\n")
+    assert head.startswith("The last answer came from **openai:scripted**: model calls: 3, in ")
+    lines = [line for line in calls.splitlines() if line.startswith("- ")]
+    assert [line[2:].partition(":")[0] for line in lines] == [
+        '**calculator** `{"expression"',
+        '**calculator** `{"expression"',
+        '**calculator** `{"expression"',
+        "**nothing** `{}`",
+    ]
+    assert ["completed" in line for line in lines] == [True, False, False, False]
+    assert "known already" in lines[1]
+    assert ["failed" in line for line in lines[2:]] == [True, True]
+    heads = [line.strip() for line in calls.splitlines() if not line.startswith("- ")]
+    assert len(heads) == 4 and all(head.startswith("→ `") and head.endswith("`") for head in heads)
+    assert "51" in heads[0] and "nothing" in heads[3]
+    assert tokens.startswith("Tokens: ") and "\nCost: about $" in tokens
+
+
+async def test_why_is_told_in_chinese_and_says_what_it_does_not_know(rig: Any) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("茶是叶子。"))
+        await it.say("茶是什么？")
+
+        [why] = await it.say("/why 请")
+
+    assert "没有使用工具" in why and "费用：未知" in why
+
+
+async def test_commands_are_answered_in_the_language_a_person_last_wrote_here_or_elsewhere(rig: Any) -> None:
+    async with rig() as it:
+        it.model.script = lambda body: Reply("好。")
+        assert await it.say("/stop") == ["Nothing is being answered right now."]
+
+        await it.say("幫我看看這個問題")
+        assert await it.say("/stop", chat="9") == ["目前沒有進行中的回答。"]
+        assert (await it.say("/tool calculator", chat="9"))[0].startswith("沒有執行 calculator：")
+        assert await it.say("/stop", chat="9", person=BOB) == ["Nothing is being answered right now."]
+
+        await it.say("帮我看看这个问题")
+        assert await it.say("/stop") == ["当前没有正在进行的回答。"]
+
+        await it.say("/tool calculator 1+2")
+        assert await it.say("/stop") == ["当前没有正在进行的回答。"], "what a command is given tells nothing"
+
+        await it.say("Look at this question")
+        assert await it.say("/stop") == ["Nothing is being answered right now."]
+
+
+async def test_why_with_nothing_answered_says_so_and_a_bare_why_is_a_question(rig: Any) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("Because."))
+
+        assert await it.say("/why") == ["Nothing was answered here yet."]
+        assert await it.say("why") == ["Because."]
+
+
+@pytest.mark.parametrize("expression", ["`rm` **bold** @everyone", "x" * 900])
+async def test_why_shows_arguments_as_code_in_one_short_line(rig: Any, expression: str) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("", calls=(("calculator", {"expression": expression}),)), Reply("No."))
+        await it.say("Reckon something for me")
+
+        [why] = await it.say("/why")
+
+    [line] = [line for line in why.splitlines() if line.startswith("- **calculator**")]
+    assert line.count("`") == 2
+    assert len(line) < 250
+
+
+async def resting(it: Any) -> list[tuple[str, int]]:
+    """(state, attempts) of everything unfinished."""
+    return [(row.state, row.attempts) for row in await it.bot.store.intake.waiting()]
+
+
+@pytest.mark.parametrize("connected", [True, False], ids=["answering", "waiting for the connection"])
+async def test_what_is_unfinished_on_a_platform_that_is_off_rests_until_it_is_back(
+    connected: bool, rig: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is tried again in between, and what failed for want of the platform does not count."""
+    async with rig() as it:
+        gate = asyncio.Event()
+        held = it.model.faults.add("*", Fault(hold=gate))
+        if not connected:
+            it.bot.platforms._open.clear()
+        await it.deliver(it.message("one"), it.message("two"))
+        if connected:
+            await held.reached.wait()
+        else:
+            while "waits: telegram is not connected" not in caplog.text:
+                await asyncio.sleep(0)
+        gate.set()
+
+        await it.bot.dispatcher.rest("telegram")
+
+        assert not it.bot.dispatcher.queue.busy and not it.bot.dispatcher.queue.length
+        assert await resting(it) == [("running", 0), ("new", 0)]
+        assert caplog.text.count("unfinished on telegram: 2,") == 1
+        assert (await it.bot.state())["resting"] == {"telegram": 2}
+        it.bot.platforms._open.add("telegram")
+        it.model.faults.clear()
+        it.model.reply(Reply("One."), Reply("Two."))
+        await it.bot.dispatcher.resume("telegram")
+        await it.idle()
+        assert it.shown()[-1] == "Two." and await resting(it) == []
+
+
+async def test_what_is_still_decided_about_when_a_platform_goes_off_rests_too(rig: Any) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("One."))
+        await it.deliver(it.message("one"))
+
+        await it.bot.dispatcher.rest("telegram")
+        await it.idle()
+
+        assert await resting(it) == [("new", 0)]
+        await it.bot.dispatcher.resume("telegram")
+        await it.idle()
+        assert it.shown()[-1] == "One." and await resting(it) == []
+
+
+async def test_a_start_names_what_waits_for_a_platform_that_it_does_not_have(
+    rig: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with rig() as it:
+        elsewhere = it.message("hi", chat="C1")
+        chat, target = ChatId("slack", "T1", "C1"), ReplyTarget("slack", {})
+        await it.bot.store.intake.take_in(replace(elsewhere, chat=chat, target=target))
+
+    async with rig() as it:
+        assert caplog.text.count("unfinished on slack: 1,") == 1
+        assert await resting(it) == [("new", 0)]
+
+
+async def test_waiting_for_what_is_done_already_lets_the_loop_turn(rig: Any) -> None:
+    """From Python 3.12 on `gather` of tasks that are done does not: what takes them away would never be called."""
+    async with rig() as it:
+        loop = asyncio.get_running_loop()
+        loose = it.bot.dispatcher._loose
+        done: asyncio.Task[None] = asyncio.create_task(asyncio.sleep(0))
+        await done
+        loose.add(done)
+        loop.call_soon(loose.discard, done)
+
+        await it.bot.dispatcher.idle()
+
+        assert not loose

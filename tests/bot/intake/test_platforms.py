@@ -1,0 +1,256 @@
+"""The platforms side by side: each logged in, listened to and left on its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from bot.contract.errors import Contested, SettingsError, StoreError, Unreachable
+from bot.contract.messages import ReplyTarget
+from bot.intake.platforms import STEADY_SECONDS, Platforms
+from bot.operations.metrics import Metrics
+
+
+class Fake:
+    """A platform that fails as it is told; what is left over of its scripts goes well."""
+
+    def __init__(self, platform: str, logins: list[Any] | None = None, listens: list[Any] | None = None) -> None:
+        self.platform = platform
+        self.logins = logins or []
+        self.listens = listens or []
+        self.log: list[str] = []
+        self.listening = False
+        self.conflicts = 0
+        self.broken = asyncio.Event()
+        """Set: the connection that stands now ends."""
+
+    async def __aenter__(self) -> Fake:
+        self.log.append("login")
+        step = self.logins.pop(0) if self.logins else None
+        if isinstance(step, asyncio.Event):
+            await step.wait()
+        elif step is not None:
+            raise step
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.log.append("left")
+
+    async def listen(self, deliver: Any) -> None:
+        self.log.append("listen")
+        step = self.listens.pop(0) if self.listens else None
+        if step is not None:
+            raise step
+        self.listening = True
+        try:
+            await self.broken.wait()
+            raise Unreachable("gone")
+        finally:
+            self.listening = False
+
+    def earlier(self, message: Any) -> None:
+        return None
+
+    def surface(self, target: ReplyTarget) -> Any:
+        return f"surface of {self.platform}"
+
+
+@asynccontextmanager
+async def running(
+    clock: Any,
+    *fakes: Fake,
+    resume: Callable[[str], Awaitable[None]] | None = None,
+    off: Callable[[str], Awaitable[None]] | None = None,
+    metrics: Metrics | None = None,
+) -> AsyncIterator[tuple[Platforms, asyncio.Event, asyncio.Task[None]]]:
+    async def nothing(_: Any) -> None:
+        return None
+
+    platforms = Platforms({fake.platform: fake for fake in fakes}, clock, metrics)
+    leave = asyncio.Event()
+    task = asyncio.create_task(platforms.run(nothing, resume or nothing, leave, off or nothing))
+    await clock.settle()
+    try:
+        yield platforms, leave, task
+    finally:
+        await platforms.quiet()
+        leave.set()
+        async with asyncio.timeout(5):
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_one_platform_in_trouble_never_holds_another(clock: Any) -> None:
+    down = Fake("slack", logins=[Unreachable("no network")] * 99)
+    up = Fake("telegram")
+
+    async with running(clock, down, up) as (platforms, _, _):
+        assert platforms.state == {"slack": "unreachable: no network", "telegram": "listening"}
+        assert str(platforms.surface(ReplyTarget("telegram"))) == "surface of telegram"
+        with pytest.raises(Unreachable):
+            platforms.surface(ReplyTarget("slack"))
+
+
+async def test_a_platform_is_tried_again_with_growing_pauses_until_it_answers(clock: Any) -> None:
+    late = Fake("slack", logins=[Unreachable("no network")] * 4)
+
+    async with running(clock, late) as (platforms, _, _):
+        for seconds, tries in ((1.0, 2), (2.0, 3), (5.0, 4), (10.0, 5)):
+            await clock.advance(seconds - 0.1)
+            assert late.log.count("login") == tries - 1
+            await clock.advance(0.1)
+            assert late.log.count("login") == tries
+        assert platforms.state == {"slack": "listening"}
+
+
+async def test_a_connection_that_is_lost_is_made_again_and_what_is_shown_goes_on(clock: Any) -> None:
+    flaky = Fake("telegram", listens=[Unreachable("gone")] * 2)
+
+    async with running(clock, flaky) as (platforms, _, _):
+        assert platforms.state == {"telegram": "unreachable: gone"}
+        assert str(platforms.surface(ReplyTarget("telegram"))) == "surface of telegram"
+        await clock.advance(1)
+        await clock.advance(2)
+        assert platforms.state == {"telegram": "listening"}
+        assert flaky.log == ["login", "listen", "listen", "listen"]
+
+
+async def test_a_platform_that_refuses_its_settings_is_off_and_the_others_run(clock: Any) -> None:
+    wrong = Fake("slack", logins=[SettingsError("SLACK_BOT_TOKEN is refused")])
+    up = Fake("telegram")
+    off: list[str] = []
+
+    async def note(platform: str) -> None:
+        off.append(platform)
+
+    async with running(clock, wrong, up, off=note) as (platforms, _, task):
+        await clock.advance(100)
+        assert off == ["slack"]
+        assert platforms.state == {"slack": "off: SLACK_BOT_TOKEN is refused", "telegram": "listening"}
+        assert wrong.log == ["login"]
+        assert not task.done()
+
+
+async def test_when_no_platform_can_be_used_the_program_says_why_and_nothing_twice(clock: Any, caplog: Any) -> None:
+    wrong = Fake("slack", logins=[SettingsError("SLACK_BOT_TOKEN is refused")])
+    revoked = Fake("telegram", listens=[SettingsError("TELEGRAM_BOT_TOKEN was revoked")])
+
+    async with running(clock, wrong, revoked) as (_, _, task):
+        with pytest.raises(SettingsError, match="TELEGRAM_BOT_TOKEN was revoked"):
+            await task
+
+    assert "SLACK_BOT_TOKEN is refused" in caplog.text and "revoked" not in caplog.text
+
+
+async def test_an_error_of_our_own_in_one_platform_is_logged_and_tried_again(clock: Any, caplog: Any) -> None:
+    broken = Fake("slack", listens=[RuntimeError("a bug")])
+    up = Fake("telegram")
+
+    async with running(clock, broken, up) as (platforms, _, _):
+        assert platforms.state["slack"] == "unreachable: an error of our own"
+        assert "slack failed, trying again: RuntimeError in test_platforms" in caplog.text
+        assert "Traceback" not in caplog.text and "a bug" not in caplog.text, "it may be what a person wrote"
+        assert str(platforms.surface(ReplyTarget("slack"))) == "surface of slack"
+        await clock.advance(1)
+        assert platforms.state == {"slack": "listening", "telegram": "listening"}
+        assert broken.log == ["login", "listen", "listen"], "turns under way write through what was entered"
+
+
+async def test_what_fails_again_and_again_is_logged_at_once_and_then_counted(clock: Any, caplog: Any) -> None:
+    down = Fake("slack", listens=[Unreachable("no network")] * 10 + [KeyError("t"), Unreachable("no network")])
+    metrics = Metrics()
+
+    async with running(clock, down, metrics=metrics):
+        assert [record.getMessage() for record in caplog.records] == [
+            "slack does not receive now, trying again: no network"
+        ]
+        await clock.advance(700)
+
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2 and said[1].startswith("slack failed, trying again: KeyError in test_platforms")
+    assert metrics.connections_lost.value("slack") == 12
+
+
+async def test_after_a_good_connection_the_next_is_tried_after_the_shortest_pause(clock: Any) -> None:
+    flaky = Fake("telegram", listens=[Unreachable("gone")] * 5)
+
+    async with running(clock, flaky):
+        await clock.advance(1 + 2 + 5 + 10 + 30)
+        assert flaky.log.count("listen") == 6
+        flaky.listens.append(Unreachable("gone"))
+        await clock.advance(STEADY_SECONDS)
+        flaky.broken.set()
+        await clock.settle()
+        flaky.broken.clear()
+        await clock.advance(1)
+        assert flaky.log.count("listen") == 7
+        await clock.advance(2)
+        assert flaky.log.count("listen") == 8
+
+
+async def test_another_program_with_the_same_token_is_in_the_state_and_waited_for(clock: Any, caplog: Any) -> None:
+    contested = Fake("telegram", listens=[Contested("another program polls")])
+    contested.conflicts = 3
+
+    async with running(clock, contested, Fake("slack")) as (platforms, _, _):
+        assert platforms.state["telegram"] == "unreachable: another program polls"
+        assert platforms.conflicts == {"telegram": 3}
+        assert caplog.records == [], "the adapter has said so"
+        await clock.advance(1)
+        assert platforms.state["telegram"] == "listening"
+
+
+async def test_what_was_unfinished_is_taken_up_before_anything_new_is_taken_in(clock: Any) -> None:
+    fake = Fake("telegram")
+    fails = [StoreError("locked")]
+
+    async def resume(name: str) -> None:
+        fake.log.append(f"resume {name}")
+        if fails:
+            raise fails.pop()
+
+    async with running(clock, fake, resume=resume):
+        await clock.advance(1)
+
+        assert fake.log == ["login", "resume telegram", "resume telegram", "listen"]
+
+
+async def test_after_quiet_nothing_is_taken_in_and_surfaces_work_until_the_end(clock: Any) -> None:
+    fake = Fake("telegram")
+    async with running(clock, fake) as (platforms, leave, task):
+        await platforms.quiet()
+
+        assert not fake.listening
+        assert str(platforms.surface(ReplyTarget("telegram"))) == "surface of telegram"
+        assert fake.log == ["login", "listen"]
+        leave.set()
+        await task
+        assert fake.log == ["login", "listen", "left"]
+
+
+async def test_a_platform_that_comes_back_during_the_end_is_not_listened_to_again(clock: Any) -> None:
+    """Else the program would wait for it for ever, and take in what nobody answers."""
+    fake = Fake("telegram", listens=[Unreachable("gone")])
+    async with running(clock, fake) as (platforms, leave, task):
+        await platforms.quiet()
+        await clock.advance(5)
+
+        assert fake.log == ["login", "listen"]
+        leave.set()
+        await clock.settle()
+        assert task.done()
+
+
+async def test_a_login_that_hangs_does_not_hold_up_the_end(clock: Any) -> None:
+    hanging = Fake("slack", logins=[asyncio.Event()])
+    up = Fake("telegram")
+    async with running(clock, hanging, up) as (platforms, leave, task):
+        await platforms.quiet()
+        leave.set()
+        await clock.settle()
+
+        assert task.done() and task.exception() is None
+        assert up.log == ["login", "listen", "left"]

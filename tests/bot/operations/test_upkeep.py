@@ -1,0 +1,129 @@
+"""What is done beside the answers, and what a supervisor is told over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from bot.contract.errors import SettingsError, StoreError
+from bot.operations.http import HttpServer
+from bot.operations.metrics import Metrics
+from bot.operations.outlet import Outlet
+from bot.operations.upkeep import EVERY, FIRST_AFTER, prune_hourly, resident_bytes, writes
+from bot.store import Keep, Store
+from playground.model import Reply
+
+
+@pytest.fixture
+async def store(tmp_path: Any, clock: Any) -> AsyncIterator[Store]:
+    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock, busy_timeout=0.001) as store:
+        yield store
+
+
+async def get(server: HttpServer, path: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{server.port}{path}") as answer:
+        return answer.status, await answer.text()
+
+
+async def test_old_rows_are_removed_every_hour_also_after_a_failure(clock: Any) -> None:
+    pruned: list[float] = []
+
+    class Failing:
+        async def prune(self, keep: Keep) -> None:
+            pruned.append(clock.monotonic())
+            raise StoreError("the disk is full")
+
+    task = asyncio.create_task(prune_hourly(Failing(), clock, Keep()))  # type: ignore[arg-type]  # only pruned
+    await clock.advance(FIRST_AFTER + 2 * EVERY + 1)
+    task.cancel()
+
+    assert [round(at - 1000) for at in pruned] == [FIRST_AFTER, FIRST_AFTER + EVERY, FIRST_AFTER + 2 * EVERY]
+
+
+async def test_the_operator_says_how_long_a_chat_is_kept(rig: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr("bot.operations.upkeep.FIRST_AFTER", 0.0)
+    monkeypatch.setattr("bot.operations.upkeep.EVERY", 0.0)
+    async with rig(KEEP_DAYS="3") as it:
+        it.model.script = lambda body: Reply("A leaf.")
+        for days, chat in ((5, "7"), (1, "8")):
+            now = time.time() - days * 86_400
+            with monkeypatch.context() as then:
+                then.setattr("bot.contract.clock.SystemClock.wall", lambda _, now=now: now)
+                await it.say("What is tea?", chat=chat)
+
+        async with asyncio.timeout(60):
+            while len(chats := await it.bot.store.history.chats()) > 1:
+                await asyncio.sleep(0.001)
+
+    assert [row.chat.chat for row in chats] == ["8"]
+
+
+async def test_a_store_that_another_program_holds_does_not_write_and_writes_again_later(
+    store: Store, tmp_path: Any, clock: Any
+) -> None:
+    assert await writes(store)
+    other = sqlite3.connect(tmp_path / "parley.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    waiting = asyncio.create_task(store.probe())
+    while not store.writer.in_trouble:
+        await asyncio.sleep(0.001)
+
+    held = await writes(store)
+    other.execute("ROLLBACK")
+    other.close()
+    while not waiting.done():
+        await clock.advance(0.1)
+        await asyncio.sleep(0.001)
+
+    assert not held
+    assert await writes(store)
+
+
+async def test_who_cannot_take_messages_in_is_not_ready_but_alive() -> None:
+    state: dict[str, Any] = {"ready": False, "store": "cannot be written to", "platforms": {"telegram": "listening"}}
+
+    async def told() -> dict[str, Any]:
+        return state
+
+    async with HttpServer("127.0.0.1", 0, told, Metrics(), Outlet()) as server:
+        alive, health = await get(server, "/health")
+        ready, why = await get(server, "/ready")
+        state["ready"] = True
+        again, _ = await get(server, "/ready")
+
+    assert (alive, ready, again) == (200, 503, 200)
+    assert "cannot be written to" in health and "cannot be written to" in why
+
+
+async def test_what_was_counted_is_served_as_text() -> None:
+    metrics = Metrics()
+    metrics.turns_begun.add()
+
+    async def told() -> dict[str, Any]:
+        return {}
+
+    async with HttpServer("127.0.0.1", 0, told, metrics, Outlet()) as server:
+        status, text = await get(server, "/metrics")
+
+    assert status == 200
+    assert "parley_turns_begun_total 1\n" in text
+
+
+async def test_a_port_in_use_is_one_sentence_that_names_the_setting() -> None:
+    async def told() -> dict[str, Any]:
+        return {}
+
+    async with HttpServer("127.0.0.1", 0, told, Metrics(), Outlet()) as server:
+        with pytest.raises(SettingsError, match="HTTP_PORT"):
+            async with HttpServer("127.0.0.1", server.port, told, Metrics(), Outlet()):
+                pass
+
+
+def test_the_memory_of_the_process_is_known_on_linux() -> None:
+    assert resident_bytes() > 10_000_000 or resident_bytes() == 0

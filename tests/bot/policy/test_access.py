@@ -1,0 +1,251 @@
+"""Who may talk to the bot: closed by default, by ids, and no permission reaches further than it was given."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.contract.errors import SettingsError
+from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.policy.access import Access
+from bot.sentences import say
+from bot.settings import CoreSettings, read
+from bot.store import Store
+from tools.languages import LANGUAGES
+
+PRIVATE = ChatId("telegram", "42", "7")
+GROUP = ChatId("telegram", "42", "-50")
+TOPIC = ChatId("telegram", "42", "-50", "3")
+SAME_GROUP_OTHER_BOT = ChatId("telegram", "43", "-50")
+
+
+def written(
+    person: str = "telegram:7", chat: ChatId = PRIVATE, groups: tuple[str, ...] = (), *, guest: bool = False
+) -> MessageSent:
+    sender = Sender(id=person, groups=groups, guest=guest)
+    return MessageSent(delivery="1", chat=chat, sender=sender, target=ReplyTarget(chat.platform), text="hi")
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: Any) -> AsyncIterator[Store]:
+    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as opened:
+        yield opened
+
+
+Make = Callable[..., Access]
+
+
+@pytest.fixture
+def make(store: Store, clock: Any) -> Make:
+    def make(**lists: Any) -> Access:
+        defaults: dict[str, Any] = {"allow_all": False, "users": (), "chats": (), "admins": ("telegram:1",)}
+        return Access(store.access, clock, **(defaults | lists))
+
+    return make
+
+
+async def test_nobody_may_write_until_somebody_is_let_in(make: Make) -> None:
+    assert not await make().allowed(written())
+    assert await make(allow_all=True).allowed(written())
+
+
+async def test_a_listed_person_may_write_and_nobody_else(make: Make) -> None:
+    access = make(users=("telegram:7",))
+    assert await access.allowed(written())
+    assert not await access.allowed(written("telegram:77"))
+    assert not await access.allowed(written("discord:7"))
+
+
+async def test_a_listed_chat_lets_its_people_write_there_and_nowhere_else(make: Make) -> None:
+    access = make(chats=(str(GROUP),))
+    assert await access.allowed(written(chat=GROUP))
+    assert await access.allowed(written(chat=TOPIC))
+    assert not await access.allowed(written(chat=PRIVATE))
+    assert not await access.allowed(written(chat=SAME_GROUP_OTHER_BOT))
+
+
+async def test_a_listed_private_chat_opens_no_group(make: Make) -> None:
+    access = make(chats=(str(PRIVATE),))
+    assert await access.allowed(written(chat=PRIVATE))
+    assert not await access.allowed(written(chat=GROUP))
+
+
+async def test_a_listed_person_may_write_in_a_group_that_is_not_listed(make: Make) -> None:
+    """Else the group would have to be opened to everybody in it, so that one of them can ask."""
+    access = make(users=("telegram:7",))
+    assert await access.allowed(written(chat=GROUP))
+    assert not await access.allowed(written("telegram:8", GROUP))
+
+
+SHARED = ChatId("slack", "T1", "C1")
+GUEST = written("slack:T2/U9", SHARED, ("slack:T2",), guest=True)
+
+
+async def test_a_listed_channel_lets_in_no_guests_of_another_organisation(make: Make) -> None:
+    """Members may share a channel later; its list was made for those who were in it."""
+    access = make(chats=(str(SHARED),))
+    assert await access.allowed(written("slack:T1/U1", SHARED, ("slack:T1",)))
+    assert not await access.allowed(GUEST)
+    await access.change(written("telegram:1", SHARED), "here")
+    assert not await access.allowed(GUEST)
+
+    assert await make(users=("slack:T2/U9",)).allowed(GUEST)
+    assert await make(groups=("slack:T2",)).allowed(GUEST)
+    assert await make(allow_all=True).allowed(GUEST)
+    await access.change(ADMIN, "slack:T2/U9")
+    assert await access.allowed(GUEST)
+
+
+async def test_a_chat_that_is_forbidden_is_so_for_guests_too(make: Make) -> None:
+    access = make(allow_all=True)
+    await access.change(ADMIN, str(SHARED), forbid=True)
+    assert not await access.allowed(GUEST)
+
+
+async def test_a_role_of_a_chat_makes_none_of_its_people_an_admin(make: Make, store: Store) -> None:
+    await store.access.set_role(str(GROUP), "admin")
+    assert not await make().allowed(written(chat=GROUP))
+
+
+async def test_the_people_of_a_workspace_or_role_may_write(make: Make) -> None:
+    access = make(groups=("slack:T1", "discord:guild/9", "discord:role/5"))
+    place = ChatId("discord", "1", "2")
+    assert await access.allowed(written("slack:T1/U1", ChatId("slack", "T1", "C1"), ("slack:T1",)))
+    # In a channel shared with another organisation, its people are not ours.
+    assert not await access.allowed(written("slack:T2/U1", ChatId("slack", "T1", "C1"), ("slack:T2",)))
+    assert await access.allowed(written("discord:7", place, ("discord:guild/9",)))
+    assert await access.allowed(written("discord:7", place, ("discord:guild/8", "discord:role/5")))
+    assert not await access.allowed(written("discord:7", place, ("discord:guild/5", "discord:role/9")))
+
+
+ADMIN = written("telegram:1")
+
+
+async def test_an_admin_lets_a_person_in_and_keeps_them_out(make: Make) -> None:
+    access = make()
+    assert await access.change(ADMIN, "telegram:7") == ("allowed", {"id": "telegram:7", "role": "allowed"})
+    assert await access.allowed(written(chat=GROUP))
+    assert (await access.change(ADMIN, "telegram:7", forbid=True))[0] == "forbidden"
+    assert not await access.allowed(written())
+    # A list in the settings does not bring back whom an admin keeps out.
+    assert not await make(users=("telegram:7",), allow_all=True).allowed(written())
+
+
+async def test_here_lets_in_this_chat_with_all_its_topics(make: Make) -> None:
+    access = make()
+    said, values = await access.change(written("telegram:1", TOPIC), "here")
+    assert (said, values["id"]) == ("allowed", str(GROUP))
+    assert await access.allowed(written(chat=TOPIC))
+    assert not await access.allowed(written())
+
+    await access.change(written("telegram:1", GROUP), "here", forbid=True)
+    assert not await make(allow_all=True).allowed(written(chat=TOPIC))
+    # Else nobody could let it in again.
+    assert await access.allowed(written("telegram:1", GROUP))
+
+
+@pytest.mark.parametrize("id", ["slack:T1", "discord:guild/9", "discord:role/5", "slack:T1/U1", "discord:42/77"])
+async def test_whatever_a_list_may_name_may_be_let_in_from_the_chat(make: Make, store: Store, id: str) -> None:
+    assert (await make().change(ADMIN, id))[0] == "allowed"
+    assert await store.access.role(id) == "allowed"
+
+
+@pytest.mark.parametrize("argument", ["", "telegram:7 king", "here admin", "slack:T1 owner", "a b c"])
+async def test_what_is_no_role_changes_nothing(make: Make, store: Store, argument: str) -> None:
+    assert (await make().change(ADMIN, argument))[0] == "allow_usage"
+    assert await store.access.roles() == {}
+
+
+@pytest.mark.parametrize("forbid", [False, True])
+@pytest.mark.parametrize("argument", ["7", "@ada", "telegram:", "x:/", "telegram:007", "telegram:７", "slack:t1/u1"])
+async def test_what_is_no_id_changes_nothing_and_says_what_would_be_one(
+    make: Make, store: Store, argument: str, forbid: bool
+) -> None:
+    key, values = await make().change(ADMIN, argument, forbid=forbid)
+    for language in LANGUAGES:
+        sentence = say(key, language, **values)
+        assert argument in sentence and ("telegram:" in sentence or "slack:T1/U1" in sentence)
+    assert await store.access.roles() == {}
+
+
+async def test_there_may_be_several_owners_and_only_owners_make_admins(make: Make, store: Store) -> None:
+    access = make(admins=())
+    await store.access.set_role("telegram:1", "owner")
+    assert (await access.change(ADMIN, "telegram:2=owner"))[0] == "allowed"
+    assert (await access.change(written("telegram:2"), "telegram:3 admin"))[0] == "allowed"
+
+    third = written("telegram:3")
+    assert (await access.change(third, "telegram:4"))[0] == "allowed"
+    assert (await access.change(third, "telegram:4 admin"))[0] == "not_yours"
+    assert (await access.change(third, "telegram:1", forbid=True))[0] == "not_yours"
+    assert (await access.change(third, "telegram:2"))[0] == "not_yours"
+    assert (await access.change(written("telegram:4"), "telegram:5"))[0] == "not_yours"
+    assert [id for id, role in await access.people() if role == "owner"] == ["telegram:1", "telegram:2"]
+
+
+async def test_nobody_locks_themselves_or_the_operators_admins_out(make: Make, store: Store) -> None:
+    await store.access.set_role("telegram:2", "owner")
+    access = make()
+    assert (await access.change(written("telegram:2"), "telegram:2", forbid=True))[0] == "allow_not_this"
+    assert (await access.change(written("telegram:2"), "telegram:1", forbid=True))[0] == "allow_not_this"
+
+
+async def test_a_pairing_code_is_offered_only_while_nobody_could_write(make: Make) -> None:
+    assert await make(admins=()).pairing_code() is not None
+    for lists in ({"users": ("telegram:7",)}, {"chats": (str(GROUP),)}, {"groups": ("slack:T1",)}, {"allow_all": True}):
+        assert await make(**{"admins": (), **lists}).pairing_code() is None
+
+
+async def test_a_guesser_is_not_heard_for_long_and_others_are(make: Make, clock: Any) -> None:
+    access = make(admins=())
+    code = await access.pairing_code()
+    guesser = Sender(id="telegram:666")
+    for _ in range(5):
+        assert not await access.pair(guesser, "0000-00")
+    assert code is not None
+    assert not await access.pair(guesser, code)
+    assert await access.pair(Sender(id="telegram:7"), code)
+    assert await access.admin(Sender(id="telegram:7"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        (
+            "ALLOWED_CHATS",
+            "telegram:42/-50, slack:T1/C1/17.000005",
+            ("telegram:42/-50", "slack:T1/C1/17.000005"),
+        ),
+        (
+            "ALLOWED_WORKSPACES",
+            "slack:T1,discord:9,discord:guild/8",
+            ("slack:T1", "discord:guild/9", "discord:guild/8"),
+        ),
+        ("ALLOWED_ROLES", "discord:5,discord:role/6", ("discord:role/5", "discord:role/6")),
+        ("ALLOWED_CHATS", "", ()),
+    ],
+)
+def test_lists_are_kept_as_messages_name_them(monkeypatch: Any, name: str, value: str, kept: tuple[str, ...]) -> None:
+    monkeypatch.setenv(name, value)
+    assert getattr(read(CoreSettings), name.lower()) == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("ALLOWED_CHATS", "telegram:-50", "telegram:BOT/CHAT"),
+        ("ALLOWED_CHATS", "general", "telegram:BOT/CHAT"),
+        ("ALLOWED_WORKSPACES", "T1", "slack:T1 or discord:SERVER"),
+        ("ALLOWED_WORKSPACES", "discord:role/5", "slack:T1 or discord:SERVER"),
+        ("ALLOWED_ROLES", "Readers", "discord:ROLE"),
+        ("TOKENS_PER_DAY", "-1", "a whole number of at least 0"),
+    ],
+)
+def test_a_malformed_list_is_one_clear_sentence(monkeypatch: Any, name: str, value: str, sentence: str) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=name) as refused:
+        read(CoreSettings)
+    assert sentence in str(refused.value)

@@ -1,0 +1,312 @@
+"""Cutting a growing reply into pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from bot.markdown.lines import LineScanner
+from bot.markdown.tree import CodeBlock, parse
+from bot.reply.paging import PageText, Paginator, utf8_length, utf16_length
+
+MEASURES = [len, utf16_length, utf8_length]
+
+WORDS = [
+    "word",
+    "中文",
+    "你好。",
+    "日本語、",
+    "👩‍👩‍👧‍👦",
+    "🇩🇪🇫🇷",
+    "e\u0301",
+    "שלום",
+    "مرحبا",
+    "a.",
+    "**bold**",
+    "`code`",
+]
+BLOCKS = st.one_of(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=60).map(" ".join),
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=60).map("".join),
+    st.lists(st.sampled_from(["x = 1", "", "  y", "```", "~~~", "你好", "z" * 30]), max_size=20).map(
+        lambda lines: "````python\n" + "\n".join(lines) + "\n````"
+    ),
+    st.lists(st.sampled_from(["x = 1", "", "```js", "你好"]), max_size=20).map(
+        lambda lines: "~~~\n" + "\n".join(lines) + "\n~~~"
+    ),
+    st.lists(st.sampled_from(["1", "两", "three words here"]), min_size=1, max_size=20).map(
+        lambda cells: "| a | b |\n|---|:-:|\n" + "\n".join(f"| {cell} | x |" for cell in cells)
+    ),
+    st.lists(st.sampled_from(["- item", "  - nested", "1. one", "> quote", "# head"]), max_size=20).map("\n".join),
+    st.text(alphabet="`~|>-*#[]() \nab你\u0301\u200d👍🏽🇩", max_size=120),
+    st.just("> ```py\n> a\n> b\n> ```\n"),
+    st.just("1. step\n   ```sh\n   ls\n   ```\n"),
+)
+DOCUMENTS = st.lists(BLOCKS, max_size=8).map("\n\n".join)
+
+
+def paginated(text: str, length: int, measure: Callable[[str], int], pieces: int = 1) -> Paginator:
+    pages = Paginator(length, measure)
+    for start in range(0, len(text), pieces):
+        pages.extend(text[start : start + pieces])
+    return pages
+
+
+def open_fence(body: str) -> bool:
+    scanner = LineScanner()
+    for line in body.splitlines(keepends=True) if "\r" in body else re.findall(r"[^\n]*\n|[^\n]+", body):
+        scanner.feed(line)
+    return scanner.fence is not None
+
+
+@settings(max_examples=50, deadline=None)
+@given(DOCUMENTS, st.integers(64, 300), st.sampled_from(MEASURES), st.sampled_from([1, 3, 17, 10_000]))
+def test_any_reply_is_whole_after_paging(text: str, length: int, measure: Callable[[str], int], pieces: int) -> None:
+    """Without what paging added, the pages are the source, letter for letter; each fits; each fence is closed."""
+    pages = paginated(text, length, measure, pieces)
+    pages.finish()
+
+    shown = pages.pages
+
+    assert "".join(page.source for page in shown) == text
+    assert [page.start for page in shown] == [0, *(page.end for page in shown[:-1])][: len(shown)]
+    for page in shown:
+        assert measure(page.body) <= length
+        assert not open_fence(page.body)
+
+
+@settings(max_examples=40, deadline=None)
+@given(DOCUMENTS, st.integers(64, 300), st.integers(1, 40))
+def test_a_sealed_page_never_changes_and_was_shown_before(text: str, length: int, pieces: int) -> None:
+    pages = Paginator(length, utf16_length)
+    before: tuple[PageText, ...] = ()
+    for start in range(0, len(text), pieces):
+        pages.extend(text[start : start + pieces])
+        now = tuple(pages.pages)
+        kept = max(len(before) - 1, 0)
+        assert now[:kept] == before[:kept]
+        if before and len(now) == len(before):
+            assert now[-1].body.startswith(before[-1].body)
+        before = now
+
+
+@settings(max_examples=40, deadline=None)
+@given(DOCUMENTS, st.integers(64, 300), st.sampled_from(MEASURES), st.data())
+def test_stored_cuts_bring_the_same_pages_back(
+    text: str, length: int, measure: Callable[[str], int], data: st.DataObject
+) -> None:
+    pages = paginated(text, length, measure, 7)
+
+    again = Paginator.resume(length, measure, text, pages.sealed_ends)
+    at_a_cut = data.draw(st.sampled_from([0, *pages.sealed_ends]))
+    later = Paginator.resume(length, measure, text[:at_a_cut], [end for end in pages.sealed_ends if end <= at_a_cut])
+    later.extend(text[at_a_cut:])
+
+    assert list(again.pages) == list(pages.pages)
+    kept = sum(end <= at_a_cut for end in pages.sealed_ends) if at_a_cut else 0
+    assert later.pages[:kept] == pages.pages[:kept]
+    assert "".join(page.source for page in later.pages) == text
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(alphabet="ab 👩‍🇩🇪e\u0301\u0302각क्षि\u200d👍🏽", min_size=60, max_size=400), st.integers(64, 120))
+def test_no_grapheme_is_torn(text: str, length: int) -> None:
+    pages = paginated(text, length, utf16_length, 5)
+
+    borders = {0, *(found.end() for found in regex.finditer(r"\X", text))}
+    longest = max(utf16_length(found.group()) for found in regex.finditer(r"\X", text))
+    if longest < length // 2:
+        assert {page.end for page in pages.pages} <= borders
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    DOCUMENTS.filter(bool), st.integers(64, 300), st.lists(st.integers(1, 90), min_size=1, max_size=5), st.booleans()
+)
+def test_a_page_too_long_once_rendered_is_cut_shorter(text: str, length: int, steps: list[int], done: bool) -> None:
+    pages = paginated(text, length, len, 50)
+    if done:
+        pages.finish()
+
+    for by in steps:
+        before = pages.pages
+        last = before[-1]
+        if pages.shrink(by):
+            after = pages.pages[len(before) - 1]
+            assert len(after.source) < len(last.source)
+            assert pages.pages[: len(before) - 1] == before[:-1]
+
+    assert "".join(page.source for page in pages.pages) == text
+    assert all(len(page.body) <= length for page in pages.pages)
+
+
+def test_a_sealed_page_that_was_not_shown_yet_can_be_cut_shorter() -> None:
+    pages = paginated("word " * 100, 120, len, 500)
+
+    assert pages.shrink(50, page=1)
+
+    assert len(pages.pages[1].source) <= 70
+    assert "".join(page.source for page in pages.pages) == "word " * 100
+
+
+def test_paragraphs_are_preferred_to_lines_and_sentences() -> None:
+    text = "First one. " * 6 + "\n\n" + "Second.\nLine. " * 6
+
+    first = paginated(text, 100, len).pages[0]
+
+    assert first.body == "First one. " * 6 + "\n\n"
+
+
+def test_a_chinese_paragraph_is_cut_at_its_full_stop() -> None:
+    first = paginated("这是一个很长的句子它没有空格。" * 10, 50, len).pages[0]
+
+    assert first.body.endswith("。")
+
+
+def test_a_fence_is_closed_and_opened_again_with_its_language() -> None:
+    code = "".join(f"line {number}\n" for number in range(30))
+
+    first, second, *_ = paginated(f"````python title=x\n{code}````\n", 100, len).pages
+
+    assert first.body.endswith("\n````")
+    assert second.body.startswith("````python title=x\nline")
+
+
+def test_a_fence_inside_a_longer_fence_does_not_close_it() -> None:
+    inner = "```js\nx\n```\n" * 12
+
+    pages = paginated(f"````md\n{inner}````\n", 100, len).pages
+
+    assert len(pages) > 1
+    assert all(page.body.startswith("````md\n") for page in pages)
+
+
+def test_a_table_that_fits_on_a_page_is_kept_whole() -> None:
+    table = "| a | b |\n|---|---|\n" + "| cell | cell |\n" * 4
+
+    pages = paginated("Intro words.\n\n" + "x" * 40 + "\n\n" + table, 120, len).pages
+
+    assert [page.source for page in pages][-1] == table
+
+
+def test_a_table_longer_than_a_page_repeats_its_header() -> None:
+    header = "| a | b |\n|---|---|\n"
+
+    pages = paginated(header + "| cell | cell |\n" * 20, 120, len).pages
+
+    assert len(pages) > 2
+    assert all(page.body.startswith(header) for page in pages)
+
+
+@pytest.mark.parametrize(
+    "unit", ["[a label](https://example.com/a_b)", "`some code here`", "https://example.com/abc/def"]
+)
+def test_a_link_or_code_is_not_torn(unit: str) -> None:
+    text = "word " * 14 + unit + " word" * 20
+
+    pages = paginated(text, 80, len, 1).pages
+
+    assert any(unit in page.body for page in pages)
+
+
+def test_a_long_word_is_cut_only_because_nothing_else_fits() -> None:
+    pages = paginated("short\n" + "x" * 200, 80, len).pages
+
+    assert pages[0].body == "short\n"
+    assert [len(page.source) for page in pages[1:]] == [80, 80, 40]
+
+
+def test_the_fences_of_each_page_are_those_the_parser_sees() -> None:
+    """The scanner and a Markdown parser agree on where code ends."""
+    text = "text\n\n" + "~~~~text\n```\na\n```\n~~~~\n\nnext **x**\n\n" * 6
+    pages = paginated(text, 90, len)
+    pages.finish()
+
+    for page in pages.pages:
+        tokens = MarkdownIt("commonmark").parse(page.body)
+        assert sum(token.type == "fence" for token in tokens) == page.body.count("~~~~text")
+
+
+@pytest.mark.parametrize("begin", ["`" * 9_000, "~" * 9_000, ">" * 3_000 + "```\n", "- " * 2_000 + "~~~\n"])
+def test_marks_that_fill_a_page_are_no_fence(begin: str) -> None:
+    """Closed and opened again on each page, they would leave room for one character of the text."""
+    text = f"{begin}\n" + "word\n" * 2_000
+
+    pages = paginated(text, 3_600, utf16_length)
+    pages.finish()
+
+    assert len(pages.pages) <= 8
+    assert not any(isinstance(block, CodeBlock) for page in pages.pages for block in parse(page.body))
+
+
+def test_an_unfinished_fence_is_closed_when_the_reply_ends() -> None:
+    pages = paginated("```py\nx = 1", 80, len)
+
+    pages.finish()
+
+    assert pages.pages[0].body == "```py\nx = 1\n```"
+    assert pages.pages[0].source == "```py\nx = 1"
+
+
+def test_a_quote_goes_on_as_a_quote() -> None:
+    pages = paginated("> " + "word " * 40, 80, len).pages
+
+    assert all(page.body.startswith("> ") for page in pages)
+
+
+def test_a_page_of_nothing_but_space_is_blank() -> None:
+    pages = paginated("\n" * 200, 80, len).pages
+
+    assert all(page.blank for page in pages)
+
+
+def test_time_grows_with_the_text_and_not_with_its_square() -> None:
+    """Counted in characters measured, not in seconds."""
+
+    def work(text: str, pieces: int) -> int:
+        measured = 0
+
+        def measure(part: str) -> int:
+            nonlocal measured
+            measured += len(part)
+            return len(part)
+
+        paginated(text, 500, measure, pieces)
+        return measured
+
+    text = "Some words and a line.\n```\ncode\n```\n" * 300
+    assert work(text * 4, 4) < 5 * work(text, 4)
+    assert work(text * 4, 10**9) < 5 * work(text, 10**9)
+
+
+def test_a_page_length_without_sense_is_refused() -> None:
+    with pytest.raises(ValueError, match="too short"):
+        Paginator(3)
+
+
+def test_a_megabyte_is_cut_only_as_far_as_it_is_read() -> None:
+    looked = 0
+
+    def measure(text: str) -> int:
+        nonlocal looked
+        looked += len(text)
+        return len(text)
+
+    pages = Paginator(3_600, measure)
+    pages.extend("a word and another one; " * 40_000)
+    [first, *_] = pages.upto(0)
+    once = looked
+    pages.shrink(100, 0)
+    again = looked - once
+
+    # The text itself is measured when it comes, and once more when a page is cut again; the rest is a few pages.
+    assert once < 960_000 + 100_000
+    assert again < 960_000 + 100_000
+    assert pages.upto(0)[0].end < first.end
+    assert "".join(page.source for page in pages.pages) == "a word and another one; " * 40_000

@@ -1,0 +1,338 @@
+"""Replies that are shown again until they surely stand, at exact times, out of a real database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bot.contract.errors import MessageGone, RateLimited, Unclear, Unreachable
+from bot.contract.messages import ChatId, File, MessageRef, MessageSent, Page, ReplyTarget, Sender
+from bot.contract.surface import Budget, Cost, SurfaceLimits
+from bot.contract.transcript import Usage
+from bot.pacing.pacer import Pacer
+from bot.reply.record import Recorded
+from bot.reply.settling import Settling
+from bot.reply.stream import ReplyStream
+from bot.store import Store
+from bot.store.readers import COUNT
+
+CHAT = ChatId("telegram", "42", "7")
+ADA = Sender(id="telegram:7", name="Ada")
+DAY = 86_400.0
+
+
+@dataclass
+class Screen:
+    """A platform that may make an edit long after its connection broke."""
+
+    clock: Any
+    texts: list[str] = field(default_factory=list)
+    calls: list[float] = field(default_factory=list)
+    """When each came."""
+    faults: list[Exception | None] = field(default_factory=list)
+    late: list[tuple[int, str]] = field(default_factory=list)
+    """Edits without an answer that were not made yet."""
+    files: list[str] = field(default_factory=list)
+    limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(60, 120, len, typing_seconds=0.0))
+
+    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+        return Cost((Budget("telegram:42/chat/7", rate=10.0, burst=10),))
+
+    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        self.calls.append(self.clock.now)
+        fault = self.faults.pop(0) if self.faults else None
+        if isinstance(fault, Unclear) and at is not None:
+            self.late.append((int(at.id), page.body))
+        if fault is not None:
+            raise fault
+        if at is None:
+            self.texts.append(page.body)
+            return MessageRef(str(len(self.texts) - 1))
+        self.texts[int(at.id)] = page.body
+        return at
+
+    def apply(self) -> None:
+        """Make the edits that wait."""
+        for number, text in self.late:
+            self.texts[number] = text
+        self.late.clear()
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        self.files.append(file.name)
+        return MessageRef(f"f{len(self.files)}")
+
+    async def remove(self, at: MessageRef) -> None:
+        raise AssertionError
+
+    async def typing(self, words: str) -> None:
+        raise AssertionError
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        return None
+
+
+class Desk:
+    """One process: what it shows, and what it shows again."""
+
+    def __init__(self, store: Store, clock: Any, screen: Screen) -> None:
+        self.store, self.clock, self.screen = store, clock, screen
+        self.pacer = Pacer(clock)
+        self.settling = Settling(store=store, pacer=self.pacer, clock=clock, surface=self._surface)
+        self.connected = True
+
+    def _surface(self, target: ReplyTarget) -> Screen:
+        if not self.connected:
+            raise Unreachable("not connected")
+        return self.screen
+
+    async def answer(self, *pieces: str, faults: tuple[Exception | None, ...] = (), resumed: bool = False) -> int:
+        """One turn, piece by piece; the faults meet its calls."""
+        question = MessageSent(
+            delivery=f"q{self.clock.now}", chat=CHAT, sender=ADA, target=ReplyTarget("telegram"), text="?"
+        )
+        turn = await self.store.intake.take_in(question)
+        assert turn is not None
+        await self.store.turns.begin(turn, CHAT, ADA.id)
+        self.screen.faults = list(faults)
+        reply = ReplyStream(self.screen, self.pacer, Recorded(self.store, turn, str(CHAT)), self.clock, turn=f"t{turn}")
+        async with reply:
+            for piece in pieces:
+                reply.append(piece)
+                await self.pass_(1.0)
+            ending = asyncio.create_task(reply.finish())
+            for _ in range(20):
+                await self.pass_(0.5)
+            assert ending.done()
+        due = self.settling.due(reply, resumed=resumed)
+        await self.store.turns.close(
+            turn,
+            "done",
+            [],
+            visible=reply.text,
+            reasoning="",
+            model="",
+            usage=Usage(),
+            again_at=due.at if due else None,
+            cuts=reply.cuts if due else (),
+        )
+        self.settling.begin(turn, CHAT, due)
+        self.ended = self.clock.now
+        self.screen.calls.clear()
+        return turn
+
+    async def pass_(self, seconds: float) -> None:
+        """Let time go by, from one sleeper's end to the next, and the database's own threads work in between."""
+        until = self.clock.now + seconds
+        await self._work()
+        while self.clock.now < until:
+            wakes = [at for at, _, _ in self.clock._sleepers if self.clock.now < at < until]
+            await self.clock.advance(min(wakes, default=until) - self.clock.now)
+            await self._work()
+
+    async def _work(self) -> None:
+        before, same = None, 0
+        while same < 8:  # no chain of queries is longer
+            await asyncio.gather(*(self.store.turns.unsettled() for _ in range(COUNT)))
+            await self.store.writer.run(lambda db: None)
+            await self.clock.settle()
+            now = (len(self.screen.calls), len(self.clock._sleepers), self.settling.waiting)
+            before, same = now, same + 1 if now == before else 0
+
+    async def close(self) -> None:
+        await self.settling.close()
+        await self.pacer.close()
+
+    @property
+    def times(self) -> list[float]:
+        """When it was shown again, in seconds after its end."""
+        return [round(at - self.ended, 1) for at in self.screen.calls]
+
+
+@pytest.fixture
+async def store(tmp_path: Any, clock: Any) -> AsyncIterator[Store]:
+    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def screen(clock: Any) -> Screen:
+    return Screen(clock)
+
+
+@pytest.fixture
+async def desk(store: Store, clock: Any, screen: Screen) -> AsyncIterator[Desk]:
+    desk = Desk(store, clock, screen)
+    yield desk
+    await desk.close()
+
+
+LOST = Unclear("the connection broke")
+
+
+async def test_what_was_answered_throughout_is_not_shown_again(desk: Desk) -> None:
+    await desk.answer("It", " rains.")
+    await desk.pass_(1_000.0)
+
+    assert desk.screen.calls == [] and desk.settling.waiting == 0
+    assert await desk.store.turns.unsettled() == []
+
+
+@pytest.mark.parametrize("when", [0.0, 1.9, 2.1, 14.0, 16.0, 100.0, 149.0])
+async def test_an_edit_that_is_made_late_does_not_stand_last(when: float, desk: Desk) -> None:
+    """Whenever it is made: that nothing had to be changed before says nothing."""
+    await desk.answer("It", " rains", " today.", faults=(None, LOST))
+    assert desk.screen.texts == ["It rains today."]
+    await desk.pass_(when)
+
+    desk.screen.apply()
+    assert desk.screen.texts == ["It rains"]
+    await desk.pass_(150.1 - when)
+
+    assert desk.screen.texts == ["It rains today."]
+    assert desk.times == [2.0, 15.0, 150.0]
+    assert desk.settling.waiting == 0 and await desk.store.turns.unsettled() == []
+
+
+async def test_the_next_process_goes_on_with_what_is_not_settled(desk: Desk, clock: Any, screen: Screen) -> None:
+    await desk.answer("It", " rains", " today.", faults=(None, LOST))
+    await desk.close()
+    screen.apply()
+    assert screen.texts == ["It rains"]
+
+    other = Desk(desk.store, clock, screen)
+    await other.settling.resume("slack")
+    assert other.settling.waiting == 0
+    await other.settling.resume("telegram")
+    await other.settling.resume("telegram")
+    await other.pass_(2.1)
+    soon = list(screen.texts)
+    await other.pass_(150.0)
+    await other.close()
+
+    assert soon == ["It rains today."]
+    assert screen.texts == ["It rains today."] and await desk.store.turns.unsettled() == []
+
+
+async def test_the_last_edit_of_a_former_process_may_be_late_too(desk: Desk) -> None:
+    await desk.answer("It", " rains.", resumed=True)
+    await desk.pass_(150.1)
+
+    assert desk.times == [2.0, 15.0, 150.0]
+
+
+async def test_all_pages_are_put_right_as_they_were_cut(desk: Desk) -> None:
+    text = [f"Sentence {number} says something here. " for number in range(8)]
+    await desk.answer(*text, faults=(None, None, LOST))
+    whole = list(desk.screen.texts)
+    assert len(whole) > 3
+    desk.screen.texts[:] = ["older"] * len(whole)
+    await desk.pass_(2.5)
+
+    assert desk.screen.texts == whole
+
+
+async def test_what_was_deleted_meanwhile_stays_deleted(desk: Desk) -> None:
+    await desk.answer("It", " rains", " today.", faults=(None, LOST))
+    desk.screen.faults = [MessageGone("deleted")]
+    await desk.pass_(150.1)
+
+    assert len(desk.screen.texts) == 1 and desk.times == [2.0]
+
+
+async def test_nothing_is_shown_again_where_the_person_left(desk: Desk) -> None:
+    await desk.answer("It", " rains", " today.", faults=(None, LOST))
+    desk.screen.faults = [Unreachable("blocked")]
+    await desk.pass_(200.0)
+
+    assert len(desk.times) <= 3 and await desk.store.turns.unsettled() == []
+
+
+async def test_a_forgotten_chat_is_left_alone(desk: Desk) -> None:
+    await desk.answer("It", " rains", " today.", faults=(None, LOST))
+    await desk.store.history.forget(CHAT)
+    await desk.pass_(200.0)
+
+    assert desk.times == []
+
+
+async def test_a_platform_without_a_connection_is_waited_for(desk: Desk) -> None:
+    await desk.answer("It", " rains", " today.", faults=(None, LOST))
+    desk.connected = False
+    await desk.pass_(40.0)
+    desk.screen.apply()
+    desk.connected = True
+    await desk.pass_(31.0)
+    soon = list(desk.screen.texts)
+    await desk.pass_(150.0)
+
+    assert soon == ["It rains today."] and desk.times[-1] >= 150.0
+
+
+async def test_what_a_platform_refused_for_a_day_is_shown_then(desk: Desk) -> None:
+    await desk.answer("It", " rains", " today.", faults=(None, RateLimited("tomorrow", retry_after=DAY)))
+    assert desk.screen.texts == ["It"]
+    await desk.pass_(DAY - 60.0)
+    early = list(desk.screen.calls)
+    await desk.pass_(60.0)
+
+    assert early == [] and desk.screen.texts == ["It rains today."]
+    assert await desk.store.turns.unsettled() == [] and desk.settling.waiting == 0
+
+
+async def test_what_waits_for_a_day_survives_a_restart(desk: Desk, clock: Any, screen: Screen) -> None:
+    """Also an answer of which nothing stands yet."""
+    await desk.answer("It rains today.", faults=(RateLimited("tomorrow", retry_after=DAY),))
+    assert screen.texts == []
+    await desk.close()
+    await desk.pass_(3_600.0)
+
+    other = Desk(desk.store, clock, screen)
+    await other.settling.resume("telegram")
+    await other.pass_(DAY - 3_700.0)
+    early = list(screen.texts)
+    await other.pass_(120.0)
+    await other.close()
+
+    assert early == [] and screen.texts == ["It rains today."]
+
+
+async def test_what_a_platform_refused_for_long_comes_in_order(desk: Desk, clock: Any, screen: Screen) -> None:
+    """Also where the first of them is refused once more, and after a restart."""
+    await desk.answer("The first.", faults=(RateLimited("tomorrow", retry_after=DAY),))
+    await desk.answer("The second.")
+    await desk.close()
+
+    other = Desk(desk.store, clock, screen)
+    await other.settling.resume("telegram")
+    screen.faults = [RateLimited("tomorrow", retry_after=1_000.0)]
+    await other.pass_(DAY)
+    early = list(screen.texts)
+    await other.pass_(2_000.0)
+    await other.close()
+
+    assert early == [] and screen.texts == ["The first.", "The second."]
+
+
+async def test_a_platform_that_refuses_again_and_again_is_left_at_last(desk: Desk, caplog: Any) -> None:
+    refusal = RateLimited("tomorrow", retry_after=DAY)
+    await desk.answer("It", " rains", " today.", faults=(None, *[refusal] * 100))
+    for _ in range(12):
+        await desk.pass_(DAY)
+
+    assert len(desk.times) == 8 and await desk.store.turns.unsettled() == []
+    assert any("stays as it is" in record.getMessage() for record in caplog.records)
+
+
+async def test_a_clock_that_was_set_back_makes_nobody_wait_for_weeks(desk: Desk, screen: Screen) -> None:
+    turn = await desk.answer("It", " rains", " today.", faults=(None, LOST))
+    await desk.settling.close()
+    await desk.store.turns.show_again(turn, desk.clock.wall() + 90 * DAY)
+    await desk.settling.resume("telegram")
+    screen.apply()
+    await desk.pass_(DAY + 1.0)
+
+    assert screen.texts == ["It rains today."]

@@ -1,0 +1,888 @@
+"""The reply while it is being written, on a surface that can be made to fail in every way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bot.contract.errors import (
+    DeliveryError,
+    MessageGone,
+    RateLimited,
+    StoreError,
+    TooLong,
+    Unclear,
+    Unreachable,
+    Unrenderable,
+)
+from bot.contract.messages import File, MessageRef, Page
+from bot.contract.surface import Budget, Cost, SurfaceLimits, Window
+from bot.pacing.pacer import Pacer
+from bot.reply.pages import ShownBefore
+from bot.reply.stream import ReplyStream
+
+
+@dataclass
+class Screen:
+    """A surface that keeps what it shows, and fails as told."""
+
+    length: int = 200
+    repeats: bool = True
+    finds: bool = False
+    lost_looks: int = 0
+    """So many looks for a post fail."""
+    budgets: tuple[Budget, ...] = (Budget("chat", rate=1.0, burst=3),)
+    edit_budgets: tuple[Budget, ...] | None = None
+    typing_seconds: float = 0.0
+    shown: dict[str, list[Page]] = field(default_factory=dict)
+    calls: list[tuple[str, Page]] = field(default_factory=list)
+    faults: list[Exception | None] = field(default_factory=list)
+    found: dict[str, str] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    typed: int = 0
+
+    @property
+    def limits(self) -> SurfaceLimits:
+        return SurfaceLimits(self.length, self.length * 2, len, typing_seconds=self.typing_seconds)
+
+    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+        edited = at is not None and self.edit_budgets is not None
+        budgets = (self.edit_budgets or ()) if edited else self.budgets
+        return Cost(budgets, self.repeats or at is not None, found_again=self.finds)
+
+    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        self.calls.append(("post" if at is None else "edit", page))
+        fault = self.faults.pop(0) if self.faults else None
+        if fault is not None:
+            raise fault
+        id = at.id if at else f"m{len(self.shown)}"
+        self.shown.setdefault(id, []).append(page)
+        return MessageRef(id)
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        self.files.append(file.name)
+        return MessageRef(f"f{len(self.files)}")
+
+    async def remove(self, at: MessageRef) -> None:
+        self.removed.append(at.id)
+        self.shown.pop(at.id, None)
+
+    async def typing(self, words: str) -> None:
+        self.typed += 1
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        if self.lost_looks:
+            self.lost_looks -= 1
+            raise DeliveryError("nobody says")
+        return MessageRef(self.found[nonce]) if nonce in self.found else None
+
+    def now(self, id: str = "m0") -> str:
+        return self.shown[id][-1].body
+
+
+class Log:
+    """What a reply records."""
+
+    def __init__(self) -> None:
+        self.pages: list[tuple[int, str]] = []
+
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+        self.pages.append((number, state))
+
+    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
+        self.pages.append((number, f"file {state}"))
+
+
+@pytest.fixture
+def screen() -> Screen:
+    return Screen()
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+@pytest.fixture
+async def start(screen: Screen, log: Log, clock: Any) -> AsyncIterator[Callable[..., Any]]:
+    pacer = Pacer(clock)
+    opened: list[ReplyStream] = []
+
+    async def start(**more: Any) -> ReplyStream:
+        reply = ReplyStream(screen, pacer, log, clock, turn="t1", **more)
+        await reply.__aenter__()
+        opened.append(reply)
+        return reply
+
+    yield start
+    for reply in opened:
+        await reply.__aexit__(RuntimeError, None, None)
+    await pacer.close()
+
+
+async def finish(reply: ReplyStream, clock: Any, seconds: float = 30.0) -> None:
+    task = asyncio.create_task(reply.finish())
+    await clock.advance(seconds)
+    assert task.done(), "the reply is not whole in time"
+    await task
+
+
+async def test_the_first_words_are_the_first_message(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+
+    reply.append("Hello")
+    await clock.settle()
+
+    assert screen.calls == [("post", Page("Hello"))]
+
+
+async def test_markup_alone_is_not_shown_before_there_is_something_to_read(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+
+    reply.append("**")
+    await clock.settle()
+    assert screen.calls == []
+
+    reply.append("Yes")
+    await clock.settle()
+    assert screen.now() == "**Yes"
+
+
+async def test_an_edit_carries_the_newest_text_and_skips_what_was_between(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    for number in range(100):
+        reply.append(f"word{number} ")
+        await clock.advance(0.05)
+
+    await finish(reply, clock)
+
+    assert screen.now() == "".join(f"word{n} " for n in range(100))[: len(screen.now())]
+    assert reply.text == "".join(f"word{n} " for n in range(100))
+    assert len(screen.calls) < 20
+
+
+async def test_the_last_edit_goes_out_at_once_while_words_stream(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    for number in range(60):
+        reply.append(f"{number} ")
+        await clock.advance(0.1)
+
+    reply.append("end")
+    task = asyncio.create_task(reply.finish())
+    await clock.settle()
+
+    assert task.done()
+    assert screen.shown[max(screen.shown)][-1].body.endswith("end")
+
+
+async def test_a_long_reply_takes_several_messages_in_order_and_nothing_is_lost(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    text = "\n\n".join(f"Paragraph {number} says something." for number in range(40))
+    reply = await start()
+
+    reply.append(text)
+    await finish(reply, clock, 60.0)
+
+    assert len(screen.shown) > 3
+    assert "".join("".join(pages[-1].body.split()) for pages in screen.shown.values()) == "".join(text.split())
+    assert all(pages[-1].final for pages in screen.shown.values())
+
+
+async def test_a_refused_last_edit_is_sent_again_after_the_wait(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [RateLimited("slow down", retry_after=7.0)]
+    reply.append(" and last")
+
+    task = asyncio.create_task(reply.finish())
+    await clock.advance(6.9)
+    assert not task.done()
+    await clock.advance(0.3)
+
+    assert task.done()
+    assert screen.now() == "first and last"
+
+
+async def test_no_call_is_made_before_the_time_a_refusal_names(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    screen.faults = [RateLimited("slow down", retry_after=30.0)]
+    reply.append("words")
+    for _ in range(29):
+        reply.append(" more")
+        await clock.advance(1.0)
+
+    assert len(screen.calls) == 1
+    await finish(reply, clock)
+
+
+DAY = 86_400.0
+
+
+async def test_a_pause_of_a_day_ends_the_wait_and_what_is_missing_is_owed(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [RateLimited("tomorrow", retry_after=DAY)]
+    reply.append(" and last")
+    await clock.settle()
+
+    await finish(reply, clock, 0)
+
+    assert reply.owed == pytest.approx(clock.now + DAY)
+    assert not reply.lost and screen.now() == "first"
+    assert len(screen.calls) == 2
+
+
+async def test_progress_that_is_refused_for_a_day_stops_and_the_text_is_still_taken_in(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [RateLimited("tomorrow", retry_after=DAY)]
+    for _ in range(100):
+        reply.append(" more")
+        await clock.advance(1.0)
+
+    assert len(screen.calls) == 2
+    assert reply.text == "first" + " more" * 100
+    await finish(reply, clock, 0)
+
+
+async def test_an_end_whose_edit_waits_a_day_goes_out_as_a_new_message_where_posts_are_let_through(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.edit_budgets = (Budget("edits", rate=1.0, burst=3),)
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [RateLimited("tomorrow", retry_after=DAY, scope="edits")]
+    reply.append(" and last")
+
+    await finish(reply, clock, 1.0)
+
+    assert reply.owed is None
+    assert [pages[-1].body for pages in screen.shown.values()] == ["first", "first and last"]
+
+
+async def test_where_posts_wait_a_day_the_last_page_says_so(start: Any, screen: Screen, clock: Any) -> None:
+    screen.edit_budgets = (Budget("edits", rate=1.0, burst=3),)
+    reply = await start(delayed=lambda seconds: f"the rest in {seconds:.0f} s")
+    reply.append("first. " * 20)
+    await clock.settle()
+    screen.faults = [None, RateLimited("tomorrow", retry_after=DAY, scope="chat")]
+    reply.append("second. " * 20)
+
+    await finish(reply, clock, 5.0)
+
+    [pages] = screen.shown.values()
+    assert pages[-1].body.startswith("first. first.") and not pages[-1].final
+    assert [line.text for line in pages[-1].status] == ["the rest in 86400 s"]
+    assert reply.owed is not None
+
+
+async def test_refusals_one_after_the_other_are_waited_for_five_minutes_in_all(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [RateLimited("a minute", retry_after=60.0) for _ in range(100)]
+    reply.append(" and last")
+
+    task = asyncio.create_task(reply.finish())
+    await clock.advance(299.0)
+    assert not task.done()
+    await clock.advance(2.0)
+    assert task.done()
+
+    assert reply.owed is not None
+    assert [kind for kind, _ in screen.calls] == ["post"] + ["edit"] * 6
+    await task
+
+
+async def test_a_file_is_not_waited_for_a_day(start: Any, screen: Screen, log: Log, clock: Any) -> None:
+    reply = await start()
+    refusals = [RateLimited("tomorrow", retry_after=DAY)]
+    posted = screen.attach
+
+    async def attach(file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        if refusals:
+            raise refusals.pop()
+        return await posted(file, after, nonce)
+
+    screen.attach = attach  # type: ignore[method-assign]
+    reply.append("Here it is.")
+    reply.attach(File("a.png", "image/png", b"1"))
+
+    await finish(reply, clock, 1.0)
+
+    assert screen.now() == "Here it is." and reply.owed is not None
+    assert log.pages[-1] == (0, "file gone"), "whoever goes on may post it"
+
+
+async def test_an_edit_without_an_answer_leaves_the_reply_unsettled(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [Unclear("no answer")]
+    reply.append(" more")
+    await clock.advance(1.0)
+
+    await finish(reply, clock)
+
+    assert reply.unsettled and screen.now() == "first more"
+
+
+@pytest.mark.parametrize("fault", [None, RateLimited("wait", retry_after=1.0), DeliveryError("no connection")])
+async def test_a_reply_whose_edits_were_all_answered_is_settled(
+    fault: Exception | None, start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [fault]
+    reply.append(" more")
+    await clock.advance(1.0)
+
+    await finish(reply, clock)
+
+    assert not reply.unsettled and reply.owed is None
+
+
+async def test_what_was_deleted_is_not_shown_again_for_its_own_sake(start: Any, screen: Screen, clock: Any) -> None:
+    """A reply that was whole once: its text is only put right where it stands."""
+    screen.shown = {"m0": [Page("an older text")], "m1": [Page("another")]}
+    screen.faults = [MessageGone("deleted")]
+    before = {number: ShownBefore(MessageRef(f"m{number}"), "final") for number in range(2)}
+    reply = await start(preamble="x" * 150 + "\n\n" + "y" * 150, cuts=(152,), shown=before, calm=True)
+
+    await finish(reply, clock)
+
+    assert [kind for kind, _ in screen.calls] == ["edit", "edit"]
+    assert screen.now("m0") == "an older text" and screen.now("m1") == "y" * 150
+
+
+async def test_what_is_shown_again_leaves_the_calls_to_those_who_wait(start: Any, screen: Screen, clock: Any) -> None:
+    screen.budgets = (Budget("chat", rate=0.1, burst=1),)
+    screen.shown = {"m0": [Page("x")]}
+    calm = [
+        await start(preamble=f"again {n}", shown={0: ShownBefore(MessageRef("m0"), "final")}, calm=True)
+        for n in range(3)
+    ]
+    ends = [asyncio.create_task(reply.finish()) for reply in calm]
+    await clock.settle()
+    waiting = await start()
+    waiting.append("An answer that somebody waits for.")
+    ends.append(asyncio.create_task(waiting.finish()))
+    await clock.advance(40.0)
+
+    assert all(task.done() for task in ends)
+    assert [page.body.split()[0] for _, page in screen.calls] == ["again", "An", "again", "again"]
+
+
+async def test_pages_stay_cut_as_an_earlier_process_cut_them(start: Any, screen: Screen, clock: Any) -> None:
+    screen.shown = {"m0": [Page("x")], "m1": [Page("x")]}
+    before = {number: ShownBefore(MessageRef(f"m{number}"), "final") for number in range(2)}
+    reply = await start(preamble="word " * 30, cuts=(20,), shown=before, calm=True)
+
+    await finish(reply, clock)
+
+    assert (screen.now("m0"), screen.now("m1")) == ("word " * 4, "word " * 26)
+
+
+async def test_a_deleted_reply_makes_no_progress_and_its_end_is_sent_once(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [MessageGone("deleted")]
+    for _ in range(10):
+        reply.append(" more")
+        await clock.advance(1.0)
+    assert len(screen.calls) == 2
+
+    await finish(reply, clock)
+
+    assert screen.calls[-1] == ("post", Page("first" + " more" * 10, final=True))
+    assert len(screen.calls) == 3
+
+
+async def test_deleted_again_means_stop(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [MessageGone("deleted"), MessageGone("deleted")]
+    reply.append(" more")
+    await clock.advance(2.0)
+
+    await finish(reply, clock)
+
+    assert len(screen.calls) == 3
+
+
+async def test_refused_notation_is_shown_as_plain_text(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    screen.faults = [Unrenderable("can't parse")]
+    reply.append("**odd")
+
+    await finish(reply, clock)
+
+    assert screen.shown["m0"][-1] == Page("**odd", final=True, plain=True)
+
+
+async def test_a_page_that_is_too_long_once_rendered_is_cut_again(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    screen.faults = [TooLong("too long", by=60)]
+    text = " ".join(f"word{number}" for number in range(25))
+    reply.append(text)
+
+    await finish(reply, clock)
+
+    assert len(screen.shown) == 2
+    assert "".join(pages[-1].body for pages in screen.shown.values()).replace(" ", "") == text.replace(" ", "")
+
+
+async def test_a_blocked_bot_ends_quietly(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    screen.faults = [Unreachable("blocked")]
+    reply.append("hello")
+
+    await finish(reply, clock)
+
+    assert reply.lost == "blocked"
+    assert len(screen.calls) == 1
+
+
+async def test_what_makes_the_reply_ends_as_soon_as_nobody_can_read_it(start: Any, screen: Screen, clock: Any) -> None:
+    """Without any time passing, whatever it waits for."""
+    reply = await start()
+    screen.faults = [Unreachable("blocked")]
+    ended = []
+
+    async def make() -> None:
+        async with reply.followed():
+            reply.append("hello")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("the model")
+        ended.append("the turn goes on")
+
+    making = asyncio.create_task(make())
+    await clock.settle()
+
+    assert ended == ["the model", "the turn goes on"]
+    await making
+    await finish(reply, clock, 0)
+
+
+async def test_what_makes_the_reply_ends_when_the_reply_cannot_be_recorded(
+    start: Any, log: Log, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def save_page(*place: object, **page: object) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(log, "save_page", save_page)
+    reply = await start()
+
+    async def make() -> None:
+        async with reply.followed():
+            reply.append("hello")
+            await asyncio.Event().wait()
+
+    making = asyncio.create_task(make())
+    await clock.settle()
+
+    assert making.done()
+    with pytest.raises(StoreError):
+        await reply.finish()
+
+
+async def test_who_stops_what_makes_the_reply_is_heard(start: Any, clock: Any) -> None:
+    reply = await start()
+
+    async def make() -> None:
+        async with reply.followed():
+            await asyncio.Event().wait()
+
+    making = asyncio.create_task(make())
+    await clock.settle()
+    making.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await making
+
+
+async def test_a_post_that_may_have_arrived_is_not_repeated_where_it_cannot_be_recognised(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.repeats = False
+    reply = await start()
+    screen.faults = [Unclear("no answer")]
+    reply.append("first words")
+    for _ in range(10):
+        await clock.advance(1.0)
+        reply.append(" more")
+    assert [kind for kind, _ in screen.calls] == ["post"]
+
+    await finish(reply, clock)
+
+    assert [kind for kind, _ in screen.calls] == ["post", "post", "edit"]
+    assert screen.now() == "first words" + " more" * 10
+
+
+async def test_a_post_that_may_have_arrived_is_looked_up_where_that_is_possible(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.repeats = False
+    screen.found = {"t1-0": "m0"}
+    reply = await start()
+    screen.faults = [Unclear("no answer")]
+    reply.append("first words")
+    await clock.settle()
+
+    await finish(reply, clock)
+
+    assert [kind for kind, _ in screen.calls] == ["post", "edit"]
+
+
+async def test_a_repeatable_call_with_an_unknown_outcome_is_made_again(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    screen.faults = [Unclear("no answer"), Unclear("no answer")]
+    reply.append(" last")
+
+    await finish(reply, clock)
+
+    assert screen.now() == "first last"
+
+
+async def test_a_whole_text_is_never_posted_in_a_call_that_cannot_be_repeated(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    """A crash right after such a post would make a second final answer at the next start."""
+    screen.repeats = False
+    reply = await start()
+    reply.append("All of it at once.")
+
+    await finish(reply, clock)
+
+    assert screen.calls == [("post", Page("All of it at")), ("edit", Page("All of it at once.", final=True))]
+
+
+async def test_a_whole_text_is_posted_at_once_where_its_post_can_be_found_again(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.repeats, screen.finds = False, True
+    reply = await start()
+    reply.append("All of it, in one go.")
+
+    await finish(reply, clock)
+
+    assert screen.calls[0] == ("post", Page("All of it, in one go."))
+
+
+async def test_a_post_that_can_be_found_again_is_not_repeated_before_a_look_succeeded(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.repeats, screen.finds, screen.lost_looks = False, True, 3
+    screen.faults = [Unclear("it timed out")]
+    screen.found["t1-0"] = "m7"
+    reply = await start()
+    reply.append("All of it, in one go.")
+
+    await finish(reply, clock, 60)
+
+    assert [kind for kind, _ in screen.calls] == ["post", "edit"]
+    assert screen.now("m7") == "All of it, in one go."
+
+
+async def test_a_reply_whose_end_would_have_to_wait_is_shown_once_and_whole(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    """Six edits a minute for everybody: five replies grow on screen, the others appear when they are written."""
+    screen.repeats, screen.finds, screen.budgets = False, True, ()
+    screen.edit_budgets = (Budget("edits", windows=(Window(6, 60.0),), shared=True),)
+    replies = [await start() for _ in range(8)]
+
+    for reply in replies:
+        reply.append("The beginning")
+        await clock.settle()
+    assert [kind for kind, _ in screen.calls] == ["post"] * 5
+    for reply in replies:
+        reply.append(" and the end.")
+    ends = [asyncio.create_task(reply.finish()) for reply in replies]
+    await clock.advance(1)
+
+    assert all(task.done() for task in ends)
+    assert [pages[-1].body for pages in screen.shown.values()] == ["The beginning and the end."] * 8
+
+
+async def test_a_reply_that_has_begun_is_completed_before_another_begins(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    """Six answers wait, all of them written; one call a second, and each answer needs two."""
+    screen.repeats = False
+    replies = [await start() for _ in range(6)]
+
+    for number, reply in enumerate(replies):
+        reply.append(f"Answer {number}: " + "word " * 20)
+    ends = [asyncio.create_task(reply.finish()) for reply in replies]
+    await clock.advance(30)
+    await asyncio.gather(*ends)
+
+    order = [(kind, page.body.split(":")[0][-1]) for kind, page in screen.calls]
+    assert len(order) == 12
+    assert order.index(("edit", "0")) < order.index(("post", "4"))
+    assert order[-2:] == [("post", "5"), ("edit", "5")]
+
+
+async def test_the_final_text_is_tried_for_five_minutes_and_then_once_as_a_new_message(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    reply = await start()
+    reply.append("first")
+    await clock.settle()
+    reply.append(" last")
+    screen.faults = [DeliveryError("bad gateway")] * 500
+    task = asyncio.create_task(reply.finish())
+    await clock.advance(299.0)
+    assert not task.done()
+    assert {kind for kind, _ in screen.calls[1:]} == {"edit"}
+    screen.faults = [DeliveryError("bad gateway")]
+    await clock.advance(60.0)
+
+    assert task.done()
+    assert screen.calls[-1] == ("edit", Page("first last", final=True)) or screen.calls[-1][0] == "post"
+
+
+async def test_a_status_is_shown_beside_the_text_and_gone_at_the_end(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    reply.status("c1", "🔎 searching: weather")
+    await clock.settle()
+    assert screen.calls[0][1].status[0].text == "🔎 searching: weather"
+
+    reply.append("Sunny.")
+    await finish(reply, clock)
+
+    assert screen.shown["m0"][-1] == Page("Sunny.", final=True)
+
+
+async def test_a_resumed_reply_completes_the_same_message(start: Any, screen: Screen, clock: Any) -> None:
+    screen.shown["m7"] = [Page("half of")]
+    reply = await start(shown={0: ShownBefore(MessageRef("m7"), "shown")})
+    reply.append("half of it, and the rest")
+
+    await finish(reply, clock)
+
+    assert list(screen.shown) == ["m7"]
+    assert screen.now("m7") == "half of it, and the rest"
+
+
+async def test_a_resumed_message_stays_until_there_is_something_to_read_in_its_place(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    """A mark alone shows nothing, and a platform that refuses it must not cost the answer its markup."""
+    reply = await start(shown={0: ShownBefore(MessageRef("m0"), "shown")})
+
+    reply.append("#")
+    await clock.settle()
+    assert screen.calls == []
+    reply.append(" Tea")
+    await clock.settle()
+
+    assert screen.calls == [("edit", Page("# Tea"))]
+
+
+async def test_messages_left_over_from_an_earlier_longer_try_are_taken_away(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.shown = {"m7": [Page("one")], "m8": [Page("two")]}
+    shown = {0: ShownBefore(MessageRef("m7"), "shown"), 1: ShownBefore(MessageRef("m8"), "shown")}
+    reply = await start(shown=shown)
+    reply.append("short")
+
+    await finish(reply, clock)
+
+    assert screen.removed == ["m8"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        (TooLong("too long", by=5), "file_too_large"),
+        (Unrenderable("no such format"), "file_failed"),
+        (Unreachable("files may not be posted here"), "file_failed"),
+        (MessageGone("no thread"), "file_failed"),
+        (Unclear("?"), "file_unsure"),
+    ],
+)
+async def test_a_file_that_is_refused_is_told_and_the_others_are_posted(
+    start: Any, screen: Screen, clock: Any, fault: Exception, why: str
+) -> None:
+    posted = screen.attach
+
+    async def attach(file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        if file.name == "big.png":
+            raise fault
+        return await posted(file, after, nonce)
+
+    screen.attach = attach  # type: ignore[method-assign]
+    reply = await start()
+    reply.append("Done.")
+    for name in ("big.png", "small.png"):
+        reply.attach(File(name, "image/png", b"1"))
+
+    await finish(reply, clock, 60.0)
+
+    assert [(file.name, reason) for file, reason in reply.undelivered] == [("big.png", why)]
+    assert screen.files == ["small.png"]
+
+
+async def test_a_file_that_a_former_process_may_have_posted_is_told_of_and_not_posted(
+    start: Any, screen: Screen, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only where a repeated post is recognised, it is made again."""
+    for safe, told, posted in ((False, ["a.png"], []), (True, [], ["a.png"])):
+        monkeypatch.setattr(screen, "cost", lambda page, at, safe=safe: Cost(repeats_safely=safe))
+        reply = await start(attached={0: ShownBefore(None, "sending")})
+        reply.append("See:")
+        reply.attach(File("a.png", "image/png", b"1"))
+
+        await finish(reply, clock)
+
+        assert [file.name for file, _ in reply.undelivered] == told
+        assert screen.files == posted
+
+
+async def test_files_come_after_the_text_and_once(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start(attached={0: ShownBefore(MessageRef("f0"), "final")})
+    reply.append("See:")
+    reply.attach(File("a.png", "image/png", b"1"))
+    reply.attach(File("b.png", "image/png", b"2"))
+
+    await finish(reply, clock)
+
+    assert screen.files == ["b.png"]
+
+
+async def test_typing_shows_until_the_first_words_stand(start: Any, screen: Screen, clock: Any) -> None:
+    screen.typing_seconds = 4.0
+    reply = await start()
+    await clock.advance(9.0)
+    assert screen.typed == 3
+
+    reply.append("Hello")
+    await clock.advance(20.0)
+
+    assert screen.typed == 3
+    await finish(reply, clock)
+
+
+async def test_the_record_is_written_before_a_post_and_after_it(start: Any, log: Log, clock: Any) -> None:
+    reply = await start()
+    reply.append("Hello")
+    await clock.settle()
+    assert log.pages == [(0, "sending"), (0, "shown")]
+
+    await finish(reply, clock)
+
+    assert log.pages[-1] == (0, "final")
+
+
+async def test_a_post_that_arrived_is_found_at_once_and_the_reply_goes_on_live(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.repeats = False
+    screen.found = {"t1-0": "m0"}
+    reply = await start()
+    screen.faults = [Unclear("no answer")]
+    reply.append("first words")
+    await clock.settle()
+    reply.append(" and more")
+    await clock.advance(3.0)
+
+    assert [kind for kind, _ in screen.calls] == ["post", "edit"]
+    await finish(reply, clock)
+
+
+async def test_a_post_of_unknown_outcome_is_made_again_with_growing_pauses_until_it_lands(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.repeats = False
+    reply = await start()
+    screen.faults = [Unclear("no answer")] * 5
+    reply.append("All of it at once.")
+    task = asyncio.create_task(reply.finish())
+    await clock.advance(4.0)
+    assert len(screen.calls) == 3
+    await clock.advance(60.0)
+
+    assert task.done()
+    assert screen.calls[-1] == ("edit", Page("All of it at once.", final=True))
+    assert len(screen.calls) == 7
+
+
+async def test_a_platform_that_cannot_look_a_post_up_or_take_it_back_now_does_not_end_the_turn(
+    start: Any, screen: Screen, clock: Any, monkeypatch: Any
+) -> None:
+    async def refuse(self: Screen, what: object) -> None:
+        raise DeliveryError("bad gateway")
+
+    monkeypatch.setattr(Screen, "find", refuse)
+    monkeypatch.setattr(Screen, "remove", refuse)
+    screen.repeats = False
+    reply = await start(
+        shown={0: ShownBefore(None, "sending"), 1: ShownBefore(MessageRef("m7"), "shown")},
+    )
+    reply.append("All of it at once.")
+    task = asyncio.create_task(reply.finish())
+    await clock.advance(60.0)
+
+    assert task.done() and task.exception() is None
+    assert screen.calls[-1][1].body == "All of it at once."
+
+
+async def test_a_refused_sign_closes_the_chat_as_a_refused_page_does(start: Any, screen: Screen, clock: Any) -> None:
+    screen.typing_seconds = 4.0
+
+    async def refused(words: str) -> None:
+        raise RateLimited("wait", retry_after=9.0)
+
+    screen.typing = refused  # type: ignore[method-assign]
+    reply = await start()
+    await clock.advance(0.4)
+    reply.append("words")
+    await clock.advance(8.8)
+    early = list(screen.calls)
+    await clock.advance(0.2)
+
+    assert early == [] and [kind for kind, _ in screen.calls] == ["post"]
+
+
+async def test_no_typing_is_shown_while_the_platform_asks_for_a_pause(start: Any, screen: Screen, clock: Any) -> None:
+    screen.typing_seconds = 4.0
+    reply = await start()
+    screen.faults = [RateLimited("slow down", retry_after=30.0)]
+    reply.append("words")
+    await clock.settle()
+    typed = screen.typed
+    await clock.advance(29.0)
+
+    assert screen.typed == typed
+    await finish(reply, clock)

@@ -1,0 +1,212 @@
+"""The mailboxes: in order within a chat, side by side between chats, and an end in good order."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bot.contract.messages import ChatId
+from bot.turn.attempts import Ending
+from bot.turn.queue import Running, TurnQueue, Work
+
+TEA = ChatId("telegram", "42", "1")
+MILK = ChatId("telegram", "42", "2")
+
+
+def chat(number: int) -> ChatId:
+    return ChatId("telegram", "42", str(number))
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def noting(log: list[str], name: str, gate: asyncio.Event | None = None) -> Work:
+    async def work(running: Running) -> None:
+        log.append(f"begin {name}")
+        if gate is not None:
+            await gate.wait()
+        log.append(f"end {name}")
+
+    return work
+
+
+async def test_turns_of_a_chat_are_made_one_after_the_other_in_order() -> None:
+    queue, log = TurnQueue(), []  # type: ignore[var-annotated]
+    for number in range(5):
+        queue.put(TEA, number, "ada", noting(log, str(number), None))
+    await queue.idle()
+
+    assert log == [line for number in range(5) for line in (f"begin {number}", f"end {number}")]
+
+
+async def test_a_chat_never_waits_for_another() -> None:
+    queue, gate = TurnQueue(), asyncio.Event()
+    log: list[str] = []
+    queue.put(TEA, 1, "ada", noting(log, "tea", gate))
+    for number in range(3, 103):
+        queue.put(chat(number), number, "bob", noting(log, f"{number}", None))
+    await settle()
+
+    assert log.count("begin tea") == 1 and "end tea" not in log
+    assert sum(line.startswith("end") for line in log) == 100
+    assert queue.busy == 1
+    gate.set()
+    await queue.idle()
+    assert queue.busy == 0
+
+
+@pytest.mark.parametrize("steps", range(12))
+async def test_what_arrives_while_the_worker_finishes_is_not_stranded(steps: int) -> None:
+    """At whatever moment of the end it arrives."""
+    queue, log = TurnQueue(), []  # type: ignore[var-annotated]
+    queue.put(TEA, 1, "ada", noting(log, "one", None))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    queue.put(TEA, 2, "ada", noting(log, "two", None))
+    await queue.idle()
+
+    assert log == ["begin one", "end one", "begin two", "end two"]
+
+
+async def test_a_turn_that_puts_another_behind_itself_sees_it_made() -> None:
+    queue = TurnQueue()
+    log: list[str] = []
+
+    async def first(running: Running) -> None:
+        queue.put(TEA, 2, "ada", noting(log, "second"))
+        log.append("first")
+
+    queue.put(TEA, 1, "ada", first)
+    await queue.idle()
+
+    assert log == ["first", "begin second", "end second"]
+
+
+async def test_a_turn_that_fails_is_logged_and_the_next_is_made(caplog: pytest.LogCaptureFixture) -> None:
+    queue, log = TurnQueue(), []  # type: ignore[var-annotated]
+
+    async def fail(running: Running) -> None:
+        raise RuntimeError("a bug")
+
+    queue.put(TEA, 1, "ada", fail)
+    queue.put(TEA, 2, "ada", noting(log, "two", None))
+    await queue.idle()
+
+    assert log == ["begin two", "end two"]
+    assert "a bug" in caplog.text
+
+
+async def test_stopping_ends_the_running_turn_only() -> None:
+    queue, gate = TurnQueue(), asyncio.Event()
+    log: list[str] = []
+    queue.put(TEA, 1, "ada", noting(log, "one", gate))
+    queue.put(TEA, 2, "ada", noting(log, "two"))
+    await settle()
+    running = queue.running(TEA)
+    assert running is not None and (running.id, running.person) == (1, "ada")
+
+    running.end(Ending.STOPPED)
+    await queue.idle()
+
+    assert log == ["begin one", "begin two", "end two"]
+    assert running.ending is Ending.STOPPED
+
+
+async def test_the_first_reason_to_end_counts() -> None:
+    queue = TurnQueue()
+    ended: list[Ending | None] = []
+
+    async def slow_to_end(running: Running) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+            ended.append(running.ending)
+
+    queue.put(TEA, 1, "ada", slow_to_end)
+    await settle()
+    running = queue.running(TEA)
+    assert running is not None
+    running.end(Ending.STOPPED)
+    running.end(Ending.SHUTDOWN)
+    await queue.idle()
+
+    assert ended == [Ending.STOPPED]
+
+
+async def test_who_waits_where_is_counted_without_the_running_turn() -> None:
+    queue, gate = TurnQueue(), asyncio.Event()
+    for number, person in enumerate(("ada", "ada", "bob", "ada")):
+        queue.put(TEA, number, person, noting([], str(number), gate))
+    await settle()
+
+    assert [queue.waiting(TEA, "ada"), queue.waiting(TEA, "bob"), queue.waiting(MILK, "ada")] == [2, 1, 0]
+    gate.set()
+    await queue.idle()
+
+
+async def test_nothing_is_kept_of_a_chat_that_is_quiet() -> None:
+    queue = TurnQueue()
+    for number in range(50):
+        queue.put(chat(number), number, "ada", noting([], "x"))
+    await queue.idle()
+
+    assert queue._boxes == {}
+
+
+async def closed_with(grace: float) -> list[str]:
+    """Close while a turn runs and one waits; what was logged."""
+    queue = TurnQueue()
+    log: list[str] = []
+
+    async def work(running: Running) -> None:
+        try:
+            if grace:
+                await asyncio.sleep(0)
+            else:
+                await asyncio.Event().wait()
+            log.append("whole")
+        except asyncio.CancelledError:
+            log.append(str(running.ending))
+
+    queue.put(TEA, 1, "ada", work)
+    queue.put(TEA, 2, "ada", noting(log, "waiting"))
+    for _ in range(1 if grace else 20):
+        await asyncio.sleep(0)
+    await queue.close(grace)
+    queue.put(TEA, 3, "ada", noting(log, "late"))
+    await settle()
+    return log
+
+
+async def test_at_the_end_a_running_turn_is_given_time_and_nothing_more_begins() -> None:
+    assert await closed_with(5.0) == ["whole"]
+
+
+async def test_a_turn_that_takes_longer_is_ended_as_a_shutdown() -> None:
+    assert await closed_with(0.0) == [str(Ending.SHUTDOWN)]
+
+
+async def test_a_turn_that_resists_its_end_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = TurnQueue()
+    cancelled = 0
+
+    async def stubborn(running: Running) -> None:
+        nonlocal cancelled
+        while cancelled < 2:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled += 1
+
+    queue.put(TEA, 1, "ada", stubborn)
+    await settle()
+    wait = asyncio.wait
+    monkeypatch.setattr(asyncio, "wait", lambda tasks, timeout: wait(tasks, timeout=0.01))
+    await queue.close(0.0)
+
+    assert cancelled == 2
+    assert queue.busy == 0

@@ -1,0 +1,266 @@
+"""Reminders come when they are due, once, and late rather than never."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bot.contract.errors import Unreachable
+from bot.contract.messages import ChatId, File, Incoming, MessageRef, Page, ReplyTarget, Sender, TimerDue
+from bot.contract.surface import Cost, SurfaceLimits
+from bot.contract.transcript import UserEntry
+from bot.pacing.pacer import Pacer
+from bot.reply.settling import Settling
+from bot.store import Store
+from bot.turn.reminders import Reminders
+
+CHAT = ChatId("telegram", "42", "7")
+ADA = Sender(id="telegram:7", name="Ada")
+
+
+@dataclass
+class Screen:
+    """What a person sees."""
+
+    pages: list[str] = field(default_factory=list)
+    blocked: bool = False
+    limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(400, 800, len, typing_seconds=0.0))
+
+    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+        return Cost()
+
+    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        if self.blocked:
+            raise Unreachable("blocked")
+        if at is None:
+            self.pages.append(page.body)
+            return MessageRef(str(len(self.pages) - 1))
+        self.pages[int(at.id)] = page.body
+        return at
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        raise AssertionError
+
+    async def remove(self, at: MessageRef) -> None:
+        raise AssertionError
+
+    async def typing(self, words: str) -> None:
+        raise AssertionError
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        return None
+
+
+@pytest.fixture
+async def store(tmp_path: Any, clock: Any) -> AsyncIterator[Store]:
+    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def screen() -> Screen:
+    return Screen()
+
+
+@pytest.fixture
+async def reminders(store: Store, screen: Screen, clock: Any) -> AsyncIterator[Reminders]:
+    pacer = Pacer(clock)
+    yield reminding(store, pacer, clock, lambda _: screen, zone="Europe/Paris")
+    await pacer.close()
+
+
+def reminding(store: Store, pacer: Pacer, clock: Any, surface: Any, **more: Any) -> Reminders:
+    settling = Settling(store=store, pacer=pacer, clock=clock, surface=surface)
+    return Reminders(store=store, pacer=pacer, clock=clock, surface=surface, settling=settling, **more)
+
+
+async def remind(store: Store, due: float, text: str = "Tea!") -> int:
+    return await store.timers.bind(CHAT, ADA, ReplyTarget("telegram")).set(str(CHAT), ADA.id, due, text)
+
+
+async def until(condition: Any) -> None:
+    """Let the database's own threads work; nothing waits for the clock."""
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.002)
+
+
+class Inbox:
+    """What was delivered, taken in as the dispatcher does."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.rows: list[tuple[int, TimerDue]] = []
+        self.calls = 0
+
+    async def deliver(self, incoming: Incoming) -> None:
+        self.calls += 1
+        id = await self.store.intake.take_in(incoming)
+        if id is not None:
+            assert isinstance(incoming, TimerDue)
+            self.rows.append((id, incoming))
+
+
+@pytest.fixture
+def inbox(store: Store) -> Inbox:
+    return Inbox(store)
+
+
+@pytest.fixture
+async def watching(reminders: Reminders, inbox: Inbox) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(reminders.watch(inbox.deliver, ["telegram"]))
+    yield task
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def asleep(clock: Any, store: Store) -> None:
+    await until(lambda: clock._sleepers and not store.timers.changed.is_set())
+
+
+async def test_a_reminder_comes_at_its_time_and_not_before(
+    store: Store, inbox: Inbox, watching: Any, clock: Any
+) -> None:
+    await asleep(clock, store)
+    await remind(store, clock.wall() + 30.0)
+    await until(lambda: not store.timers.changed.is_set())
+    await asyncio.sleep(0.05)
+
+    await clock.advance(29.0)
+    await asyncio.sleep(0.05)
+    assert inbox.rows == []
+
+    await clock.advance(1.0)
+    await until(lambda: inbox.rows)
+    assert inbox.rows[0][1].text == "Tea!"
+    await asyncio.sleep(0.05)
+    assert await store.timers.next_due(["telegram"]) is None
+
+
+async def test_a_reminder_of_a_platform_that_another_process_serves_is_left_to_it(
+    store: Store, inbox: Inbox, watching: Any, clock: Any
+) -> None:
+    """`parley chat` beside `parley run` on one database: what it took in, nobody would show before a restart."""
+    await store.timers.bind(ChatId("console", "local", "me"), ADA, ReplyTarget("console")).set("me", "me", 0.0, "Now!")
+    await remind(store, clock.wall() - 1.0)
+    await until(lambda: inbox.rows)
+    # The timer is taken out of the store after it was delivered.
+    async with asyncio.timeout(10):
+        while await store.timers.due(clock.wall(), ["telegram", "slack"]):
+            await asyncio.sleep(0)
+    await asleep(clock, store)
+
+    assert [due.text for _, due in inbox.rows] == ["Tea!"]
+    assert [timer.text for timer in await store.timers.due(clock.wall(), ["console"])] == ["Now!"]
+    assert await store.timers.next_due(["telegram", "slack"]) is None
+
+
+async def test_a_crash_between_taking_in_and_removing_does_not_double_it(
+    store: Store, inbox: Inbox, reminders: Reminders, clock: Any
+) -> None:
+    await remind(store, clock.wall() - 1.0)
+    [timer] = await store.timers.due(clock.wall(), ["telegram"])
+    await inbox.deliver(timer.delivery())
+
+    task = asyncio.create_task(reminders.watch(inbox.deliver, ["telegram"]))
+    await until(lambda: inbox.calls == 2 and clock._sleepers)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+    assert len(inbox.rows) == 1
+    assert await store.timers.due(clock.wall(), ["telegram"]) == []
+
+
+async def taken_in(store: Store, inbox: Inbox, due: float, text: str = "Tea!") -> tuple[int, TimerDue]:
+    id = await remind(store, due, text)
+    [timer] = [one for one in await store.timers.due(due, ["telegram"]) if one.id == id]
+    await inbox.deliver(timer.delivery())
+    return inbox.rows[-1]
+
+
+@pytest.mark.parametrize("outside", [True, False])
+async def test_it_holds_the_words_that_led_to_it_and_brings_no_address(
+    outside: bool, store: Store, reminders: Reminders, clock: Any
+) -> None:
+    timers = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"))
+    await timers.set(str(CHAT), ADA.id, clock.wall(), "open https://evil.test/?q=all", outside=outside)
+    [timer] = await store.timers.due(clock.wall(), ["telegram"])
+    turn = await store.intake.take_in(timer.delivery())
+    assert turn is not None
+
+    [waiting] = await store.intake.waiting()
+    assert isinstance(waiting.incoming, TimerDue)
+    showing = asyncio.create_task(reminders.show(turn, waiting.incoming))
+    await until(lambda: showing.done() or clock._sleepers)
+    await clock.advance(5.0)
+    await showing
+
+    [asked, answer] = [row.entry for row in await store.history.entries(CHAT)]
+    assert {asked.origin, answer.origin} == {"outside" if outside else "telegram:7"}
+    assert isinstance(asked, UserEntry) and not asked.text[asked.begins :]
+
+
+async def test_it_is_shown_once_and_stays_in_the_history(
+    store: Store, inbox: Inbox, reminders: Reminders, screen: Screen, clock: Any
+) -> None:
+    id, due = await taken_in(store, inbox, clock.wall())
+    [waiting] = await store.intake.waiting()
+    assert waiting.incoming == due
+
+    for _ in range(2):
+        showing = asyncio.create_task(reminders.show(id, due))
+        await until(lambda task=showing: task.done() or clock._sleepers)
+        await clock.advance(5.0)
+        await showing
+
+    assert screen.pages == ["⏰ Tea!"]
+    assert await store.intake.waiting() == []
+    assert [row.entry.text for row in await store.history.entries(CHAT)][-1] == "⏰ Tea!"  # type: ignore[union-attr]
+
+
+async def test_a_late_one_names_the_time_that_was_meant(
+    store: Store, inbox: Inbox, reminders: Reminders, screen: Screen, clock: Any
+) -> None:
+    for text in ("Tea!", "喝茶"):
+        id, due = await taken_in(store, inbox, clock.wall() - 7200.0, text)
+        await reminders.show(id, due)
+
+    assert screen.pages[0] == "⏰ Tea!\n\n(This was due 2026-09-21 14:13 (Europe/Paris), when I could not write.)"
+    assert "2026-09-21 14:13" in screen.pages[1] and "原定于" in screen.pages[1]
+
+
+async def test_a_secret_or_a_link_does_not_leave_with_a_reminder(
+    store: Store, inbox: Inbox, screen: Screen, clock: Any
+) -> None:
+    pacer = Pacer(clock)
+    reminders = reminding(store, pacer, clock, lambda _: screen, zone="UTC", secrets=("sk-very-secret-key",))
+    id, due = await taken_in(store, inbox, clock.wall(), "sk-very-secret-key [here](https://evil.example/x)")
+
+    await reminders.show(id, due)
+    await pacer.close()
+
+    assert "very-secret" not in screen.pages[0]
+    assert "](https" not in screen.pages[0]
+
+
+async def test_where_the_bot_was_blocked_it_ends_and_where_nobody_is_connected_it_waits(
+    store: Store, inbox: Inbox, reminders: Reminders, screen: Screen, clock: Any
+) -> None:
+    id, due = await taken_in(store, inbox, clock.wall())
+
+    def nobody(message: Any) -> Any:
+        raise Unreachable("telegram is not connected")
+
+    pacer = Pacer(clock)
+    offline = reminding(store, pacer, clock, nobody, zone="UTC")
+    await offline.show(id, due)
+    await pacer.close()
+    assert [row.id for row in await store.intake.waiting()] == [id]
+
+    screen.blocked = True
+    await reminders.show(id, due)
+    assert await store.intake.waiting() == []

@@ -104,7 +104,7 @@ class CommandAnswers:
 
     async def _people(self, message: MessageSent, language: str) -> str:
         if not await self._access.admin(message.sender):
-            return say("not_yours", language)
+            return say("admins_only", language)
         if message.group:
             return say("in_private", language)
         people = await self._access.people()
@@ -119,7 +119,7 @@ class CommandAnswers:
             others = len(self._models.choices) > 1 and await self._may_change(message)
             return f"{now} {say('model_choices', language, choices=self._choices())}" if others else now
         if not await self._may_change(message):
-            return say("not_yours", language)
+            return say("admins_only", language)
         if name.lower() in OFF:
             await self._book.set(message.chat, "model", None)
             return say("model_set", language, model=await self._book.model(message.chat))
@@ -139,7 +139,7 @@ class CommandAnswers:
             key = "persona_now" if persona else "persona_none"
             return say(key, language, **words) + (f"\n\n{quote(clean_untrusted(persona))}" if persona else "")
         if not await self._may_change(message):
-            return say("not_yours", language)
+            return say("admins_only", language)
         if text.lower() in OFF:
             await self._book.set(message.chat, "persona", None)
             return say("persona_off", language)

@@ -35,7 +35,7 @@ from bot.intake.waiting import WaitingSigns
 from bot.policy import MINUTE, Access, Budgets, payer_of
 from bot.reply import Settling
 from bot.safety import enclosed_in, redacted
-from bot.sentences import how_long, language_of, say
+from bot.sentences import how_long, language_of, refuses, say
 from bot.store import InboxRow, Store
 from bot.turn import STARTS_AT_ONCE, Conversation, EarlierWords, Ending, Reminders, Running, TurnQueue
 
@@ -364,13 +364,13 @@ class Dispatcher:
         match message.command:
             case "new":
                 said = await self._begin_anew(id, message, language)
-                await self._conversation.tell(message, said, private=said == say("not_yours", language))
+                await self._conversation.tell(message, said, private=refuses(said, language))
                 await self._store.intake.end(id, "done")
             case "retry":
                 await self._retry(id, message, language, running)
             case "forget":
                 said = await self._forget(message, language)
-                await self._conversation.tell(message, said, private=said == say("not_yours", language))
+                await self._conversation.tell(message, said, private=refuses(said, language))
                 await self._store.intake.end(id, "done")
             case _:
                 await self._conversation.run(id, message, language, lambda: running.ending)
@@ -379,7 +379,7 @@ class Dispatcher:
         """Leave what was said behind: in a group what this person asked, or for an admin everything; what to say."""
         everything = not message.group or message.text.strip().lower() == "all"
         if everything and message.group and not await self._access.admin(message.sender):
-            return say("not_yours", language)
+            return say("admins_only", language)
         await self._summaries.drop(message.chat)
         await self._earlier.begin_anew(message)
         if everything:
@@ -392,7 +392,7 @@ class Dispatcher:
     async def _forget(self, message: MessageSent, language: str) -> str:
         """Delete everything kept of this chat, once that was asked for twice; what the person is told."""
         if message.group and not await self._access.admin(message.sender):
-            return say("not_yours", language)
+            return say("admins_only", language)
         form = self._surface(message).limits.command_form
         if message.text.strip().lower() not in _YES:
             turns = await self._store.history.turns(message.chat)
@@ -437,7 +437,7 @@ class Dispatcher:
             text = "" if said == "stopped" and not message.awaited else say(said, language)
         else:
             text = await self._answers.to(message, language)
-        if text == say("not_yours", language):
+        if refuses(text, language):
             private = True
             text = text if await self._says(f"not yours {message.chat}", message, REFUSED_AGAIN_AFTER) else ""
         if text:

@@ -147,7 +147,7 @@ class Access:
             A key of `bot.sentences` and its values.
         """
         if not await self.admin(incoming.sender):
-            return "not_yours", {}
+            return "admins_only", {}
         words = argument.replace("=", " ").split()
         role = "blocked" if forbid else words[1].lower() if len(words) > 1 else "allowed"
         if not words or len(words) > (1 if forbid else 2) or (not forbid and role not in _GIVEN):
@@ -159,7 +159,7 @@ class Access:
         before = await self._roles.role(id)
         high = id in self._admins or before in ("owner", "admin") or role in ("owner", "admin")
         if high and not await self._owner(incoming.sender):
-            return "not_yours", {}
+            return "owners_only", {}
         if id == incoming.sender.id or (forbid and id in self._admins):
             return "allow_not_this", {"id": id}
         if role in ("owner", "admin") and not identity.is_person(id):

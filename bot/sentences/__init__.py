@@ -14,7 +14,7 @@ from bot.sentences import answers, attached, commands, limits, people, receipts,
 from bot.sentences.language import chinese, is_certain, language_of
 from tools.languages import Words, in_language
 
-__all__ = ["chinese", "how_long", "is_certain", "language_of", "say"]
+__all__ = ["chinese", "how_long", "is_certain", "language_of", "refuses", "say"]
 
 _MODULES: Final = (answers, attached, commands, limits, people, receipts, tools)
 TABLE: Final[Mapping[str, Words]] = {key: words for module in _MODULES for key, words in module.SENTENCES.items()}
@@ -23,6 +23,14 @@ TABLE: Final[Mapping[str, Words]] = {key: words for module in _MODULES for key, 
 def say(key: str, language: str, **values: object) -> str:
     """The sentence `key` in a language given by its tag; in English where it is not written in that language."""
     return in_language(TABLE[key], language).format(**values)
+
+
+_REFUSALS: Final = ("not_yours", "admins_only", "owners_only")
+
+
+def refuses(text: str, language: str) -> bool:
+    """Whether a text is the sentence that a person may not do what they asked for."""
+    return text in [say(key, language) for key in _REFUSALS]
 
 
 def how_long(seconds: float, language: str) -> str:

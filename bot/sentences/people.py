@@ -28,6 +28,16 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "只有提问者或管理员可以这样做。",
         "只有提問者或管理員可以這麼做。",
     ),
+    "admins_only": (
+        "Only an admin of this bot may do that here.",
+        "在这里，只有机器人的管理员可以这样做。",
+        "在這裡，只有機器人的管理員可以這麼做。",
+    ),
+    "owners_only": (
+        "Only an owner of this bot may do that.",
+        "只有机器人的主人可以这样做。",
+        "只有機器人的擁有者可以這麼做。",
+    ),
     "in_private": (
         "I tell you that only in a private chat.",
         "这些内容我只在私聊中告诉你。",

@@ -54,7 +54,7 @@ async def test_a_person_begins_anew_alone_and_an_admin_for_all(world: Any, start
         for person, text, answer in (
             (ADA, "I like jasmine tea", "Noted."),
             (BOB, "I like black coffee", "Noted."),
-            (ADA, "/new all", "Only the person who asked, or an admin"),
+            (ADA, "/new all", "Only an admin of this bot may do that here."),
             (ADA, "/new", "begins here for you"),
             (BOB, "What do I like?", "Noted."),
         ):

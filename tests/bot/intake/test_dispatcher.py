@@ -208,6 +208,18 @@ async def test_retry_is_for_the_asker_and_replaces_the_answer(rig: Any) -> None:
         assert "Second." in told and "First." not in told
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["/forget", "/forget yes", "/new all", "/model openai:small", "/persona Rhyme", "/people", "/allow telegram:7"],
+)
+async def test_what_is_for_admins_is_refused_as_that_and_not_as_somebody_elses(rig: Any, text: str) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("Green."))
+        await it.say("What is tea?", person=BOB, group=True)
+
+        assert await it.say(text, person=BOB, group=True) == ["Only an admin of this bot may do that here."]
+
+
 async def test_what_is_edited_later_begins_no_second_turn(rig: Any) -> None:
     async with rig() as it:
         it.model.reply(Reply("Once."))

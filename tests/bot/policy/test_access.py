@@ -179,10 +179,10 @@ async def test_there_may_be_several_owners_and_only_owners_make_admins(make: Mak
 
     third = written("telegram:3")
     assert (await access.change(third, "telegram:4"))[0] == "allowed"
-    assert (await access.change(third, "telegram:4 admin"))[0] == "not_yours"
-    assert (await access.change(third, "telegram:1", forbid=True))[0] == "not_yours"
-    assert (await access.change(third, "telegram:2"))[0] == "not_yours"
-    assert (await access.change(written("telegram:4"), "telegram:5"))[0] == "not_yours"
+    assert (await access.change(third, "telegram:4 admin"))[0] == "owners_only"
+    assert (await access.change(third, "telegram:1", forbid=True))[0] == "owners_only"
+    assert (await access.change(third, "telegram:2"))[0] == "owners_only"
+    assert (await access.change(written("telegram:4"), "telegram:5"))[0] == "admins_only"
     assert [id for id, role in await access.people() if role == "owner"] == ["telegram:1", "telegram:2"]
 
 

@@ -55,7 +55,7 @@ class App:
         from bot.operations import LoopWatch, Metrics
         from bot.pacing import Pacer
         from bot.policy import Access, BudgetLimits, Budgets, Prices, ToolRights, read_chats, read_prices
-        from bot.reply import Settling
+        from bot.reply import Notices, Replies, Settling
         from bot.safety import Redactor, wrapper_length
         from bot.store import Store
         from bot.toolchoice import Chooser, ToolDescriber, small_model
@@ -160,8 +160,9 @@ class App:
             if core.tool_choice_model:
                 small = self._paid(self.models.only(core.tool_choice_model, "TOOL_CHOICE_MODEL"))
                 chooser = Chooser(decide=small_model(small, clock))
+            replies = Replies(self.store, self.pacer, clock, secrets=secrets)
             settling = self.settling = Settling(
-                store=self.store, pacer=self.pacer, clock=clock, surface=self.platforms.surface
+                store=self.store, replies=replies, clock=clock, surface=self.platforms.surface
             )
             earlier = EarlierWords(
                 self.store,
@@ -178,7 +179,8 @@ class App:
                 models=self.models,
                 agent=agent,
                 registry=self.registry,
-                pacer=self.pacer,
+                replies=replies,
+                notices=Notices(replies, surface),
                 clock=clock,
                 options=TurnOptions.of(core, secrets),
                 surface=surface,
@@ -193,11 +195,10 @@ class App:
             self.reminders = Reminders(
                 store=self.store,
                 settling=settling,
-                pacer=self.pacer,
+                replies=replies,
                 clock=clock,
                 surface=surface,
                 zone=core.time_zone,
-                secrets=secrets,
                 unknown_links=core.unknown_links,
             )
             answers = CommandAnswers(

@@ -1,10 +1,12 @@
-"""The reply while it is written: its stream, its pages, what of it surely stands."""
+"""The reply while it is written. `opening` opens every one; read `stream` next."""
 
 from __future__ import annotations
 
+from bot.reply.notices import Notices
+from bot.reply.opening import Replies
 from bot.reply.pages import ShownBefore
-from bot.reply.record import Recorded, Unrecorded, files_before
+from bot.reply.record import files_before
 from bot.reply.settling import Settling
 from bot.reply.stream import ReplyStream
 
-__all__ = ["Recorded", "ReplyStream", "Settling", "ShownBefore", "Unrecorded", "files_before"]
+__all__ = ["Notices", "Replies", "ReplyStream", "Settling", "ShownBefore", "files_before"]

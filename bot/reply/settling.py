@@ -16,15 +16,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from itertools import count, takewhile
 
-from bot.context import preamble
-from bot.contract import LONGEST_PAUSE, BotError, ChatId, Clock, MessageRef, MessageSent, ReplyTarget, Surface
-from bot.pacing import Pacer
-from bot.reply.pages import ShownBefore
-from bot.reply.record import Reshown, files_before
+from bot.contract import LONGEST_PAUSE, BotError, ChatId, Clock, ReplyTarget, Surface
+from bot.reply.opening import Replies
 from bot.reply.stream import ReplyStream
-from bot.store import FILE_BYTES, ReplyRecord, Store
+from bot.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +33,6 @@ _MOST_TRIES = 8
 """How often a platform may refuse for a long time, or a reply may fail, before it is left as it is."""
 _NOT_NOW = 30.0
 """Seconds before a reply is tried again that the store or a platform without a connection held up."""
-_TOLD = MessageRef("")
-"""In the place of a file's message: its person was told that it may be missing, so it is not posted any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +57,11 @@ class _Waiting:
 class Settling:
     """Shows replies again; one object for the whole process."""
 
-    def __init__(self, *, store: Store, pacer: Pacer, clock: Clock, surface: Callable[[ReplyTarget], Surface]) -> None:
+    def __init__(
+        self, *, store: Store, replies: Replies, clock: Clock, surface: Callable[[ReplyTarget], Surface]
+    ) -> None:
         self._store = store
-        self._pacer = pacer
+        self._replies = replies
         self._clock = clock
         self._surface = surface
         self._tasks: dict[int, _Waiting] = {}
@@ -159,38 +155,9 @@ class Settling:
         record = await self._store.turns.shown(turn)
         if record is None:
             return None  # its chat was forgotten
-        reply = self._reply(turn, record, calm)
-        async with reply:
+        async with self._replies.again(self._surface(record.target), record, calm=calm) as reply:
             pass
         if reply.owed is not None:
             at = self._clock.wall() + reply.owed - self._clock.monotonic()
             await self._store.turns.show_again(turn, at)
         return reply.owed
-
-    def _reply(self, turn: int, record: ReplyRecord, calm: bool) -> ReplyStream:
-        state, surface = record.state, self._surface(record.target)
-        source = record.visible
-        if isinstance(record.question, MessageSent):
-            source = preamble(record.question) + source
-        ends = {page.number: page.end for page in state.pages if page.end}
-        cuts = [ends[number] for number in takewhile(ends.__contains__, count())]
-        reply = ReplyStream(
-            surface,
-            self._pacer,
-            Reshown(self._store, turn, str(record.chat), ends),
-            self._clock,
-            turn=f"t{turn}",
-            preamble=source,
-            cuts=cuts,
-            shown={page.number: ShownBefore(page.ref, page.state) for page in state.pages},
-            attached={
-                file.number: ShownBefore(file.ref or _TOLD, file.state)
-                for file in state.attachments
-                if file.state != "gone"
-            },
-            calm=calm,
-        )
-        for file in files_before(state):
-            if len(file.content) <= min(surface.limits.attachment_bytes, FILE_BYTES):
-                reply.attach(file)
-        return reply

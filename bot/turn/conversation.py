@@ -42,17 +42,15 @@ from bot.context import (
     Pinned,
     Summaries,
     as_told,
-    preamble,
     user_entry,
 )
 from bot.contract import Clock, MessageSent, StoreError, Surface, Unreachable, joined, reference_of
 from bot.model import Models, cost
 from bot.operations import Metrics, Story
-from bot.pacing import Pacer
 from bot.policy import Budgets, DayPurse, Payer, Permit, metered, paid_by
-from bot.reply import Recorded, ReplyStream, Settling, ShownBefore, Unrecorded, files_before
-from bot.safety import AnswerFilter, LinkFilter, LinkPolicy, Redactor, clean_answer, enclosures, tool_entry
-from bot.sentences import how_long, say
+from bot.reply import Notices, Replies, ReplyStream, Settling, files_before
+from bot.safety import LinkPolicy, Redactor, clean_answer, enclosures, tool_entry
+from bot.sentences import say
 from bot.store import FILE_BYTES, Store, TurnState
 from bot.toolchoice import NamedCall
 from bot.turn import workings
@@ -99,7 +97,8 @@ class Conversation:
         models: Models,
         agent: Agent,
         registry: ToolRegistry,
-        pacer: Pacer,
+        replies: Replies,
+        notices: Notices,
         clock: Clock,
         options: TurnOptions,
         surface: Callable[[MessageSent], Surface],
@@ -126,7 +125,8 @@ class Conversation:
         self._models = models
         self._agent = agent
         self._registry = registry
-        self._pacer = pacer
+        self._replies = replies
+        self._notices = notices
         self._clock = clock
         self._options = options
         self._surface = surface
@@ -163,7 +163,7 @@ class Conversation:
             except StoreError as error:
                 log.error("turn %s [%s] waits: %s", turn, reference_of(turn), error)
                 if not tries:
-                    await self._apologise(question, say("store", run.language, id=reference_of(turn)))
+                    await self._notices.apologise(question, say("store", run.language, id=reference_of(turn)))
             except Unreachable as error:
                 log.warning("turn %s waits: %s", turn, error)
             await self._clock.sleep(_NOT_NOW[min(tries, len(_NOT_NOW) - 1)])
@@ -208,29 +208,12 @@ class Conversation:
         except Exception:
             log.exception("turn %s [%s] failed", turn, reference)
             self._metrics.turns_ended.add("failed")
-            await self._apologise(question, say("failed", language, id=reference))
+            await self._notices.apologise(question, say("failed", language, id=reference))
             await self._store.intake.end(turn, "failed")
 
     async def tell(self, question: MessageSent, text: str, *, turn: str = "", private: bool = False) -> None:
-        """Answer with words of our own: no model, no history; `private`: for who asked, where the platform can."""
-        surface = self._surface(question.for_asker() if private else question)
-        reply = ReplyStream(
-            surface,
-            self._pacer,
-            Unrecorded(),
-            self._clock,
-            turn=turn or f"{question.delivery}",
-            filters=(AnswerFilter(), Redactor(self._options.secrets), LinkFilter(LinkPolicy())),
-            careful=False,
-        )
-        async with reply:
-            reply.append(text)
-
-    async def _apologise(self, question: MessageSent, sentence: str) -> None:
-        try:
-            await self.tell(question, sentence, turn=f"sorry {question.delivery}")
-        except Exception:
-            log.exception("not even an apology could be shown")
+        """Answer with words of our own, see `Notices`."""
+        await self._notices.tell(question, text, turn=turn, private=private)
 
     async def _begin(self, run: Run) -> _Known:
         """Count the attempt, once, and look up what the answer goes on from."""
@@ -313,18 +296,8 @@ class Conversation:
             results=done,
             outcome_unknown=frozenset(unknown),
         )
-        reply = ReplyStream(
-            surface,
-            self._pacer,
-            Recorded(store, turn, str(question.chat), run.shown),
-            self._clock,
-            turn=f"t{turn}",
-            filters=(AnswerFilter(), Redactor(options.secrets), LinkFilter(policy)),
-            preamble=redact(preamble(question, language)),
-            shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages} | run.shown,
-            attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
-            delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
-            thinking=say("thinking", language),
+        reply = self._replies.answer(
+            surface, question.chat, before, policy, language, question=question, shown=run.shown
         )
         most_bytes = min(surface.limits.attachment_bytes, FILE_BYTES)
         for file in files_before(before):

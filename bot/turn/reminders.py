@@ -24,10 +24,9 @@ from bot.contract import (
     Usage,
     UserEntry,
 )
-from bot.pacing import Pacer
-from bot.reply import Recorded, ReplyStream, Settling, ShownBefore
-from bot.safety import AnswerFilter, LinkFilter, LinkPolicy, Redactor, Unknown
-from bot.sentences import how_long, language_of, say
+from bot.reply import Replies, Settling
+from bot.safety import LinkPolicy, Unknown
+from bot.sentences import language_of, say
 from bot.store import Store
 
 log = logging.getLogger(__name__)
@@ -46,21 +45,19 @@ class Reminders:
         self,
         *,
         store: Store,
-        pacer: Pacer,
+        replies: Replies,
         clock: Clock,
         surface: Callable[[MessageSent], Surface],
         settling: Settling,
         zone: str,
-        secrets: tuple[str, ...] = (),
         unknown_links: Unknown = "code",
     ) -> None:
         self._store = store
-        self._pacer = pacer
+        self._replies = replies
         self._clock = clock
         self._surface = surface
         self._settling = settling
         self._zone = zone
-        self._secrets = secrets
         self._unknown_links: Unknown = unknown_links
 
     async def watch(self, deliver: Deliver, platforms: Collection[str]) -> None:
@@ -107,17 +104,8 @@ class Reminders:
             MessageSent(delivery=due.delivery, chat=due.chat, sender=due.sender, target=due.target, text=due.text)
         )
         before = await store.turns.load(turn)
-        reply = ReplyStream(
-            surface,
-            self._pacer,
-            Recorded(store, turn, str(due.chat)),
-            self._clock,
-            turn=f"t{turn}",
-            filters=(AnswerFilter(), Redactor(self._secrets), LinkFilter(LinkPolicy(unknown=self._unknown_links))),
-            shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages},
-            delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
-        )
-        async with reply:
+        policy = LinkPolicy(unknown=self._unknown_links)
+        async with self._replies.answer(surface, due.chat, before, policy, language) as reply:
             reply.append(self._text(due, language))
         again = self._settling.due(reply, resumed=any(page.ref for page in before.pages))
         await store.turns.close(

@@ -14,6 +14,7 @@ from bot.contract.messages import ChatId, File, MessageRef, MessageSent, Page, R
 from bot.contract.surface import Budget, Cost, SurfaceLimits
 from bot.contract.transcript import Usage
 from bot.pacing.pacer import Pacer
+from bot.reply.opening import Replies
 from bot.reply.record import Recorded
 from bot.reply.settling import Settling
 from bot.reply.stream import ReplyStream
@@ -81,7 +82,8 @@ class Desk:
     def __init__(self, store: Store, clock: Any, screen: Screen) -> None:
         self.store, self.clock, self.screen = store, clock, screen
         self.pacer = Pacer(clock)
-        self.settling = Settling(store=store, pacer=self.pacer, clock=clock, surface=self._surface)
+        replies = Replies(store, self.pacer, clock)
+        self.settling = Settling(store=store, replies=replies, clock=clock, surface=self._surface)
         self.connected = True
 
     def _surface(self, target: ReplyTarget) -> Screen:

@@ -14,6 +14,7 @@ from bot.contract.messages import ChatId, File, Incoming, MessageRef, Page, Repl
 from bot.contract.surface import Cost, SurfaceLimits
 from bot.contract.transcript import UserEntry
 from bot.pacing.pacer import Pacer
+from bot.reply.opening import Replies
 from bot.reply.settling import Settling
 from bot.store import Store
 from bot.turn.reminders import Reminders
@@ -74,8 +75,9 @@ async def reminders(store: Store, screen: Screen, clock: Any) -> AsyncIterator[R
 
 
 def reminding(store: Store, pacer: Pacer, clock: Any, surface: Any, **more: Any) -> Reminders:
-    settling = Settling(store=store, pacer=pacer, clock=clock, surface=surface)
-    return Reminders(store=store, pacer=pacer, clock=clock, surface=surface, settling=settling, **more)
+    replies = Replies(store, pacer, clock, secrets=more.pop("secrets", ()))
+    settling = Settling(store=store, replies=replies, clock=clock, surface=surface)
+    return Reminders(store=store, replies=replies, clock=clock, surface=surface, settling=settling, **more)
 
 
 async def remind(store: Store, due: float, text: str = "Tea!") -> int:

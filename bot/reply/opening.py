@@ -1,0 +1,110 @@
+"""Opens every reply: nothing is shown but through the filters and the delivery record chosen here."""
+
+from __future__ import annotations
+
+from itertools import count, takewhile
+
+from bot.context import preamble
+from bot.contract import ChatId, Clock, MessageRef, MessageSent, Surface
+from bot.pacing import Pacer
+from bot.reply.pages import ShownBefore, TextFilter
+from bot.reply.record import Recorded, Reshown, Unrecorded, files_before
+from bot.reply.stream import ReplyStream
+from bot.safety import AnswerFilter, LinkFilter, LinkPolicy, Redactor
+from bot.sentences import how_long, say
+from bot.store import FILE_BYTES, ReplyRecord, Store, TurnState
+
+_TOLD = MessageRef("")
+"""In the place of a file's message: its person was told that it may be missing, so it is not posted any more."""
+
+
+class Replies:
+    """Opens the replies of a process."""
+
+    def __init__(self, store: Store, pacer: Pacer, clock: Clock, *, secrets: tuple[str, ...] = ()) -> None:
+        self._store = store
+        self._pacer = pacer
+        self._clock = clock
+        self._secrets = secrets
+
+    def notice(self, surface: Surface, turn: str) -> ReplyStream:
+        """Open a reply for a sentence of our own, which no other process goes on with."""
+        return ReplyStream(
+            surface,
+            self._pacer,
+            Unrecorded(),
+            self._clock,
+            turn=turn,
+            filters=self._filters(LinkPolicy()),
+            careful=False,
+        )
+
+    def answer(
+        self,
+        surface: Surface,
+        chat: ChatId,
+        before: TurnState,
+        policy: LinkPolicy,
+        language: str,
+        *,
+        question: MessageSent | None = None,
+        shown: dict[int, ShownBefore] | None = None,
+    ) -> ReplyStream:
+        """Open the reply of a turn; it goes on in the messages that former attempts posted.
+
+        Args:
+            question: what it answers; stands before the text where its readers cannot see it.
+            shown: the pages that former attempts in this process showed; is told of every page shown now.
+        """
+        shown = {} if shown is None else shown
+        head = preamble(question, language) if question is not None else ""
+        return ReplyStream(
+            surface,
+            self._pacer,
+            Recorded(self._store, before.turn, str(chat), shown),
+            self._clock,
+            turn=f"t{before.turn}",
+            filters=self._filters(policy),
+            preamble=Redactor(self._secrets).redact(head),
+            shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages} | shown,
+            attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
+            delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
+            thinking=say("thinking", language),
+        )
+
+    def again(self, surface: Surface, record: ReplyRecord, *, calm: bool) -> ReplyStream:
+        """Open the reply of an ended turn with the text and the files that it had; `finish` shows it.
+
+        Its text passed the filters when it was written.
+
+        Args:
+            calm: nobody waits for it, see `ReplyStream`.
+        """
+        state, source = record.state, record.visible
+        if isinstance(record.question, MessageSent):
+            source = preamble(record.question) + source
+        ends = {page.number: page.end for page in state.pages if page.end}
+        reply = ReplyStream(
+            surface,
+            self._pacer,
+            Reshown(self._store, state.turn, str(record.chat), ends),
+            self._clock,
+            turn=f"t{state.turn}",
+            preamble=source,
+            cuts=[ends[number] for number in takewhile(ends.__contains__, count())],
+            shown={page.number: ShownBefore(page.ref, page.state) for page in state.pages},
+            attached={
+                file.number: ShownBefore(file.ref or _TOLD, file.state)
+                for file in state.attachments
+                if file.state != "gone"
+            },
+            calm=calm,
+        )
+        for file in files_before(state):
+            if len(file.content) <= min(surface.limits.attachment_bytes, FILE_BYTES):
+                reply.attach(file)
+        return reply
+
+    def _filters(self, policy: LinkPolicy) -> tuple[TextFilter, ...]:
+        """Characters that deceive, then secrets, then links: a secret in an address is masked before it is judged."""
+        return AnswerFilter(), Redactor(self._secrets), LinkFilter(policy)

@@ -1,0 +1,170 @@
+"""Every reply is opened in one place, with the filters and the record that it needs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bot
+from bot.contract.messages import ChatId, File, MessageRef, MessageSent, Page, ReplyTarget, Sender
+from bot.contract.surface import Cost, SurfaceLimits
+from bot.contract.transcript import Usage
+from bot.pacing.pacer import Pacer
+from bot.reply.notices import Notices
+from bot.reply.opening import Replies
+from bot.safety import LinkPolicy
+from bot.store import Store
+
+CHAT = ChatId("telegram", "42", "7")
+SECRET = "sk-very-secret-key"
+HOSTILE = f"Key {SECRET}, \u202ereversed, see https://known.example/a and https://made.example/up"
+
+
+@dataclass
+class Screen:
+    """A chat whose messages are a list."""
+
+    texts: list[str] = field(default_factory=list)
+    limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(400, 800, len, typing_seconds=0.0))
+
+    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+        return Cost()
+
+    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        if at is None:
+            self.texts.append(page.body)
+            return MessageRef(str(len(self.texts) - 1))
+        self.texts[int(at.id)] = page.body
+        return at
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        raise AssertionError
+
+    async def remove(self, at: MessageRef) -> None:
+        raise AssertionError
+
+    async def typing(self, words: str) -> None:
+        raise AssertionError
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        return None
+
+
+@pytest.fixture
+def screen() -> Screen:
+    return Screen()
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: Any) -> AsyncIterator[Store]:
+    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+async def replies(store: Store, clock: Any) -> AsyncIterator[Replies]:
+    pacer = Pacer(clock)
+    yield Replies(store, pacer, clock, secrets=(SECRET,))
+    await pacer.close()
+
+
+def asking(text: str = "?", **more: Any) -> MessageSent:
+    sender = Sender(id="telegram:7", name="Ada")
+    return MessageSent(delivery="d1", chat=CHAT, sender=sender, target=ReplyTarget("telegram"), text=text, **more)
+
+
+async def begun(store: Store, question: MessageSent) -> int:
+    turn = await store.intake.take_in(question)
+    assert turn is not None
+    await store.turns.begin(turn, CHAT, question.sender.id)
+    return turn
+
+
+def test_a_reply_stream_is_built_nowhere_else() -> None:
+    root = Path(bot.__file__).parent
+    builders = {
+        str(path.relative_to(root))
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "ReplyStream"
+    }
+
+    assert builders == {"reply/opening.py"}
+
+
+async def test_a_notice_shows_no_secret_no_deception_and_no_link(replies: Replies, screen: Screen) -> None:
+    asked: list[MessageSent] = []
+
+    def surface(message: MessageSent) -> Screen:
+        asked.append(message)
+        return screen
+
+    await Notices(replies, surface).tell(asking(), HOSTILE)
+
+    (text,) = screen.texts
+    assert SECRET not in text and "\u202e" not in text
+    assert "`https://known.example/a`" in text and "`https://made.example/up`" in text
+
+
+async def test_an_apology_that_cannot_be_shown_raises_nothing(
+    replies: Replies, caplog: pytest.LogCaptureFixture
+) -> None:
+    def surface(message: MessageSent) -> Screen:
+        raise RuntimeError("no such chat")
+
+    await Notices(replies, surface).apologise(asking(), "Sorry.")
+
+    assert "not even an apology" in caplog.text
+
+
+async def test_an_answer_links_only_what_its_policy_knows(replies: Replies, store: Store, screen: Screen) -> None:
+    question = asking(f"What is {SECRET}?", quote_question=True)
+    turn = await begun(store, question)
+    policy = LinkPolicy(known=["https://known.example/a"])
+
+    async with replies.answer(screen, CHAT, await store.turns.load(turn), policy, "en", question=question) as reply:
+        reply.append(HOSTILE)
+
+    (text,) = screen.texts
+    assert text.startswith("> What is ") and SECRET not in text and "\u202e" not in text
+    assert " https://known.example/a " in text and "`https://made.example/up`" in text
+
+
+async def test_an_answer_goes_on_where_a_former_attempt_showed_it(
+    replies: Replies, store: Store, screen: Screen
+) -> None:
+    turn = await begun(store, asking())
+    before = await store.turns.load(turn)
+    seen: dict[int, Any] = {}
+    async with replies.answer(screen, CHAT, before, LinkPolicy(), "en", shown=seen) as reply:
+        reply.append("The first words.")
+
+    async with replies.answer(screen, CHAT, before, LinkPolicy(), "en", shown=dict(seen)) as reply:
+        reply.append("All of it, by the same process.")
+    assert screen.texts == ["All of it, by the same process."]
+
+    async with replies.answer(screen, CHAT, await store.turns.load(turn), LinkPolicy(), "en") as reply:
+        reply.append("All of it, by the next process.")
+    assert screen.texts == ["All of it, by the next process."]
+
+
+async def test_an_ended_reply_is_opened_with_the_text_it_had(replies: Replies, store: Store, screen: Screen) -> None:
+    turn = await begun(store, asking())
+    policy = LinkPolicy(known=["https://known.example/a"])
+    async with replies.answer(screen, CHAT, await store.turns.load(turn), policy, "en") as reply:
+        reply.append(HOSTILE)
+    await store.turns.close(turn, "done", [], visible=reply.text, reasoning="", model="", usage=Usage(), again_at=0.0)
+    whole = screen.texts.copy()
+    screen.texts[:] = ["an older text"]
+
+    record = await store.turns.shown(turn)
+    assert record is not None
+    async with replies.again(screen, record, calm=True):
+        pass
+
+    assert screen.texts == whole

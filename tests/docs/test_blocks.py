@@ -1,0 +1,82 @@
+"""The examples in the documents, read by what reads them in the program: `mcp.json`, `chats.toml`, settings, a tool."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.configuration import settings_classes
+from bot.policy import read_chats
+from bot.settings import CoreSettings, read, variables
+from tools.base import Tool, ToolCall, ToolContext
+from tools.mcp.config import read_config
+from tools.registry import ToolRegistry
+
+ROOT = Path(__file__).parent.parent.parent
+FENCE = re.compile(r"^(`{3,}|~{3,})(\S*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+BLOCKS = [
+    (path.name, match[2], match[3])
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+    if path.name != "call-syntax.md"
+    for match in FENCE.finditer(path.read_text(encoding="utf-8"))
+]
+ELSEWHERE = {"sh", "text"}
+"""Read by `test_documents.py`; drawings."""
+
+
+def blocks(language: str) -> list[str]:
+    return [text for _, word, text in BLOCKS if word == language]
+
+
+def test_every_block_says_what_it_is() -> None:
+    assert {word for _, word, _ in BLOCKS} <= {"json", "toml", "python", "ini", *ELSEWHERE}
+    assert all(blocks(language) for language in ("json", "toml", "python", "ini", "sh"))
+
+
+@pytest.mark.parametrize("text", blocks("json"))
+def test_an_example_of_mcp_json_is_read_without_a_complaint(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(text, encoding="utf-8")
+
+    config = read_config(file, {"SEARCH_KEY": "x" * 20})
+
+    assert not config.problems
+    assert [server.name for server in config.servers] == list(json.loads(text)["mcpServers"])
+
+
+@pytest.mark.parametrize("text", blocks("toml"))
+def test_an_example_of_a_file_of_chats_is_read(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "chats.toml"
+    file.write_text(text, encoding="utf-8")
+
+    assert list(read_chats(str(file)).tables) == list(tomllib.loads(text))
+
+
+@pytest.mark.parametrize("text", blocks("ini"))
+def test_an_example_of_settings_is_taken(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in variables(settings_classes()):
+        monkeypatch.delenv(name, raising=False)
+    file = tmp_path / ".env"
+    file.write_text(text, encoding="utf-8")
+    lines = [line.partition("=") for line in text.splitlines()]
+
+    settings = read(CoreSettings, file)
+
+    assert lines
+    assert not [name for name, _, value in lines if not value or not getattr(settings, name.lower())]
+
+
+@pytest.mark.parametrize("text", [text for text in blocks("python") if "open_tool" in text])
+async def test_the_tool_that_a_document_shows_runs(text: str) -> None:
+    written: dict[str, Callable[[object], Tool]] = {}
+    exec(compile(text, "the document", "exec"), written)
+    registry = ToolRegistry([written["open_tool"](None)])
+
+    result = await registry.run(ToolCall("call-1", "roll_dice", {"sides": 1}), ToolContext())
+
+    assert (result.ok, result.text) == (True, "1")

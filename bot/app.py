@@ -297,7 +297,10 @@ class App:
 
         code = await self.access.pairing_code()
         if code is not None:
-            log.warning("Write /pair %s to your bot to make yourself its owner (the code works once, 15 minutes)", code)
+            how = (
+                "Write /pair %s to your bot (in Slack: pair %s) to make yourself its owner (it works once, 15 minutes)"
+            )
+            log.warning(how, code, code)
         log.info("answering with %s on %s", self.models.name, ", ".join(self._adapters))
         for line in self.rights.lines:
             log.info("%s", line)

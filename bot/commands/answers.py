@@ -77,12 +77,14 @@ class CommandAnswers:
                     self._store, self._budgets.prices, message.chat, language, self._redact, thoughts=self._thoughts
                 )
             case "whoami":
-                text = f"`{message.sender.id}`\n`{message.chat}`"
+                text = say("whoami", language, person=message.sender.id, chat=message.chat)
             case "usage":
                 text = await self._usage(message, language)
             case "pair" if not message.text.strip() and await self._access.admin(message.sender):
                 said, values = await self._access.change(message, "here")
                 text = say(said, language, **values)
+            case "pair" if not message.text.strip():
+                text = say("pair_usage", language, pair=form.format(word="pair"))
             case "pair":
                 paired = await self._access.pair(message.sender, message.text)
                 text = say("paired" if paired else "pair_wrong", language)

@@ -158,7 +158,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "command_context": ("show what I see of this chat", "查看我能看到的对话内容", "查看我能看到的對話內容"),
     "command_forget": ("delete everything kept of this chat", "删除此聊天的全部记录", "刪除這個聊天室的所有紀錄"),
     "command_why": ("show how the last answer came about", "查看上一个回答是怎么来的", "查看上一個回答是怎麼來的"),
-    "command_whoami": ("show your id", "显示你的 ID", "顯示你的 ID"),
+    "command_whoami": ("show your id and this chat's", "显示你和此聊天的 ID", "顯示你和此聊天室的 ID"),
     "command_usage": ("show what you used today", "查看今天的用量", "查看今天的用量"),
     "command_pair": (
         "become the owner with the code from the console",

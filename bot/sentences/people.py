@@ -19,9 +19,19 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "歡迎！你現在是這個機器人的擁有者，我會回答你。",
     ),
     "pair_wrong": (
-        "This code is wrong or has expired. The operator's console shows the current one.",
-        "这个配对码无效或已过期，请查看运行机器人的控制台。",
-        "這個配對碼無效或已過期，請查看執行機器人的主控台。",
+        "This code is wrong or has expired. As long as the bot has no owner, a restart shows a new one on its console.",
+        "这个配对码无效或已过期。机器人还没有主人时，重新启动后控制台会显示新的配对码。",
+        "這個配對碼無效或已過期。機器人還沒有擁有者時，重新啟動後主控台會顯示新的配對碼。",
+    ),
+    "pair_usage": (
+        "Write {pair} and the code that the bot's console showed when it started.",
+        "请写 {pair} 和机器人启动时控制台显示的配对码。",
+        "請寫 {pair} 和機器人啟動時主控台顯示的配對碼。",
+    ),
+    "whoami": (
+        "You: `{person}`\nThis chat: `{chat}`",
+        "你：`{person}`\n此聊天：`{chat}`",
+        "你：`{person}`\n此聊天室：`{chat}`",
     ),
     "not_yours": (
         "Only the person who asked, or an admin, may do that.",

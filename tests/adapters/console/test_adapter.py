@@ -77,7 +77,7 @@ async def test_commands_work_and_nobody_else_is_let_in(model: ModelServer, chat:
     code, out, _ = await chat("/whoami\n/new\n", ALLOWED_USERS="telegram:1")
 
     assert code == 0
-    assert out.startswith("`console:me`\n`console:local/me`\n")
+    assert out.startswith("You: `console:me`\nThis chat: `console:local/me`\n")
     assert model.requests == []
 
 

@@ -152,6 +152,21 @@ async def test_a_stranger_hears_his_id_once_a_day_in_private_and_nothing_in_a_gr
         assert it.model.requests == []
 
 
+async def test_whoami_says_which_id_is_whose(rig: Any) -> None:
+    async with rig() as it:
+        assert await it.say("/whoami") == [f"You: `{ADA}`\nThis chat: `{it.message('').chat}`"]
+
+
+async def test_pair_without_a_code_asks_for_it_and_is_no_guess(rig: Any) -> None:
+    async with rig(ALLOW_ALL="false") as it:
+        code = await it.bot.access.pairing_code()
+        for _ in range(6):
+            [text] = await it.say("/pair")
+            assert text == "Write /pair and the code that the bot's console showed when it started."
+        assert (await it.say("/pair 0000-00"))[0].endswith("a restart shows a new one on its console.")
+        assert (await it.say(f"/pair {code}"))[0].startswith("Welcome.")
+
+
 async def test_stop_ends_the_answer_for_its_asker_and_admins_only(rig: Any) -> None:
     async with rig(ADMINS="telegram:1") as it:
         for stopper, stops in ((BOB, False), (ADA, True), ("telegram:1", True)):

@@ -54,7 +54,7 @@ class App:
         from bot.model import open_models
         from bot.operations import LoopWatch, Metrics
         from bot.pacing import Pacer
-        from bot.policy import Access, BudgetLimits, Budgets, Prices, ToolRights, read_chats, read_prices
+        from bot.policy import Access, BudgetLimits, Budgets, Once, Prices, ToolRights, read_chats, read_prices
         from bot.reply import Notices, Replies, Settling
         from bot.safety import Redactor, wrapper_length
         from bot.store import Store
@@ -80,7 +80,6 @@ class App:
             )
             self.budgets = Budgets(
                 self.store.spending,
-                self.store.access.once,
                 clock,
                 BudgetLimits(
                     messages_per_minute=core.messages_per_minute,
@@ -95,6 +94,7 @@ class App:
                 self.access.is_admin,
             )
             stack.push_async_callback(self.budgets.close)
+            once = Once(self.store.access.once, clock)
             writer = None
             if core.summary_model:
                 writer = self._paid(self.models.only(core.summary_model, "SUMMARY_MODEL"))
@@ -185,6 +185,7 @@ class App:
                 options=TurnOptions.of(core, secrets),
                 surface=surface,
                 budgets=self.budgets,
+                once=once,
                 summaries=self.summaries,
                 briefings=briefings,
                 earlier=earlier,
@@ -223,6 +224,7 @@ class App:
                 clock=clock,
                 surface=surface,
                 budgets=self.budgets,
+                once=once,
                 summaries=self.summaries,
                 answers=answers,
                 earlier=earlier,

@@ -32,7 +32,7 @@ from bot.contract import (
 )
 from bot.intake.language import language_for
 from bot.intake.waiting import WaitingSigns
-from bot.policy import MINUTE, Access, Budgets, payer_of
+from bot.policy import DAY, MINUTE, Access, Budgets, Once, once_in_chat, once_per_person, once_spent, payer_of
 from bot.reply import Settling
 from bot.safety import enclosed_in, redacted
 from bot.sentences import how_long, language_of, refuses, say
@@ -51,10 +51,6 @@ MOST_TOLD_OVER_ALL = 1_000
 """The same in all chats together."""
 MOST_IN_CHAT = 50
 """Messages of everybody that wait in one chat: a large group can fill no memory, and nobody waits for hours."""
-MOST_REMEMBERED = 4_000
-"""Refusals of which it is known that they were told."""
-ONCE_IN = 60.0
-"""Seconds in which the same refusal is told once in a chat."""
 _NOT_NOW = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before a delivery is decided about again that the store held up."""
 
@@ -87,6 +83,7 @@ class Dispatcher:
         clock: Clock,
         surface: Callable[[MessageSent], Surface],
         budgets: Budgets,
+        once: Once,
         admission: Admission | None = None,
         summaries: Summaries,
         settling: Settling,
@@ -113,14 +110,13 @@ class Dispatcher:
         self._clock = clock
         self._surface = surface
         self._budgets = budgets
+        self._once = once
         self._admission = admission or Admission()
         self._queue = TurnQueue()
         self._newest = NewestAnswer(store, self._queue)
         self._routes: dict[ChatId, asyncio.Task[None]] = {}
         self._loose: set[asyncio.Task[None]] = set()
         self._telling: Counter[ChatId] = Counter()
-        self._told: dict[tuple[ChatId, str], float] = {}
-        """When a refusal was last told in a chat."""
         self._open = True
         self._resumed: set[str] = set()
         self.resting: dict[str, int] = {}
@@ -256,7 +252,7 @@ class Dispatcher:
 
     async def _regret(self, incoming: Incoming) -> None:
         """Say that a message cannot be stored now; it comes again, and is answered then."""
-        if not isinstance(incoming, MessageSent) or not self._first(incoming.chat, "store"):
+        if not isinstance(incoming, MessageSent) or not await self._once.first(once_in_chat(incoming.chat, "store")):
             return
         try:
             allowed = await self._access.allowed(incoming)
@@ -266,19 +262,6 @@ class Dispatcher:
             reference = secrets.token_hex(3)
             log.error("%s: a message cannot be stored [%s]", incoming.chat, reference, extra={"reference": reference})
             self._tell(incoming, say("store", language_of(incoming.text, incoming.sender.language), id=reference))
-
-    def _first(self, chat: ChatId, key: str) -> bool:
-        """Whether a refusal was not told in this chat for a while."""
-        now = self._clock.monotonic()
-        if len(self._told) >= MOST_REMEMBERED:
-            self._told = {one: at for one, at in self._told.items() if now - at < ONCE_IN}
-        if len(self._told) >= MOST_REMEMBERED:
-            return False
-        last = self._told.get((chat, key))
-        if last is not None and now - last < ONCE_IN:
-            return False
-        self._told[chat, key] = now
-        return True
 
     async def _in_turn(self, id: int, incoming: Incoming, again: bool) -> None:
         async with self._starts:
@@ -304,7 +287,7 @@ class Dispatcher:
         command = BY_WORD.get(message.command)
         if not await self._access.allowed(message) and not (command is not None and command.open):
             await self._store.intake.end(id, "refused")
-            if message.awaited or (not message.group and await self._access.first_refusal(message.sender)):
+            if message.awaited or (not message.group and await self._says("stranger", message, DAY)):
                 self._tell(message, say("stranger", language, id=message.sender.id), private=True)
             return
         counted = self._budgets.message if message.command in _ASKS_A_MODEL else self._budgets.command
@@ -321,7 +304,7 @@ class Dispatcher:
         refusal = None if again else await self._refusal(message, language)
         if refusal is not None:
             await self._store.intake.end(id, "refused")
-            if refusal and (message.awaited or self._first(message.chat, refusal)):
+            if refusal and (message.awaited or await self._once.first(once_in_chat(message.chat, refusal))):
                 self._tell(message, refusal, private=True)
             return
         waits = self._queue.running(message.chat) is not None or self._queue.waiting(message.chat) > 0
@@ -351,14 +334,14 @@ class Dispatcher:
         if spent is None:
             return None
         # Asked in any case: the answer to a slash command counts as the one time.
-        if not await self._budgets.first_refusal(spent.whose, spent.until, payer) and not message.awaited:
+        if not await self._once.first(once_spent(spent.whose, spent.until, payer)) and not message.awaited:
             return ""
         wait = how_long(max(1.0, spent.until - self._clock.wall()), language)
         return say(f"spent_{spent.whose}", language, wait=wait)
 
     async def _says(self, what: str, message: MessageSent, seconds: float) -> bool:
         """Whether a refusal is spoken: once in so many seconds to each person, also across restarts."""
-        return await self._access.once(f"{what} {message.sender.id}", seconds) or message.awaited
+        return await self._once.first(once_per_person(what, message.sender.id, seconds)) or message.awaited
 
     async def _turn(self, id: int, message: MessageSent, language: str, running: Running) -> None:
         match message.command:

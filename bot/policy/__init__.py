@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from bot.policy.access import Access
-from bot.policy.budgets import MINUTE, BudgetLimits, Budgets, Day, Payer, Report, paid_by, payer_of
+from bot.policy.budgets import DAY, MINUTE, BudgetLimits, Budgets, Day, Payer, Report, once_spent, paid_by, payer_of
 from bot.policy.chatsfile import ChatsFile, read_chats
 from bot.policy.metering import metered
+from bot.policy.once import Once, OncePer, once_in_chat, once_per_person
 from bot.policy.prices import Prices, read_prices
 from bot.policy.purse import DayPurse
 from bot.policy.toolrights import SERVERS_SECONDS, Permit, Permits, ToolRights, everything, misnamed
 
 __all__ = [
+    "DAY",
     "MINUTE",
     "SERVERS_SECONDS",
     "Access",
@@ -19,6 +21,8 @@ __all__ = [
     "ChatsFile",
     "Day",
     "DayPurse",
+    "Once",
+    "OncePer",
     "Payer",
     "Permit",
     "Permits",
@@ -28,6 +32,9 @@ __all__ = [
     "everything",
     "metered",
     "misnamed",
+    "once_in_chat",
+    "once_per_person",
+    "once_spent",
     "paid_by",
     "payer_of",
     "read_chats",

@@ -64,8 +64,6 @@ class Roles(Protocol):
 
     async def use_pairing(self, code_hash: str, person: str) -> bool: ...
 
-    async def once(self, key: str, seconds: float) -> bool: ...
-
 
 class Access:
     """Answers whether a delivery may begin a turn."""
@@ -175,17 +173,9 @@ class Access:
         listed = dict(settings)
         return settings + [(id, role) for id, role in (await self._roles.roles()).items() if listed.get(id) != role]
 
-    async def once(self, key: str, seconds: float) -> bool:
-        """True for the first time in so many seconds: what would be said to everybody who asks is said once."""
-        return await self._roles.once(key, seconds)
-
     async def _owner(self, sender: Sender) -> bool:
         """May say who is an admin. Whom the settings name as an admin, the operator named."""
         return sender.id in self._admins or await self._roles.role(sender.id) == "owner"
-
-    async def first_refusal(self, sender: Sender) -> bool:
-        """Whether this stranger is told today that the bot does not know them."""
-        return await self._roles.once(f"stranger {sender.id}", 24 * 3600.0)
 
 
 def known_as(incoming: Incoming) -> set[str]:

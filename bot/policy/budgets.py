@@ -15,15 +15,12 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from bot.contract import ChatId, Clock, MessageSent, StoreError, Unaffordable, Usage
 from bot.policy.holdings import Holdings
+from bot.policy.once import OncePer
 from bot.policy.prices import Prices
 from bot.store import Amount, Limit, Refused, Reserved, Spending
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger(__name__)
 
@@ -105,6 +102,13 @@ def payer_of(message: MessageSent) -> Payer:
     return Payer(message.sender.id, message.chat)
 
 
+def once_spent(whose: str, until: float, payer: Payer) -> OncePer:
+    """How often a person (of a chat's budget: a chat) is told that nothing is left of a budget: once until then."""
+    who = payer.keys[1] if whose == "chat" else payer.keys[0]
+    # The day is part of the key: a time that shrinks as the day passes would never be the same twice.
+    return OncePer(f"spent {whose} {who} {until:.0f}", DAY, lasting=True)
+
+
 @contextmanager
 def paid_by(payer: Payer) -> Iterator[None]:
     """Within it, and in the tasks begun within it, every metered model call is on `payer`'s budgets."""
@@ -121,7 +125,6 @@ class Budgets:
     def __init__(
         self,
         spending: Spending,
-        once: Callable[[str, float], Awaitable[bool]],
         clock: Clock,
         limits: BudgetLimits | None = None,
         prices: Prices | None = None,
@@ -129,11 +132,9 @@ class Budgets:
     ) -> None:
         """
         Args:
-            once: `store.access.once`: whether a key comes up for the first time in so many seconds.
             admin: whether a person may spend what is kept for admins; None: nobody may.
         """
         self._spending = spending
-        self._once = once
         self._clock = clock
         self._limits = limits or BudgetLimits()
         self.prices = prices or Prices()
@@ -178,12 +179,6 @@ class Budgets:
                     continue
                 return _unaffordable(limit, self._clock.wall() // DAY * DAY + DAY)
         return None
-
-    async def first_refusal(self, whose: str, until: float, payer: Payer) -> bool:
-        """Whether the person (of a chat's budget: the chat) hears for the first time that nothing is left."""
-        who = payer.keys[1] if whose == "chat" else payer.keys[0]
-        # The day is part of the key: a time that shrinks as the day passes would never be the same twice.
-        return await self._once(f"spent {whose} {who} {until:.0f}", DAY)
 
     async def report(self, payer: Payer, *, everybody: bool = False) -> Report:
         """What was spent today; with the people who spent most when `everybody` is asked for."""

@@ -47,7 +47,7 @@ from bot.context import (
 from bot.contract import Clock, MessageSent, StoreError, Surface, Unreachable, joined, reference_of
 from bot.model import Models, cost
 from bot.operations import Metrics, Story
-from bot.policy import Budgets, DayPurse, Payer, Permit, metered, paid_by
+from bot.policy import Budgets, DayPurse, Once, Payer, Permit, metered, paid_by
 from bot.reply import Notices, Replies, ReplyStream, Settling, files_before
 from bot.safety import LinkPolicy, Redactor, clean_answer, enclosures, tool_entry
 from bot.sentences import say
@@ -103,6 +103,7 @@ class Conversation:
         options: TurnOptions,
         surface: Callable[[MessageSent], Surface],
         budgets: Budgets,
+        once: Once,
         summaries: Summaries,
         briefings: Briefings,
         settling: Settling,
@@ -118,6 +119,7 @@ class Conversation:
         self._earlier = earlier
         self._metrics = metrics or Metrics()
         self._budgets = budgets
+        self._once = once
         self._purse = DayPurse(budgets)
         self._book = book
         self._offers = offers
@@ -338,7 +340,7 @@ class Conversation:
                 empty = isinstance(outcome, Finished) and not clean_answer(made.shown).strip()
                 told = Failed("empty", "nothing of the answer can be seen") if empty else outcome
                 note = note_of(told, run, form, asked, self._models, self._metrics, self._clock)
-                if isinstance(outcome, Failed) and not await is_said(outcome, question, self._budgets):
+                if isinstance(outcome, Failed) and not await is_said(outcome, question, self._once):
                     note = note if made.visible else ""
                 for words in (
                     made.citations.footer(made.shown, language),

@@ -10,7 +10,7 @@ from bot.contract import Clock, MessageSent, UserEntry, reference_of
 from bot.markdown import LineScanner
 from bot.model import Models
 from bot.operations import Metrics
-from bot.policy import Budgets, payer_of
+from bot.policy import Once, once_spent, payer_of
 from bot.sentences import how_long, say
 from bot.turn.attempts import Run
 
@@ -50,14 +50,15 @@ def note_of(
             return ""
 
 
-async def is_said(failed: Failed, question: MessageSent, budgets: Budgets) -> bool:
+async def is_said(failed: Failed, question: MessageSent, once: Once) -> bool:
     """Whether a turn says how it failed where it shows nothing else: a spent quota is told once in its window.
 
     Where an answer is awaited, or begins with the question, something is said always.
     """
     if not failed.until or failed.sentence == "spent_nobody":
         return True
-    first = await budgets.first_refusal(failed.sentence.removeprefix("spent_"), failed.until, payer_of(question))
+    whose = failed.sentence.removeprefix("spent_")
+    first = await once.first(once_spent(whose, failed.until, payer_of(question)))
     return first or question.awaited or question.quote_question
 
 

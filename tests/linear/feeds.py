@@ -782,6 +782,7 @@ OWN: dict[str, str] = {
     "adapters.telegram.adapter.TelegramAdapter": _HANDS_ON,
     "adapters.telegram.request": _HANDS_ON,
     "bot.policy.access.known_as": _SHORT,
+    "bot.policy.once": _SHORT,
     "bot.commands.answers": _HANDS_ON,
     "bot.cli.chat": _OPERATOR,
     "bot.cli.run": _OPERATOR,

@@ -12,6 +12,7 @@ import pytest
 from bot.intake import dispatcher
 from bot.model.client import _Reading
 from bot.model.patience import Patience
+from bot.policy import once
 from bot.policy.metering import MeteredModel
 from bot.reply.paging import Paginator
 from bot.reply.stream import ReplyStream
@@ -98,13 +99,13 @@ async def test_what_a_turn_held_is_freed_when_it_ends_without_a_search_for_garba
 async def test_refusals_in_ever_more_chats_are_not_remembered_without_end(
     rig: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatcher, "MOST_REMEMBERED", 3)
+    monkeypatch.setattr(once, "MOST_REMEMBERED", 3)
     async with rig(MAX_MESSAGE_CHARS="100") as it:
         for number in range(10):
             await it.deliver(it.message("x" * 200, chat=str(number), person=f"telegram:{number}"))
         await it.idle()
 
-        assert len(it.bot.dispatcher._told) == 3
+        assert len(it.bot.dispatcher._once._until) == 3
         assert sum(bool(it.shown(str(number))) for number in range(10)) == 3
 
 

@@ -17,8 +17,19 @@ from bot.contract.messages import ChatId
 from bot.contract.transcript import Usage, UserEntry
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
 from bot.model.usage import WIDE_TOKENS
-from bot.policy.budgets import ANSWER_TOKENS, DAY, PROMPT_MARGIN, WAIT_SECONDS, BudgetLimits, Budgets, Payer, paid_by
+from bot.policy.budgets import (
+    ANSWER_TOKENS,
+    DAY,
+    PROMPT_MARGIN,
+    WAIT_SECONDS,
+    BudgetLimits,
+    Budgets,
+    Payer,
+    once_spent,
+    paid_by,
+)
 from bot.policy.metering import MeteredModel
+from bot.policy.once import Once
 from bot.policy.prices import Prices, read_prices
 from bot.policy.purse import DayPurse
 from bot.store import Amount, Store
@@ -81,9 +92,14 @@ async def is_owner(person: str) -> bool:
 def make(store: Store, clock: Any) -> Make:
     def make(prices: Prices | None = None, **limits: Any) -> Budgets:
         none = {"messages_per_minute": 0, "tokens_person": 0, "tokens_all": 0}
-        return Budgets(store.spending, store.access.once, clock, BudgetLimits(**(none | limits)), prices, is_owner)
+        return Budgets(store.spending, clock, BudgetLimits(**(none | limits)), prices, is_owner)
 
     return make
+
+
+@pytest.fixture
+def once(store: Store, clock: Any) -> Once:
+    return Once(store.access.once, clock)
 
 
 async def ask(budgets: Budgets, model: Scripted, payer: Payer | None = ADA) -> list[Piece]:
@@ -401,7 +417,9 @@ async def test_commands_are_counted_apart_and_are_no_questions_of_the_day(make: 
     assert (await budgets.report(ADA)).person.spent.messages == 2
 
 
-async def test_a_spent_budget_is_known_before_a_turn_begins_and_told_once_a_window(make: Make, clock: Any) -> None:
+async def test_a_spent_budget_is_known_before_a_turn_begins_and_told_once_a_window(
+    make: Make, once: Once, clock: Any
+) -> None:
     budgets = make(tokens_person=1500)
     assert await budgets.exhausted(ADA) is None
     await ask(budgets, Scripted(answer(1000, 500)))
@@ -410,7 +428,7 @@ async def test_a_spent_budget_is_known_before_a_turn_begins_and_told_once_a_wind
     assert refusal is not None
     told = []
     for one in (ADA, ADA, ADA_ELSEWHERE, ADA):
-        told.append(await budgets.first_refusal(refusal.whose, refusal.until, one))
+        told.append(await once.first(once_spent(refusal.whose, refusal.until, one)))
         clock.started += 0.1  # a time that no float holds exactly
     assert told == [True, False, False, False]
     assert await budgets.exhausted(BOB_ELSEWHERE) is None
@@ -419,7 +437,7 @@ async def test_a_spent_budget_is_known_before_a_turn_begins_and_told_once_a_wind
     assert await budgets.exhausted(ADA) is None
 
 
-async def test_a_chats_spent_budget_is_told_the_chat_once_not_each_of_its_people(make: Make) -> None:
+async def test_a_chats_spent_budget_is_told_the_chat_once_not_each_of_its_people(make: Make, once: Once) -> None:
     budgets = make(tokens_chat=10)
     await ask_anyway(budgets, ADA_ELSEWHERE)
 
@@ -428,7 +446,7 @@ async def test_a_chats_spent_budget_is_told_the_chat_once_not_each_of_its_people
         refusal = await budgets.exhausted(payer)
         assert refusal is not None
         assert refusal.whose == "chat"
-        told.append(await budgets.first_refusal(refusal.whose, refusal.until, payer))
+        told.append(await once.first(once_spent(refusal.whose, refusal.until, payer)))
     assert told == [True, False]
 
 

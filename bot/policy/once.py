@@ -1,0 +1,62 @@
+"""What is said or done at most once in a while: who repeats a mistake is not answered each time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from bot.contract import ChatId, Clock
+
+MOST_REMEMBERED = 4_000
+"""Keys kept in memory; while so many are, nothing with a new one comes up."""
+IN_CHAT_SECONDS = 60.0
+"""Seconds in which the same refusal is shown once in a chat."""
+
+
+@dataclass(frozen=True, slots=True)
+class OncePer:
+    """How often something may come up: once in `seconds` for this key."""
+
+    key: str
+    seconds: float
+    lasting: bool = False
+    """Kept in the store, so that a restart does not begin the time anew."""
+
+
+def once_in_chat(chat: ChatId, what: str) -> OncePer:
+    """The same refusal may be shown once a minute in each chat."""
+    return OncePer(f"{what} in {chat}", IN_CHAT_SECONDS)
+
+
+def once_per_person(what: str, person: str, seconds: float) -> OncePer:
+    """The same may be told once in so many seconds to each person, also across restarts."""
+    return OncePer(f"{what} {person}", seconds, lasting=True)
+
+
+class Once:
+    """Counts what came up already; one for the process."""
+
+    def __init__(self, kept: Callable[[str, float], Awaitable[bool]], clock: Clock) -> None:
+        """
+        Args:
+            kept: `store.access.once`, for what outlives the process.
+        """
+        self._kept = kept
+        self._clock = clock
+        self._until: dict[str, float] = {}
+
+    async def first(self, per: OncePer) -> bool:
+        """Return True at most once in `per.seconds` for `per.key`.
+
+        Raises:
+            StoreError: the key is kept in the store, which does not work now.
+        """
+        if per.lasting:
+            return await self._kept(per.key, per.seconds)
+        now = self._clock.monotonic()
+        if len(self._until) >= MOST_REMEMBERED:
+            self._until = {key: until for key, until in self._until.items() if now < until}
+        if len(self._until) >= MOST_REMEMBERED or now < self._until.get(per.key, now):
+            return False
+        self._until[per.key] = now + per.seconds
+        return True

@@ -91,7 +91,7 @@ def fill(path: str, rows: int) -> None:
     each = rows // CHATS
     connection = sqlite3.connect(path)
     connection.executemany(
-        "INSERT INTO chats (id, chat, first_at, last_at, last_sequence) VALUES (?, ?, 0, 0, ?)",
+        "INSERT INTO chats (id, chat, last_at, last_sequence) VALUES (?, ?, 0, ?)",
         ((chat + 1, f"telegram:42/{chat}", each) for chat in range(CHATS)),
     )
     connection.execute("INSERT INTO bodies VALUES (1, ?)", (BODY.replace("What", "What " * 2000),))

@@ -1,4 +1,4 @@
-"""Markdown as text for a terminal; and, for a platform that refused our notation, as it was written."""
+"""Markdown as text for a terminal."""
 
 from __future__ import annotations
 
@@ -13,11 +13,6 @@ def render(body: str, *, final: bool = True) -> Rendered:
     """Draw one page as text without marks; links show where they lead."""
     text = _Plain().document(parse(body, final=final)).strip("\n")
     return Rendered(text, len(text))
-
-
-def as_written(body: str) -> Rendered:
-    """Show the Markdown itself."""
-    return Rendered(body, len(body))
 
 
 class _Plain(Dialect):

@@ -21,7 +21,6 @@ def system_prompt(
     today: float,
     zone: str = "UTC",
     language: str = "",
-    platform_hint: str = "",
     group: bool = False,
     extra: str = "",
     facts: Sequence[str] = (),
@@ -31,7 +30,7 @@ def system_prompt(
     """Who the assistant is and how it answers.
 
     `today` is the time now in seconds since the epoch, its date taken in `zone`; `language` is the tag the platform
-    told of the person, `platform_hint` a sentence about where the answer is read, `extra` the operator's own words,
+    told of the person, `extra` the operator's own words,
     `facts` what is remembered, a line each, `summary` what turns came to that are not told any more; `withholds` says
     that some of the tools may be withheld. What changes least stands first.
     """
@@ -51,8 +50,6 @@ def system_prompt(
         parts.append(_WITHHOLDS)
     if extra.strip():
         parts.append(extra.strip())
-    if platform_hint.strip():
-        parts.append(platform_hint.strip())
     if group:
         parts.append(
             "Several people write in this chat. Each message begins, after what it quotes, with its writer's name and "

@@ -31,7 +31,7 @@ from bot.contract.errors import (
     pause,
 )
 from bot.contract.identity import ADMINS
-from bot.contract.measures import utf8_length, utf16_length
+from bot.contract.measures import utf16_length
 from bot.contract.messages import (
     LONGEST_TEXT,
     MOST_QUOTED,
@@ -152,7 +152,6 @@ __all__ = [
     "pause",
     "reference_of",
     "turns_of",
-    "utf8_length",
     "utf16_length",
     "words",
 ]

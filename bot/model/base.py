@@ -65,8 +65,7 @@ class Answer:
     finish: str
     """`stop`, `tool_calls`, `length`, `content_filter`, `cut`, or what the provider said."""
     usage: Usage = field(default_factory=Usage)
-    estimated: bool = False
-    """The server reported no usage; the figures are our estimate."""
+    """As the server counted it; our own estimate where it reported none."""
     model: str
     """`provider:name` of the model that answered."""
     native: bool

@@ -269,7 +269,6 @@ class ModelClient:
             calls=calls,
             finish=finish,
             usage=usage,
-            estimated=assembly.usage is None,
             model=self.name,
             native=native,
             provider=wire.identity,

@@ -87,7 +87,7 @@ class Replies:
         reply = ReplyStream(
             surface,
             self._pacer,
-            Reshown(self._store, state.turn, str(record.chat), ends),
+            Reshown(self._store, state.turn, str(record.chat)),
             self._clock,
             turn=f"t{state.turn}",
             preamble=source,

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bot.contract import Page, utf8_length, utf16_length
+from bot.contract import Page, utf16_length
 from bot.markdown import LineScanner
 from bot.reply.cutting import Border, border_at, find_cut
 from bot.reply.graphemes import boundary_before
 
-__all__ = ["PageText", "Paginator", "beginning", "utf8_length", "utf16_length", "worth_showing"]
+__all__ = ["PageText", "Paginator", "beginning", "utf16_length", "worth_showing"]
 
 SHORTEST_PAGE = 32
 
@@ -29,7 +29,7 @@ class PageText:
     start: int
     """Offset of its first character in the source."""
     end: int
-    """Offset after its last one: stored, it brings the same page back (`Paginator.resume`)."""
+    """Offset after its last one."""
     opened: int = 0
     """Leading characters of `body` that paging added: a fence opened again, a table's header."""
     closed: int = 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from bot.contract import File, MessageRef
 from bot.reply.pages import ShownBefore
 from bot.store import Store, TurnState
@@ -36,9 +34,7 @@ class Recorded:
 
     async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
         self._shown[number] = ShownBefore(ref, state)
-        await self._store.turns.save_page(
-            self._turn, number, start=0, end=len(body), body=body, ref=ref, state=state, nonce=nonce
-        )
+        await self._store.turns.save_page(self._turn, number, body=body, ref=ref, state=state, nonce=nonce)
 
     async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
         kept = await self._store.files.put(self._scope, file.name, file.media_type, file.content)
@@ -46,17 +42,10 @@ class Recorded:
 
 
 class Reshown(Recorded):
-    """The record of an ended turn's reply that is shown again: its text and where that is cut stay as they are."""
-
-    def __init__(self, store: Store, turn: int, scope: str, ends: Mapping[int, int]) -> None:
-        super().__init__(store, turn, scope)
-        self._ends = ends
+    """The record of an ended turn's reply that is shown again: its text stands in the turn, not in its pages."""
 
     async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
-        end = self._ends.get(number, 0)
-        await self._store.turns.save_page(
-            self._turn, number, start=0, end=end, body="", ref=ref, state=state, nonce=nonce
-        )
+        await super().save_page(number, body="", ref=ref, state=state, nonce=nonce)
 
 
 class Unrecorded:

@@ -151,7 +151,7 @@ class History:
     async def chats(self, *, limit: int = 1000) -> list[ChatRow]:
         """The chats that were answered, the latest first."""
         rows = await self._readers.rows(
-            "SELECT chat, title, turns, first_at, last_at, bytes FROM chats ORDER BY last_at DESC, id DESC LIMIT ?",
+            "SELECT chat, title, turns, bytes FROM chats ORDER BY last_at DESC, id DESC LIMIT ?",
             (limit,),
         )
         return [ChatRow(ChatId.parse(chat), *rest) for chat, *rest in rows]

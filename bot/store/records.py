@@ -41,10 +41,10 @@ class PageRecord:
     """One page of a reply: which part of the text it shows, and in which message."""
 
     number: int
-    start: int
     end: int
+    """Where the text of an ended turn was cut after this page; 0 for the last page, and while the turn runs."""
     body: str
-    """Empty once the turn has ended; `end` is then where its text was cut, 0 for the last page."""
+    """Empty once the turn has ended."""
     ref: MessageRef | None
     state: str
     """`sending`, `shown`, `final`, `unclear`, `gone`, or `lost`: nothing more is shown of it."""
@@ -70,8 +70,6 @@ class TurnState:
     """Everything needed to go on with a turn in a process that did not begin it."""
 
     turn: int
-    stage: int = 1
-    """The S-number last stored; 1 for a turn that was only taken in."""
     passes: tuple[PassRecord, ...] = ()
     calls: tuple[CallRecord, ...] = ()
     """In the order of passes, then of positions."""
@@ -144,8 +142,6 @@ class ChatRow:
     title: str
     """The name of whoever asked last: untrusted text."""
     turns: int
-    first_at: float
-    last_at: float
     bytes: int
     """Size of its history."""
 

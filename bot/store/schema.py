@@ -179,6 +179,12 @@ _DESCRIPTIONS = (
     "CREATE TABLE tool_descriptions (key TEXT PRIMARY KEY, body TEXT NOT NULL, at REAL NOT NULL) STRICT",
 )
 
+_UNUSED = (
+    "ALTER TABLE chats DROP COLUMN first_at",
+    "ALTER TABLE turns DROP COLUMN stage",
+    "ALTER TABLE pages DROP COLUMN starts",
+)
+
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
     _TURNS,
@@ -190,6 +196,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _SHOWN_AGAIN,
     _BY_PERSON,
     _DESCRIPTIONS,
+    _UNUSED,
 )
 
 

@@ -28,9 +28,9 @@ def open_turn(db: Connection, turn: int, chat: ChatId, person: str, now: float) 
     """Make a turn's row and its chat's, where they do not exist."""
     for (incoming,) in db.execute("SELECT incoming FROM inbox WHERE id = ?", (turn,)).fetchall():
         db.execute(
-            "INSERT INTO chats (chat, title, first_at, last_at) VALUES (?, ?, ?, ?) "
+            "INSERT INTO chats (chat, title, last_at) VALUES (?, ?, ?) "
             "ON CONFLICT DO UPDATE SET title = excluded.title, last_at = excluded.last_at",
-            (str(chat), plain(json.loads(incoming)["sender"]["name"]), now, now),
+            (str(chat), plain(json.loads(incoming)["sender"]["name"]), now),
         )
     db.execute(
         "INSERT INTO turns (id, chat, person, question, started_at) "
@@ -73,7 +73,7 @@ async def close_turn(
             "UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND state IN ('new', 'running')", (state, now, turn)
         )
         db.execute("DELETE FROM passes WHERE turn = ?", (turn,))
-        db.execute("UPDATE pages SET body = '', starts = 0, ends = 0 WHERE turn = ?", (turn,))
+        db.execute("UPDATE pages SET body = '', ends = 0 WHERE turn = ?", (turn,))
         ends = [(end, turn, number) for number, end in enumerate(cuts)]
         db.executemany("UPDATE pages SET ends = ? WHERE turn = ? AND number = ?", ends)
         db.execute("UPDATE calls SET status = 'cancelled' WHERE turn = ? AND status IN ('pending', 'running')", (turn,))

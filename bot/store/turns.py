@@ -69,10 +69,6 @@ class Turns:
         now = self._clock.wall()
         await self._writer.run(lambda db: open_turn(db, turn, chat, person, now))
 
-    async def stage(self, turn: int, stage: int) -> None:
-        """Store that the turn reached a stage (S2 as 2)."""
-        await self._writer.execute("UPDATE turns SET stage = ? WHERE id = ?", (stage, turn))
-
     async def save_pass(self, turn: int, number: int, entry: AssistantEntry, model: str, usage: Usage) -> None:
         """Keep what a model call came to, before the calls it asks for start; those are `pending` from now on."""
         row = (number, entry_json(entry), plain(model), usage_json(usage), turn)
@@ -162,8 +158,6 @@ class Turns:
         turn: int,
         number: int,
         *,
-        start: int,
-        end: int,
         body: str,
         ref: MessageRef | None,
         state: str,
@@ -177,14 +171,14 @@ class Turns:
         if state not in _PAGE_STATES:
             raise ValueError(f"{state!r} is no state of a page; those are {', '.join(sorted(_PAGE_STATES))}")
         await self._writer.execute(
-            "INSERT INTO pages SELECT id, ?, chat, ?, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ? "
-            "ON CONFLICT DO UPDATE SET starts = excluded.starts, ends = excluded.ends, body = excluded.body, "
-            "message = excluded.message, form = excluded.form, state = excluded.state, nonce = excluded.nonce",
-            (number, start, end, plain(body), ref and ref.id, ref and ref.form, state, nonce, turn),
+            "INSERT INTO pages SELECT id, ?, chat, 0, ?, ?, ?, ?, ? FROM turns WHERE id = ? "
+            "ON CONFLICT DO UPDATE SET body = excluded.body, message = excluded.message, form = excluded.form, "
+            "state = excluded.state, nonce = excluded.nonce",
+            (number, plain(body), ref and ref.id, ref and ref.form, state, nonce, turn),
         )
 
     async def load(self, turn: int) -> TurnState:
-        """Everything stored of a turn; for one that was never opened, its stage is 1 and the rest is empty."""
+        """Everything stored of a turn; nothing for one that was never opened."""
         return await self._readers.read(lambda db: _load(db, turn))
 
     async def calls(self, turn: int) -> list[CallRecord]:
@@ -279,15 +273,6 @@ class Turns:
         """
         return await replace_last_turn(self._writer, self._readers, chat, by)
 
-    async def by_message(self, chat: ChatId, message_id: str) -> int | None:
-        """The newest turn that shows a page in this message of the platform."""
-        row = await self._readers.row(
-            "SELECT turn FROM pages WHERE chat = (SELECT id FROM chats WHERE chat = ?) AND message = ? "
-            "ORDER BY turn DESC LIMIT 1",
-            (str(chat), message_id),
-        )
-        return None if row is None else int(row[0])
-
     async def origin(self, chat: ChatId, message_id: str) -> str:
         """Whose words the bot's own message holds (see `bot.contract.origin`), by the turns that show a page in it."""
         rows = await self._readers.rows(
@@ -301,25 +286,21 @@ class Turns:
 
 
 def _load(db: Connection, turn: int) -> TurnState:
-    stage = db.execute("SELECT stage FROM turns WHERE id = ?", (turn,)).fetchone()
-    if stage is None:
-        return TurnState(turn)
     passes = db.execute("SELECT number, entry, model, usage FROM passes WHERE turn = ? ORDER BY number", (turn,))
     pages = db.execute(
-        "SELECT number, starts, ends, body, message, form, state, nonce FROM pages WHERE turn = ? ORDER BY number",
+        "SELECT number, ends, body, message, form, state, nonce FROM pages WHERE turn = ? ORDER BY number",
         (turn,),
     )
     return TurnState(
         turn,
-        int(stage[0]),
         tuple(
             PassRecord(number, _assistant(entry), model, usage_from_json(usage))
             for number, entry, model, usage in passes
         ),
         tuple(_with_files(db, turn, call) for call in _calls(db, turn)),
         tuple(
-            PageRecord(number, start, end, body, message_ref(message, form), state, nonce)
-            for number, start, end, body, message, form, state, nonce in pages
+            PageRecord(number, end, body, message_ref(message, form), state, nonce)
+            for number, end, body, message, form, state, nonce in pages
         ),
         tuple(attachments_of(db, turn)),
     )

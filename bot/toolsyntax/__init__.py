@@ -9,7 +9,7 @@ for piece in [*detector.feed("Rolling. <tool_call>{"), *detector.feed(rest), *de
 """
 
 from bot.toolsyntax.arguments import Registry, split, unwrap
-from bot.toolsyntax.detector import Detector, parse, render_call
+from bot.toolsyntax.detector import Detector, parse
 from bot.toolsyntax.families import FOLD, MARKERS, WORDINGS
 from bot.toolsyntax.pieces import Call, Piece, Reasoning, Schema, Text
 from bot.toolsyntax.python_calls import PythonScan
@@ -30,7 +30,6 @@ __all__ = [
     "Unreadable",
     "loads",
     "parse",
-    "render_call",
     "split",
     "unwrap",
 ]

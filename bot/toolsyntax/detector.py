@@ -7,10 +7,9 @@ bounded number of times however long a call is.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from bot.toolsyntax.arguments import Registry
 from bot.toolsyntax.bodies import Bodies
@@ -309,12 +308,6 @@ class Detector:
             known = found.name in self._registry
             problem = "" if known else f"there is no tool {found.name!r}"
             self._visible.add(Call(found.name, found.arguments, known, raw, problem))
-
-
-def render_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """The one format that models without native calls are asked for, on one line."""
-    body = json.dumps({"name": name, "arguments": dict(arguments)}, ensure_ascii=False)
-    return f"<tool_call>{body}</tool_call>"
 
 
 def parse(text: str, tools: Mapping[str, Schema]) -> tuple[str, list[Call]]:

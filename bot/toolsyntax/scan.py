@@ -81,11 +81,6 @@ class JsonScan:
         return self._mode is _In.DONE
 
     @property
-    def in_token(self) -> bool:
-        """Inside a string, a key, a number or a literal."""
-        return self._mode in (_In.STRING, _In.ESCAPE, _In.BARE)
-
-    @property
     def closable(self) -> bool:
         """Nothing but closers is missing."""
         return self._mode in (_In.AFTER, _In.QUOTE) and bool(self._stack)

@@ -63,10 +63,6 @@ class Destination:
     trusted: bool
     """The operator has named this host and port: neither port nor addresses are checked."""
 
-    @property
-    def secure(self) -> bool:
-        return self.url.scheme == "https"
-
 
 def destination(address: str | URL, *, allow: Collection[str] = (), ports: Collection[int] = PORTS) -> Destination:
     """Where `address` leads, if it is written as an address that may be opened; `allow` holds `host:port`.

@@ -323,10 +323,5 @@ def test_discord_markdown(markdown: str, expected: str) -> None:
     assert discord_markdown.render(markdown).text == expected
 
 
-def test_plain_text_as_written_is_the_markdown_itself() -> None:
-    assert plain.as_written("**a**").text == "**a**"
-    assert plain.render("**a** [b](https://c.d)").text == "a b <https://c.d>"
-
-
 def test_wide_letters_take_two_columns_and_marks_none() -> None:
     assert [width(text) for text in ("ab", "中文", "e\u0301", "👩\u200d👧", "🇩🇪")] == [2, 4, 1, 2, 2]

@@ -176,7 +176,7 @@ async def _keep_a_chat(folder: Path) -> None:
     (folder / "data").mkdir()
     async with Store.open(f"sqlite:///{folder}/data/parley.db", clock=SystemClock()) as store:
         await store.writer.execute(
-            "INSERT INTO chats (chat, title, turns, first_at, last_at, bytes) VALUES ('telegram:42/7', '', 1, 0, 0, 9)"
+            "INSERT INTO chats (chat, title, turns, last_at, bytes) VALUES ('telegram:42/7', '', 1, 0, 9)"
         )
 
 

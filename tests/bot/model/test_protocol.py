@@ -51,12 +51,8 @@ def calls_in(text: str) -> list[dict[str, object]]:
 
 
 def test_the_date_is_the_last_thing_said_so_that_caches_hit() -> None:
-    first = system_prompt.system_prompt(
-        name="Parley", today=TODAY, language="zh", platform_hint="Telegram.", extra="Be kind."
-    )
-    second = system_prompt.system_prompt(
-        name="Parley", today=TODAY + 86_400, language="zh", platform_hint="Telegram.", extra="Be kind."
-    )
+    first = system_prompt.system_prompt(name="Parley", today=TODAY, language="zh", extra="Be kind.")
+    second = system_prompt.system_prompt(name="Parley", today=TODAY + 86_400, language="zh", extra="Be kind.")
 
     assert first.endswith("Today is Saturday, 2026-11-21.")
     assert first.rpartition("\n\n")[0] == second.rpartition("\n\n")[0]

@@ -55,7 +55,6 @@ async def test_without_a_report_the_instructions_count_as_well(
     entries = (SystemEntry("Answer in the words of a sailor. " * 200), *tool_question.entries)
     long = (await asking(thinking, Request(entries=entries, tools=tool_question.tools))).answer
 
-    assert short.estimated and long.estimated
     assert long.usage.prompt > short.usage.prompt + 800
 
 

@@ -13,9 +13,9 @@ from markdown_it import MarkdownIt
 
 from bot.markdown.lines import LineScanner
 from bot.markdown.tree import CodeBlock, parse
-from bot.reply.paging import PageText, Paginator, utf8_length, utf16_length
+from bot.reply.paging import PageText, Paginator, utf16_length
 
-MEASURES = [len, utf16_length, utf8_length]
+MEASURES = [len, utf16_length]
 
 WORDS = [
     "word",

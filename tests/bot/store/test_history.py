@@ -12,7 +12,7 @@ import pytest
 from bot.contract.errors import StoreError
 from bot.contract.messages import ChatId, MessageRef, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
-from bot.store import Store, Summary
+from bot.store import PageRecord, Store, Summary
 from bot.store.history import NEWEST
 from bot.store.schema import STEPS, upgrade
 from tools.base import ToolCall
@@ -27,9 +27,7 @@ async def say(store: Store, message, number: int, *entries: Entry, where: ChatId
     turn = await store.intake.take_in(incoming)
     assert turn is not None
     await store.turns.open(turn, incoming.chat, "telegram:1")
-    await store.turns.save_page(
-        turn, 0, start=0, end=1, body=SECRET, ref=MessageRef(f"r{number}"), state="final", nonce=""
-    )
+    await store.turns.save_page(turn, 0, body=SECRET, ref=MessageRef(f"r{number}"), state="final", nonce="")
     await store.turns.close(
         turn,
         "done",
@@ -134,7 +132,6 @@ async def test_chats_are_listed_with_who_wrote_last_and_how_much(store: Store, c
     first, second = await store.history.chats()
 
     assert (first.chat, first.title, first.turns) == (chat, "Ada", 2)
-    assert first.last_at - first.first_at == 120
     assert (second.chat, second.turns) == (OTHER, 1)
     assert first.bytes == 2 * second.bytes > 0
 
@@ -195,10 +192,9 @@ async def test_a_turn_that_runs_while_its_chat_is_forgotten_writes_nothing(store
     await store.turns.open(running, chat, "telegram:1")
 
     await store.history.forget(chat)
-    await store.turns.stage(running, 3)
     await store.turns.save_pass(running, 1, AssistantEntry("a"), "m", Usage())
     await store.turns.call_started(running, ToolCall("c", "t", {}), passnumber=1, position=0, effects=False)
-    await store.turns.save_page(running, 0, start=0, end=1, body="a", ref=MessageRef("1"), state="shown", nonce="")
+    await store.turns.save_page(running, 0, body="a", ref=MessageRef("1"), state="shown", nonce="")
     await store.turns.close(running, "done", [UserEntry("a")], visible="", reasoning="", model="", usage=Usage())
 
     assert await store.history.entries(chat) == []
@@ -251,8 +247,9 @@ async def test_a_database_of_every_earlier_step_is_brought_up_to_date(
             (clock.wall(),),
         )
         if step > 1:
+            first_at = "first_at" if step <= 10 else "last_sequence"
             db.execute(
-                "INSERT INTO chats (chat, first_at, last_at, summary) VALUES (?, 0, 0, 'They talked.')", (str(chat),)
+                f"INSERT INTO chats (chat, {first_at}, last_at, summary) VALUES (?, 0, 0, 'They talked.')", (str(chat),)
             )
 
     async with Store.open(url, clock=clock) as store:
@@ -265,6 +262,23 @@ async def test_a_database_of_every_earlier_step_is_brought_up_to_date(
     connection = sqlite3.connect(tmp_path / "parley.db")
     assert connection.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
     connection.close()
+
+
+async def test_the_pages_of_a_running_turn_outlive_an_upgrade(url: str, tmp_path: Path, clock, chat: ChatId) -> None:
+    """A version before the eleventh step stored columns that nobody read."""
+    with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as db:
+        upgrade(db, STEPS[:10])
+        db.execute("INSERT INTO inbox (id, chat, incoming, received_at) VALUES (7, ?, '{}', 0)", (str(chat),))
+        db.execute("INSERT INTO chats (id, chat, first_at, last_at) VALUES (1, ?, 0, 0)", (str(chat),))
+        db.execute(
+            "INSERT INTO turns (id, chat, person, question, stage, started_at) VALUES (7, 1, 'telegram:1', 7, 3, 0)"
+        )
+        db.execute("INSERT INTO pages VALUES (7, 0, 1, 2, 4, 'It r', '99', 'draft', 'shown', 'n-0')")
+
+    async with Store.open(url, clock=clock) as store:
+        state = await store.turns.load(7)
+
+    assert state.pages == (PageRecord(0, 4, "It r", MessageRef("99", "draft"), "shown", "n-0"),)
 
 
 async def test_a_step_that_fails_leaves_the_file_at_the_step_before(url: str, tmp_path: Path, clock) -> None:

@@ -44,7 +44,7 @@ def say(store: Store, message: Any) -> Say:
         await store.turns.call_started(turn, call, passnumber=1, position=0, effects=False)
         await store.turns.call_ended(turn, "c", ToolResult(text=text))
         ref = MessageRef(f"r{number}")
-        await store.turns.save_page(turn, 0, start=0, end=1, body=text, ref=ref, state="final", nonce="")
+        await store.turns.save_page(turn, 0, body=text, ref=ref, state="final", nonce="")
         file = await store.files.put(str(incoming.chat), f"{number}.txt", "text/plain", text.encode())
         await store.files.save_attachment(turn, 0, file, ref=ref, state="final", nonce="")
         long = AssistantEntry(text * 300)

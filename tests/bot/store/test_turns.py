@@ -45,23 +45,20 @@ async def test_a_turn_goes_on_in_another_process_with_everything_that_was_stored
     await store.turns.call_ended(turn, "call_0", FOUND)
     await store.turns.call_started(turn, AGAIN, passnumber=2, position=0, effects=True)
     ref = MessageRef("99", "draft")
-    await store.turns.save_page(turn, 0, start=0, end=4, body="It r", ref=None, state="sending", nonce="n-0")
-    await store.turns.save_page(turn, 0, start=0, end=9, body="It rains.", ref=ref, state="shown", nonce="n-0")
-    await store.turns.stage(turn, 6)
+    await store.turns.save_page(turn, 0, body="It r", ref=None, state="sending", nonce="n-0")
+    await store.turns.save_page(turn, 0, body="It rains.", ref=ref, state="shown", nonce="n-0")
 
     async with Store.open(url, clock=clock) as other:
         state = await other.turns.load(turn)
 
-    assert state.stage == 6
     [first] = state.passes
     assert (first.number, first.entry, first.model, first.usage) == (1, ASKS, "openai:x", USAGE)
     searched, running = state.calls
     assert (searched.call, searched.status, searched.result) == (SEARCH, "completed", FOUND)
     assert (running.call, running.status, running.result, running.effects) == (AGAIN, "running", None, True)
     [page] = state.pages
-    assert (page.start, page.end, page.body, page.ref, page.state, page.nonce) == (
+    assert (page.end, page.body, page.ref, page.state, page.nonce) == (
         0,
-        9,
         "It rains.",
         ref,
         "shown",
@@ -133,15 +130,16 @@ async def test_every_call_of_a_pass_leaves_a_record_whatever_becomes_of_it(store
     assert [call.status for call in await store.turns.calls(turn)] == ["cached", "completed", "cancelled", "cancelled"]
 
 
-async def test_opening_a_turn_again_changes_nothing(store: Store, chat: ChatId, turn: int) -> None:
-    await store.turns.stage(turn, 4)
+async def test_opening_a_turn_again_changes_nothing(store: Store, chat: ChatId, clock, turn: int) -> None:
+    before = await store.turns.record(turn)
+    clock.day += 60
 
-    await store.turns.open(turn, chat, "telegram:1")
+    await store.turns.open(turn, chat, "telegram:2")
 
-    assert (await store.turns.load(turn)).stage == 4
+    assert await store.turns.record(turn) == before is not None
 
 
-async def test_a_turn_that_was_never_opened_is_at_its_first_stage(store: Store) -> None:
+async def test_of_a_turn_that_was_never_opened_nothing_is_stored(store: Store) -> None:
     assert await store.turns.load(77) == TurnState(77)
 
 
@@ -149,9 +147,7 @@ async def test_an_ended_turn_is_history_and_keeps_nothing_for_resuming(store: St
     await store.turns.save_pass(turn, 1, ASKS, "openai:x", USAGE)
     await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
     await store.turns.call_ended(turn, "call_0", FOUND)
-    await store.turns.save_page(
-        turn, 0, start=0, end=9, body="It rains.", ref=MessageRef("99"), state="final", nonce="n"
-    )
+    await store.turns.save_page(turn, 0, body="It rains.", ref=MessageRef("99"), state="final", nonce="n")
     entries = [UserEntry("What is the weather?"), ASKS, ToolEntry("call_0", "search_web", "It rains."), answer("Rain.")]
 
     await close(store, turn, *entries, visible="Rain.")
@@ -236,23 +232,10 @@ async def test_there_is_nothing_to_retry_after_new(store: Store, chat: ChatId, t
     assert await store.turns.replace_last(chat, retry) is None
 
 
-async def test_a_message_of_the_platform_finds_the_turn_it_shows(
-    store: Store, chat: ChatId, turn: int, message
-) -> None:
-    other = message("q2", where=ChatId("telegram", "42", "8"))
-    elsewhere = await begin(store, other)
-    for one in turn, elsewhere:
-        await store.turns.save_page(one, 0, start=0, end=1, body="x", ref=MessageRef("99"), state="shown", nonce="")
-
-    assert await store.turns.by_message(chat, "99") == turn
-    assert await store.turns.by_message(other.chat, "99") == elsewhere
-    assert await store.turns.by_message(chat, "98") is None
-
-
 async def test_whose_words_a_message_of_ours_holds_is_that_of_its_turn(
     store: Store, chat: ChatId, turn: int, message
 ) -> None:
-    await store.turns.save_page(turn, 0, start=0, end=1, body="x", ref=MessageRef("99"), state="shown", nonce="")
+    await store.turns.save_page(turn, 0, body="x", ref=MessageRef("99"), state="shown", nonce="")
     assert await store.turns.origin(chat, "99") == OUTSIDE  # not ended: nobody knows yet
 
     entries = [UserEntry("q", "telegram:7"), AssistantEntry("a", origin="telegram:7")]
@@ -271,7 +254,7 @@ async def test_half_a_surrogate_pair_from_a_model_does_not_cost_the_answer(
     await store.turns.save_pass(turn, 1, AssistantEntry(torn, (call,)), "m", Usage())
     await store.turns.call_started(turn, call, passnumber=1, position=0, effects=False)
     await store.turns.call_ended(turn, torn, ToolResult(text=torn))
-    await store.turns.save_page(turn, 0, start=0, end=1, body=torn, ref=None, state="shown", nonce="")
+    await store.turns.save_page(turn, 0, body=torn, ref=None, state="shown", nonce="")
     await store.turns.close(turn, "done", [UserEntry(torn)], visible=torn, reasoning=torn, model="", usage=Usage())
 
     assert [row.entry for row in await store.history.entries(chat)] == [UserEntry(torn)]
@@ -282,7 +265,7 @@ async def test_mistaken_states_are_refused(store: Store, turn: int) -> None:
     with pytest.raises(ValueError, match="'open' is no end"):
         await close(store, turn, state="open")
     with pytest.raises(ValueError, match="'visible' is no state of a page"):
-        await store.turns.save_page(turn, 0, start=0, end=0, body="", ref=None, state="visible", nonce="")
+        await store.turns.save_page(turn, 0, body="", ref=None, state="visible", nonce="")
 
 
 def answer(text: str) -> AssistantEntry:
@@ -297,10 +280,7 @@ async def test_beginning_counts_the_attempt_and_opens_the_record_at_once(store: 
 
     assert await store.turns.begin(turn, chat, incoming.sender.id) == 1
     assert store.writer.commits == commits + 1
-    await store.turns.stage(turn, 3)
-    assert (await store.turns.load(turn)).stage == 3
     assert await store.turns.begin(turn, chat, incoming.sender.id) == 2
-    assert (await store.turns.load(turn)).stage == 3
 
 
 async def test_what_has_ended_is_neither_counted_nor_opened(store: Store, chat: ChatId, message) -> None:
@@ -318,7 +298,7 @@ async def test_a_reply_that_is_to_be_shown_again_is_found_by_the_next_process(
 ) -> None:
     for number in range(2):
         ref = MessageRef(f"9{number}")
-        await store.turns.save_page(turn, number, start=0, end=3, body="It", ref=ref, state="final", nonce="n")
+        await store.turns.save_page(turn, number, body="It", ref=ref, state="final", nonce="n")
     await store.turns.close(
         turn, "done", [], visible="It rains.", reasoning="", model="", usage=USAGE, again_at=clock.wall() + 2, cuts=(3,)
     )

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.toolsyntax import Call, Detector, Piece, Reasoning, Text, parse, render_call
+from bot.model.protocol import written_call
+from bot.toolsyntax import Call, Detector, Piece, Reasoning, Text, parse
 from bot.toolsyntax.families import CONTROL_TOKENS, MARKERS
 
 _MODULE = runpy.run_path(str(Path(__file__).with_name("samples.py")))
@@ -220,7 +221,7 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
 @given(st.dictionaries(st.text(max_size=8), _VALUES, max_size=4))
 @settings(max_examples=50, deadline=None)
 def test_the_format_we_ask_for_is_read_as_it_was_written(arguments: dict[str, Any]) -> None:
-    written = render_call("roll_dice", arguments)
+    written = written_call("roll_dice", arguments)
 
     visible, calls = parse(written, TOOLS)
 

@@ -50,18 +50,32 @@ def configure() -> Configuration:
     """Read all settings.
 
     Raises:
-        SettingsError: one is malformed, or `.env` holds a name that is nearly a setting's.
+        SettingsError: some are malformed, or `.env` holds names that are nearly settings'; each is told.
     """
     file = env_file()
-    found = strays(file, variables(settings_classes()))
+    kinds = settings_classes()
+    wrong: list[str] = []
+    values: dict[type[Any], Any] = {}
+    found = Strays()
+    try:
+        found = strays(file, variables(kinds))
+    except SettingsError as error:
+        wrong += error.args
+    for kind in kinds:
+        try:
+            values[kind] = read(kind, file)
+        except SettingsError as error:
+            wrong += error.args
+    if wrong:
+        raise SettingsError(*dict.fromkeys(wrong))
     platforms = importlib.import_module("adapters").PLATFORMS
     tools = importlib.import_module("tools.settings").SETTINGS
     return Configuration(
-        core=read(CoreSettings, file),
-        platforms={name: read(kind, file) for name, (_, kind) in platforms.items()},
-        tools={name: read(kind, file) for name, kind in tools.items()} | {"mcp": _mcp(read(tools["mcp"], file), file)},
+        core=values[CoreSettings],
+        platforms={name: values[kind] for name, (_, kind) in platforms.items()},
+        tools={name: values[kind] for name, kind in tools.items()} | {"mcp": _mcp(values[tools["mcp"]], file)},
         file=file,
-        secrets=secrets_of(settings_classes(), file),
+        secrets=secrets_of(kinds, file),
         strays=found,
     )
 

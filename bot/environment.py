@@ -89,16 +89,19 @@ def strays(file: Path | None, known: Iterable[str]) -> Strays:
     often serves several.
 
     Raises:
-        SettingsError: `file` cannot be used, or has a name that is nearly a setting's.
+        SettingsError: `file` cannot be used, or has names that are nearly a setting's.
     """
     settings = OURS.union(known)
-    foreign = []
+    foreign, refused = [], []
     for name in names_in(file) if file is not None else ():
         if name.upper() in settings:
             continue
         if near := nearest(name, settings):
-            raise SettingsError(f"{name} in {file} is no setting of this program; did you mean {near}?")
-        foreign.append(name)
+            refused.append(f"{name} in {file} is no setting of this program; did you mean {near}?")
+        else:
+            foreign.append(name)
+    if refused:
+        raise SettingsError(*refused)
     misspelt = []
     for name in os.environ:
         # A name of one word is nearly everything.

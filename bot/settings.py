@@ -19,7 +19,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from bot.contract import SettingsError, identity
 from bot.environment import ENCODING, texts
 from tools.credentials import accounts, in_address
-from tools.forms import Address, Key, sentence
+from tools.forms import Address, Key, sentences
 
 _HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
@@ -252,12 +252,12 @@ def read(kind: type[S], file: Path | None = None) -> S:
     """Read one settings class from the environment and `file`.
 
     Raises:
-        SettingsError: a value is malformed; the sentence names the variable and what it should hold.
+        SettingsError: values are malformed; a sentence for each names the variable and what it should hold.
     """
     try:
         return kind(_env_file=file)
     except ValidationError as error:
-        raise SettingsError(sentence(kind, error)) from None
+        raise SettingsError(*sentences(kind, error)) from None
 
 
 def refuse_account(setting: str, address: str) -> None:

@@ -13,7 +13,7 @@ from pydantic import SecretStr, ValidationError
 
 from tools import shell
 from tools.credentials import accounts, hidden, in_address
-from tools.forms import sentence
+from tools.forms import sentences
 from tools.output import MaskedStream, inert
 from tools.settings import SETTINGS, ToolSettings
 
@@ -76,7 +76,7 @@ def read_settings(file: Path) -> dict[str, ToolSettings]:
             try:
                 settings[name] = kind(_env_file=file)  # type: ignore[call-arg]  # pydantic's
             except ValidationError as error:
-                raise ValueError(sentence(kind, error)) from None
+                raise ValueError("; ".join(sentences(kind, error))) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"the settings file {str(file)!r} cannot be read: {type(error).__name__}") from error
     return settings

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import types
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 from urllib.parse import urlsplit
 
 import annotated_types
 from pydantic import AfterValidator, BaseModel, SecretStr, ValidationError
 
 from tools.credentials import is_random
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 _HOST = re.compile(r"(?:[A-Za-z][\w.-]*|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:/[\w./-]*)?")
 _KEY = re.compile(r"[!#-&(-~]*")
@@ -50,14 +53,17 @@ Key = Annotated[SecretStr, AfterValidator(_checked_key)]
 """A key or token."""
 
 
-def sentence(kind: type[BaseModel], error: ValidationError) -> str:
-    """What is wrong with the first malformed value, in our own words, naming the variable; never a key."""
-    first = error.errors(include_url=False)[0]
-    name = str(first["loc"][0]) if first["loc"] else ""
-    if first["type"] == "value_error":
-        return f"{name.upper()}: {first['msg'].removeprefix('Value error, ')}"
+def sentences(kind: type[BaseModel], error: ValidationError) -> list[str]:
+    """What is wrong with each malformed value, in our own words, naming the variable; never a key."""
+    return list(dict.fromkeys(_sentence(kind, one) for one in error.errors(include_url=False)))
+
+
+def _sentence(kind: type[BaseModel], wrong: ErrorDetails) -> str:
+    name = str(wrong["loc"][0]) if wrong["loc"] else ""
+    if wrong["type"] == "value_error":
+        return f"{name.upper()}: {wrong['msg'].removeprefix('Value error, ')}"
     field = kind.model_fields.get(name)
-    got = " ".join(str(first["input"]).split())
+    got = " ".join(str(wrong["input"]).split())
     if (field is not None and field.annotation is SecretStr) or is_random(got) or len(got) > _SHOWN_CHARS:
         got = ""
     form = _form(field.annotation, tuple(field.metadata)) if field is not None else "written otherwise"

@@ -87,7 +87,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return _command(options, outlet)
     except BotError as error:
-        print(f"parley: {outlet.line(str(error))}", file=sys.stderr)  # noqa: T201
+        for problem in error.args if isinstance(error, SettingsError) else [str(error)]:
+            print(f"parley: {outlet.line(str(problem))}", file=sys.stderr)  # noqa: T201
         return 2 if isinstance(error, SettingsError) else 1
     except (KeyboardInterrupt, BrokenPipeError):
         return 130

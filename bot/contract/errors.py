@@ -42,7 +42,10 @@ class BotError(Exception):
 
 
 class SettingsError(BotError):
-    """The program cannot start as configured."""
+    """The program cannot start as configured; its arguments are a sentence for each thing that is wrong."""
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.args))
 
 
 class DeliveryError(BotError):

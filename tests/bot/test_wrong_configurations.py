@@ -170,3 +170,19 @@ async def test_what_stands_in_the_way_is_one_sentence(nursery: Any, tmp_path: Pa
 
     [line] = [line for line in ended.err.splitlines() if f"{port}" in line]
     assert line.startswith("parley: HTTP_PORT") and ended.code == 2 and "Traceback" not in ended.err
+
+
+def test_all_that_is_wrong_is_told_at_once(nursery: Any, tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    wrong = "TELEGRAM_TOKEN=x\nMODLE=x\nLOG_LEVEL=LOUD\nCONTEXT_TOKENS=lots\nALLOWED_USERS=12345\nSEARCH_DEPTH=bottom\n"
+    (tmp_path / ".env").write_text(wrong)
+
+    ended = nursery.run("bot", "run", folder=tmp_path, environment=environment)
+
+    assert ended.code == 2
+    lines = ended.err.splitlines()
+    assert all(line.startswith("parley: ") for line in lines)
+    for line, says in zip(
+        lines, ("TELEGRAM_TOKEN", "MODLE", "CONTEXT_TOKENS", "ALLOWED_USERS", "LOG_LEVEL", "SEARCH_DEPTH"), strict=True
+    ):
+        assert says in line

@@ -1,0 +1,57 @@
+"""Each promise of `docs/promises.md` names tests, and each test that it names is a test that pytest would run."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+PAGE = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
+NAMED = re.compile(r"^- `(tests/\S+\.py)::(test_\w+)`$", re.MULTILINE)
+
+
+def promises() -> dict[str, str]:
+    """The text under each heading that is a promise."""
+    kept = PAGE.partition("\n## Not promised\n")[0]
+    parts = re.split(r"^### (.+)$", kept, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@functools.cache
+def functions_of(file: str) -> set[str]:
+    """The tests at the top of a file, where pytest finds them."""
+    body = ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+    return {node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def test_every_promise_names_a_test() -> None:
+    found = {name: NAMED.findall(text) for name, text in promises().items()}
+
+    assert len(found) > 35
+    assert not [name for name, tests in found.items() if not tests]
+    assert {"live", "whole", "once", "in order", "alone"} <= set(found)
+
+
+def test_every_test_that_a_promise_names_exists() -> None:
+    named = NAMED.findall(PAGE)
+
+    assert len(named) == PAGE.count("::test_") > 90
+    assert not [
+        f"{file}::{name}" for file, name in named if not (ROOT / file).exists() or name not in functions_of(file)
+    ]
+
+
+def test_every_id_that_the_code_cites_is_a_promise() -> None:
+    """`O2`, `ST3`: at the beginning of a comment or a sentence of a docstring, before a colon."""
+    ids = {name.partition(":")[0] for name in promises() if ":" in name}
+    cited = {
+        (str(path.relative_to(ROOT)), found)
+        for top in ("bot", "adapters", "tools")
+        for path in (ROOT / top).rglob("*.py")
+        for found in re.findall(r"# ((?:D|M|ST|A|O|T|P)\d{1,2}):", path.read_text(encoding="utf-8"))
+    }
+
+    assert len(ids) == len([name for name in promises() if ":" in name]) > 25
+    assert not sorted(f"{path}: {one}" for path, one in cited if one not in ids)

@@ -47,10 +47,10 @@ class App:
 
     async def __aenter__(self) -> App:
         from bot.agent import Agent, AgentLimits, CallPolicy, Condenser
-        from bot.commands import CommandAnswers
+        from bot.commands import CommandActions, CommandAnswers
         from bot.context import Briefings, ChatBook, Summaries
         from bot.gauges import add_gauges
-        from bot.intake import Admission, Dispatcher, Platforms, WaitingSigns
+        from bot.intake import Admission, AdmissionLimits, Dispatcher, Platforms, WaitingSigns
         from bot.model import open_models
         from bot.operations import LoopWatch, Metrics
         from bot.pacing import Pacer
@@ -59,7 +59,7 @@ class App:
         from bot.safety import Redactor, wrapper_length
         from bot.store import Store
         from bot.toolchoice import Chooser, ToolDescriber, small_model
-        from bot.turn import Conversation, EarlierWords, Offers, Reminders, TurnOptions
+        from bot.turn import Conversation, EarlierWords, Offers, Reminders, TurnOptions, TurnQueue
 
         core, clock = self._configuration.core, self._clock
         options, chats = model_options(core), read_chats(core.chats_file)
@@ -173,6 +173,7 @@ class App:
                 tokens=lambda name: self.models.estimator(name).tokens,
                 redact=redact,
             )
+            notices = Notices(replies, surface)
             conversation = Conversation(
                 store=self.store,
                 settling=settling,
@@ -180,7 +181,7 @@ class App:
                 agent=agent,
                 registry=self.registry,
                 replies=replies,
-                notices=Notices(replies, surface),
+                notices=notices,
                 clock=clock,
                 options=TurnOptions.of(core, secrets),
                 surface=surface,
@@ -215,26 +216,44 @@ class App:
                 redact=redact,
                 thoughts=core.show_reasoning != "off",
             )
-            self.dispatcher = Dispatcher(
+            queue = TurnQueue()
+            actions = CommandActions(
                 store=self.store,
-                settling=settling,
                 access=self.access,
-                conversation=conversation,
-                reminders=self.reminders,
-                clock=clock,
-                surface=surface,
-                budgets=self.budgets,
                 once=once,
-                summaries=self.summaries,
+                queue=queue,
                 answers=answers,
+                conversation=conversation,
+                notices=notices,
+                summaries=self.summaries,
                 earlier=earlier,
-                signs=WaitingSigns(self.pacer, clock, surface),
-                redact=redact,
-                admission=Admission(
+                surface=surface,
+            )
+            admission = Admission(
+                store=self.store,
+                access=self.access,
+                budgets=self.budgets,
+                queue=queue,
+                clock=clock,
+                limits=AdmissionLimits(
                     message_chars=core.max_message_chars,
                     waiting=core.messages_waiting,
                     turns=core.turns_per_person,
                 ),
+            )
+            self.dispatcher = Dispatcher(
+                store=self.store,
+                settling=settling,
+                access=self.access,
+                once=once,
+                queue=queue,
+                admission=admission,
+                actions=actions,
+                notices=notices,
+                reminders=self.reminders,
+                clock=clock,
+                signs=WaitingSigns(self.pacer, clock, surface),
+                redact=redact,
             )
             add_gauges(self.metrics, self.dispatcher.queue, self.pacer, self.store, self.platforms, self.watch)
             if core.http_port is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bot.commands.actions import CommandActions, Said
 from bot.commands.answers import CommandAnswers
+from bot.commands.language import language_for
 from bot.commands.newest import NewestAnswer
 
-__all__ = ["CommandAnswers", "NewestAnswer"]
+__all__ = ["CommandActions", "CommandAnswers", "NewestAnswer", "Said", "language_for"]

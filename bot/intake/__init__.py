@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bot.intake.dispatcher import Admission, Dispatcher
+from bot.intake.admission import Admission, AdmissionLimits
+from bot.intake.dispatcher import Dispatcher
 from bot.intake.platforms import Platforms
 from bot.intake.waiting import WaitingSigns
 
-__all__ = ["Admission", "Dispatcher", "Platforms", "WaitingSigns"]
+__all__ = ["Admission", "AdmissionLimits", "Dispatcher", "Platforms", "WaitingSigns"]

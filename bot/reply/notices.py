@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 
-from bot.contract import MessageSent, Surface
+from bot.contract import ChatId, DeliveryError, MessageSent, SettingsError, Surface
 from bot.reply.opening import Replies
 
 log = logging.getLogger(__name__)
+
+MOST_TOLD = 5
+"""Sentences of our own that wait to be shown in one chat; who floods it gets no more of them."""
+MOST_TOLD_OVER_ALL = 1_000
+"""The same in all chats together."""
 
 
 class Notices:
@@ -17,6 +24,42 @@ class Notices:
     def __init__(self, replies: Replies, surface: Callable[[MessageSent], Surface]) -> None:
         self._replies = replies
         self._surface = surface
+        self._telling: Counter[ChatId] = Counter()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def under_way(self) -> frozenset[asyncio.Task[None]]:
+        """What `soon` began and is not shown yet."""
+        return frozenset(self._tasks)
+
+    async def close(self) -> None:
+        """Show nothing more that `soon` began."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def soon(self, message: MessageSent, text: str, *, private: bool = False) -> None:
+        """Show `text` as `tell` does, without holding anything up; what cannot be shown is logged."""
+        too_many = self._telling[message.chat] >= MOST_TOLD and not message.awaited
+        if too_many or len(self._tasks) >= MOST_TOLD_OVER_ALL:
+            log.info("%s: too many sentences wait there already", message.chat)
+            return
+        self._telling[message.chat] += 1
+        task = asyncio.create_task(self._tell_logged(message, text, private), name=f"tell {message.chat}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _tell_logged(self, message: MessageSent, text: str, private: bool) -> None:
+        try:
+            await self.tell(message, text, private=private)
+        except (DeliveryError, SettingsError) as error:
+            log.warning("%s: %s", message.chat, error)
+        except Exception:
+            log.exception("%s: a sentence could not be shown", message.chat)
+        finally:
+            self._telling[message.chat] -= 1
+            if not self._telling[message.chat]:
+                del self._telling[message.chat]
 
     async def tell(self, question: MessageSent, text: str, *, turn: str = "", private: bool = False) -> None:
         """Show `text` below a message, and return when it stands.

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.intake import dispatcher
+from bot.intake import admission
 from bot.model.client import _Reading
 from bot.model.patience import Patience
 from bot.policy import once
@@ -26,7 +26,7 @@ from tools.registry import CACHE_CHARS, ToolRegistry
 async def test_in_a_group_so_many_messages_wait_and_the_rest_is_told_once(
     rig: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatcher, "MOST_IN_CHAT", 5)
+    monkeypatch.setattr(admission, "MOST_IN_CHAT", 5)
     async with rig() as it:
         fault = it.model.faults.add("*", Fault(hold=asyncio.Event()))
         it.model.script = lambda body: Reply("Yes.")
@@ -55,7 +55,8 @@ async def test_after_many_chats_were_answered_nothing_of_them_is_kept(rig: Any) 
         await it.idle()
 
         found = it.bot.dispatcher
-        assert not found._queue._boxes and not found._routes and not found._telling and not found._loose
+        assert not found._queue._boxes and not found._routes
+        assert not found._notices._telling and not found._notices.under_way
         assert it.bot.pacer.live == 0 and it.bot.pacer.known_scopes == 0
         assert not it.bot.summaries._running
 

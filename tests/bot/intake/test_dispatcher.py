@@ -495,7 +495,7 @@ async def test_waiting_for_what_is_done_already_lets_the_loop_turn(rig: Any) -> 
     """From Python 3.12 on `gather` of tasks that are done does not: what takes them away would never be called."""
     async with rig() as it:
         loop = asyncio.get_running_loop()
-        loose = it.bot.dispatcher._loose
+        loose = it.bot.dispatcher._notices._tasks
         done: asyncio.Task[None] = asyncio.create_task(asyncio.sleep(0))
         await done
         loose.add(done)

@@ -1,0 +1,162 @@
+"""What commands do beside telling something: end an answer, ask again, begin anew, forget."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from bot.commands.answers import CommandAnswers
+from bot.commands.language import language_for
+from bot.context import Summaries
+from bot.contract import Incoming, MessageSent, Surface, is_private
+from bot.policy import Access, Once, once_per_person
+from bot.reply import Notices
+from bot.sentences import refuses, say
+from bot.store import Store
+from bot.turn import Conversation, EarlierWords, Ending, Running, TurnQueue
+
+log = logging.getLogger(__name__)
+
+REFUSED_AGAIN_AFTER = 3600.0
+"""Seconds in which a person is told once that something is not theirs to do."""
+_YES = frozenset({"yes", "是", "确定", "確定"})
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command is answered with."""
+
+    text: str
+    """Markdown; empty: nothing is said."""
+    private: bool
+    """For who asked alone, where the platform can."""
+
+
+class CommandActions:
+    """Does what commands ask for; one for the process."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        access: Access,
+        once: Once,
+        queue: TurnQueue,
+        answers: CommandAnswers,
+        conversation: Conversation,
+        notices: Notices,
+        summaries: Summaries,
+        earlier: EarlierWords,
+        surface: Callable[[MessageSent], Surface],
+    ) -> None:
+        self._store = store
+        self._access = access
+        self._once = once
+        self._queue = queue
+        self._answers = answers
+        self._conversation = conversation
+        self._notices = notices
+        self._summaries = summaries
+        self._earlier = earlier
+        self._surface = surface
+
+    async def at_once(self, message: MessageSent, language: str) -> Said:
+        """Do what a command asks that waits for no turn, and return what to say."""
+        private = is_private(message.command)
+        if message.command == "stop":
+            said = await self.stop(message)
+            private = said != "stopped"
+            # Where the reply itself says so in its place, nothing else does.
+            text = "" if said == "stopped" and not message.awaited else say(said, language)
+        else:
+            text = await self._answers.to(message, language)
+        if refuses(text, language):
+            private = True
+            text = text if await self._refusal_is_told(message) else ""
+        return Said(text, private)
+
+    async def stop(self, incoming: Incoming) -> str:
+        """End the chat's running turn, if the sender may; what came of it, as a key of `bot.sentences`."""
+        running = self._queue.running(incoming.chat)
+        if running is None:
+            return "stopped_nothing"
+        if running.person != incoming.sender.id and not await self._access.admin(incoming.sender):
+            return "not_yours"
+        running.end(Ending.STOPPED)
+        return "stopped"
+
+    async def in_turn(self, id: int, message: MessageSent, language: str, running: Running) -> None:
+        """Do what a message asks whose turn has come: a question, or a command that waits like one.
+
+        Args:
+            id: its inbox row.
+        """
+        match message.command:
+            case "retry":
+                await self._retry(id, message, language, running)
+            case "new" | "forget":
+                new = message.command == "new"
+                said = await (self._begin_anew(id, message, language) if new else self._forget(message, language))
+                await self._notices.tell(message, said, private=refuses(said, language))
+                await self._store.intake.end(id, "done")
+            case _:
+                await self._conversation.run(id, message, language, lambda: running.ending)
+
+    async def _begin_anew(self, id: int, message: MessageSent, language: str) -> str:
+        """Leave what was said behind: in a group what this person asked, or for an admin everything; what to say."""
+        everything = not message.group or message.text.strip().lower() == "all"
+        if everything and message.group and not await self._access.admin(message.sender):
+            return say("admins_only", language)
+        await self._summaries.drop(message.chat)
+        await self._earlier.begin_anew(message)
+        if everything:
+            await self._store.history.new(message.chat)
+            return say("new", language)
+        await self._store.history.new_for(message.chat, message.sender.id, id)
+        form = self._surface(message).limits.command_form
+        return say("new_own", language, all=form.format(word="new all"))
+
+    async def _forget(self, message: MessageSent, language: str) -> str:
+        """Delete everything kept of this chat, once that was asked for twice; what the person is told."""
+        if message.group and not await self._access.admin(message.sender):
+            return say("admins_only", language)
+        form = self._surface(message).limits.command_form
+        if message.text.strip().lower() not in _YES:
+            turns = await self._store.history.turns(message.chat)
+            words = {"command": form.format(word="forget"), "memory": form.format(word="memory")}
+            return say("forget_sure", language, turns=turns, **words)
+        await self._summaries.drop(message.chat)
+        turns = await self._store.history.turns(message.chat)
+        await self._store.history.forget(message.chat)
+        await self._earlier.begin_anew(message)
+        log.info("%s forgot %s: %d turns", message.sender.id, message.chat, turns)
+        return say("forgotten", language, turns=turns)
+
+    async def _retry(self, id: int, message: MessageSent, language: str, running: Running) -> None:
+        """Ask the last question again; its former answer leaves the history."""
+        # What a former process began was allowed then, and has taken the last answer out already.
+        if await self._store.turns.record(id) is None:
+            last = await self._store.turns.last(message.chat)
+            if last is not None and last.person != message.sender.id and not await self._access.admin(message.sender):
+                if await self._refusal_is_told(message):
+                    await self._notices.tell(message, say("not_yours", language), private=True)
+                await self._store.intake.end(id, "refused")
+                return
+            if last is not None:
+                await self._store.turns.open(id, message.chat, message.sender.id)
+        replaced = await self._store.turns.replace_last(message.chat, id)
+        if replaced is None or not isinstance(asked := replaced.incoming, MessageSent):
+            await self._notices.tell(message, say("retry_nothing", language), private=True)
+            await self._store.intake.end(id, "done")
+            return
+        # A command from outside the thread is answered in it; any other where it was written.
+        target = asked.target if message.whole_channel and message.chat.thread else message.target
+        again = replace(asked, target=target, delivery=message.delivery, chat=message.chat)
+        await self._conversation.run(id, again, await language_for(self._store, again), lambda: running.ending)
+
+    async def _refusal_is_told(self, message: MessageSent) -> bool:
+        """Return whether a person is told that something is not theirs to do: once an hour in each chat, and wherever
+        an answer is awaited."""
+        per = once_per_person(f"not yours {message.chat}", message.sender.id, REFUSED_AGAIN_AFTER)
+        return await self._once.first(per) or message.awaited

@@ -1,0 +1,159 @@
+"""What becomes of a message: it begins a turn, is answered at once, or is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bot.commands import NewestAnswer, language_for
+from bot.context import subject
+from bot.contract import BY_WORD, Clock, MessageSent
+from bot.policy import (
+    DAY,
+    MINUTE,
+    Access,
+    Budgets,
+    OncePer,
+    once_in_chat,
+    once_per_person,
+    once_spent,
+    payer_of,
+)
+from bot.safety import enclosed_in
+from bot.sentences import how_long, say
+from bot.store import Store
+from bot.turn import TurnQueue
+from tools.languages import Language
+
+MOST_IN_CHAT = 50
+"""Messages of everybody that wait in one chat: a large group can fill no memory, and nobody waits for hours."""
+_ASKS_A_MODEL = frozenset({"", "retry", "tool"})
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The message begins a turn, after what waits in its chat already."""
+
+    message: MessageSent
+    """In the chat whose answer it means."""
+    language: Language
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The message is a command that is answered at once, beside whatever the chat is busy with."""
+
+    message: MessageSent
+    """In the chat whose answer it means."""
+    language: Language
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Nothing is done for the message."""
+
+    sentence: str
+    """What the person is told; empty: nothing."""
+    once_per: OncePer | None = None
+    """How often it is told where nobody awaits an answer; None: each time."""
+
+
+Verdict: TypeAlias = Begin | Answer | Refuse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionLimits:
+    """What is let through to a turn; 0 is no limit. From the settings."""
+
+    message_chars: int = 100_000
+    waiting: int = 2
+    """Messages of one person that wait in one chat."""
+    turns: int = 5
+    """Turns of one person under way in all chats."""
+
+
+class Admission:
+    """Decides about messages; one for the process."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        access: Access,
+        budgets: Budgets,
+        queue: TurnQueue,
+        clock: Clock,
+        limits: AdmissionLimits | None = None,
+    ) -> None:
+        self._store = store
+        self._access = access
+        self._budgets = budgets
+        self._queue = queue
+        self._clock = clock
+        self._limits = limits or AdmissionLimits()
+        self._newest = NewestAnswer(store, queue)
+
+    async def decide(self, id: int, message: MessageSent, *, again: bool = False) -> Verdict:
+        """Count the message, and say what becomes of it.
+
+        Args:
+            id: its inbox row.
+            again: a former process took it in; it was counted, and is not turned away now.
+
+        Raises:
+            StoreError: it cannot be decided now.
+        """
+        language = await language_for(self._store, message)
+        command = BY_WORD.get(message.command)
+        if not await self._access.allowed(message) and not (command is not None and command.open):
+            return _stranger(message, language)
+        if not again and message.command != "stop" and not await self._counted(message):
+            return Refuse(say("too_many", language), once_per_person("too many", message.sender.id, MINUTE))
+        message = await self._newest.meant(id, message)
+        if message.command and not (command is not None and command.queued):
+            return Answer(message, language)
+        refused = None if again else self._no_room(message, language) or await self._spent(message, language)
+        return refused or Begin(message, language)
+
+    async def _counted(self, message: MessageSent) -> bool:
+        count = self._budgets.message if message.command in _ASKS_A_MODEL else self._budgets.command
+        return await count(payer_of(message))
+
+    def _no_room(self, message: MessageSent, language: Language) -> Refuse | None:
+        """Refuse what is too long, empty, or one too many of those that wait."""
+        most, sentence = self._limits, ""
+        if len(message.text) > most.message_chars:
+            sentence = say("too_big", language, length=len(message.text), limit=most.message_chars)
+        elif not message.command and not subject(message).strip() and not enclosed_in(message):
+            sentence = say("empty_question", language)
+        elif self._queue.waiting(message.chat) >= MOST_IN_CHAT:
+            sentence = say("queue_full_chat", language)
+        elif 0 < most.waiting <= self._queue.waiting(
+            message.chat, message.sender.id
+        ) or 0 < most.turns <= self._elsewhere(message):
+            sentence = say("queue_full", language)
+        if not sentence:
+            return None
+        return Refuse(sentence, None if message.awaited else once_in_chat(message.chat, sentence))
+
+    def _elsewhere(self, message: MessageSent) -> int:
+        """How many turns of who wrote this are under way in other chats."""
+        here, person = self._queue.running(message.chat), message.sender.id
+        return self._queue.of(person) - (here is not None and here.person == person)
+
+    async def _spent(self, message: MessageSent, language: Language) -> Refuse | None:
+        """Refuse a question that nothing is left for today."""
+        payer = payer_of(message)
+        spent = await self._budgets.exhausted(payer) if message.command in _ASKS_A_MODEL else None
+        if spent is None:
+            return None
+        wait = how_long(max(1.0, spent.until - self._clock.wall()), language)
+        return Refuse(say(f"spent_{spent.whose}", language, wait=wait), once_spent(spent.whose, spent.until, payer))
+
+
+def _stranger(message: MessageSent, language: Language) -> Refuse:
+    """Tell a stranger in private, once a day; in a group only who would be left waiting."""
+    if message.group and not message.awaited:
+        return Refuse("")
+    daily = None if message.awaited else once_per_person("stranger", message.sender.id, DAY)
+    return Refuse(say("stranger", language, id=message.sender.id), daily)

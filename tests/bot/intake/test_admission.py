@@ -1,0 +1,193 @@
+"""The verdict on a message, from real rules, quotas and a real store: nothing is shown and nothing runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.contract import ChatId, MessageSent, ReplyTarget, Sender
+from bot.intake import admission as module
+from bot.intake.admission import Admission, AdmissionLimits, Answer, Begin, Refuse
+from bot.policy import DAY, MINUTE, Access, BudgetLimits, Budgets, once_in_chat, once_per_person, once_spent, payer_of
+from bot.sentences import say
+from bot.store import Amount, Limit, Store
+from bot.turn import Running, TurnQueue
+from tests.conftest import FakeClock
+
+ADA, BOB, EVE = "telegram:7", "telegram:8", "telegram:666"
+HERE, ELSEWHERE = ChatId("telegram", "42", "7"), ChatId("telegram", "42", "9")
+
+
+def message(text: str = "What is tea?", **more: Any) -> MessageSent:
+    word, _, rest = text[1:].partition(" ") if text.startswith("/") else ("", "", text)
+    values: dict[str, Any] = {
+        "delivery": "d1",
+        "chat": HERE,
+        "sender": Sender(id=more.pop("person", ADA), name="Ada"),
+        "target": ReplyTarget("telegram", {}),
+        "text": rest,
+        "command": word,
+    }
+    return MessageSent(**(values | more))
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
+    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def queue() -> AsyncIterator[TurnQueue]:
+    queue = TurnQueue()
+    yield queue
+    await queue.close(0.0)
+
+
+Make = Callable[..., Admission]
+
+
+@pytest.fixture
+def make(store: Store, queue: TurnQueue, clock: FakeClock) -> Make:
+    def make(limits: AdmissionLimits | None = None, **budgets: Any) -> Admission:
+        none: dict[str, Any] = {"messages_per_minute": 0, "tokens_person": 0, "tokens_all": 0}
+        return Admission(
+            store=store,
+            access=Access(store.access, clock, allow_all=False, users=(ADA, BOB), chats=(), admins=()),
+            budgets=Budgets(store.spending, clock, BudgetLimits(**(none | budgets))),
+            queue=queue,
+            clock=clock,
+            limits=limits,
+        )
+
+    return make
+
+
+async def fill(queue: TurnQueue, chat: ChatId, *people: str) -> None:
+    """Let the first person's turn run, and the others' wait."""
+    begun = asyncio.Event()
+
+    async def turn(running: Running) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    for number, person in enumerate(people):
+        queue.put(chat, number, person, turn)
+    await begun.wait()
+
+
+async def test_a_question_and_a_command_that_runs_a_model_begin_a_turn(make: Make) -> None:
+    for text in ("What is tea?", "/retry", "/new", "/forget", "/tool calculator 1+1"):
+        asked = message(text)
+        assert await make().decide(1, asked) == Begin(asked, "en")
+
+
+async def test_every_other_command_is_answered_at_once_whatever_the_chat_is_busy_with(
+    make: Make, queue: TurnQueue
+) -> None:
+    await fill(queue, HERE, *[ADA] * 5)
+
+    for text in ("/help", "/stop", "/whoami", "/nonsense"):
+        asked = message(text)
+        assert await make().decide(1, asked) == Answer(asked, "en")
+
+
+async def test_a_stranger_is_told_once_a_day_in_private_and_in_a_group_only_when_an_answer_is_awaited(
+    make: Make,
+) -> None:
+    sentence = say("stranger", "en", id=EVE)
+
+    assert await make().decide(1, message(person=EVE)) == Refuse(sentence, once_per_person("stranger", EVE, DAY))
+    assert await make().decide(1, message(person=EVE, group=True)) == Refuse("")
+    assert await make().decide(1, message(person=EVE, group=True, awaited=True)) == Refuse(sentence)
+    assert isinstance(await make().decide(1, message("/whoami", person=EVE)), Answer)
+
+
+async def test_too_many_messages_of_a_minute_are_refused_questions_and_commands_apart_and_stop_never(
+    make: Make,
+) -> None:
+    admission = make(messages_per_minute=1)
+    refused = Refuse(say("too_many", "en"), once_per_person("too many", ADA, MINUTE))
+
+    assert isinstance(await admission.decide(1, message()), Begin)
+    assert await admission.decide(2, message()) == refused
+    assert isinstance(await admission.decide(3, message("/help")), Answer)
+    assert await admission.decide(4, message("/help")) == refused
+    assert isinstance(await admission.decide(5, message("/stop")), Answer)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "words"),
+    [("x" * 101, "too_big", {"length": 101, "limit": 100}), (" \n", "empty_question", {})],
+)
+async def test_what_is_too_long_or_empty_is_refused_once_a_minute_in_a_chat(
+    make: Make, text: str, key: str, words: dict[str, int]
+) -> None:
+    admission, sentence = make(AdmissionLimits(message_chars=100)), say(key, "en", **words)
+
+    assert await admission.decide(1, message(text)) == Refuse(sentence, once_in_chat(HERE, sentence))
+    assert await admission.decide(1, message(text, awaited=True)) == Refuse(sentence)
+
+
+async def test_a_person_has_so_many_messages_waiting_here_and_so_many_turns_elsewhere(
+    make: Make, queue: TurnQueue
+) -> None:
+    full = say("queue_full", "en")
+    await fill(queue, HERE, ADA, ADA, ADA)
+    assert await make().decide(1, message()) == Refuse(full, once_in_chat(HERE, full))
+    assert isinstance(await make().decide(1, message(person=BOB)), Begin)
+
+    one = make(AdmissionLimits(turns=1))
+    assert await one.decide(1, message(chat=ELSEWHERE)) == Refuse(full, once_in_chat(ELSEWHERE, full))
+    assert isinstance(await make(AdmissionLimits(waiting=0, turns=1)).decide(1, message()), Begin)
+
+
+async def test_a_chat_has_so_many_messages_waiting_of_everybody(
+    make: Make, queue: TurnQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_IN_CHAT", 2)
+    await fill(queue, HERE, BOB, "telegram:1", "telegram:2")
+    full = say("queue_full_chat", "en")
+
+    assert await make().decide(1, message()) == Refuse(full, once_in_chat(HERE, full))
+
+
+async def test_a_spent_quota_refuses_questions_until_it_is_renewed_and_commands_never(
+    make: Make, store: Store, clock: FakeClock
+) -> None:
+    admission = make(tokens_person=10)
+    payer = payer_of(message())
+    await store.spending.reserve([Limit(payer.keys[0], DAY, Amount())], Amount(tokens=11))
+    spent = await Budgets(store.spending, clock, BudgetLimits(tokens_person=10)).exhausted(payer)
+    assert spent is not None
+
+    refused = await admission.decide(1, message())
+
+    assert isinstance(refused, Refuse) and refused.sentence
+    assert refused.once_per == once_spent("person", spent.until, payer)
+    assert isinstance(await admission.decide(2, message("/new")), Begin)
+    assert isinstance(await admission.decide(3, message("/usage")), Answer)
+    assert isinstance(await admission.decide(4, message(person=BOB)), Begin)
+
+
+async def test_what_a_former_process_took_in_is_not_counted_and_not_turned_away(make: Make, queue: TurnQueue) -> None:
+    admission = make(AdmissionLimits(message_chars=5), messages_per_minute=1)
+    await fill(queue, HERE, *[ADA] * 5)
+
+    for number in range(3):
+        assert isinstance(await admission.decide(number, message(), again=True), Begin)
+    assert isinstance(await admission.decide(9, message(person=EVE), again=True), Refuse)
+
+
+async def test_a_command_for_the_whole_channel_means_the_answer_that_grows_there(make: Make, queue: TurnQueue) -> None:
+    thread = replace(HERE, thread="1")
+    await fill(queue, thread, ADA)
+
+    for text, of in (("/stop", Answer), ("/retry", Begin)):
+        asked = message(text, whole_channel=True)
+        assert await make().decide(50, asked) == of(replace(asked, chat=thread), "en")

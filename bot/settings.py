@@ -257,7 +257,7 @@ def read(kind: type[S], file: Path | None = None) -> S:
     try:
         return kind(_env_file=file)
     except ValidationError as error:
-        raise SettingsError(*sentences(kind, error)) from None
+        raise SettingsError(*sentences(kind, error, texts(file))) from None
 
 
 def refuse_account(setting: str, address: str) -> None:

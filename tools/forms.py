@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import types
+from collections.abc import Container
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 from urllib.parse import urlsplit
 
 import annotated_types
-from pydantic import AfterValidator, BaseModel, SecretStr, ValidationError
+from pydantic import AfterValidator, AliasChoices, BaseModel, SecretStr, ValidationError
 
 from tools.credentials import is_random
 
@@ -53,16 +54,21 @@ Key = Annotated[SecretStr, AfterValidator(_checked_key)]
 """A key or token."""
 
 
-def sentences(kind: type[BaseModel], error: ValidationError) -> list[str]:
-    """What is wrong with each malformed value, in our own words, naming the variable; never a key."""
-    return list(dict.fromkeys(_sentence(kind, one) for one in error.errors(include_url=False)))
+def sentences(kind: type[BaseModel], error: ValidationError, written: Container[str] = ()) -> list[str]:
+    """What is wrong with each malformed value, in our own words, never a key.
+
+    Each names the variable: of those that a field is read from, the one in `written`.
+    """
+    return list(dict.fromkeys(_sentence(kind, one, written) for one in error.errors(include_url=False)))
 
 
-def _sentence(kind: type[BaseModel], wrong: ErrorDetails) -> str:
+def _sentence(kind: type[BaseModel], wrong: ErrorDetails, written: Container[str]) -> str:
     name = str(wrong["loc"][0]) if wrong["loc"] else ""
+    field = kind.model_fields.get(name)
+    if field is not None and isinstance(field.validation_alias, AliasChoices):
+        name = next((str(one) for one in field.validation_alias.choices if str(one).upper() in written), name)
     if wrong["type"] == "value_error":
         return f"{name.upper()}: {wrong['msg'].removeprefix('Value error, ')}"
-    field = kind.model_fields.get(name)
     got = " ".join(str(wrong["input"]).split())
     if (field is not None and field.annotation is SecretStr) or is_random(got) or len(got) > _SHOWN_CHARS:
         got = ""

@@ -110,6 +110,11 @@ class _Client(discord.Client):
         await super().before_identify_hook(shard_id, initial=initial and not self._identified)
         self._identified = True
 
+    def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
+        """Closed, the library has no loop for the events that it still hands on, such as the end of its greeting."""
+        if not self.is_closed():
+            super().dispatch(event, *args, **kwargs)
+
     async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
         """One of the functions below failed: the library would write everything about it to the log."""
         _leave_out(event_method, sys.exception())

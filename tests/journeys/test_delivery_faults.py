@@ -105,8 +105,12 @@ def _name(call: Any) -> str:
     return str(getattr(call, "name", "") or call.method)
 
 
+ON_THE_WAY = 0.2
+"""Seconds in which a call may arrive that left before the refusal of another one was read."""
+
+
 def too_early(place: Place) -> list[str]:
-    """Calls that came before a refused call's wait was over."""
+    """Calls that came before a refused call's wait was over, but for those that were on their way by then."""
     found = []
     calls = place.server.calls
     for index, call in enumerate(calls):
@@ -116,7 +120,7 @@ def too_early(place: Place) -> list[str]:
             same = later.method == call.method if place.platform != "telegram" else later.chat == call.chat
             if place.platform == "discord":
                 same = later.name == call.name
-            if same and later.at < call.at + call.retry_after:
+            if same and call.at + ON_THE_WAY < later.at < call.at + call.retry_after:
                 found.append(f"{_name(later)} {later.at - call.at:.2f} s after {_name(call)}, {call.retry_after} asked")
     return found
 

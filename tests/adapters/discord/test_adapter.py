@@ -35,6 +35,16 @@ async def test_surfaces_work_when_nothing_is_taken_in_any_more(stage: Any) -> No
     assert stage.said() == ["Because", "hi"]
 
 
+async def test_an_event_after_the_end_is_left_out(stage: Any) -> None:
+    """The library tells that it is ready up to two seconds after its greeting, closed or not."""
+    adapter = await stage.listen()
+    stage.listening.cancel()
+    await asyncio.gather(stage.listening, return_exceptions=True)
+    await adapter._client.close()
+
+    adapter._client.dispatch("ready")
+
+
 async def test_what_has_arrived_is_stored_before_listening_ends(stage: Any, wait: Any) -> None:
     await stage.listen()
     stage.mailbox.held["hi"] = stored = asyncio.Event()

@@ -182,7 +182,8 @@ def test_marks_without_a_call_cost_in_proportion_to_their_number(marks: str) -> 
             best = min(best, time.process_time() - begun)
         return best
 
-    assert seconds(2_000) < 3 * seconds(1_000)
+    # Sixteen times as long if each mark were looked at again for each other one.
+    assert seconds(4_000) < 9 * seconds(1_000)
 
 
 def test_an_unknown_tool_says_so() -> None:

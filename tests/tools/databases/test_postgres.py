@@ -295,9 +295,12 @@ async def test_the_operator_is_told_which_databases_are_asked(postgres: Any) -> 
         await named("postgresql://reader@127.0.0.1:9/x").describe()
 
 
-async def test_a_hundred_questions_at_once_are_answered_through_a_pooler(pooler: Any) -> None:
+async def test_a_hundred_questions_at_once_are_answered_through_a_pooler(
+    pooler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The pool has three connections, each handed to another client after every transaction."""
-    tool = named(pooler.address("reader"), seconds=20)
+    monkeypatch.setattr("tools.databases.postgres._CONNECT_SECONDS", 60.0)
+    tool = named(pooler.address("reader"), seconds=60)
 
     found = await asyncio.gather(
         *(

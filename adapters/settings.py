@@ -68,12 +68,22 @@ class SlackSettings(PlatformSettings):
 
     def require(self) -> None:
         refuse_account("SLACK_API_BASE_URL", self.slack_api_base_url)
-        if not self.slack_bot_token.get_secret_value().startswith("xoxb-"):
-            raise SettingsError("SLACK_BOT_TOKEN should be the app's bot token and begin with xoxb-")
-        if not self.slack_app_token.get_secret_value().startswith("xapp-"):
+        bot, app = self.slack_bot_token.get_secret_value(), self.slack_app_token.get_secret_value()
+        if bot.startswith("xapp-") and app.startswith("xoxb-"):
             raise SettingsError(
-                "SLACK_APP_TOKEN should be an app-level token with connections:write and begin with xapp-"
+                "SLACK_BOT_TOKEN (xoxb-…) and SLACK_APP_TOKEN (xapp-…) hold each other's token: swap them"
             )
+        wrong = []
+        for name, token, begin, what in (
+            ("SLACK_BOT_TOKEN", bot, "xoxb-", "the app's bot token"),
+            ("SLACK_APP_TOKEN", app, "xapp-", "an app-level token with connections:write"),
+        ):
+            if not token:
+                wrong.append(f"{name} is not set, and Slack needs both: {what}, {begin}…")
+            elif not token.startswith(begin):
+                wrong.append(f"{name} should be {what} and begin with {begin}")
+        if wrong:
+            raise SettingsError(*wrong)
 
 
 class DiscordSettings(PlatformSettings):
@@ -93,6 +103,10 @@ class DiscordSettings(PlatformSettings):
 
     def require(self) -> None:
         refuse_account("DISCORD_API_BASE_URL", self.discord_api_base_url)
+        if self.discord_bot_token.get_secret_value().count(".") != 2:
+            raise SettingsError(
+                "DISCORD_BOT_TOKEN should be three parts with dots between; the developer portal shows it"
+            )
 
 
 class ConsoleSettings(PlatformSettings):

@@ -29,8 +29,8 @@ class Configuration:
     """Platform name → its settings, all of them, configured or not."""
     tools: Mapping[str, Any]
     file: Path | None
-    secrets: tuple[str, ...] = ()
-    """What must never leave the program."""
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    """What must never leave the program → where it is set."""
     strays: Strays = field(default_factory=Strays)
 
     @property
@@ -141,7 +141,7 @@ def open_adapters(configuration: Configuration, names: Iterable[str]) -> dict[st
         except SettingsError as error:
             problems[name] = error
     if not adapters and problems:
-        raise SettingsError("; ".join(map(str, problems.values())))
+        raise SettingsError(*(sentence for error in problems.values() for sentence in error.args))
     for name, problem in problems.items():
         log.error("%s is off: %s", name, problem)
     return adapters

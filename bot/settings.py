@@ -290,22 +290,24 @@ def is_planned(name: str, kinds: Iterable[type[BaseSettings]]) -> bool:
     return any(field is not None and field.json_schema_extra == PLANNED for field in fields)
 
 
-def secrets_of(kinds: Iterable[type[BaseSettings]], file: Path | None = None) -> tuple[str, ...]:
-    """What must never leave the program: the values of secret settings, passwords and keys in addresses.
+def secrets_of(kinds: Iterable[type[BaseSettings]], file: Path | None = None) -> dict[str, str]:
+    """What must never leave the program: the values of secret settings, passwords and keys in addresses → where it is.
 
     Read before anything is checked, so that no sentence about a malformed setting shows one.
     """
     written = texts(file)
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}
     for kind in kinds:
         for name, field in kind.model_fields.items():
             if text := written.get(name.upper(), "").strip():
                 if field.annotation is SecretStr:
-                    found[text] = None
-                found |= dict.fromkeys(in_address(text))
+                    found.setdefault(text, name.upper())
+                for secret in in_address(text):
+                    found.setdefault(secret, name.upper())
     for proxy in urllib.request.getproxies().values():
-        found |= dict.fromkeys(accounts(proxy if "://" in proxy else f"http://{proxy}"))
-    return tuple(secret for secret in found if secret)
+        for secret in accounts(proxy if "://" in proxy else f"http://{proxy}"):
+            found.setdefault(secret, "the proxy's address")
+    return {secret: where for secret, where in found.items() if secret}
 
 
 def _written(value: Any) -> str:

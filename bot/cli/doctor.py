@@ -190,7 +190,9 @@ def _secret_files(configuration: Configuration) -> list[Path]:
 
 
 def _secrets(configuration: Configuration) -> list[Result]:
-    if all(len(secret) >= SHORTEST_SECRET for secret in configuration.secrets):
+    short = [where for secret, where in configuration.secrets.items() if len(secret) < SHORTEST_SECRET]
+    if not short:
         return []
-    text = f"one is shorter than {SHORTEST_SECRET} characters and is never masked in replies"
+    named = ", ".join(dict.fromkeys(short))
+    text = f"{named}: shorter than {SHORTEST_SECRET} characters, so replies do not mask it; is it copied whole?"
     return [Result(False, "secrets", text)]

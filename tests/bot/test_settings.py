@@ -108,7 +108,7 @@ def test_a_key_is_neither_shown_nor_told_in_a_refusal(monkeypatch: pytest.Monkey
     settings = read(CoreSettings)
 
     assert "sk-very-secret" not in repr(settings)
-    assert secrets_of([CoreSettings]) == ("sk-very-secret",)
+    assert tuple(secrets_of([CoreSettings])) == ("sk-very-secret",)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_a_gateways_key_in_the_path_of_a_base_url_is_masked_and_not_stored(monke
     address = "https://gateway.example/v1/k3yOf7The9Gateway5/openai"
     monkeypatch.setenv("OPENAI_BASE_URL", address)
 
-    assert secrets_of([CoreSettings]) == ("k3yOf7The9Gateway5",)
+    assert tuple(secrets_of([CoreSettings])) == ("k3yOf7The9Gateway5",)
     assert "k3y" not in place_of(address) and place_of(address) != place_of(f"{address}/x")
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from tools.languages import Words
@@ -81,14 +82,28 @@ class ProducedFile:
     content: bytes
 
 
+class ToolStatus(StrEnum):
+    """How far a call has come."""
+
+    PENDING = "pending"
+    """Asked for by a model."""
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    """Its turn ended without a result."""
+    CACHED = "cached"
+    """The result of an earlier call with the same arguments was used."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
     """What a call came to. `text` is for the model; it is always data, never an instruction."""
 
     text: str
     ok: bool = True
-    status: str = "completed"
-    """`completed`, `failed`, `timeout`, `cancelled` or `cached`."""
+    status: ToolStatus = ToolStatus.COMPLETED
     sources: tuple[Source, ...] = ()
     """Where it comes from. A text with several entries begins each with `[1] `, `[2] `, … on a line of its own and
     names its address there; the core counts on from the turn's earlier results."""

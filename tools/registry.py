@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Protocol, TypeAlias
 
-from tools.base import Proven, Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, Unavailable
+from tools.base import Proven, Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus, Unavailable
 from tools.cancelling import is_cancelled
 from tools.conversion import converted
 from tools.descriptions import Description, told_apart
@@ -308,7 +308,7 @@ class ToolRegistry:
         kept = self._cache.get(key)
         if kept is not None and kept.until > self._now():
             self._cache.move_to_end(key)
-            return replace(kept.result, status="cached", dollars=0.0)
+            return replace(kept.result, status=ToolStatus.CACHED, dollars=0.0)
         task = self._running.get(key)
         own = task is None
         if task is None:
@@ -328,7 +328,7 @@ class ToolRegistry:
                 self._cache.popitem(last=False)
         if own:
             return result
-        return replace(result, status="cached" if result.ok else result.status, dollars=0.0)
+        return replace(result, status=ToolStatus.CACHED if result.ok else result.status, dollars=0.0)
 
     async def _guarded(
         self, tool: Tool, arguments: Mapping[str, object], context: ToolContext, seconds: float
@@ -351,7 +351,7 @@ class ToolRegistry:
                 return _failed(f"{name} failed: something it needs did not answer in time.")
             return _failed(
                 f"{name} did not finish within {seconds:g} s and was stopped. Ask for less, or answer without it.",
-                status="timeout",
+                status=ToolStatus.TIMEOUT,
             )
         except ToolError as error:
             return _failed(str(error), retry=error.retry, own_words=tool.spec.own_words)
@@ -401,5 +401,7 @@ def _try(attempt: int, language: str) -> str:
     return in_language(_TRY, language).format(count=attempt, ordinal=ordinal)
 
 
-def _failed(text: str, *, status: str = "failed", retry: bool = True, own_words: bool = True) -> ToolResult:
+def _failed(
+    text: str, *, status: ToolStatus = ToolStatus.FAILED, retry: bool = True, own_words: bool = True
+) -> ToolResult:
     return ToolResult(text=f"Error: {text}", ok=False, status=status, retry=retry, own_words=own_words)

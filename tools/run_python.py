@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tools.base import Json, ToolContext, ToolError, ToolResult, Unavailable
+from tools.base import Json, ToolContext, ToolError, ToolResult, ToolStatus, Unavailable
 from tools.function import FunctionTool, spec_of
 from tools.settings import CodeSettings
 
@@ -158,7 +158,7 @@ class CodeRunner(FunctionTool):
         return ToolResult(
             text=written(done, context.chars),
             ok=not done.error,
-            status="failed" if done.error else "completed",
+            status=ToolStatus.FAILED if done.error else ToolStatus.COMPLETED,
             files=done.files,
         )
 

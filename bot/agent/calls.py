@@ -23,7 +23,7 @@ from bot.agent.sources import numbered
 from bot.contract import Entry, File, ToolEntry
 from bot.policy import Permits, everything
 from bot.safety import clean_name, redacted, tool_entry
-from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
+from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
 from tools.registry import ToolRegistry
 
 log = logging.getLogger(__name__)
@@ -256,7 +256,7 @@ class CallRunner:
             self._failed(call.name)
             spec = self._registry.spec(call.name)
             wrong = correction(call.name, call.problem, spec.parameters if spec is not None else {})
-            return ToolResult(text=wrong, ok=False, status="failed", own_words=True)
+            return ToolResult(text=wrong, ok=False, status=ToolStatus.FAILED, own_words=True)
         if number >= self._calls_per_pass:
             return _error(f"Not run: at most {self._calls_per_pass} calls are made at once. Ask again for this one.")
         return None
@@ -286,7 +286,7 @@ class CallRunner:
     def _again(self, key: str) -> ToolResult:
         before = self._results[key]
         note = "(The same call was made before in this turn; this is its result again.)\n"
-        return replace(before, text=note + before.text, status="cached", files=(), seconds=0.0)
+        return replace(before, text=note + before.text, status=ToolStatus.CACHED, files=(), seconds=0.0)
 
 
 def _visible(call: ToolCall) -> ToolCall:
@@ -297,4 +297,4 @@ def _visible(call: ToolCall) -> ToolCall:
 
 
 def _error(text: str, *, retry: bool = True) -> ToolResult:
-    return ToolResult(text=f"Error: {text}", ok=False, status="failed", retry=retry, own_words=True)
+    return ToolResult(text=f"Error: {text}", ok=False, status=ToolStatus.FAILED, retry=retry, own_words=True)

@@ -46,7 +46,7 @@ from bot.model import Answer, CallPiece, Model, ReasoningPiece, Request, TextPie
 from bot.policy import Permits, everything
 from bot.safety import new_marker, redacted
 from bot.toolsyntax import Call, Detector, Reasoning, Text
-from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
+from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
 from tools.registry import ToolRegistry
 
 CLASSICAL_ROUNDS = 2
@@ -268,7 +268,7 @@ class Agent:
                     text="Error: the program was restarted during this call; its outcome is unknown. "
                     "Do not repeat it; tell the person.",
                     ok=False,
-                    status="failed",
+                    status=ToolStatus.FAILED,
                     retry=False,
                     own_words=True,
                 )

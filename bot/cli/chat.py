@@ -14,7 +14,7 @@ from bot.cli.machine import standing_faults
 from bot.configuration import Configuration
 from bot.contract import Adapter, Sender
 from bot.operations import Outlet
-from bot.store import locked
+from bot.store import TurnState, locked
 
 
 class Terminal(Adapter, Protocol):
@@ -59,7 +59,7 @@ async def _chat(configuration: Configuration, outlet: Outlet, name: str) -> bool
             ended.cancel()
             stop.set()
             await serving
-        return not app.metrics.turns_ended.value("failed")
+        return not app.metrics.turns_ended.value(TurnState.FAILED)
 
 
 class _Causes:

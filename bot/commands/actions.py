@@ -13,7 +13,7 @@ from bot.contract import Incoming, MessageSent, Surface, is_private
 from bot.policy import Access, Once, once_per_person
 from bot.reply import Notices
 from bot.sentences import refuses, say
-from bot.store import Store
+from bot.store import InboxState, Store
 from bot.turn import Conversation, EarlierWords, Ending, Running, TurnQueue
 
 log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class CommandActions:
                 new = message.command == "new"
                 said = await (self._begin_anew(id, message, language) if new else self._forget(message, language))
                 await self._notices.tell(message, said, private=refuses(said, language))
-                await self._store.intake.end(id, "done")
+                await self._store.intake.end(id, InboxState.DONE)
             case _:
                 await self._conversation.run(id, message, language, lambda: running.ending)
 
@@ -141,14 +141,14 @@ class CommandActions:
             if last is not None and last.person != message.sender.id and not await self._access.admin(message.sender):
                 if await self._refusal_is_told(message):
                     await self._notices.tell(message, say("not_yours", language), private=True)
-                await self._store.intake.end(id, "refused")
+                await self._store.intake.end(id, InboxState.REFUSED)
                 return
             if last is not None:
                 await self._store.turns.open(id, message.chat, message.sender.id)
         replaced = await self._store.turns.replace_last(message.chat, id)
         if replaced is None or not isinstance(asked := replaced.incoming, MessageSent):
             await self._notices.tell(message, say("retry_nothing", language), private=True)
-            await self._store.intake.end(id, "done")
+            await self._store.intake.end(id, InboxState.DONE)
             return
         # A command from outside the thread is answered in it; any other where it was written.
         target = asked.target if message.whole_channel and message.chat.thread else message.target

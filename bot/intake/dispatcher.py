@@ -21,7 +21,7 @@ from bot.policy import Access, Once, once_in_chat
 from bot.reply import Notices, Settling
 from bot.safety import redacted
 from bot.sentences import language_of, say
-from bot.store import InboxRow, Store
+from bot.store import InboxRow, InboxState, Store
 from bot.turn import STARTS_AT_ONCE, Reminders, Running, TurnQueue
 
 log = logging.getLogger(__name__)
@@ -118,9 +118,9 @@ class Dispatcher:
         for row in waiting:
             if row.chat.platform != platform:
                 continue
-            if row.state == "new" and isinstance(row.incoming, MessageSent):
+            if row.state == InboxState.NEW and isinstance(row.incoming, MessageSent):
                 self._signs.take_away(row.incoming)
-            late = row.state == "new" and now - row.received_at > OFFLINE_AFTER
+            late = row.state == InboxState.NEW and now - row.received_at > OFFLINE_AFTER
             if late and not isinstance(row.incoming, TimerDue):
                 self._begin(row.chat, partial(self._offline, row))
             else:
@@ -222,7 +222,7 @@ class Dispatcher:
             await self._message(id, incoming, again)
             return
         if not await self._access.allowed(incoming):
-            await self._store.intake.end(id, "refused")
+            await self._store.intake.end(id, InboxState.REFUSED)
             return
         match incoming:
             case TimerDue():
@@ -230,13 +230,13 @@ class Dispatcher:
                 return
             case StopPressed():
                 await self._actions.stop(incoming)
-        await self._store.intake.end(id, "done")
+        await self._store.intake.end(id, InboxState.DONE)
 
     async def _message(self, id: int, message: MessageSent, again: bool) -> None:
         verdict = await self._admission.decide(id, message, again=again)
         match verdict:
             case Refuse():
-                await self._store.intake.end(id, "refused")
+                await self._store.intake.end(id, InboxState.REFUSED)
                 if verdict.sentence and await self._is_told(verdict, message):
                     self._notices.soon(message, verdict.sentence, private=True)
             case Answer(meant, language):
@@ -244,7 +244,7 @@ class Dispatcher:
                 if said.text:
                     self._notices.soon(meant, said.text, private=said.private)
                 # It was answered already: its end is written down however long the store takes.
-                await self._patiently(meant.chat, lambda: self._store.intake.end(id, "done"))
+                await self._patiently(meant.chat, lambda: self._store.intake.end(id, InboxState.DONE))
             case Begin(meant, language):
                 self._enqueue(id, meant, language)
             case _:
@@ -267,6 +267,6 @@ class Dispatcher:
 
     async def _offline(self, row: InboxRow) -> None:
         """The message waited too long while no process ran: say so once."""
-        await self._store.intake.end(row.id, "offline")
+        await self._store.intake.end(row.id, InboxState.OFFLINE)
         if isinstance(row.incoming, MessageSent) and await self._access.allowed(row.incoming):
             self._notices.soon(row.incoming, say("offline", await language_for(self._store, row.incoming)))

@@ -9,6 +9,7 @@ import json
 import logging
 
 from bot.contract import Clock, MessageSent, Usage
+from bot.store import TurnState
 from tools.base import ToolCall, ToolResult
 
 log = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class Story:
             log.debug("tool %s gave %r", call.name, result.text[:RESULT_CHARS])
         self._step = self._clock.monotonic()
 
-    def answered(self, state: str, *, pages: int, edits: int, usage: Usage, dollars: float) -> None:
+    def answered(self, state: TurnState, *, pages: int, edits: int, usage: Usage, dollars: float) -> None:
         log.info(
             "answer %s: %d pages, %d edits, %d tokens, $%.4f, %.1f s",
             state,

@@ -22,6 +22,7 @@ from bot.contract import (
     Unrenderable,
 )
 from bot.pacing import PATIENCE, Pacer, Priority
+from bot.store import PageState
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,9 @@ _BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 class FileDelivery(Protocol):
     """Where a file's delivery is recorded, before and after."""
 
-    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None: ...
+    async def save_file(
+        self, number: int, file: File, *, ref: MessageRef | None, state: PageState, nonce: str
+    ) -> None: ...
 
 
 class Attachments:
@@ -89,13 +92,13 @@ class Attachments:
             delay = 0.0
             async with self._pacer.ask(cost, Priority.FINAL):
                 try:
-                    await self._delivery.save_file(number, file, ref=None, state="sending", nonce=nonce)
+                    await self._delivery.save_file(number, file, ref=None, state=PageState.SENDING, nonce=nonce)
                     ref = await self._surface.attach(file, after, nonce)
-                    await self._delivery.save_file(number, file, ref=ref, state="final", nonce=nonce)
+                    await self._delivery.save_file(number, file, ref=ref, state=PageState.FINAL, nonce=nonce)
                     return
                 except RateLimited as error:
                     # It is surely not there: whoever goes on with it later may post it.
-                    await self._delivery.save_file(number, file, ref=None, state="gone", nonce=nonce)
+                    await self._delivery.save_file(number, file, ref=None, state=PageState.GONE, nonce=nonce)
                     self._pacer.refused(cost, error.scope, error.retry_after)
                     until = self._clock.monotonic() + error.retry_after
                     if until - since > PATIENCE:

@@ -12,7 +12,7 @@ from bot.reply.record import Recorded, Reshown, Unrecorded, files_before
 from bot.reply.stream import ReplyStream
 from bot.safety import AnswerFilter, LinkFilter, LinkPolicy, Redactor
 from bot.sentences import how_long, say
-from bot.store import FILE_BYTES, ReplyRecord, Store, TurnState
+from bot.store import FILE_BYTES, PageState, ReplyRecord, Store, StoredTurn
 
 _TOLD = MessageRef("")
 """In the place of a file's message: its person was told that it may be missing, so it is not posted any more."""
@@ -43,7 +43,7 @@ class Replies:
         self,
         surface: Surface,
         chat: ChatId,
-        before: TurnState,
+        before: StoredTurn,
         policy: LinkPolicy,
         language: str,
         *,
@@ -80,27 +80,27 @@ class Replies:
         Args:
             calm: nobody waits for it, see `ReplyStream`.
         """
-        state, source = record.state, record.visible
+        stored, source = record.stored, record.visible
         if isinstance(record.question, MessageSent):
             source = preamble(record.question) + source
-        ends = {page.number: page.end for page in state.pages if page.end}
+        ends = {page.number: page.end for page in stored.pages if page.end}
         reply = ReplyStream(
             surface,
             self._pacer,
-            Reshown(self._store, state.turn, str(record.chat)),
+            Reshown(self._store, stored.turn, str(record.chat)),
             self._clock,
-            turn=f"t{state.turn}",
+            turn=f"t{stored.turn}",
             preamble=source,
             cuts=[ends[number] for number in takewhile(ends.__contains__, count())],
-            shown={page.number: ShownBefore(page.ref, page.state) for page in state.pages},
+            shown={page.number: ShownBefore(page.ref, page.state) for page in stored.pages},
             attached={
                 file.number: ShownBefore(file.ref or _TOLD, file.state)
-                for file in state.attachments
-                if file.state != "gone"
+                for file in stored.attachments
+                if file.state != PageState.GONE
             },
             calm=calm,
         )
-        for file in files_before(state):
+        for file in files_before(stored):
             if len(file.content) <= min(surface.limits.attachment_bytes, FILE_BYTES):
                 reply.attach(file)
         return reply

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from bot.contract import DeliveryError, MessageGone, MessageRef, Page, Unrenderable
 from bot.reply.attachments import FileDelivery
+from bot.store import PageState
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +23,9 @@ _MOST_CUTS = 8
 class Delivery(FileDelivery, Protocol):
     """Where a reply records what it shows, before and after: `store.turns` of one turn."""
 
-    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None: ...
+    async def save_page(
+        self, number: int, *, body: str, ref: MessageRef | None, state: PageState, nonce: str
+    ) -> None: ...
 
 
 class TextFilter(Protocol):
@@ -38,7 +41,7 @@ class ShownBefore:
     """A page that an earlier process showed, or was about to show."""
 
     ref: MessageRef | None
-    state: str
+    state: PageState
 
 
 @dataclass(slots=True)
@@ -51,7 +54,8 @@ class PageNow:
     """What its post is recognised by."""
     ref: MessageRef | None = None
     page: Page | None = None
-    state: str = ""
+    state: PageState | None = None
+    """None before its first post. A page an earlier process finished is shown once more before it is `FINAL` again."""
     plain: bool = False
     gone: int = 0
     """How often somebody deleted it."""
@@ -72,14 +76,14 @@ class PageNow:
 
     def restore(self, before: ShownBefore, calm: bool) -> None:
         """Go on from where an earlier process left it; `calm`: it was whole, and is not posted anew if it is gone."""
-        self.ref, self.state = before.ref, before.state
-        self.held = before.ref is None and before.state in ("sending", "unclear")
+        self.ref, self.state = before.ref, PageState.SHOWN if before.state == PageState.FINAL else before.state
+        self.held = before.ref is None and before.state in (PageState.SENDING, PageState.UNCLEAR)
         self.unclear, self.gone = int(self.held), int(calm)
 
     @property
     def done(self) -> bool:
         """Nothing more is to be done for it."""
-        return self.state in ("done", "lost")
+        return self.state in (PageState.FINAL, PageState.LOST)
 
     def renew(self) -> None:
         """Show its final text in a new message."""
@@ -119,13 +123,13 @@ class PageNow:
                 self.gone += 1
                 self.ref, self.page, self.unsettled = None, None, False
                 if self.gone > 1:
-                    self.state = "lost"
+                    self.state = PageState.LOST
             case Unrenderable() if not self.plain:
                 log.error("%s: our notation was refused, it goes out plain: %s", self.name, error)
                 self.plain = True
             case Unrenderable():
                 log.error("%s was refused even as plain text: %s", self.name, error)
-                self.state = "lost"
+                self.state = PageState.LOST
 
     def too_long(self, shrunk: bool) -> float:
         """It was too long, and its text could be `shrunk`, or not: the seconds before the next try."""
@@ -138,4 +142,4 @@ class PageNow:
 
     def _lose(self, error: DeliveryError) -> None:
         log.error("%s could not be delivered: %s", self.name, error)
-        self.state = "lost"
+        self.state = PageState.LOST

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from bot.contract import File, MessageRef
 from bot.reply.pages import ShownBefore
-from bot.store import Store, TurnState
+from bot.store import PageState, Store, StoredTurn
 
 
-def files_before(state: TurnState) -> list[File]:
+def files_before(stored: StoredTurn) -> list[File]:
     """The files that the calls of a turn made before a restart, numbered as the reply numbered them then."""
     made = [
         File(file.name, file.media_type, file.content)
-        for record in state.calls
+        for record in stored.calls
         if record.result is not None
         for file in record.result.files
     ]
-    numbers = {one.name: one.number for one in state.attachments}
+    numbers = {one.name: one.number for one in stored.attachments}
     return sorted(made, key=lambda file: numbers.get(file.name, len(numbers)))
 
 
@@ -32,11 +32,11 @@ class Recorded:
         self._scope = scope
         self._shown = {} if shown is None else shown
 
-    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: PageState, nonce: str) -> None:
         self._shown[number] = ShownBefore(ref, state)
         await self._store.turns.save_page(self._turn, number, body=body, ref=ref, state=state, nonce=nonce)
 
-    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
+    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: PageState, nonce: str) -> None:
         kept = await self._store.files.put(self._scope, file.name, file.media_type, file.content)
         await self._store.files.save_attachment(self._turn, number, kept, ref=ref, state=state, nonce=nonce)
 
@@ -44,15 +44,15 @@ class Recorded:
 class Reshown(Recorded):
     """The record of an ended turn's reply that is shown again: its text stands in the turn, not in its pages."""
 
-    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: PageState, nonce: str) -> None:
         await super().save_page(number, body="", ref=ref, state=state, nonce=nonce)
 
 
 class Unrecorded:
     """The record of a reply that nobody resumes."""
 
-    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: str, nonce: str) -> None:
+    async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: PageState, nonce: str) -> None:
         return None
 
-    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: str, nonce: str) -> None:
+    async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: PageState, nonce: str) -> None:
         return None

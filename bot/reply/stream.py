@@ -37,6 +37,7 @@ from bot.reply.closing import announce, take_away
 from bot.reply.pages import BACKOFF, Delivery, PageNow, ShownBefore, TextFilter
 from bot.reply.paging import PageText, Paginator, beginning, worth_showing
 from bot.reply.typingsign import THINKING, TypingSign
+from bot.store import PageState
 from tools.cancelling import while_running
 
 log = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ class ReplyStream:
             self._of(number).restore(before, calm)
         self._text: list[str] = []
         self._status: dict[str, str] = {}
-        begun = {number: file for number, file in (attached or {}).items() if file.state != "gone"}
+        begun = {number: file for number, file in (attached or {}).items() if file.state != PageState.GONE}
         posted = {number for number, file in begun.items() if file.ref is not None}
         unsure = begun.keys() - posted
         self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, posted=posted, unsure=unsure)
@@ -384,15 +385,15 @@ class ReplyStream:
             except (MessageGone, Unrenderable) as error:
                 self._of(number).vanished(error)
                 if isinstance(error, MessageGone):
-                    await self._delivery.save_page(number, body="", ref=None, state="gone", nonce="")
+                    await self._delivery.save_page(number, body="", ref=None, state=PageState.GONE, nonce="")
             except Unclear as error:
                 again = await self._unclear(number, error, cost)
             except Unreachable:
                 raise
             except DeliveryError as error:
                 again = self._of(number).failed(error, self._clock.monotonic())
-        if (shown := self._of(number)).state == "lost":
-            await self._delivery.save_page(number, body="", ref=shown.ref, state="lost", nonce="")
+        if (shown := self._of(number)).state == PageState.LOST:
+            await self._delivery.save_page(number, body="", ref=shown.ref, state=PageState.LOST, nonce="")
         return again
 
     async def _unclear(self, number: int, error: Unclear, cost: Cost) -> float:
@@ -402,7 +403,7 @@ class ReplyStream:
             shown.unsettled = True
             return shown.failed(error, self._clock.monotonic())
         again = shown.held_back(error)
-        await self._delivery.save_page(number, body="", ref=None, state="unclear", nonce="")
+        await self._delivery.save_page(number, body="", ref=None, state=PageState.UNCLEAR, nonce="")
         return again
 
     def _begins_only(self, cost: Cost) -> bool:
@@ -418,8 +419,8 @@ class ReplyStream:
             page = beginning(page)
         nonce = shown.nonce
         if at is None:
-            shown.state = "sending"
-            await self._delivery.save_page(number, body=page.body, ref=None, state="sending", nonce=nonce)
+            shown.state = PageState.SENDING
+            await self._delivery.save_page(number, body=page.body, ref=None, state=PageState.SENDING, nonce=nonce)
         if not self._exists(number + 1):
             self._stale_since = None
         ref = await self._surface.show(page, at, nonce)
@@ -429,10 +430,9 @@ class ReplyStream:
         self._pacer.seen(self._presence)
         self._last_shown = self._clock.monotonic()
         done = page.final and self._finished
-        shown.state = "done" if done and page == self._page(number) else "shown"
+        shown.state = PageState.FINAL if done and page == self._page(number) else PageState.SHOWN
         if moved or done:
-            state = "final" if shown.state == "done" else "shown"
-            await self._delivery.save_page(number, body=page.body, ref=ref, state=state, nonce=nonce)
+            await self._delivery.save_page(number, body=page.body, ref=ref, state=shown.state, nonce=nonce)
 
     async def _look_up(self, number: int, shown: PageNow, cost: Cost) -> float:
         """A post whose outcome is unknown: take the message if the platform can find it, else post at the end.
@@ -452,8 +452,8 @@ class ReplyStream:
                 return BACKOFF[min(shown.tries, len(BACKOFF)) - 1]
             ref = None
         if ref is not None:
-            shown.held, shown.ref, shown.state = False, ref, "shown"
-            await self._delivery.save_page(number, body="", ref=ref, state="shown", nonce=shown.nonce)
+            shown.held, shown.ref, shown.state = False, ref, PageState.SHOWN
+            await self._delivery.save_page(number, body="", ref=ref, state=PageState.SHOWN, nonce=shown.nonce)
         elif self._finished or cost.repeats_safely:
             shown.held = False
         return 0.0

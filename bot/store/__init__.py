@@ -38,14 +38,15 @@ from bot.store.records import (
     PageRecord,
     PassRecord,
     ReplyRecord,
+    StoredTurn,
     Summary,
     TurnRecord,
-    TurnState,
 )
 from bot.store.retention import Keep, Retention
 from bot.store.schema import upgrade
 from bot.store.settings import ChatSettings
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
+from bot.store.states import InboxState, PageState, TurnState
 from bot.store.timers import ChatTimers, StoredTimers, Timer
 from bot.store.turns import Turns
 from bot.store.writer import Writer
@@ -62,10 +63,12 @@ __all__ = [
     "History",
     "HistoryRow",
     "InboxRow",
+    "InboxState",
     "Inspection",
     "Keep",
     "Limit",
     "PageRecord",
+    "PageState",
     "PassRecord",
     "Refused",
     "ReplyRecord",
@@ -73,6 +76,7 @@ __all__ = [
     "Spending",
     "Store",
     "StoredFacts",
+    "StoredTurn",
     "Summary",
     "Timer",
     "TurnRecord",

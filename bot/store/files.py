@@ -8,6 +8,7 @@ from sqlite3 import Connection
 from bot.contract import Clock, File, MessageRef
 from bot.store.readers import Readers
 from bot.store.records import AttachmentRecord, message_ref
+from bot.store.states import PageState
 from bot.store.text import plain
 from bot.store.writer import Writer
 from tools.base import ProducedFile, ToolError
@@ -59,7 +60,7 @@ class StoredFiles:
         return None if row is None else File(*row)
 
     async def save_attachment(
-        self, turn: int, number: int, file: int, *, ref: MessageRef | None, state: str, nonce: str
+        self, turn: int, number: int, file: int, *, ref: MessageRef | None, state: PageState, nonce: str
     ) -> None:
         """Store how far the delivery of a reply's file is; states are those of a page."""
         await self._writer.execute(
@@ -158,6 +159,6 @@ def attachments_of(db: Connection, turn: int) -> list[AttachmentRecord]:
         (turn,),
     )
     return [
-        AttachmentRecord(number, file, name, media_type, message_ref(message, form), state, nonce)
+        AttachmentRecord(number, file, name, media_type, message_ref(message, form), PageState(state), nonce)
         for number, file, name, media_type, message, form, state, nonce in rows
     ]

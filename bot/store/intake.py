@@ -11,11 +11,11 @@ from sqlite3 import Connection
 from bot.contract import ChatId, Clock, Incoming
 from bot.store.incoming import incoming_from_json, incoming_to_json
 from bot.store.readers import Readers
+from bot.store.states import INBOX_ENDS, UNFINISHED, InboxState
 from bot.store.writer import Writer
 
 KEEP_SECONDS = 10 * 86_400.0
 """How long delivery keys stay: 7 days are promised, and the clock may be wrong by a day or two."""
-ENDED = frozenset({"done", "failed", "refused", "stopped", "offline"})
 _STEP = 500
 """Rows removed in one transaction, so that no message waits behind a cleaning."""
 
@@ -31,8 +31,7 @@ class InboxRow:
     incoming: Incoming
     received_at: float
     """Wall-clock time of its intake."""
-    state: str
-    """`new`, or `running` once begun."""
+    state: InboxState
     attempts: int
 
 
@@ -72,16 +71,17 @@ class Intake:
         A row that cannot be read (written by a later version) is ended as failed, with a line in the log.
         """
         found = await self._readers.rows(
-            "SELECT id, chat, incoming, received_at, state, attempts FROM inbox "
-            "WHERE state IN ('new', 'running') ORDER BY id"
+            f"SELECT id, chat, incoming, received_at, state, attempts FROM inbox WHERE {UNFINISHED} ORDER BY id"
         )
         rows: list[InboxRow] = []
         for id, chat, text, received_at, state, attempts in found:
             try:
-                rows.append(InboxRow(id, ChatId.parse(chat), incoming_from_json(text), received_at, state, attempts))
+                rows.append(
+                    InboxRow(id, ChatId.parse(chat), incoming_from_json(text), received_at, InboxState(state), attempts)
+                )
             except ValueError:
                 _log.exception("inbox row %d cannot be read and is given up", id)
-                await self.end(id, "failed")
+                await self.end(id, InboxState.FAILED)
         return rows
 
     async def unfinished(self) -> Mapping[str, int]:
@@ -96,19 +96,19 @@ class Intake:
     async def pause(self, id: int) -> None:
         """Take an attempt back that was interrupted in good order: only those that died count."""
         await self._writer.execute(
-            "UPDATE inbox SET attempts = max(0, attempts - 1) WHERE id = ? AND state = 'running'", (id,)
+            "UPDATE inbox SET attempts = max(0, attempts - 1) WHERE id = ? AND state = ?", (id, InboxState.RUNNING)
         )
 
-    async def end(self, id: int, state: str) -> None:
+    async def end(self, id: int, state: InboxState) -> None:
         """Write down what became of a row; the first end counts.
 
         Raises:
             ValueError: `state` is no end.
         """
-        if state not in ENDED:
-            raise ValueError(f"{state!r} is no end of an inbox row; those are {', '.join(sorted(ENDED))}")
+        if state not in INBOX_ENDS:
+            raise ValueError(f"{state!r} is no end of an inbox row; those are {', '.join(sorted(INBOX_ENDS))}")
         await self._writer.execute(
-            "UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND state IN ('new', 'running')",
+            f"UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND {UNFINISHED}",
             (state, self._clock.wall(), id),
         )
 
@@ -128,7 +128,7 @@ class Intake:
 
 def count_unfinished(db: Connection) -> Mapping[str, int]:
     """Platform → how many rows are new or running, of any database of ours."""
-    rows = db.execute("SELECT chat, count(*) FROM inbox WHERE state IN ('new', 'running') GROUP BY chat")
+    rows = db.execute(f"SELECT chat, count(*) FROM inbox WHERE {UNFINISHED} GROUP BY chat")
     found: Counter[str] = Counter()
     for chat, count in rows:
         found[ChatId.parse(chat).platform] += count
@@ -138,8 +138,7 @@ def count_unfinished(db: Connection) -> Mapping[str, int]:
 def count_attempt(db: Connection, id: int) -> int:
     """See `Intake.begin`."""
     rows = db.execute(
-        "UPDATE inbox SET state = 'running', attempts = attempts + 1 "
-        "WHERE id = ? AND state IN ('new', 'running') RETURNING attempts",
-        (id,),
+        f"UPDATE inbox SET state = ?, attempts = attempts + 1 WHERE id = ? AND {UNFINISHED} RETURNING attempts",
+        (InboxState.RUNNING, id),
     ).fetchall()
     return next((int(row[0]) for row in rows), 0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.contract import OUTSIDE, AssistantEntry, ChatId, Entry, Incoming, MessageRef, ReplyTarget, Usage
-from tools.base import ToolCall, ToolResult
+from bot.store.states import PageState, TurnState
+from tools.base import ToolCall, ToolResult, ToolStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,12 @@ class CallRecord:
     call: ToolCall
     effects: bool
     """The tool changes something: without a result, nobody knows whether it did."""
-    status: str
-    """`pending`, `running`, the status of its result, or `cancelled` where its turn ended without one."""
+    status: ToolStatus
     started_at: float
     """Wall-clock time."""
     seconds: float = 0.0
     result: ToolResult | None = None
-    """None until it has ended. Its files are there in a `TurnState` only."""
+    """None until it has ended. Its files are there in a `StoredTurn` only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,7 @@ class PageRecord:
     body: str
     """Empty once the turn has ended."""
     ref: MessageRef | None
-    state: str
-    """`sending`, `shown`, `final`, `unclear`, `gone`, or `lost`: nothing more is shown of it."""
+    state: PageState
     nonce: str
 
 
@@ -61,12 +60,12 @@ class AttachmentRecord:
     name: str
     media_type: str
     ref: MessageRef | None
-    state: str
+    state: PageState
     nonce: str
 
 
 @dataclass(frozen=True, slots=True)
-class TurnState:
+class StoredTurn:
     """Everything needed to go on with a turn in a process that did not begin it."""
 
     turn: int
@@ -86,7 +85,7 @@ class TurnRecord:
     person: str
     incoming: Incoming
     """The question it answers: another turn's, when this one answered it again."""
-    state: str
+    state: TurnState
     visible: str
     reasoning: str
     model: str
@@ -109,7 +108,7 @@ class ReplyRecord:
     """Where it is shown."""
     visible: str
     """All text of it, without the preamble."""
-    state: TurnState
+    stored: StoredTurn
 
 
 @dataclass(frozen=True, slots=True)

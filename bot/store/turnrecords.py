@@ -10,11 +10,12 @@ from typing import Any
 from bot.contract import ChatId, Entry, ToolEntry
 from bot.store.history import add_entries, rough_tokens
 from bot.store.incoming import incoming_from_json
-from bot.store.intake import ENDED
 from bot.store.readers import Readers, Row
 from bot.store.records import TurnRecord
+from bot.store.states import TURN_ENDS, UNFINISHED, InboxState, TurnState
 from bot.store.text import entry_json, plain, usage_from_json
 from bot.store.writer import Writer
+from tools.base import ToolStatus
 
 TURN = """
     SELECT t.id, c.chat, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.cost, t.error,
@@ -42,7 +43,7 @@ def open_turn(db: Connection, turn: int, chat: ChatId, person: str, now: float) 
 async def close_turn(
     writer: Writer,
     turn: int,
-    state: str,
+    state: TurnState,
     entries: Sequence[Entry],
     tokens: Sequence[int],
     record: Mapping[str, Any],
@@ -50,8 +51,8 @@ async def close_turn(
     cuts: Sequence[int] = (),
 ) -> None:
     """End a turn; see `Turns.close`. `record` holds the columns to write, by name."""
-    if state not in ENDED:
-        raise ValueError(f"{state!r} is no end of a turn; those are {', '.join(sorted(ENDED))}")
+    if state not in TURN_ENDS:
+        raise ValueError(f"{state!r} is no end of a turn; those are {', '.join(sorted(TURN_ENDS))}")
     if tokens and len(tokens) != len(entries):
         raise ValueError(f"{len(tokens)} token counts were given for {len(entries)} entries")
     sizes = tokens or [rough_tokens(entry) for entry in entries]
@@ -70,13 +71,16 @@ async def close_turn(
             {**record, "state": state, "now": now, "first": first, "last": last, "turn": turn},
         )
         db.execute(
-            "UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND state IN ('new', 'running')", (state, now, turn)
+            f"UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND {UNFINISHED}", (InboxState(state), now, turn)
         )
         db.execute("DELETE FROM passes WHERE turn = ?", (turn,))
         db.execute("UPDATE pages SET body = '', ends = 0 WHERE turn = ?", (turn,))
         ends = [(end, turn, number) for number, end in enumerate(cuts)]
         db.executemany("UPDATE pages SET ends = ? WHERE turn = ? AND number = ?", ends)
-        db.execute("UPDATE calls SET status = 'cancelled' WHERE turn = ? AND status IN ('pending', 'running')", (turn,))
+        db.execute(
+            "UPDATE calls SET status = ? WHERE turn = ? AND status IN (?, ?)",
+            (ToolStatus.CANCELLED, turn, ToolStatus.PENDING, ToolStatus.RUNNING),
+        )
         db.execute(
             "UPDATE calls SET text = NULL WHERE turn = ? AND call_id IN (SELECT value FROM json_each(?))",
             (turn, results),
@@ -153,7 +157,7 @@ def turn_record(row: Row) -> TurnRecord:
         chat=ChatId.parse(chat),
         person=person,
         incoming=incoming_from_json(incoming),
-        state=state,
+        state=TurnState(state),
         visible=visible,
         reasoning=reasoning,
         model=model,

@@ -27,7 +27,8 @@ from bot.store.files import FILE_BYTES, attachments_of, keep_file, produced_file
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import count_attempt
 from bot.store.readers import Readers
-from bot.store.records import CallRecord, PageRecord, PassRecord, ReplyRecord, TurnRecord, TurnState, message_ref
+from bot.store.records import CallRecord, PageRecord, PassRecord, ReplyRecord, StoredTurn, TurnRecord, message_ref
+from bot.store.states import PageState, TurnState
 from bot.store.text import entry_json, plain, to_json, usage_from_json, usage_json
 from bot.store.turnrecords import (
     TURN,
@@ -39,9 +40,7 @@ from bot.store.turnrecords import (
     turn_record,
 )
 from bot.store.writer import Writer
-from tools.base import Json, Source, ToolCall, ToolResult
-
-_PAGE_STATES = frozenset({"sending", "shown", "final", "unclear", "gone", "lost"})
+from tools.base import Json, Source, ToolCall, ToolResult, ToolStatus
 
 
 class Turns:
@@ -86,7 +85,7 @@ class Turns:
             )
             db.executemany(
                 "INSERT INTO calls (turn, pass, position, call_id, name, arguments, problem, effects, status, "
-                "started_at) SELECT id, ?, ?, ?, ?, ?, ?, 0, 'pending', ? FROM turns WHERE id = ? "
+                f"started_at) SELECT id, ?, ?, ?, ?, ?, ?, 0, '{ToolStatus.PENDING}', ? FROM turns WHERE id = ? "
                 "ON CONFLICT DO NOTHING",
                 [(*call, turn) for call in calls],
             )
@@ -97,10 +96,10 @@ class Turns:
         """Store that a call is about to run, for the first time or again."""
         await self._writer.execute(
             "INSERT INTO calls (turn, pass, position, call_id, name, arguments, problem, effects, status, started_at) "
-            "SELECT id, ?, ?, ?, ?, ?, ?, ?, 'running', ? FROM turns WHERE id = ? "
+            f"SELECT id, ?, ?, ?, ?, ?, ?, ?, '{ToolStatus.RUNNING}', ? FROM turns WHERE id = ? "
             "ON CONFLICT DO UPDATE SET call_id = excluded.call_id, name = excluded.name, "
             "arguments = excluded.arguments, problem = excluded.problem, effects = excluded.effects, "
-            "status = 'running', result = NULL, text = NULL, started_at = excluded.started_at, seconds = 0",
+            "status = excluded.status, result = NULL, text = NULL, started_at = excluded.started_at, seconds = 0",
             (
                 passnumber,
                 position,
@@ -139,8 +138,7 @@ class Turns:
             db.execute(
                 "UPDATE calls SET status = ?, result = ?, text = ?, seconds = ? WHERE rowid = "
                 "(SELECT rowid FROM calls WHERE turn = ? AND call_id = ? "
-                "ORDER BY pass DESC, CASE status WHEN 'running' THEN 0 WHEN 'pending' THEN 1 ELSE 2 END, position "
-                "LIMIT 1)",
+                "ORDER BY pass DESC, CASE status WHEN ? THEN 0 WHEN ? THEN 1 ELSE 2 END, position LIMIT 1)",
                 (
                     result.status,
                     to_json({**facts, "files": files}),
@@ -148,6 +146,8 @@ class Turns:
                     result.seconds,
                     turn,
                     plain(call_id),
+                    ToolStatus.RUNNING,
+                    ToolStatus.PENDING,
                 ),
             )
 
@@ -160,16 +160,10 @@ class Turns:
         *,
         body: str,
         ref: MessageRef | None,
-        state: str,
+        state: PageState,
         nonce: str,
     ) -> None:
-        """Store a page as it is now.
-
-        Raises:
-            ValueError: `state` is not one of `sending`, `shown`, `final`, `unclear`, `gone`, `lost`.
-        """
-        if state not in _PAGE_STATES:
-            raise ValueError(f"{state!r} is no state of a page; those are {', '.join(sorted(_PAGE_STATES))}")
+        """Store a page as it is now."""
         await self._writer.execute(
             "INSERT INTO pages SELECT id, ?, chat, 0, ?, ?, ?, ?, ? FROM turns WHERE id = ? "
             "ON CONFLICT DO UPDATE SET body = excluded.body, message = excluded.message, form = excluded.form, "
@@ -177,7 +171,7 @@ class Turns:
             (number, plain(body), ref and ref.id, ref and ref.form, state, nonce, turn),
         )
 
-    async def load(self, turn: int) -> TurnState:
+    async def load(self, turn: int) -> StoredTurn:
         """Everything stored of a turn; nothing for one that was never opened."""
         return await self._readers.read(lambda db: _load(db, turn))
 
@@ -188,7 +182,7 @@ class Turns:
     async def close(
         self,
         turn: int,
-        state: str,
+        state: TurnState,
         entries: Sequence[Entry],
         *,
         visible: str,
@@ -285,13 +279,13 @@ class Turns:
         return joined(entry_from_json(body).origin for (body,) in rows) if rows else OUTSIDE
 
 
-def _load(db: Connection, turn: int) -> TurnState:
+def _load(db: Connection, turn: int) -> StoredTurn:
     passes = db.execute("SELECT number, entry, model, usage FROM passes WHERE turn = ? ORDER BY number", (turn,))
     pages = db.execute(
         "SELECT number, ends, body, message, form, state, nonce FROM pages WHERE turn = ? ORDER BY number",
         (turn,),
     )
-    return TurnState(
+    return StoredTurn(
         turn,
         tuple(
             PassRecord(number, _assistant(entry), model, usage_from_json(usage))
@@ -299,7 +293,7 @@ def _load(db: Connection, turn: int) -> TurnState:
         ),
         tuple(_with_files(db, turn, call) for call in _calls(db, turn)),
         tuple(
-            PageRecord(number, end, body, message_ref(message, form), state, nonce)
+            PageRecord(number, end, body, message_ref(message, form), PageState(state), nonce)
             for number, end, body, message, form, state, nonce in pages
         ),
         tuple(attachments_of(db, turn)),
@@ -360,7 +354,7 @@ def _assistant(text: str) -> AssistantEntry:
 
 def _call(row: tuple[Any, ...], texts: dict[str, list[str]]) -> CallRecord:
     passnumber, position, call_id, name, arguments, problem, effects, status, result, text, started_at, seconds = row
-    call = ToolCall(call_id, name, json.loads(arguments), problem)
+    call, status = ToolCall(call_id, name, json.loads(arguments), problem), ToolStatus(status)
     if result is None:
         return CallRecord(passnumber, position, call, bool(effects), status, started_at)
     facts = json.loads(result)

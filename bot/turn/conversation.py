@@ -51,7 +51,7 @@ from bot.policy import Budgets, DayPurse, Once, Payer, Permit, metered, paid_by
 from bot.reply import Notices, Replies, ReplyStream, Settling, files_before
 from bot.safety import LinkPolicy, Redactor, clean_answer, enclosures, tool_entry
 from bot.sentences import say
-from bot.store import FILE_BYTES, Store, TurnState
+from bot.store import FILE_BYTES, InboxState, Store, StoredTurn, TurnState
 from bot.toolchoice import NamedCall
 from bot.turn import workings
 from bot.turn.attempts import MOST_ATTEMPTS, Ending, Run
@@ -78,7 +78,7 @@ SERVERS_SECONDS = 5.0
 class _Known:
     """What an attempt goes on from."""
 
-    before: TurnState
+    before: StoredTurn
     options: ChatOptions
     past: Past
     facts: Pinned
@@ -195,13 +195,13 @@ class Conversation:
             self._metrics.turns_begun.add()
             if run.attempts > MOST_ATTEMPTS:
                 await self.tell(question, say("failed", language, id=reference), turn=f"t{turn}")
-                await self._store.intake.end(turn, "failed")
+                await self._store.intake.end(turn, InboxState.FAILED)
                 log.error("turn %s [%s]: given up after %d attempts", turn, reference, run.attempts - 1)
-                self._metrics.turns_ended.add("failed")
+                self._metrics.turns_ended.add(TurnState.FAILED)
                 return
             if known is None:
                 await self.tell(question, problem, turn=f"t{turn}")
-                await self._store.intake.end(turn, "done")
+                await self._store.intake.end(turn, InboxState.DONE)
                 return
             with paid_by(known.payer):
                 await self._answer(run, known, permit, named)
@@ -209,9 +209,9 @@ class Conversation:
             raise
         except Exception:
             log.exception("turn %s [%s] failed", turn, reference)
-            self._metrics.turns_ended.add("failed")
+            self._metrics.turns_ended.add(TurnState.FAILED)
             await self._notices.apologise(question, say("failed", language, id=reference))
-            await self._store.intake.end(turn, "failed")
+            await self._store.intake.end(turn, InboxState.FAILED)
 
     async def tell(self, question: MessageSent, text: str, *, turn: str = "", private: bool = False) -> None:
         """Answer with words of our own, see `Notices`."""
@@ -304,7 +304,7 @@ class Conversation:
         most_bytes = min(surface.limits.attachment_bytes, FILE_BYTES)
         for file in files_before(before):
             made.attach(file, reply, most_bytes)
-        state, note, error = "done", "", ""
+        state, note, error = TurnState.DONE, "", ""
         async with reply:
             for entry in made.passes:
                 if entry.text:
@@ -334,7 +334,7 @@ class Conversation:
                     # Side by side: a locked database keeps nobody from reading why the answer ends here.
                     await asyncio.gather(self._taken_back(run), reply.finish())
                     return
-                state, note = "stopped", say("stopped", language)
+                state, note = TurnState.STOPPED, say("stopped", language)
                 reply.append(paragraph(made.visible, note))
             else:
                 empty = isinstance(outcome, Finished) and not clean_answer(made.shown).strip()
@@ -352,13 +352,13 @@ class Conversation:
                         made.visible.append(paragraph(made.visible, words))
                         reply.append(made.visible[-1])
                 if isinstance(outcome, Failed):
-                    state, error = "failed", outcome.detail
+                    state, error = TurnState.FAILED, outcome.detail
                 elif outcome is None:
-                    state = "stopped"  # nobody can read it any more
+                    state = TurnState.STOPPED  # nobody can read it any more
             try:
                 await reply.finish()
             except asyncio.CancelledError:
-                if ending() is not Ending.STOPPED or state == "stopped":
+                if ending() is not Ending.STOPPED or state == TurnState.STOPPED:
                     raise
                 # There is nothing to stop any more: the answer is complete and only waits to be shown.
                 current = asyncio.current_task()
@@ -368,7 +368,7 @@ class Conversation:
         made.unsent = reply.undelivered
         if made.unsent:
             await self.tell(question, "\n\n".join(made.unsent_notes(language, f"t{turn}")), turn=f"t{turn}-unsent")
-        if state == "done" and made.last_token and not reply.lost:
+        if state == TurnState.DONE and made.last_token and not reply.lost:
             self._metrics.lag.observe(self._clock.monotonic() - made.last_token)
         due = self._settling.due(reply, resumed=any(page.ref for page in before.pages))
         entries = made.entries(asked, redact(note), redact, told=joined(entry.origin for entry in briefing.entries))

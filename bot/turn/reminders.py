@@ -27,7 +27,7 @@ from bot.contract import (
 from bot.reply import Replies, Settling
 from bot.safety import LinkPolicy, Unknown
 from bot.sentences import language_of, say
-from bot.store import Store
+from bot.store import InboxState, Store, TurnState
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class Reminders:
             if not attempts:
                 return
             if attempts > MOST_ATTEMPTS:
-                await self._store.intake.end(turn, "failed")
+                await self._store.intake.end(turn, InboxState.FAILED)
                 log.error("turn %s: a reminder is given up after %d attempts", turn, attempts - 1)
                 return
             await self._show(turn, due)
@@ -110,7 +110,7 @@ class Reminders:
         again = self._settling.due(reply, resumed=any(page.ref for page in before.pages))
         await store.turns.close(
             turn,
-            "failed" if reply.lost else "done",
+            TurnState.FAILED if reply.lost else TurnState.DONE,
             [
                 # A model wrote it: none of its addresses is anybody's word.
                 UserEntry(told := f"(A reminder set earlier is due: {due.text})", due.origin, begins=len(told)),

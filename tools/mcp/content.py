@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from tools.addresses import split_address
-from tools.base import ProducedFile, Source, ToolResult
+from tools.base import ProducedFile, Source, ToolResult, ToolStatus
 from tools.mcp.parameters import plain_text
 
 if TYPE_CHECKING:
@@ -71,7 +71,10 @@ def as_result(answer: CallToolResult, stem: str) -> ToolResult:
     text = "\n\n".join(made.parts) or "The tool finished and returned nothing."
     if answer.is_error:
         return ToolResult(
-            text=text if text.startswith("Error") else f"Error: {text}", ok=False, status="failed", untrusted=True
+            text=text if text.startswith("Error") else f"Error: {text}",
+            ok=False,
+            status=ToolStatus.FAILED,
+            untrusted=True,
         )
     return ToolResult(text=text, sources=tuple(made.sources), files=tuple(made.files), untrusted=True)
 

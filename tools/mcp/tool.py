@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from tools.base import Arguments, Json, ToolContext, ToolError, ToolResult, ToolSpec
+from tools.base import Arguments, Json, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
 from tools.descriptions import Description, fits
 from tools.languages import Words
 from tools.mcp.config import ServerConfig
@@ -77,7 +77,7 @@ class McpTool:
             return ToolResult(
                 text=f"Error: {self._spec.name} was refused by its server: {plain_text(str(error), 500)}",
                 ok=False,
-                status="failed",
+                status=ToolStatus.FAILED,
                 untrusted=True,
             )
         # Ten megabytes may come: looked through in the event loop they would hold up every chat.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.contract.messages import MessageRef
 from bot.reply.record import files_before
-from bot.store import AttachmentRecord, CallRecord, TurnState
+from bot.store import AttachmentRecord, CallRecord, StoredTurn
 from tools.base import ProducedFile, ToolCall, ToolResult
 
 
@@ -17,7 +17,7 @@ def test_files_made_before_a_restart_keep_the_numbers_they_were_posted_under() -
     """Calls end in another order than they stand in; what was posted first stays first, the rest follows."""
     posted = AttachmentRecord(0, 9, "b.png", "image/png", MessageRef("m"), "final", "t1-f0")
     running = CallRecord(1, 2, ToolCall("2", "draw", {}), True, "running", 0.0)
-    state = TurnState(1, (), (call(0, "a.png"), call(1, "b.png", "c.png"), running), (), (posted,))
+    state = StoredTurn(1, (), (call(0, "a.png"), call(1, "b.png", "c.png"), running), (), (posted,))
 
     assert [file.name for file in files_before(state)] == ["b.png", "a.png", "c.png"]
-    assert files_before(TurnState(1)) == []
+    assert files_before(StoredTurn(1)) == []

@@ -8,6 +8,7 @@ import pytest
 
 from bot.contract.messages import ChatId
 from bot.store import Store
+from bot.store.states import UNFINISHED
 
 DAY = 86_400.0
 
@@ -110,3 +111,11 @@ async def test_delivery_keys_are_kept_for_a_week_and_not_for_ever(store: Store, 
 async def states(store: Store) -> list[str]:
     rows = await store.writer.run(lambda db: db.execute("SELECT state FROM inbox ORDER BY id").fetchall())
     return [row[0] for row in rows]
+
+
+async def test_unfinished_rows_are_found_by_their_index(store: Store) -> None:
+    plan = await store.writer.run(
+        lambda db: db.execute(f"EXPLAIN QUERY PLAN SELECT id FROM inbox WHERE {UNFINISHED} ORDER BY id").fetchall()
+    )
+
+    assert [step[3] for step in plan] == ["SCAN inbox USING INDEX inbox_waiting"]

@@ -7,7 +7,7 @@ import pytest
 from bot.contract.messages import ChatId, MessageRef
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
-from bot.store import Store, TurnState
+from bot.store import Store, StoredTurn
 from tools.base import ProducedFile, Source, ToolCall, ToolResult
 
 SEARCH = ToolCall("call_0", "search_web", {"query": "weather"})
@@ -140,7 +140,7 @@ async def test_opening_a_turn_again_changes_nothing(store: Store, chat: ChatId, 
 
 
 async def test_of_a_turn_that_was_never_opened_nothing_is_stored(store: Store) -> None:
-    assert await store.turns.load(77) == TurnState(77)
+    assert await store.turns.load(77) == StoredTurn(77)
 
 
 async def test_an_ended_turn_is_history_and_keeps_nothing_for_resuming(store: Store, chat: ChatId, turn: int) -> None:
@@ -264,8 +264,6 @@ async def test_half_a_surrogate_pair_from_a_model_does_not_cost_the_answer(
 async def test_mistaken_states_are_refused(store: Store, turn: int) -> None:
     with pytest.raises(ValueError, match="'open' is no end"):
         await close(store, turn, state="open")
-    with pytest.raises(ValueError, match="'visible' is no state of a page"):
-        await store.turns.save_page(turn, 0, body="", ref=None, state="visible", nonce="")
 
 
 def answer(text: str) -> AssistantEntry:
@@ -311,7 +309,7 @@ async def test_a_reply_that_is_to_be_shown_again_is_found_by_the_next_process(
 
     assert record is not None and record.visible == "It rains."
     assert (record.chat, record.question.delivery, record.target) == (chat, "q1", record.question.target)
-    assert [(page.ref, page.end, page.body) for page in record.state.pages] == [
+    assert [(page.ref, page.end, page.body) for page in record.stored.pages] == [
         (MessageRef("90"), 3, ""),
         (MessageRef("91"), 0, ""),
     ]

@@ -40,6 +40,9 @@ from bot.contract import (
 # Every platform says how long a page may be and how it counts; a terminal has no limit, so the answer is one page.
 LIMITS: Final = SurfaceLimits(page_length=100_000, hard_length=200_000, measure=len, typing_seconds=0.0)
 
+_LEAVE: Final = ("/quit", "/exit", "quit", "exit")
+"""Lines that end the conversation."""
+
 
 class ConsoleAdapter:
     """One person at this terminal, or lines from a pipe."""
@@ -81,11 +84,12 @@ class ConsoleAdapter:
         """A terminal has no threads."""
 
     async def listen(self, deliver: Deliver) -> None:
-        """Deliver line after line, until the input ends."""
+        """Deliver line after line, until the input ends or a line says so."""
         lines = lines_of(self._source)
         answering: asyncio.Task[None] | None = None
+        self._screen.welcome(f"Ctrl-D or {_LEAVE[0]} ends this, /help shows what else there is.")
         self._screen.ask()
-        while (line := await lines.get()) is not None:
+        while (line := await lines.get()) is not None and line.strip().lower() not in _LEAVE:
             self._screen.heard()
             if not line.strip():
                 self._screen.ask()

@@ -33,6 +33,11 @@ class Screen:
         """The page whose line is still open; empty at the start of a line."""
         self._status = ""
 
+    def welcome(self, text: str) -> None:
+        """Begin with a line for a person who looks on."""
+        if self.terminal:
+            self._write(f"{text}\n")
+
     def ask(self) -> None:
         """Invite a person to write; a pipe needs no invitation."""
         if self.terminal:

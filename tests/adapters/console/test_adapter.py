@@ -187,8 +187,9 @@ async def test_lines_come_whole_however_they_were_cut() -> None:
     assert found == ["héllo", "wörld", None]
 
 
-async def test_a_terminal_invites_after_each_answer_and_ends_at_the_end_of_input(
-    model: ModelServer, tmp_path: Path, nursery: Any
+@pytest.mark.parametrize(("leave", "echoed"), [(b"\x04", ""), (b"/quit\n", "/quit\r\n"), (b"exit\n", "exit\r\n")])
+async def test_a_terminal_invites_after_each_answer_and_ends_when_told(
+    model: ModelServer, tmp_path: Path, nursery: Any, leave: bytes, echoed: str
 ) -> None:
     model.reply(Reply("The sky is blue."))
     mine, theirs = os.openpty()
@@ -199,12 +200,17 @@ async def test_a_terminal_invites_after_each_answer_and_ends_at_the_end_of_input
     seen = ""
     try:
         async with asyncio.timeout(60):
-            for wanted, typed in (("you> ", b"why?\n"), ("blue.\r\nyou> ", b"\x04")):
+            for wanted, typed in (("you> ", b"why?\n"), ("blue.\r\nyou> ", leave)):
                 while wanted not in seen:
                     seen += (await asyncio.to_thread(os.read, mine, 1024)).decode()
                 os.write(mine, typed)
             code = await process.wait()
+            while not seen.endswith(f"you> {echoed}"):
+                seen += (await asyncio.to_thread(os.read, mine, 1024)).decode()
     finally:
         os.close(mine)
 
-    assert (code, seen) == (0, "you> why?\r\nThe sky is blue.\r\nyou> ")
+    assert (code, seen) == (
+        0,
+        "Ctrl-D or /quit ends this, /help shows what else there is.\r\nyou> why?\r\nThe sky is blue.\r\nyou> " + echoed,
+    )

@@ -18,6 +18,7 @@ from adapters.discord.commands import ASK
 from adapters.discord.surface import AnswerSlot
 from bot.contract import (
     LONGEST_TEXT,
+    Backoff,
     ChatId,
     Clock,
     Deliver,
@@ -43,7 +44,6 @@ STORE_PATIENCE: Final = 1.0
 ACKNOWLEDGE_SECONDS: Final = 10.0
 REMEMBERED: Final = 1000
 """Messages taken in whose deletion we could still tell: the event names neither text nor author."""
-_RETRIES: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
 _ALREADY_ACKNOWLEDGED: Final = 40060
 _WRITTEN: Final = (discord.MessageType.default, discord.MessageType.reply)
 _MENTION: Final = re.compile(r"<(?:@!?|@&|#)([0-9]{1,20})>|<a?:(\w+):[0-9]{1,20}>")
@@ -341,17 +341,16 @@ class Intake:
         """
         if before is not None:
             await asyncio.wait({before})
-        tries = 0
+        backoff = Backoff(self._clock, endless=False)
         while True:
             try:
                 await self._deliver(incoming)
             except StoreError as error:
-                if not patient or tries == len(_RETRIES):
+                if not patient or (pause := next(backoff, None)) is None:
                     log.error("discord: %s could not be stored: %s", incoming.delivery, error)
                     return False
                 log.warning("discord: %s could not be stored yet: %s", incoming.delivery, error)
-                await self._clock.sleep(_RETRIES[tries])
-                tries += 1
+                await self._clock.sleep(pause)
             else:
                 return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.contract import identity, words
+from bot.contract.backoff import PATIENT, QUICK, Backoff, pause_after
 from bot.contract.clock import Clock, SystemClock
 from bot.contract.errors import (
     LONGEST_PAUSE,
@@ -83,8 +84,11 @@ __all__ = [
     "OFF",
     "OURS",
     "OUTSIDE",
+    "PATIENT",
+    "QUICK",
     "Adapter",
     "AssistantEntry",
+    "Backoff",
     "BotError",
     "Budget",
     "ChatId",
@@ -150,6 +154,7 @@ __all__ = [
     "joined",
     "origin_of",
     "pause",
+    "pause_after",
     "reference_of",
     "turns_of",
     "utf16_length",

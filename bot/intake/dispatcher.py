@@ -14,7 +14,7 @@ from functools import partial
 from typing import assert_never
 
 from bot.commands import CommandActions, language_for
-from bot.contract import ChatId, Clock, Incoming, MessageSent, StopPressed, StoreError, TimerDue
+from bot.contract import Backoff, ChatId, Clock, Incoming, MessageSent, StopPressed, StoreError, TimerDue
 from bot.intake.admission import Admission, Answer, Begin, Refuse
 from bot.intake.waiting import WaitingSigns
 from bot.policy import Access, Once, once_in_chat
@@ -28,8 +28,6 @@ log = logging.getLogger(__name__)
 
 OFFLINE_AFTER = 15 * 60.0
 """A message that waited longer than this for a start is not answered late but asked for again."""
-_NOT_NOW = (1.0, 2.0, 5.0, 10.0, 30.0)
-"""Seconds before a delivery is decided about again that the store held up."""
 
 
 class Dispatcher:
@@ -188,15 +186,14 @@ class Dispatcher:
 
     async def _patiently(self, chat: ChatId | str, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` as soon as the store lets it, and what comes after it in the chat later still."""
-        tries = 0
+        backoff = Backoff(self._clock)
         while True:
             try:
                 await work()
                 return
             except StoreError as error:
                 log.error("%s waits: %s", chat, error)
-            await self._clock.sleep(_NOT_NOW[min(tries, len(_NOT_NOW) - 1)])
-            tries += 1
+            await backoff.wait()
 
     async def _regret(self, incoming: Incoming) -> None:
         """Say that a message cannot be stored now; it comes again, and is answered then."""

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from bot.contract import (
     Adapter,
+    Backoff,
     BotError,
     Clock,
     Contested,
@@ -25,7 +26,6 @@ from bot.operations import Metrics
 
 log = logging.getLogger(__name__)
 
-_BACKOFF = (1.0, 2.0, 5.0, 10.0, 30.0)
 STEADY_SECONDS = 60.0
 """A connection that lasted so long was a good one: when it ends, the next is tried after the shortest pause again."""
 
@@ -127,12 +127,12 @@ class Platforms:
         off: Callable[[str], Awaitable[None]],
     ) -> None:
         """One platform: log in (again and again while it cannot be reached), receive, leave."""
-        tries = 0
+        backoff = Backoff(self._clock)
         while not (leave.is_set() or self._quiet):
             try:
                 async with adapter:
                     self._open.add(name)
-                    tries = 0
+                    backoff.reset()
                     await self._receive(name, adapter, deliver, resume, leave)
                     await leave.wait()
                     return
@@ -147,8 +147,7 @@ class Platforms:
                 self._failed(name, error)
             finally:
                 self._open.discard(name)
-            await self._pause(tries, leave)
-            tries += 1
+            await self._pause(backoff, leave)
 
     async def _receive(
         self,
@@ -164,7 +163,7 @@ class Platforms:
         Raises:
             SettingsError: the platform cannot be used as configured.
         """
-        tries, resumed = 0, False
+        backoff, resumed = Backoff(self._clock), False
         while not (leave.is_set() or self._quiet):
             began = self._clock.monotonic()
             try:
@@ -178,9 +177,8 @@ class Platforms:
             except Exception as error:  # noqa: BLE001 - logged by `_failed`: the edge around a connection
                 self._failed(name, error)
             if self._clock.monotonic() - began >= STEADY_SECONDS:
-                tries = 0
-            await self._pause(tries, leave)
-            tries += 1
+                backoff.reset()
+            await self._pause(backoff, leave)
 
     async def _listen(self, name: str, adapter: Adapter, deliver: Deliver) -> bool:
         """Listen; True when it came to its end in order, or is not wanted any more."""
@@ -209,10 +207,10 @@ class Platforms:
         if not isinstance(error, Contested):
             self._warnings.warn(f"{name} does not receive now, trying again: {error}")
 
-    async def _pause(self, tries: int, leave: asyncio.Event) -> None:
-        sleep = asyncio.create_task(self._clock.sleep(_BACKOFF[min(tries, len(_BACKOFF) - 1)]))
-        wait = asyncio.create_task(leave.wait())
-        await asyncio.wait({sleep, wait}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (sleep, wait):
+    @staticmethod
+    async def _pause(backoff: Backoff, leave: asyncio.Event) -> None:
+        tasks = {asyncio.create_task(backoff.wait()), asyncio.create_task(leave.wait())}
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(sleep, wait, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)

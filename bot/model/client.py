@@ -12,7 +12,17 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.contract import Clock, ContextTooLong, ModelBusy, ModelDropped, ModelError, ModelSlow, ToolsRefused, Usage
+from bot.contract import (
+    Backoff,
+    Clock,
+    ContextTooLong,
+    ModelBusy,
+    ModelDropped,
+    ModelError,
+    ModelSlow,
+    ToolsRefused,
+    Usage,
+)
 from bot.model.assembly import MOST_ARGUMENT_CHARS, Delta, StreamFault
 from bot.model.base import Answer, CallPiece, Piece, ReasoningPiece, Request, TextPiece
 from bot.model.failures import NETWORK_ERRORS, NotUnderstood, dropped, failure, stream_fault
@@ -27,8 +37,8 @@ from bot.model.transport import ENDING
 from bot.model.usage import Estimator
 from bot.model.wire import Body, Wire
 
-_RETRIES = 2
-_BACKOFF_SECONDS = 0.5
+_BUSY_PAUSES = (0.5, 1.0)
+"""Seconds after which a busy server is asked again."""
 _GRACE_SECONDS = 5.0
 """How long, after the finish reason, usage and the end may still take."""
 _DRAIN_SECONDS = 0.05
@@ -107,7 +117,7 @@ class ModelClient:
         the request allows are enough for both.
         """
         deadline = min(request.deadline, self._clock.monotonic() + self._options.turn_seconds)
-        retries = 0
+        backoff = Backoff(self._clock, _BUSY_PAUSES, endless=False)
         wasted: Usage | None = None
         while True:
             native = self._native
@@ -148,12 +158,11 @@ class ModelClient:
                     continue
                 raise
             except ModelBusy as error:
-                if started or retries == _RETRIES:
+                if started or (pause := next(backoff, None)) is None:
                     raise
-                wait = error.retry_after or _BACKOFF_SECONDS * 2**retries * self._jitter.uniform(0.75, 1.25)
+                wait = error.retry_after or pause * self._jitter.uniform(0.75, 1.25)
                 if wait > longest_wait or self._clock.monotonic() + wait >= deadline:
                     raise
-                retries += 1
                 await self._clock.sleep(wait)
 
     @property

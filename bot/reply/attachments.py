@@ -7,6 +7,8 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from bot.contract import (
+    QUICK,
+    Backoff,
     Clock,
     Closed,
     DeliveryError,
@@ -25,8 +27,6 @@ from bot.pacing import PATIENCE, Pacer, Priority
 from bot.store import PageState
 
 log = logging.getLogger(__name__)
-
-_BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 
 class FileDelivery(Protocol):
@@ -87,9 +87,9 @@ class Attachments:
         if number in self._unsure and not cost.repeats_safely:
             self._give_up(file, "file_unsure", "a former process may have posted it")
             return
-        tries, since = 0, self._clock.monotonic()
+        backoff, since = Backoff(self._clock, QUICK, endless=False), self._clock.monotonic()
         while True:
-            delay = 0.0
+            delay: float | None = 0.0
             async with self._pacer.ask(cost, Priority.FINAL):
                 try:
                     await self._delivery.save_file(number, file, ref=None, state=PageState.SENDING, nonce=nonce)
@@ -112,11 +112,10 @@ class Attachments:
                     return
                 except DeliveryError as error:
                     unsure = isinstance(error, Unclear) and not cost.repeats_safely
-                    tries += 1
-                    if unsure or tries > len(_BACKOFF):
+                    delay = next(backoff, None)
+                    if unsure or delay is None:
                         self._give_up(file, "file_unsure" if isinstance(error, Unclear) else "file_failed", error)
                         return
-                    delay = _BACKOFF[tries - 1]
             if delay:
                 await self._clock.sleep(delay)
 

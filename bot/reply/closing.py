@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from bot.contract import Clock, DeliveryError, MessageRef, Page, RateLimited, Surface, Unreachable
+from bot.contract import QUICK, Backoff, Clock, DeliveryError, MessageRef, Page, RateLimited, Surface, Unreachable
 from bot.pacing import Pacer, Priority
-from bot.reply.pages import BACKOFF
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +19,8 @@ async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRe
     """
     cost = surface.cost(Page("x", final=True), ref)
     problem: DeliveryError | None = None
-    for pause in (*BACKOFF, None):
+    backoff = Backoff(clock, QUICK, endless=False)
+    while True:
         async with pacer.ask(cost, Priority.FINAL):
             try:
                 await surface.remove(ref)
@@ -32,10 +32,9 @@ async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRe
                 raise
             except DeliveryError as error:
                 problem = error
-        if pause is None:
+        if not await backoff.wait():
             log.warning("%s could not be taken away: %s", name, problem)
             return
-        await clock.sleep(pause)
 
 
 async def announce(surface: Surface, pacer: Pacer, clock: Clock, page: Page, ref: MessageRef, name: str) -> None:

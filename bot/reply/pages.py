@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.contract import DeliveryError, MessageGone, MessageRef, Page, Unrenderable
+from bot.contract import QUICK, DeliveryError, MessageGone, MessageRef, Page, Unrenderable, pause_after
 from bot.reply.attachments import FileDelivery
 from bot.store import PageState
 
@@ -14,7 +14,6 @@ log = logging.getLogger(__name__)
 
 GIVE_UP_AFTER = 300.0
 """Seconds for which the final text is tried before it goes out as a new message, once."""
-BACKOFF = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 CAREFUL_BACKOFF = (0.5, 1.0, 3.0, 10.0, 20.0, 30.0, 60.0, 120.0)
 """Seconds before a post whose outcome is unknown is made again: each may leave one more beginning on screen."""
 _MOST_CUTS = 8
@@ -98,7 +97,7 @@ class PageNow:
         self.unclear += 1
         if self.unclear > len(CAREFUL_BACKOFF):
             self._lose(error)
-        return CAREFUL_BACKOFF[min(self.unclear, len(CAREFUL_BACKOFF)) - 1]
+        return pause_after(self.unclear, CAREFUL_BACKOFF)
 
     def failed(self, error: DeliveryError, now: float) -> float:
         """It did not arrive: the seconds before the next try; the final text is tried until it lands."""
@@ -110,7 +109,7 @@ class PageNow:
             self.renew()
         if self.tries == 1:
             log.warning("%s was not shown, trying again: %s", self.name, error)
-        return BACKOFF[min(self.tries, len(BACKOFF)) - 1]
+        return pause_after(self.tries, QUICK)
 
     def overdue(self, at: float) -> bool:
         """By then its final text has been tried for long enough."""
@@ -138,7 +137,7 @@ class PageNow:
             log.error("%s is still too long after %d cuts", self.name, self.shrunk)
         if self.shrunk > _MOST_CUTS or not shrunk:
             self.plain = True
-        return BACKOFF[0] if self.shrunk > _MOST_CUTS else 0.0
+        return QUICK[0] if self.shrunk > _MOST_CUTS else 0.0
 
     def _lose(self, error: DeliveryError) -> None:
         log.error("%s could not be delivered: %s", self.name, error)

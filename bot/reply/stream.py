@@ -15,6 +15,7 @@ from itertools import count
 from types import TracebackType
 
 from bot.contract import (
+    QUICK,
     Clock,
     Closed,
     Cost,
@@ -30,11 +31,12 @@ from bot.contract import (
     Unclear,
     Unreachable,
     Unrenderable,
+    pause_after,
 )
 from bot.pacing import Grant, Pacer, Priority
 from bot.reply.attachments import Attachments
 from bot.reply.closing import announce, take_away
-from bot.reply.pages import BACKOFF, Delivery, PageNow, ShownBefore, TextFilter
+from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
 from bot.reply.paging import PageText, Paginator, beginning, worth_showing
 from bot.reply.typingsign import THINKING, TypingSign
 from bot.store import PageState
@@ -449,7 +451,7 @@ class ReplyStream:
             log.info("turn %s: page %d could not be looked for: %s", self._turn, number, error)
             shown.tries += 1
             if cost.found_again and shown.tries <= _LOOKS:
-                return BACKOFF[min(shown.tries, len(BACKOFF)) - 1]
+                return pause_after(shown.tries, QUICK)
             ref = None
         if ref is not None:
             shown.held, shown.ref, shown.state = False, ref, PageState.SHOWN

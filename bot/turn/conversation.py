@@ -44,7 +44,7 @@ from bot.context import (
     as_told,
     user_entry,
 )
-from bot.contract import Clock, MessageSent, StoreError, Surface, Unreachable, joined, reference_of
+from bot.contract import Backoff, Clock, MessageSent, StoreError, Surface, Unreachable, joined, reference_of
 from bot.model import Models, cost
 from bot.operations import Metrics, Story
 from bot.policy import Budgets, DayPurse, Once, Payer, Permit, metered, paid_by
@@ -68,8 +68,6 @@ log = logging.getLogger(__name__)
 STARTS_AT_ONCE = 8
 """Turns that are looked up in the store at the same time. When a hundred begin at once, all side by side, the first
 request to a model leaves as late as the last; a few at a time, those that came first are answered first."""
-_NOT_NOW = (1.0, 2.0, 5.0, 10.0, 30.0)
-"""Seconds before a turn goes on that was held up by the store, or by a platform that is not connected."""
 SERVERS_SECONDS = 5.0
 """How long after the start a turn waits for the tools of MCP servers that are being started."""
 
@@ -157,19 +155,18 @@ class Conversation:
     async def _tried(self, run: Run) -> None:
         """Attempt it until neither the store nor the platform stands in the way."""
         turn, question = run.turn, run.question
-        tries = 0
+        backoff = Backoff(self._clock)
         while True:
             try:
                 await self._attempt(run)
                 return
             except StoreError as error:
                 log.error("turn %s [%s] waits: %s", turn, reference_of(turn), error)
-                if not tries:
+                if not backoff.tries:
                     await self._notices.apologise(question, say("store", run.language, id=reference_of(turn)))
             except Unreachable as error:
                 log.warning("turn %s waits: %s", turn, error)
-            await self._clock.sleep(_NOT_NOW[min(tries, len(_NOT_NOW) - 1)])
-            tries += 1
+            await backoff.wait()
 
     async def _attempt(self, run: Run) -> None:
         """Answer the question, going on from what is stored.

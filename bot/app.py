@@ -174,7 +174,7 @@ class App:
                 redact=redact,
             )
             notices = Notices(replies, surface)
-            conversation = Conversation(
+            conversation = self.conversation = Conversation(
                 store=self.store,
                 settling=settling,
                 models=self.models,

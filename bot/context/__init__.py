@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.context.brief import Briefings, Past
+from bot.context.brief import Briefing, Briefings, Past
 from bot.context.chatoptions import PERSONA_CHARS, ChatBook, ChatOptions
 from bot.context.facts import ChatFacts, Pinned
 from bot.context.question import preamble, subject, user_entry, written
@@ -12,6 +12,7 @@ from bot.context.window import as_told
 
 __all__ = [
     "PERSONA_CHARS",
+    "Briefing",
     "Briefings",
     "ChatBook",
     "ChatFacts",

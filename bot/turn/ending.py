@@ -1,53 +1,136 @@
-"""What a person is told at the end of an answer, beside the answer."""
+"""How an answer ends: what stands under it, and what is kept of its turn."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from dataclasses import dataclass
 
-from bot.agent import Failed, Finished
-from bot.contract import Clock, MessageSent, UserEntry, reference_of
-from bot.markdown import LineScanner
-from bot.model import Models
+from bot.agent import Failed, Finished, Task
+from bot.context import Briefing, Summaries, as_told
+from bot.contract import Clock, MessageSent, joined, reference_of
+from bot.model import Models, cost
 from bot.operations import Metrics
 from bot.policy import Once, once_spent, payer_of
+from bot.reply import Settling
+from bot.safety import Redactor, clean_answer
 from bot.sentences import how_long, say
-from bot.turn.attempts import Run
+from bot.store import Store, TurnState
+from bot.turn import workings
+from bot.turn.resume import Attempt
+from bot.turn.turnoptions import TurnOptions
 
 log = logging.getLogger(__name__)
 
 
-def note_of(
-    outcome: Finished | Failed | None,
-    run: Run,
-    form: str,
-    asked: UserEntry,
-    models: Models,
-    metrics: Metrics,
-    clock: Clock,
-) -> str:
-    """The sentence that goes with how an answer ended; empty where the answer says everything.
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a turn ended, as it is kept."""
 
-    Args:
-        form: how a person writes a command there.
-    """
-    language = run.language
-    words: dict[str, object] = {"retry": form.format(word="retry"), "new": form.format(word="new")}
-    match outcome:
-        case Finished(cut):
-            return say(cut, language, **words) if cut else ""
-        case Failed():
-            reference = reference_of(run.turn)
-            log.warning("turn %s [%s]: %s", run.turn, reference, outcome.detail)
-            metrics.model_calls.add(models.name, outcome.sentence)
-            words["wait"] = how_long(max(1.0, outcome.until - clock.wall()), language)
-            sentence, tokens = outcome.sentence, models.estimator(models.name).tokens(asked.text)
-            if sentence == "too_long" and outcome.window:
-                sentence = "too_long_for_window" if tokens * 2 > outcome.window else "window_too_small"
-            words |= {"tokens": f"{tokens:,}", "window": f"{outcome.window:,}", "tools": ", ".join(outcome.tools)}
-            return say(sentence, language, id=reference, **words)
-        case None:
-            return ""
+    state: TurnState
+    note: str = ""
+    """The sentence that the person reads about it."""
+    error: str = ""
+
+
+class Endings:
+    """Ends answers; one object for the whole process."""
+
+    def __init__(
+        self,
+        store: Store,
+        models: Models,
+        once: Once,
+        settling: Settling,
+        summaries: Summaries,
+        metrics: Metrics,
+        clock: Clock,
+        options: TurnOptions,
+    ) -> None:
+        self._store = store
+        self._models = models
+        self._once = once
+        self._settling = settling
+        self._summaries = summaries
+        self._metrics = metrics
+        self._clock = clock
+        self._options = options
+        self._redact = Redactor(options.secrets).redact
+
+    async def write_under(self, attempt: Attempt, outcome: Finished | Failed | None) -> End:
+        """Write what belongs under an answer: sources, workings, files that could not be sent, how it ended."""
+        made, language, turn = attempt.made, attempt.run.language, attempt.run.turn
+        told = outcome
+        if isinstance(outcome, Finished) and not clean_answer(made.shown).strip():
+            told = Failed("empty", "nothing of the answer can be seen")
+        note = self.note(attempt, told)
+        if isinstance(outcome, Failed) and not await is_said(outcome, attempt.known.question, self._once):
+            note = note if made.visible else ""
+        under = await workings.under(
+            self._store, turn, made.reasoning, language, self._redact, self._options, attempt.limits
+        )
+        footer = made.citations.footer(made.shown, language)
+        for words in (footer, *under, *made.unsent_notes(language, f"t{turn}"), note):
+            if words:
+                attempt.write(words)
+        if isinstance(outcome, Failed):
+            return End(TurnState.FAILED, note, outcome.detail)
+        # Without an outcome nobody can read it any more.
+        return End(TurnState.DONE if outcome is not None else TurnState.STOPPED, note)
+
+    def note(self, attempt: Attempt, outcome: Finished | Failed | None) -> str:
+        """The sentence that goes with how an answer ended; empty where the answer says everything."""
+        language, form = attempt.run.language, attempt.limits.command_form
+        words: dict[str, object] = {"retry": form.format(word="retry"), "new": form.format(word="new")}
+        match outcome:
+            case Finished(cut):
+                return say(cut, language, **words) if cut else ""
+            case Failed():
+                turn, reference = attempt.run.turn, reference_of(attempt.run.turn)
+                log.warning("turn %s [%s]: %s", turn, reference, outcome.detail)
+                self._metrics.model_calls.add(self._models.name, outcome.sentence)
+                words["wait"] = how_long(max(1.0, outcome.until - self._clock.wall()), language)
+                estimate = self._models.estimator(self._models.name).tokens
+                sentence, tokens = outcome.sentence, estimate(attempt.known.asked.text)
+                if sentence == "too_long" and outcome.window:
+                    sentence = "too_long_for_window" if tokens * 2 > outcome.window else "window_too_small"
+                words |= {"tokens": f"{tokens:,}", "window": f"{outcome.window:,}", "tools": ", ".join(outcome.tools)}
+                return say(sentence, language, id=reference, **words)
+            case None:
+                return ""
+
+    async def close(self, attempt: Attempt, end: End, task: Task, briefing: Briefing) -> None:
+        """Keep the answer that was shown; begin what follows it: showing it again, a summary of the chat.
+
+        Raises:
+            StoreError: it is not kept.
+        """
+        known, made, reply, turn = attempt.known, attempt.made, attempt.reply, attempt.run.turn
+        if end.state == TurnState.DONE and made.last_token and not reply.lost:
+            self._metrics.lag.observe(self._clock.monotonic() - made.last_token)
+        due = self._settling.due(reply, resumed=any(page.ref for page in known.before.pages))
+        told = joined(entry.origin for entry in briefing.entries)
+        entries = made.entries(known.asked, self._redact(end.note), self._redact, told=told)
+        await self._store.turns.close(
+            turn,
+            end.state,
+            entries,
+            visible=reply.text,
+            reasoning=self._redact(made.reasoning),
+            model=made.model or ("" if attempt.unread else task.model.name),
+            usage=made.usage,
+            cost=made.cost,
+            error=self._redact(end.error or reply.lost),
+            again_at=due.at if due else None,
+            cuts=reply.cuts if due else (),
+        )
+        chat = known.question.chat
+        self._settling.begin(turn, chat, due)
+        self._metrics.turns_ended.add(end.state)
+        made.story.answered(end.state, pages=len(reply.refs), edits=reply.edits, usage=made.usage, dollars=made.cost)
+        new = cost([as_told(entry) for entry in entries], self._models.estimator(task.model.name).tokens)
+        self._summaries.after_turn(
+            chat, task.model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0
+        )
 
 
 async def is_said(failed: Failed, question: MessageSent, once: Once) -> bool:
@@ -60,14 +143,3 @@ async def is_said(failed: Failed, question: MessageSent, once: Once) -> bool:
     whose = failed.sentence.removeprefix("spent_")
     first = await once.first(once_spent(whose, failed.until, payer_of(question)))
     return first or question.awaited or question.quote_question
-
-
-def paragraph(written: Iterable[str], note: str) -> str:
-    """A sentence of our own as it stands after `written`: a paragraph apart, behind any fence left open there."""
-    text = "".join(written)
-    if not text:
-        return note
-    scanner = LineScanner()
-    for line in text.splitlines(keepends=True):
-        scanner.feed(line)
-    return (f"\n{scanner.fence.closer}" if scanner.fence else "") + f"\n\n{note}"

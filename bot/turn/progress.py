@@ -8,7 +8,6 @@ from bot.agent import CallKey, Citations
 from bot.contract import OURS, AssistantEntry, Entry, File, ToolEntry, Usage, UserEntry, joined
 from bot.markdown import escape
 from bot.operations import Story
-from bot.reply import ReplyStream
 from bot.safety import Redact, clean_name, new_marker, nothing
 from bot.sentences import say
 
@@ -65,13 +64,6 @@ class Progress:
     def shown(self) -> str:
         """Everything a person reads of it."""
         return "".join(self.visible)
-
-    def attach(self, file: File, reply: ReplyStream, most_bytes: int) -> None:
-        """Post a file after the text, if it can be posted."""
-        if len(file.content) > most_bytes:
-            self.unsent.append((file, "file_too_large"))
-        else:
-            reply.attach(file)
 
     def unsent_notes(self, language: str, reference: str) -> list[str]:
         """A sentence for each file that cannot be posted, as Markdown; the log speaks of it by `reference`."""

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from bot.contract import SurfaceLimits
-from bot.markdown import escape, quote
+from bot.markdown import LineScanner, escape, quote
 from bot.safety import Redact, clean_untrusted
 from bot.sentences import say
 from bot.store import CallRecord, Store
-from bot.turn.ending import paragraph
 from bot.turn.turnoptions import TurnOptions
 
 MOST_CALLS = 20
@@ -24,6 +23,17 @@ REASONING_CHARS = 400
 COLLAPSED_CHARS = 800
 """As Markdown. Less than half a page on every platform, so that it is never cut in two: the rest would stand open."""
 _BLANK = re.compile(r"\s+")
+
+
+def paragraph(written: Iterable[str], note: str) -> str:
+    """A sentence of our own as it stands after `written`: a paragraph apart, behind any fence left open there."""
+    text = "".join(written)
+    if not text:
+        return note
+    scanner = LineScanner()
+    for line in text.splitlines(keepends=True):
+        scanner.feed(line)
+    return (f"\n{scanner.fence.closer}" if scanner.fence else "") + f"\n\n{note}"
 
 
 def between(written: Sequence[str], options: TurnOptions) -> str:

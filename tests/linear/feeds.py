@@ -65,7 +65,7 @@ from bot.toolchoice import descriptions, greetings, index, named, presearch, ter
 from bot.toolchoice.chooser import Chooser
 from bot.toolsyntax import Detector, parse, repair
 from bot.toolsyntax import arguments as written
-from bot.turn import ending, workings
+from bot.turn import workings
 from tools import addresses as addresses_of
 from tools import (
     conversion,
@@ -481,7 +481,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.markdown.lines.LineScanner.feed": _scanned,
     "bot.markdown.lines.LineScanner.feed, in one line": lambda text: lines.LineScanner().feed(text),
     "bot.markdown.lines.columns": lines.columns,
-    "bot.turn.ending.paragraph": lambda text: ending.paragraph([text], text),
+    "bot.turn.workings.paragraph": lambda text: workings.paragraph([text], text),
     "bot.safety.linkpolicy.LinkPolicy.learn": lambda text: linkpolicy.LinkPolicy().learn(text),
     "bot.safety.linkpolicy.LinkPolicy.shown": lambda text: linkpolicy.LinkPolicy().shown(text, f"https://a.b/{text}"),
     "bot.safety.linkpolicy.LinkPolicy.shown, as a host": lambda text: linkpolicy.LinkPolicy().shown(
@@ -724,7 +724,8 @@ INSIDE: dict[str, str] = {
     "bot.sentences.language": "bot.sentences.language.language_of",
     "bot.agent.sources.Citations.add": "bot.agent.sources.Citations.footer",
     "bot.turn.workings.under": "bot.turn.workings.collapsed_reasoning",
-    "bot.turn.workings.between": "bot.turn.ending.paragraph",
+    "bot.turn.resume.Attempt": "bot.turn.workings.paragraph",
+    "bot.turn.workings.between": "bot.turn.workings.paragraph",
     "bot.safety.spellings": "bot.safety.spellings.unspelled",
     "bot.store.facts.StoredFacts": "bot.store.facts.words",
     "bot.store.incoming": "bot.store.incoming.incoming_from_json",
@@ -795,15 +796,15 @@ OWN: dict[str, str] = {
     "bot.cli.machine": _OPERATOR,
     "bot.cli.main": _OPERATOR,
     "bot.reply.closing": _HANDS_ON,
-    "bot.turn.conversation": _HANDS_ON,
-    "bot.intake.admission": _HANDS_ON,
-    "bot.intake.dispatcher": _HANDS_ON,
     "bot.reply.notices": _HANDS_ON,
     "bot.reply.opening": _HANDS_ON,
+    "bot.turn.conversation": _HANDS_ON,
+    "bot.intake.admission": _HANDS_ON,
+    "bot.turn.ending": _HANDS_ON,
+    "bot.intake.dispatcher": _HANDS_ON,
     "bot.sentences.__init__.refuses": _SHORT,
     "bot.turn.earlier": _HANDS_ON,
     "bot.agent.earlycalls": _HANDS_ON,
-    "bot.turn.ending": _HANDS_ON,
     "bot.environment": _OPERATOR,
     "bot.contract.errors": _SHORT,
     "bot.operations.logs": _SHORT,

@@ -25,7 +25,7 @@ from bot.contract.messages import (
     StopPressed,
     TimerDue,
 )
-from bot.turn.conversation import STARTS_AT_ONCE
+from bot.turn.resume import STARTS_AT_ONCE
 from playground.faults import Fault
 from playground.model import Reply
 

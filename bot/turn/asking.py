@@ -1,0 +1,88 @@
+"""Puts together what an agent is asked: what the model is told, which tools it may call, and what runs first."""
+
+from __future__ import annotations
+
+import datetime
+
+from bot.agent import Task
+from bot.context import Briefing, Briefings, ChatFacts
+from bot.contract import Clock
+from bot.model import Models
+from bot.policy import Budgets, DayPurse, Permit, metered
+from bot.store import Store
+from bot.toolchoice import NamedCall
+from bot.turn.offers import Offers
+from bot.turn.resume import Attempt, Known
+from bot.turn.turnoptions import TurnOptions
+from tools.base import ToolContext
+
+
+class Asking:
+    """Makes the tasks of an agent; one object for the whole process."""
+
+    def __init__(
+        self,
+        store: Store,
+        models: Models,
+        briefings: Briefings,
+        offers: Offers,
+        budgets: Budgets,
+        clock: Clock,
+        options: TurnOptions,
+    ) -> None:
+        self._store = store
+        self._models = models
+        self._briefings = briefings
+        self._offers = offers
+        self._budgets = budgets
+        self._purse = DayPurse(budgets)
+        self._clock = clock
+        self._options = options
+
+    async def task(self, attempt: Attempt, permit: Permit, named: NamedCall | None) -> tuple[Task, Briefing]:
+        """What is asked for an attempt, and how much the model is told of the chat's past.
+
+        Args:
+            permit: what who asks may use.
+            named: the tool that the question calls by name.
+        """
+        known, passes = attempt.known, attempt.made.passes
+        question, past = known.question, known.past
+        deadline = self._clock.monotonic() + self._options.turn_seconds
+        model = metered(self._models.choose(known.options.model), self._budgets, self._models.estimator)
+        first = self._offers.first_call(question, permit, named)
+        # What was called before a restart, or is called first, must be among the tools.
+        forced = named.tool if named is not None else ""
+        certain = [call.name for entry in passes for call in entry.calls]
+        certain += [name for name in (first.name if first else "", forced) if name]
+        tools = await self._offers.tools(question, permit, past.entries, certain, model.name)
+        briefing = self._briefings.of(question, known.asked, past, known.facts, model.name, tools, known.options.told)
+        task = Task(
+            entries=briefing.entries,
+            model=model,
+            tools=tools,
+            permits=permit.allows,
+            context=self._tool_context(known, attempt.run.language),
+            deadline=deadline,
+            tool_choice=forced or "auto",
+            begin_with=first,
+            passes=tuple(passes),
+            results=attempt.results,
+            outcome_unknown=frozenset(attempt.unknown),
+        )
+        return task, briefing
+
+    def _tool_context(self, known: Known, language: str) -> ToolContext:
+        question, store = known.question, self._store
+        target = question.target if question.target.lasts else None
+        return ToolContext(
+            scope=str(question.chat),
+            person=question.sender.id,
+            language=language,
+            zone=self._options.zone,
+            facts=ChatFacts(store.facts, question),
+            now=lambda: datetime.datetime.fromtimestamp(self._clock.wall(), datetime.UTC),
+            timers=store.timers.bind(question.chat, question.sender, target),
+            files=store.files,
+            purse=self._purse,
+        )

@@ -1,0 +1,107 @@
+"""Takes what an agent reports while it answers: each event is stored where it must survive, then shown."""
+
+from __future__ import annotations
+
+from bot.agent import (
+    GAP,
+    EarlyCall,
+    Event,
+    Failed,
+    FileProduced,
+    Finished,
+    ModelReplaced,
+    PassEnded,
+    ReasoningDelta,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    learn_result,
+)
+from bot.contract import Clock
+from bot.operations import Metrics
+from bot.policy import Prices
+from bot.safety import tool_entry
+from bot.sentences import say
+from bot.store import Store
+from bot.turn.resume import Attempt
+from tools.registry import ToolRegistry
+
+
+class Showing:
+    """Shows answers while they are made; one object for the whole process."""
+
+    def __init__(self, store: Store, registry: ToolRegistry, prices: Prices, metrics: Metrics, clock: Clock) -> None:
+        self._store = store
+        self._registry = registry
+        self._prices = prices
+        self._metrics = metrics
+        self._clock = clock
+
+    async def take(self, attempt: Attempt, event: Event) -> Finished | Failed | None:
+        """Store and show one event; the last one of an answer is returned.
+
+        Raises:
+            StoreError: it is not stored, and not shown.
+        """
+        made, reply = attempt.made, attempt.reply
+        match event:
+            case TextDelta(text):
+                self._text(attempt, text)
+            case ReasoningDelta(text):
+                made.thinking.append(text)
+            case ModelReplaced():
+                attempt.write(say("replaced", attempt.run.language) + "\n\n")
+            case PassEnded():
+                await self._pass_ended(attempt, event)
+            case EarlyCall(call, status, dollars):
+                made.cost += dollars
+                reply.status(call.id, status)
+            case ToolStarted():
+                await self._tool_started(attempt, event)
+            case ToolFinished():
+                await self._tool_finished(attempt, event)
+            case FileProduced(file):
+                attempt.attach(file)
+            case Finished() | Failed():
+                return event
+        return None
+
+    def _text(self, attempt: Attempt, text: str) -> None:
+        made = attempt.made
+        made.last_token = self._clock.monotonic()
+        # What stands between two passes is ours, and never told to a model as its own words.
+        said = text if made.current else text.removeprefix(GAP)
+        attempt.reply.clear_status()
+        attempt.say(said)
+        made.current.append(said)
+
+    async def _pass_ended(self, attempt: Attempt, event: PassEnded) -> None:
+        made, entry, usage = attempt.made, event.entry, event.usage
+        made.model, made.usage = event.model or made.model, made.usage + usage
+        made.cost += self._prices.cost_of(event.model, usage) or 0.0
+        await self._store.turns.save_pass(attempt.run.turn, len(made.passes) + 1, entry, event.model, usage)
+        made.passes.append(entry)
+        made.current.clear()
+        made.thinking.clear()
+        made.story.thought(len(made.passes), event.model, usage, entry.calls)
+        if event.model:
+            self._metrics.called(event.model, usage)
+
+    async def _tool_started(self, attempt: Attempt, event: ToolStarted) -> None:
+        passes, call = attempt.made.passes, event.call
+        position = [one.id for one in passes[-1].calls].index(call.id)
+        spec = self._registry.spec(call.name)
+        await self._store.turns.call_started(
+            attempt.run.turn, call, passnumber=len(passes), position=position, effects=bool(spec and spec.effects)
+        )
+        attempt.reply.status(call.id, event.status)
+
+    async def _tool_finished(self, attempt: Attempt, event: ToolFinished) -> None:
+        made, call, result = attempt.made, event.call, event.result
+        made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker, made.passes[-1].origin)
+        made.cost += result.dollars
+        made.citations.add(result.sources)
+        learn_result(attempt.policy, self._registry.spec(call.name), call, result)
+        await self._store.turns.call_ended(attempt.run.turn, call.id, result)
+        self._metrics.tool_calls.add(call.name, result.status)
+        made.story.called(call, result)

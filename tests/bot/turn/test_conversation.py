@@ -1,0 +1,255 @@
+"""One turn, with the whole core behind it: looked up, resumed, asked, shown, ended, closed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+
+from bot.contract.backoff import Backoff
+from bot.contract.errors import StoreError, Unreachable
+from bot.contract.messages import Enclosure, EnclosureKind, MessageSent
+from bot.contract.transcript import AssistantEntry, Usage
+from bot.turn import conversation as module
+from bot.turn.attempts import MOST_ATTEMPTS, Ending
+from playground.model import Reply
+from tools.base import ToolCall, ToolResult
+
+SLOWLY = 50.0
+"""Words a second: fast enough to begin at once, too slow to end before it is stopped."""
+
+
+@dataclass
+class Turn:
+    """One row of the inbox, and the task that answers it."""
+
+    rig: Any
+    message: MessageSent
+    id: int
+    why: Ending | None = None
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def begin(self) -> asyncio.Task[None]:
+        work = self.rig.bot.conversation.run(self.id, self.message, "en", lambda: self.why)
+        self.tasks.append(asyncio.create_task(work))
+        return self.tasks[-1]
+
+    async def run(self) -> None:
+        async with asyncio.timeout(60):
+            await self.begin()
+
+    async def end(self, why: Ending | None) -> None:
+        """End it from outside, and wait for its last words."""
+        self.why = why
+        self.tasks[-1].cancel()
+        async with asyncio.timeout(60):
+            await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    async def record(self) -> Any:
+        return await self.rig.bot.store.turns.last(self.message.chat)
+
+    async def waits(self) -> bool:
+        """A later process would begin it."""
+        return self.id in [row.id for row in await self.rig.bot.store.intake.waiting()]
+
+
+async def taken_in(rig: Any, text: str, **more: Any) -> Turn:
+    message = rig.message(text, **more)
+    id = await rig.bot.store.intake.take_in(message)
+    return Turn(rig, message, id)
+
+
+async def test_an_answer_is_shown_and_kept_and_its_turn_is_not_begun_again(rig: Any) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("Tea is a leaf.", reasoning="Easy."))
+        turn = await taken_in(it, "What is tea?")
+        await turn.run()
+        await turn.run()
+
+        record = await turn.record()
+        assert (record.state, record.visible, record.reasoning) == ("done", "Tea is a leaf.", "Easy.")
+        assert it.shown() == ["Tea is a leaf."] and len(it.model.requests) == 1
+        assert not await turn.waits()
+
+
+async def test_what_a_former_attempt_brought_is_neither_asked_nor_called_again(rig: Any) -> None:
+    async with rig() as it:
+        call = ToolCall("c1", "calculator", {"expression": "6*7"})
+        turn, turns = await taken_in(it, "Reckon 6*7"), it.bot.store.turns
+        await turns.begin(turn.id, turn.message.chat, turn.message.sender.id)
+        entry = AssistantEntry(text="I reckon.", calls=(call,), reasoning="First.")
+        await turns.save_pass(turn.id, 1, entry, "openai:scripted", Usage(10, 5))
+        await turns.call_started(turn.id, call, passnumber=1, position=0, effects=False)
+        await turns.call_ended(turn.id, "c1", ToolResult(text="forty-two, as stored", own_words=True))
+        it.model.reply(Reply("It is 42."))
+
+        await turn.run()
+
+        (request,) = it.model.requests
+        assert "forty-two, as stored" in request.messages[-1]["content"]
+        record = await turn.record()
+        assert record.visible == "I reckon.\n\nIt is 42." == it.shown()[0]
+        assert record.reasoning == "First." and record.usage.prompt > 10
+
+
+async def test_a_stop_ends_the_answer_and_says_so(rig: Any) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("word " * 400, words_per_second=SLOWLY))
+        turn = await taken_in(it, "Tell me")
+        turn.begin()
+        await it.until(lambda: bool(it.shown()))
+        await turn.end(Ending.STOPPED)
+
+        assert turn.tasks[0].exception() is None
+        assert it.shown()[0].startswith("word") and it.shown()[0].endswith("\n\nStopped.")
+        assert (await turn.record()).state == "stopped" and not await turn.waits()
+
+
+async def test_a_stop_changes_nothing_where_the_answer_only_waits_to_be_shown(
+    rig: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("Tea is a leaf."))
+        turn = await taken_in(it, "What is tea?")
+        place = type(it.bot.platforms.surface(turn.message.target))
+        shows, arrived, gate = place.show, asyncio.Event(), asyncio.Event()
+
+        async def held(self: Any, page: Any, at: Any, nonce: str = "") -> Any:
+            if page.final:
+                arrived.set()
+                await gate.wait()
+            return await shows(self, page, at, nonce)
+
+        monkeypatch.setattr(place, "show", held)
+        turn.begin()
+        await asyncio.wait_for(arrived.wait(), 60)
+        turn.why = Ending.STOPPED
+        turn.tasks[0].cancel()
+        await asyncio.sleep(0)
+        gate.set()
+        await asyncio.wait_for(turn.tasks[0], 60)
+
+        assert it.shown() == ["Tea is a leaf."]
+        assert (await turn.record()).state == "done"
+
+
+async def test_where_the_process_ends_the_turn_is_left_to_the_next_in_the_same_message(rig: Any) -> None:
+    async with rig() as it:
+        turn = await taken_in(it, "Tell me")
+        for _ in range(MOST_ATTEMPTS + 1):
+            # An attempt that was ended in good order is none that failed.
+            it.model.reply(Reply("word " * 400, words_per_second=SLOWLY))
+            turn.why = None
+            asked = len(it.model.requests)
+            turn.begin()
+            await it.model.asked(asked + 1)
+            await it.until(lambda: bool(it.shown()))
+            await turn.end(Ending.SHUTDOWN)
+            assert await turn.waits()
+            assert "restart" in it.shown()[0]
+        turn.why = None
+        it.model.reply(Reply("All of it."))
+        await turn.run()
+
+        assert it.shown() == ["All of it."]
+
+
+async def test_cancelled_for_no_reason_it_says_nothing_and_is_left_to_the_next(rig: Any) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("word " * 400, words_per_second=SLOWLY))
+        turn = await taken_in(it, "Tell me")
+        turn.begin()
+        await it.until(lambda: bool(it.shown()))
+        await turn.end(None)
+
+        assert turn.tasks[0].cancelled()
+        assert await turn.waits() and set(it.shown()[0].split()) == {"word"}
+
+
+async def test_a_turn_that_kills_its_process_is_given_up(rig: Any, caplog: pytest.LogCaptureFixture) -> None:
+    async with rig() as it:
+        turn = await taken_in(it, "Tell me")
+        for _ in range(MOST_ATTEMPTS):
+            await it.bot.store.turns.begin(turn.id, turn.message.chat, turn.message.sender.id)
+        await turn.run()
+
+        (said,) = it.shown()
+        assert "went wrong" in said and it.model.requests == []
+        assert not await turn.waits() and "given up after 2 attempts" in caplog.text
+
+
+async def test_a_tool_called_wrongly_by_name_is_answered_without_a_model_or_a_record(rig: Any) -> None:
+    async with rig() as it:
+        turn = await taken_in(it, "/tool xyzzy 1")
+        await turn.run()
+
+        (said,) = it.shown()
+        assert "xyzzy" in said and it.model.requests == []
+        assert await turn.record() is None and not await turn.waits()
+
+
+async def test_a_question_that_holds_nothing_readable_is_answered_without_a_model(rig: Any) -> None:
+    async with rig() as it:
+        turn = await taken_in(it, "", enclosed=(Enclosure(kind=EnclosureKind.PICTURE),))
+        await turn.run()
+
+        (said,) = it.shown()
+        record = await turn.record()
+        assert "picture" in said and it.model.requests == []
+        assert (record.state, record.visible, record.model) == ("done", said, "")
+
+
+async def test_an_answer_that_shows_nothing_says_so(rig: Any) -> None:
+    async with rig() as it:
+        it.model.script = lambda body: Reply("\u200b")
+        turn = await taken_in(it, "Tell me")
+        await turn.run()
+
+        (said,) = it.shown()
+        assert "gave no answer" in said and (await turn.record()).state == "done"
+
+
+def broken(error: Exception, times: int, then: Callable[..., Any]) -> Callable[..., Any]:
+    """Raises `error` so many times, and works from then on."""
+    left = [error] * times
+
+    async def call(*args: Any, **more: Any) -> Any:
+        if left:
+            raise left.pop()
+        return await then(*args, **more)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("error", "told"), [(StoreError("locked"), True), (Unreachable("not connected"), False)], ids=["store", "platform"]
+)
+async def test_what_stands_in_the_way_is_waited_for_and_a_broken_store_is_told_of_once(
+    rig: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, told: bool
+) -> None:
+    monkeypatch.setattr(module, "Backoff", partial(Backoff, pauses=(0.0,)))
+    async with rig() as it:
+        it.model.reply(Reply("Tea is a leaf."))
+        turn, turns = await taken_in(it, "What is tea?"), it.bot.store.turns
+        monkeypatch.setattr(turns, "load", broken(error, 3, turns.load))
+        await turn.run()
+
+        assert it.shown()[-1] == "Tea is a leaf." and len(it.shown()) == 1 + told
+        assert (await turn.record()).state == "done"
+
+
+async def test_an_error_that_nobody_expected_is_told_of_and_ends_the_turn(
+    rig: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with rig() as it:
+        turn, turns = await taken_in(it, "What is tea?"), it.bot.store.turns
+        monkeypatch.setattr(turns, "load", broken(KeyError("bug"), 1, turns.load))
+        await turn.run()
+
+        (said,) = it.shown()
+        assert "went wrong" in said and "KeyError" in caplog.text
+        assert not await turn.waits()

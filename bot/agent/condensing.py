@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from contextlib import aclosing
 
 from bot.contract import Clock, ModelError, SystemEntry, UserEntry
-from bot.model import Answer, Model, Request, stream_of
+from bot.model import Model, Request, ask
 from bot.safety import as_data, new_marker
 from tools.base import ToolCall
 
@@ -39,10 +38,7 @@ class Condenser:
             max_output_chars=self._result_chars * 2,
         )
         try:
-            async with aclosing(stream_of(self._model, request)) as pieces:
-                async for piece in pieces:
-                    if isinstance(piece, Answer):
-                        return piece.text.strip() or None
+            return (await ask(self._model, request)).text.strip() or None
         except ModelError as error:
             log.info("a result of %s is cut, as it could not be condensed: %s", call.name, type(error).__name__)
-        return None
+            return None

@@ -11,7 +11,7 @@ from pathlib import Path
 from bot.cli.machine import Result, examine_machine
 from bot.configuration import Configuration, model_options
 from bot.contract import BotError, Clock, SettingsError, SystemClock, UserEntry
-from bot.model import Answer, Model, Models, Request
+from bot.model import Model, Models, Request, ask
 from bot.operations import Outlet, set_up
 from bot.policy import ChatsFile, ToolRights, misnamed, read_chats
 from tools.base import ToolError, Unavailable
@@ -101,8 +101,8 @@ async def _examine_models(
                     if offline:
                         report.add(True, "model", f"{name} is configured and was not asked")
                         continue
-                    found = await _word(chosen, clock)
-                    report.add(found, "model", f"{name} answers" if found else f"{name} gave no answer")
+                    await _ask_a_word(chosen, clock)
+                    report.add(True, "model", f"{name} answers")
                 except BotError as error:
                     report.add(False, "model", str(error))
             used = {name.partition(":")[0] for name, _ in asked}
@@ -115,15 +115,16 @@ async def _examine_models(
         return ()
 
 
-async def _word(model: Model, clock: Clock) -> bool:
-    """Whether a model answers."""
+async def _ask_a_word(model: Model, clock: Clock) -> None:
+    """Ask a model for a short answer.
+
+    Raises:
+        ModelError: it does not answer.
+    """
     request = Request(
         entries=(UserEntry("Say the word ready."),), deadline=clock.monotonic() + 30.0, max_output_chars=200
     )
-    found = False
-    async for piece in model.stream(request):
-        found = found or isinstance(piece, Answer)
-    return found
+    await ask(model, request)
 
 
 async def _examine_key(models: Models, provider: str, report: _Report, offline: bool) -> None:
@@ -133,7 +134,7 @@ async def _examine_key(models: Models, provider: str, report: _Report, offline: 
     row = PROVIDERS[provider]
     try:
         if not offline:
-            await _word(models.only(str(ModelName(row, row.default_model)), row.key), SystemClock())
+            await _ask_a_word(models.only(str(ModelName(row, row.default_model)), row.key), SystemClock())
     except (KeyRefused, SettingsError) as error:
         report.add(False, "model", str(error))
     except BotError as error:

@@ -12,7 +12,6 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -29,7 +28,7 @@ from bot.contract import (
     UserEntry,
     joined,
 )
-from bot.model import Answer, Model, Request, cost, stream_of
+from bot.model import Model, Request, ask, cost
 from bot.operations import Metrics
 from bot.safety import Redactor, as_data, clean_answer, clean_name, new_marker, spoken
 from bot.store import History, HistoryRow
@@ -214,12 +213,8 @@ class Summaries:
             deadline=self._clock.monotonic() + SECONDS,
             max_output_chars=words * 12,
         )
-        answer: Answer | None = None
-        async with aclosing(stream_of(model, request)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, Answer):
-                    answer = piece
-        if answer is None or answer.finish == "content_filter":
+        answer = await ask(model, request)
+        if answer.finish == "content_filter":
             return ""
         said, _ = parse(answer.text, {})
         text = self._redactor.redact(clean_answer(said)).replace(marker, "").strip()

@@ -15,7 +15,7 @@ import random
 from typing import TYPE_CHECKING
 
 from bot.contract import Clock
-from bot.model.base import Answer, CallPiece, Model, Piece, ReasoningPiece, Request, TextPiece, stream_of
+from bot.model.base import Answer, CallPiece, Model, Piece, ReasoningPiece, Request, TextPiece, ask, stream_of
 from bot.model.options import ModelOptions
 from bot.model.protocol import CALL_FORMAT, as_json
 from bot.model.providers import PROVIDERS, ModelName, default_model
@@ -44,6 +44,7 @@ __all__ = [
     "Request",
     "TextPiece",
     "as_json",
+    "ask",
     "cost",
     "default_model",
     "open_models",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from bot.contract import Entry, Usage
+from bot.contract import Entry, ModelDropped, Usage
 from tools.base import Json, ToolCall, ToolSpec
 
 
@@ -105,3 +106,20 @@ async def stream_of(model: Model, request: Request) -> AsyncGenerator[Piece, Non
     finally:
         if isinstance(pieces, AsyncGenerator):
             await pieces.aclose()
+
+
+async def ask(model: Model, request: Request) -> Answer:
+    """Read a model's stream to its end, for who wants the whole answer and nothing before it.
+
+    Raises:
+        ModelDropped: the stream ended without an answer.
+        ModelBusy, ModelSlow, ModelRefused, ContextTooLong: see `Model.stream`.
+    """
+    answer: Answer | None = None
+    async with aclosing(stream_of(model, request)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, Answer):
+                answer = piece
+    if answer is None:
+        raise ModelDropped(f"the stream of {model.name} ended without an answer")
+    return answer

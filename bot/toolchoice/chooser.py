@@ -12,11 +12,10 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import aclosing
 from typing import Final, TypeAlias
 
 from bot.contract import Clock, ModelError, SystemEntry, UserEntry
-from bot.model import Answer, Model, Request, stream_of, tool_cost
+from bot.model import Model, Request, ask, tool_cost
 from bot.toolchoice.greetings import is_greeting
 from bot.toolchoice.index import ToolIndex, rank
 from bot.toolchoice.named import NamedCall, named_call
@@ -136,16 +135,11 @@ async def ask_small_model(
         deadline=deadline,
         max_output_chars=2000,
     )
-    answer: Answer | None = None
     try:
-        async with asyncio.timeout(seconds), aclosing(stream_of(model, request)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, Answer):
-                    answer = piece
+        async with asyncio.timeout(seconds):
+            answer = await ask(model, request)
     except (ModelError, TimeoutError) as error:
         log.info("%s did not choose among the tools (%s)", model.name, type(error).__name__)
-        return None
-    if answer is None:
         return None
     said, _ = parse(answer.text, {})
     return _names_in(said, [spec.name for spec in specs])

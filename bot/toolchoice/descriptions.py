@@ -17,11 +17,10 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from contextlib import aclosing
 from typing import Any, Final, Protocol
 
-from bot.contract import Clock, ModelDropped, ModelError, StoreError, SystemEntry, UserEntry
-from bot.model import Answer, Model, Request, stream_of
+from bot.contract import Clock, ModelError, StoreError, SystemEntry, UserEntry
+from bot.model import Model, Request, ask
 from bot.safety import as_data, new_marker, redacted
 from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.terms import names_of
@@ -153,20 +152,13 @@ class ToolDescriber:
             max_output_chars=4_000,
         )
         for _ in range(TRIES):
-            said = self._redact(await self._said(request))
+            said = self._redact(parse((await ask(self._model, request)).text, {})[0])
             made = described(said[said.find("{") : said.rfind("}") + 1], spec, [one.name for one in others])
             if made is not None:
                 log.info("%s has described %s", self._model.name, spec.name)
                 return _written(made)
         log.info("%s could not describe %s, which stays as its server has it", self._model.name, spec.name)
         return "{}"
-
-    async def _said(self, request: Request) -> str:
-        async with aclosing(stream_of(self._model, request)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, Answer):
-                    return parse(piece.text, {})[0]
-        raise ModelDropped("the model's stream ended without an answer")
 
 
 def needs_description(spec: ToolSpec) -> bool:

@@ -690,6 +690,7 @@ INSIDE: dict[str, str] = {
     "adapters.telegram.updates.incoming": "adapters.telegram.updates.meant_for",
     "bot.policy.access.Access": "bot.contract.identity.anything",
     "bot.agent.events": "bot.safety.enclosures.unread",
+    "bot.model.base.ask": "bot.context.window.fit",
     "bot.model.base.stream_of": "bot.context.window.fit",
     "bot.model.usage.cost": "bot.context.window.fit",
     "bot.model.usage.text_of": "bot.context.window.fit",

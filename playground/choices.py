@@ -43,7 +43,12 @@ class Choice:
 
 def scripted(base_url: str, key: str) -> Choice:
     """The model server of the playground."""
-    environment = {"MODEL": "openai:scripted", "OPENAI_API_KEY": key, "OPENAI_BASE_URL": base_url}
+    environment = {
+        "MODEL": "openai:scripted",
+        "OPENAI_API_KEY": key,
+        "OPENAI_BASE_URL": base_url,
+        "PRICES": "openai:scripted=0/0/0",
+    }
     return Choice(SCRIPTED, "the scripted model (no AI, free)", environment)
 
 

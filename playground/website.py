@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ _HEADERS = {
 }
 _KEEP_ALIVE_SECONDS = 15.0
 _LONGEST_TEXT = 200_000
+_TYPED_MENTION = re.compile(r"(?<![\w@<.])@parley\b", re.IGNORECASE)
+"""What a platform's own field turns into a mention while one types it."""
 _HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 Act = Callable[[Json], None]
@@ -110,7 +113,9 @@ class Website:
             raise Impossible("an empty message cannot be sent")
         if len(text) > _LONGEST_TEXT:
             raise Impossible(f"at most {_LONGEST_TEXT:,} characters at once")
-        if body.get("mention") and place.mention and not text.startswith("/"):
+        mention = next((one.mention for one in (place, *window.places) if one.mention), "")
+        text, typed = _TYPED_MENTION.subn(lambda _: mention, text)
+        if body.get("mention") and place.mention and not typed and not text.startswith("/"):
             text = f"{place.mention} {text}"
         window.say(place.id, text, str(body.get("thread") or ""))
 

@@ -218,7 +218,11 @@ class DiscordWindow:
         if command is None:
             known = ", ".join(self.commands()) or "none yet: the bot registers them when it has started"
             raise Impossible(f"/{words} is no registered command ({known})")
-        names = [option["name"] for option in command.get("options") or [] if option["type"] == 3]
+        options = command.get("options") or []
+        names = [option["name"] for option in options if option["type"] == 3]
+        needed = " ".join(option["name"].upper() for option in options if option.get("required"))
+        if needed and not rest.strip():
+            raise Impossible(f"/{words} needs something behind it: /{words} {needed}")
         try:
             self._server.slash(words, {names[0]: rest.strip()} if names and rest.strip() else {}, where, self._person)
         except (LookupError, ValueError) as error:

@@ -303,6 +303,8 @@ def _cite(text: str, language: str, sources: list[tuple[str, str]]) -> str:
 def _clean(line: str) -> str:
     """A title without its number, its label and its marks."""
     line = re.sub(r"^\W*\d+[.):、]\s*", "", line)
-    line = re.sub(r"^\W*(title|url|source|content|标题|来源|地址|链接|内容)\s*[:：]\s*", "", line, flags=re.I)
+    line = re.sub(
+        r"^\W*(title|url|source|content|标题|標題|来源|來源|地址|链接|連結|内容|內容)\s*[:：]\s*", "", line, flags=re.I
+    )
     line = re.sub(r"^\s*[\[(]?\d{1,3}[\]).:]\s+", "", line)
     return line.strip(" \t-*#[]()<>（）·|—:：")

@@ -115,6 +115,7 @@ class Chat {
     if (!text.trim()) return false;
     const body = { platform: this.name, place: this.here, text, mention: this.mention };
     this.pinned = true;
+    this.end = null;
     return act("say", { ...body, thread: this.threads.get(this.here) ?? "" });
   }
 
@@ -173,6 +174,7 @@ class Chat {
     between.forEach((note) => this.note(note));
     this.welcome.hidden = this.articles.size > 0;
     this.pinned = true;
+    this.end = null;
     this.follow();
   }
 
@@ -192,11 +194,13 @@ class Chat {
       if (tab && !view.deleted) tab.classList.add("unread");
       return;
     }
-    this.pinned = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 60 || this.pinned;
+    this.pinned = this.inSight(60) || this.pinned;
     if (view.deleted) {
       this.articles.get(key)?.remove();
       this.articles.delete(key);
     } else this.draw(view);
+    // The thread one writes in may stand far above the newest message.
+    if (view.thread && view.thread === this.threads.get(this.here)) this.end = this.articles.get(key) ?? null;
     this.welcome.hidden = this.articles.size > 0;
     this.follow();
   }
@@ -299,8 +303,20 @@ class Chat {
     $(".hint", this.root).textContent = commands.length ? hint + commands.join(" ") : "Enter sends, Shift+Enter begins a new line";
   }
 
+  /** How far below the window's lower edge the followed message ends, or the log where none is followed. */
+  below() {
+    if (!this.end?.isConnected) return this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight;
+    return this.end.getBoundingClientRect().bottom - this.log.getBoundingClientRect().bottom;
+  }
+
+  /** Whether that end can be seen, or is at most so many pixels below. */
+  inSight(short = 0) {
+    const below = this.below();
+    return below <= short && below > -this.log.clientHeight;
+  }
+
   follow() {
-    if (this.pinned) this.log.scrollTop = this.log.scrollHeight;
+    if (this.pinned && !this.inSight()) this.log.scrollTop += this.below();
     this.pinned = false;
   }
 }

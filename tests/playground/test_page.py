@@ -162,6 +162,34 @@ async def test_a_slack_thread_is_shown_under_its_message_and_written_in(playgrou
     assert tab.errors == []
 
 
+async def test_what_is_written_in_a_thread_far_above_is_in_sight_and_so_is_its_answer(
+    playground: Playground, tab: Tab
+) -> None:
+    window = "document.querySelector('[data-name=slack]')"
+    replies = f"[...{window}.querySelectorAll('.replies .message')]"
+    log = f"{window}.querySelector('.messages').getBoundingClientRect()"
+    slack = playground.slack
+    first = slack.say("C0GENERAL", "question")
+    await tab.until(f"{window}.querySelector('.answer')")
+    await tab.value(f"{window}.querySelector('.answer').click()")
+    for number in range(30):
+        slack.say("C0GENERAL", f"something else {number}")
+    await tab.until(f"{window}.querySelectorAll('.message').length === 31")
+
+    await tab.send("Input.insertText", text="more")
+    await tab.press("Enter")
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {slack.bot_token}"}) as bot:
+        for number, body in enumerate(("Well.", "Well. " * 300), 2):
+            answer = {"channel": "C0GENERAL", "text": body, "thread_ts": first}
+            async with bot.post(f"{slack.base_url}chat.postMessage", json=answer) as posted:
+                assert (await posted.json())["ok"]
+            await tab.until(f"{replies}.length === {number}")
+            end = f"{replies}.at(-1).getBoundingClientRect().bottom"
+            assert await tab.value(f"{log}.top < {end} && {end} <= {log}.bottom + 1"), number
+
+    assert tab.errors == []
+
+
 async def test_hostile_text_is_shown_and_not_obeyed(playground: Playground, tab: Tab) -> None:
     hostile = "<img src=x onerror=alert(1)><script>alert(2)</script>"
     say: dict[str, Callable[[], object]] = {

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -151,6 +152,17 @@ async def test_a_mention_reaches_slack_and_discord_as_theirs(tmp_path: Path) -> 
             assert view["place"] == place
 
 
+async def test_a_typed_mention_is_one_and_none_is_added(tmp_path: Path) -> None:
+    shown = playground(tmp_path)
+    async with opened(shown) as page:
+        for name, place in ((one, place.id) for one, window in shown.windows.items() for place in window.places):
+            await page.does("say", platform=name, place=place, text="@Parley why, not a@parley.com", mention=True)
+
+            view = await page.sees("message", lambda view, place=place: view["place"] == place)
+            assert view["html"].count('class="mention"') == 1, view["html"]
+            assert "why, not a@parley.com" in re.sub("<[^>]*>", "", view["html"])
+
+
 async def test_a_message_in_a_slack_thread_stands_under_its_first(tmp_path: Path) -> None:
     async with opened(playground(tmp_path)) as page:
         await page.does("say", platform="slack", place="C0GENERAL", text="first")
@@ -171,6 +183,18 @@ async def test_an_unregistered_slash_command_is_explained(tmp_path: Path) -> Non
     assert discord["status"] == slack["status"] == 409
     assert "no registered command" in discord["problem"]
     assert "/parley is" in slack["problem"]
+
+
+async def test_a_slash_command_without_what_it_needs_is_explained(tmp_path: Path) -> None:
+    shown = playground(tmp_path)
+    question = {"name": "question", "description": "What", "type": 3, "required": True}
+    async with opened(shown) as page:
+        shown.windows["discord"]._server.commands.registered[""] = {
+            "1": {"id": "1", "name": "ask", "type": 1, "options": [question]}
+        }
+        told = await page.does("say", platform="discord", place=shown.windows["discord"].places[0].id, text="/ask")
+
+    assert (told["status"], told["problem"]) == (409, "/ask needs something behind it: /ask QUESTION")
 
 
 async def test_a_page_opened_later_finds_everything_that_stands(tmp_path: Path) -> None:

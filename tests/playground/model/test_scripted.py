@@ -227,6 +227,20 @@ def test_the_answer_cites_what_the_search_found() -> None:
     assert "2. [Storage follows](https://energy.example/storage)" in reply.text
 
 
+def test_a_source_in_traditional_chinese_is_cited_by_its_title() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "search_web", "arguments": "{}"}}
+    found = "[1] 台北今日天氣\n來源：https://weather.example/taipei\n相關度：0.50\n台北今天晴時多雲，氣溫二十六度，東北風三級。"
+    messages = [
+        {"role": "user", "content": "搜尋台北今天的天氣"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": found},
+    ]
+
+    reply = ScriptedModel()({"model": "scripted", "messages": messages, "tools": TOOLS})
+
+    assert "1. [台北今日天氣](https://weather.example/taipei)" in reply.text
+
+
 def test_text_results_are_answered_from_too() -> None:
     results = (
         '<tool_result name="calculator" id="1" status="ok">\n395\n</tool_result>\n'

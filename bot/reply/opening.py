@@ -11,7 +11,7 @@ from bot.reply.pages import ShownBefore, TextFilter
 from bot.reply.record import Recorded, Reshown, Unrecorded, files_before
 from bot.reply.stream import ReplyStream
 from bot.safety import AnswerFilter, LinkFilter, LinkPolicy, Redactor
-from bot.sentences import how_long, say
+from bot.sentences import how_long, language_of, say
 from bot.store import FILE_BYTES, PageState, ReplyRecord, Store, StoredTurn
 
 _TOLD = MessageRef("")
@@ -57,7 +57,6 @@ class Replies:
             shown: the pages that former attempts in this process showed; is told of every page shown now.
         """
         shown = {} if shown is None else shown
-        head = preamble(question, language) if question is not None else ""
         return ReplyStream(
             surface,
             self._pacer,
@@ -65,7 +64,7 @@ class Replies:
             self._clock,
             turn=f"t{before.turn}",
             filters=self._filters(policy),
-            preamble=Redactor(self._secrets).redact(head),
+            preamble=self._head(question, language),
             shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages} | shown,
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
             delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
@@ -80,9 +79,10 @@ class Replies:
         Args:
             calm: nobody waits for it, see `ReplyStream`.
         """
-        stored, source = record.stored, record.visible
-        if isinstance(record.question, MessageSent):
-            source = preamble(record.question) + source
+        stored, question = record.stored, record.question
+        head = ""
+        if isinstance(question, MessageSent):
+            head = self._head(question, language_of(question.text, question.sender.language))
         ends = {page.number: page.end for page in stored.pages if page.end}
         reply = ReplyStream(
             surface,
@@ -90,7 +90,7 @@ class Replies:
             Reshown(self._store, stored.turn, str(record.chat)),
             self._clock,
             turn=f"t{stored.turn}",
-            preamble=source,
+            preamble=head + record.visible,
             cuts=[ends[number] for number in takewhile(ends.__contains__, count())],
             shown={page.number: ShownBefore(page.ref, page.state) for page in stored.pages},
             attached={
@@ -104,6 +104,10 @@ class Replies:
             if len(file.content) <= min(surface.limits.attachment_bytes, FILE_BYTES):
                 reply.attach(file)
         return reply
+
+    def _head(self, question: MessageSent | None, language: str) -> str:
+        """What stands before the text of a reply."""
+        return Redactor(self._secrets).redact(preamble(question, language)) if question is not None else ""
 
     def _filters(self, policy: LinkPolicy) -> tuple[TextFilter, ...]:
         """Characters that deceive, then secrets, then links: a secret in an address is masked before it is judged."""

@@ -11,13 +11,24 @@ from typing import Any
 import pytest
 
 import bot
-from bot.contract.messages import ChatId, File, MessageRef, MessageSent, Page, ReplyTarget, Sender
+from bot.contract.messages import (
+    ChatId,
+    Enclosure,
+    EnclosureKind,
+    File,
+    MessageRef,
+    MessageSent,
+    Page,
+    ReplyTarget,
+    Sender,
+)
 from bot.contract.surface import Cost, SurfaceLimits
 from bot.contract.transcript import Usage
 from bot.pacing.pacer import Pacer
 from bot.reply.notices import Notices
 from bot.reply.opening import Replies
 from bot.safety import LinkPolicy
+from bot.sentences import language_of
 from bot.store import Store
 
 CHAT = ChatId("telegram", "42", "7")
@@ -153,10 +164,23 @@ async def test_an_answer_goes_on_where_a_former_attempt_showed_it(
     assert screen.texts == ["All of it, by the next process."]
 
 
-async def test_an_ended_reply_is_opened_with_the_text_it_had(replies: Replies, store: Store, screen: Screen) -> None:
-    turn = await begun(store, asking())
-    policy = LinkPolicy(known=["https://known.example/a"])
-    async with replies.answer(screen, CHAT, await store.turns.load(turn), policy, "en") as reply:
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"text": f"What is {SECRET}?", "quote_question": True},
+        {"text": "这张图片里有什么？", "enclosed": (Enclosure(kind=EnclosureKind.PICTURE),)},
+    ],
+    ids=["text", "question with a secret", "file in Chinese"],
+)
+async def test_an_ended_reply_is_opened_with_the_text_it_had(
+    replies: Replies, store: Store, screen: Screen, more: dict[str, Any]
+) -> None:
+    question = asking(**more)
+    turn = await begun(store, question)
+    policy, before = LinkPolicy(known=["https://known.example/a"]), await store.turns.load(turn)
+    language = language_of(question.text)
+    async with replies.answer(screen, CHAT, before, policy, language, question=question) as reply:
         reply.append(HOSTILE)
     await store.turns.close(turn, "done", [], visible=reply.text, reasoning="", model="", usage=Usage(), again_at=0.0)
     whole = screen.texts.copy()

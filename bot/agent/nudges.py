@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from bot.model import CALL_FORMAT, as_json
-from bot.toolchoice import any_of
+from bot.toolchoice import any_of, simplified
 from tools.base import Json
 
 LAST_PASS: Final = (
@@ -143,56 +143,41 @@ _OPENERS_HAN: Final = (
         "好的",
         "好",
         "当然",
-        "當然",
         "可以",
         "没问题",
-        "沒問題",
         "明白",
         "收到",
         "了解",
         "请稍候",
         "请稍等",
-        "請稍候",
-        "請稍等",
     ),
-    *("稍等", "稍候", "稍等一下", "请等一下", "請等一下", "等一下", "请您稍等", "請您稍等", "请稍等片刻", "請稍等片刻"),
+    *("稍等", "稍候", "稍等一下", "请等一下", "等一下", "请您稍等", "请稍等片刻"),
 )
 
 
 _INTENTS_HAN: Final = (
     *(
         "让我",
-        "讓我",
         "我来",
-        "我來",
         "我这就",
-        "我這就",
         "我先",
         "我现在",
-        "我現在",
         "我马上",
-        "我馬上",
         "我将",
-        "我將",
     ),
     *(
         "我会",
-        "我會",
         "我需要",
         "我要",
         "我得",
         "我去",
         "我帮",
-        "我幫",
         "我为",
-        "我為",
         "我给",
-        "我給",
         "正在",
         "马上",
-        "馬上",
     ),
-    *("这就", "這就", "现在", "現在", "先", "接下来我", "接下來我", "帮", "幫"),
+    *("这就", "现在", "先", "接下来我", "帮"),
 )
 
 
@@ -200,16 +185,11 @@ _VERBS_HAN: Final = (
     "搜",
     "查",
     "检索",
-    "檢索",
     "找",
     "看看网上",
-    "看看網上",
     "上网",
-    "上網",
     "浏览",
-    "瀏覽",
     "核实",
-    "核實",
 )
 
 
@@ -233,5 +213,5 @@ def announces_search(text: str) -> bool:
     """Tell whether a reply says that something will be looked up now, and nothing after that."""
     if len(text) > _MOST_ANNOUNCED:
         return False
-    said = _SENTENCE_END.split(text.strip().rstrip(".… ").lower().replace("’", "'"))
+    said = _SENTENCE_END.split(simplified(text).strip().rstrip(".… ").lower().replace("’", "'"))
     return _ANNOUNCED.fullmatch(said[-1]) is not None and not _IF_WANTED.search(said[-1])

@@ -16,11 +16,11 @@ weather forecast temperature climate | umbrella rain rainy sunny snow wind windy
 air air_quality pollution aqi smog pollutant | haze breathe mask dust pollen pm2 | 空气质量 空气 污染 雾霾 霾 沙尘 | 口罩 花粉
 sun sunrise sunset dawn dusk moon twilight daylight | full_moon sun_go_down sun_come_up get_dark get_light | 日出 日落 月亮 月相 黎明 黄昏 | 天黑 天亮 满月 看日出
 earthquake quake seismic disaster tsunami | magnitude | 地震 震级 海啸 灾害 | 余震
-search web google internet online look_up lookup find_out | find who what when which why latest current source fact information website | 搜索 搜一下 查一下 上网 网上 百度 检索 查询 资料 | 查 找 最新 谁 哪 什么 来源 信息
+search web google internet online look_up lookup find_out | find who what when which why latest current source fact information website | 搜索 搜寻 搜一下 查一下 上网 网上 百度 检索 查询 资料 | 查 找 最新 谁 哪 什么 来源 信息 资讯
 page webpage website url link fetch browse | read article site open address post | 网页 链接 网址 网站 | 打开 这篇文章 公众号 读一下
 news headline article press newspaper breaking journalist | latest story event happening happened report today | 新闻 头条 报道 消息 时事 快讯 热搜 | 最新 发生 今天 事件
 picture image photo photograph photography wallpaper illustration | look_like show_me png jpg | 图片 照片 图像 相片 壁纸 图 截图 | 长什么样 配图
-video clip film youtube footage tutorial | watch bilibili tiktok movie | 视频 短片 录像 教程 | 看 哔哩哔哩 抖音 b站
+video clip film youtube footage tutorial | watch bilibili tiktok movie | 视频 影片 短片 录像 教程 | 看 哔哩哔哩 抖音 b站
 encyclopedia wikipedia encyclopaedia biography | who_was who_is what_is history person born founder famous | 百科 维基 是谁 什么是 生平 | 历史 人物 由来 介绍一下 出生
 paper papers study scholarly academic research literature journal scientific abstract citation arxiv preprint peer_review peer_reviewed | science evidence publication author scholar survey findings | 论文 文献 研究 学术 期刊 综述 摘要 | 科学 证据 发表 作者 引用
 citation cite reference bibliography bibliographic bibtex doi | apa mla chicago style footnote | 引用 参考文献 引文 文献格式 引用格式 | 格式 脚注
@@ -46,19 +46,19 @@ flight airline airfare plane airplane airport fly air_travel flying | ticket far
 status delayed delay on_time gate landed | late arrive arrived cancelled terminal | 状态 晚点 延误 准点 登机口 到了吗 | 起飞 落地 取消 到了
 hotel accommodation lodging room hostel airbnb inn resort bed_and_breakfast | stay night overnight sleep somewhere_to_stay place_to_stay check_in booking book guest | 酒店 宾馆 住宿 民宿 旅馆 客栈 订房 | 住 住哪 入住 晚 房间
 train railway rail high_speed_rail station timetable | ticket departure platform seat carriage | 火车 高铁 动车 车次 列车 铁路 余票 火车票 | 票 车站 站 发车 二等座
-bus subway metro tram transit public_transport underground | stop line ride | 公交 地铁 公交车 巴士 | 站 线路 换乘
+bus subway metro tram transit public_transport underground | stop line ride | 公交 地铁 捷运 公交车 巴士 | 站 线路 换乘
 route direction directions way navigate navigation drive driving walk walking cycle transit distance path | how_far how_do_i_get get_to from long_take car foot bicycle map traffic road | 路线 导航 怎么走 怎么去 开车 步行 驾车 骑行 路况 | 多远 多久 到 走路 堵车 距离 坐车 路
 map geocode coordinate coordinates latitude longitude address location gps | where street place zip postcode | 地图 坐标 经纬度 经度 纬度 地址 位置 定位 | 在哪 路 街 邮编
 nearby near restaurant cafe pharmacy place shop closest nearest around_here | coffee petrol station atm bar food eat supermarket hospital where poi | 附近 周围 身边 周边 餐厅 咖啡馆 药店 最近的 餐馆 加油站 超市 | 好吃的 哪里有 哪有 在哪 吃饭 店 美食
 visa passport immigration entry border customs embassy | enter citizen travel country document permit nationality | 签证 护照 入境 出境 免签 大使馆 海关 | 出国 国家 办
 travel trip tourism itinerary sightseeing attraction vacation | visit guide plan tour holiday | 旅游 旅行 行程 景点 攻略 出行 | 游 玩 自由行
-taxi ride cab uber | pick_up lift car | 打车 出租车 网约车 滴滴 叫车 | 车
+taxi ride cab uber | pick_up lift car | 打车 出租车 计程车 网约车 滴滴 叫车 | 车
 translate translation translator interpreter | how_do_you_say language into english french german spanish chinese japanese korean italian finnish russian arabic portuguese mean in_english in_french in_german in_spanish in_chinese in_japanese put_this_into | 翻译 译成 译文 翻成 怎么说 译 | 英语 法语 德语 西班牙语 日语 韩语 英文 中文 外语 语言 意大利语 俄语
 dictionary define definition meaning synonym antonym etymology pronunciation word | mean what_does term spell origin pronounce vocabulary | 词典 字典 释义 词义 近义词 反义词 同义词 含义 什么意思 定义 | 意思 词 成语 词源 造句
 grammar spelling proofread proofreading punctuation correct typo | sentence mistake error correction check english writing essay | 语法 拼写 校对 错别字 病句 标点 改错 | 错误 句子 修改 润色 通顺
 pinyin pronounce tone pronunciation | read character chinese | 拼音 声调 读音 怎么读 注音 发音 | 念 汉字 字 读
 summarize summary summarise condense gist tldr abstract key_point outline shorten | short long brief main_point document | 总结 摘要 概括 概要 归纳 要点 提炼 | 缩短 主要内容 大意 太长 概述
-document file docx doc text_file word_document | report txt upload read | 文档 文件 文稿 附件 | 报告 材料 内容 稿
+document file docx doc text_file word_document | report txt upload read | 文档 档案 文件 文稿 附件 | 报告 材料 内容 稿
 pdf | page table scan extract document invoice | PDF | 章 页 提取
 spreadsheet excel csv xlsx table worksheet | row column export figure data sheet cell | 表格 电子表格 Excel 报表 | 数据 行 列 导出
 slide slides presentation powerpoint ppt pptx deck keynote | outline talk theme bullet | 幻灯片 演示文稿 PPT 演示 | 大纲 演讲 汇报
@@ -79,7 +79,7 @@ message sms chat slack text_message post | send tell channel notify | 消息 短
 todo to-do task checklist shopping_list to_do | list add item buy do finish due deadline grocery errand | 待办 任务 清单 购物清单 要做的事 | 加到 添加 买 完成 截止 事项
 note notes jot memo write_down notebook | save store remember record keep down | 笔记 记一下 备忘 便签 记下 备忘录 | 记 保存 记住 写下
 contact phone telephone number address_book birthday | call who reach email | 联系人 电话 通讯录 手机号 号码 联系方式 | 生日 打给 联系
-code python script program programme execute run sandbox snippet | print output function javascript bug programming loop shell | 代码 脚本 程序 运行 执行 编程 跑一下 | 输出 函数 结果 Python 打印
+code python script program programme execute run sandbox snippet | print output function javascript bug programming loop shell | 代码 脚本 程序 程式 运行 执行 编程 跑一下 | 输出 函数 结果 Python 打印
 repository github issue pull_request bug repo commit gitlab branch | open closed code merge release project | 仓库 代码库 拉取请求 提交 GitHub issue | 分支 没关 合并 开源
 database sql query table select postgres mysql | rows customer order users count per group company data records | 数据库 SQL 查询语句 数据表 | 用户数 订单 客户 表 新增 记录
 api http request endpoint rest post curl webhook | get json status response header call server | 接口 请求 API HTTP | 调用 返回 发送 状态码
@@ -107,21 +107,11 @@ memory remember recall forget fact | told_you know_about_me my_name preference |
 color colour hex rgb palette | red blue green | 颜色 配色 色值 | 红 蓝
 compress zip archive file_size | smaller unpack | 压缩 解压 压缩包 | 变小
 shorten short_link url_shortener | link url | 短链接 短网址 | 网址
-download save upload drive cloud storage folder | file dropbox | 下载 上传 网盘 云盘 存储 | 文件 文件夹
+download save upload drive cloud storage folder | file dropbox | 下载 上传 云端 网盘 云盘 存储 | 文件 文件夹
 ticket support incident helpdesk jira bug | customer open status | 工单 客服 故障 | 问题
 social twitter tweet weibo post follower trending instagram reddit hashtag | account feed user | 微博 推特 热搜 社交 帖子 小红书 | 粉丝 账号 用户
 """.strip()
 """One meaning a line; columns are parted by `|`."""
-
-TRADITIONAL: Final = str.maketrans(
-    "氣溫預報雲風質霧網頁鏈聞頭條圖視頻維論獻術書說計算單換轉圓歐韓幣匯率貸還稅買賣價機場飛酒館車鐵時間點鐘號節慶漲財報業"
-    "績淨現導線遠離經緯餐廳藥簽證護遊譯語詞義錯誤讀調總結檔檢識別畫設裁錄音碼曆議約鬧醒叫郵發備聯絡電話執運這個還"
-    "數據庫請見義務務熱養營遞裹蹤電影劇員賽贏輸隊燈開關臥臺灣國幾嗎為麼會後個們對幫給寫麗來歲過週禮",
-    "气温预报云风质雾网页链闻头条图视频维论献术书说计算单换转圆欧韩币汇率贷还税买卖价机场飞酒馆车铁时间点钟号节庆涨财报业"
-    "绩净现导线远离经纬餐厅药签证护游译语词义错误读调总结档检识别画设裁录音码历议约闹醒叫邮发备联络电话执运这个还"
-    "数据库请见义务务热养营递裹踪电影剧员赛赢输队灯开关卧台湾国几吗为么会后个们对帮给写丽来岁过周礼",
-)
-"""Traditional characters of these words → simplified ones."""
 
 SHAPES: Final = (
     (r"(?<![\d-])\d[\d.,]{0,30}\s*(?:[+*/×÷^]|\*\*|\s-\s)\s*\(?\d|\)\s*[-+*/×÷^]|\d\s*%", "calculate", 1.0),

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from bot.toolchoice.scripts import simplified
+
 
 def any_of(words: Sequence[str]) -> str:
     """A pattern that matches any of `words`, the longest first."""
@@ -38,7 +40,7 @@ _PHRASE: Final = re.compile(rf"[\W_]*(?:({any_of(_GREETINGS)})|{any_of(_AFTER_GR
 
 def is_greeting(text: str) -> bool:
     """Whether a message only greets, thanks or nods, so that no tool is offered for it."""
-    text = text.strip().lower()
+    text = simplified(text.strip().lower())
     place = 0
     while len(text) <= 60 and (phrase := _PHRASE.match(text, place)) is not None:
         if place == 0 and phrase.group(1) is None:

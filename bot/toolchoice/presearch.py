@@ -12,6 +12,7 @@ from typing import Final
 
 from bot.toolchoice.greetings import is_greeting
 from bot.toolchoice.index import ToolIndex
+from bot.toolchoice.scripts import simplified
 from tools.base import ToolCall, ToolSpec
 
 SEARCH: Final = "search_web"
@@ -79,7 +80,7 @@ _POLITE: Final = _any(
 _OPENING: Final = re.compile(
     r"^\W*(?:(?:hi|hello|hey|please|ok|thanks|can you|could you|tell me|show me|give me|find out|look up|do you know|"
     r"i(?:'d| would) like to know|i want to know)\b[\s,:]*)+|"
-    r"^\W*(?:(?:你好|您好|请问|请帮我|请给我|请告诉我|麻烦|帮我|给我|告诉我|我想知道|我想了解|查一下|查查|搜一下|搜索一下|看看|一下)"
+    r"^\W*(?:(?:你好|您好|请问|请帮我|请给我|请告诉我|麻烦|帮我|给我|告诉我|我想知道|我想了解|查一下|查查|搜一下|搜索一下|搜寻一下|看看|一下)"
     r"[\s，,：:]*)+",
     re.IGNORECASE,
 )
@@ -108,16 +109,18 @@ def pre_search(question: str, specs: Sequence[ToolSpec], *, index: ToolIndex | N
     text = " ".join(question.split())
     if not text or len(text) > LONGEST or not any(spec.name == SEARCH for spec in specs):
         return None
-    if is_greeting(text) or not _of_the_world(text.lower()):
+    plain = simplified(text)
+    if is_greeting(plain) or not _of_the_world(plain.lower()):
         return None
     index = index or ToolIndex(specs)
     # "The release date of …" is no question to a clock, "the date today" is.
-    ignored = _BOOKS | _CLOCK if _FRESH.search(text) else _BOOKS
-    if index.about(_NOW.sub(" ", text), ignored=ignored) - {SEARCH} or any(
+    ignored = _BOOKS | _CLOCK if _FRESH.search(plain) else _BOOKS
+    if index.about(_NOW.sub(" ", plain), ignored=ignored) - {SEARCH} or any(
         each.name != SEARCH for each in index.named(text)
     ):
         return None
-    query = _OPENING.sub("", text).strip(" ?？!！。.，,") or text
+    opening = _OPENING.match(plain)
+    query = text[opening.end() if opening else 0 :].strip(" ?？!！。.，,") or text
     return ToolCall(f"call_{secrets.token_hex(6)}", SEARCH, {"query": query})
 
 

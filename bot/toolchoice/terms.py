@@ -12,7 +12,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from bot.toolchoice.glossary import ROWS, SHAPES, TRADITIONAL
+from bot.toolchoice.glossary import ROWS, SHAPES
+from bot.toolchoice.scripts import simplified
 
 MOST_CHARS: Final = 2000
 """So much of a text is looked at, half from its beginning and half from its end: the rest is quoted matter."""
@@ -123,7 +124,7 @@ def terms_of(text: str) -> dict[str, float]:
     if len(text) > MOST_CHARS:
         text = f"{text[: MOST_CHARS // 2]}\n{text[-MOST_CHARS // 2 :]}"
     found: dict[str, float] = {}
-    lower = text.lower().translate(TRADITIONAL)
+    lower = simplified(text.lower())
     for shape, term, weight in _SHAPES:
         if shape.search(lower):
             found[term] = max(found.get(term, 0.0), weight)

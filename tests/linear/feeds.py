@@ -63,6 +63,7 @@ from bot.store import facts, incoming
 from bot.store import text as stored
 from bot.toolchoice import descriptions, greetings, index, named, presearch, terms
 from bot.toolchoice.chooser import Chooser
+from bot.toolchoice.scripts import simplified
 from bot.toolsyntax import Detector, parse, repair
 from bot.toolsyntax import arguments as written
 from bot.turn import workings
@@ -509,6 +510,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.reply.paging.Paginator.extend, in pieces": _paged(64, again=False),
     "bot.reply.paging.beginning": lambda text: beginning(Page(text)),
     "bot.reply.paging.worth_showing": lambda text: worth_showing(Page(text)),
+    "bot.toolchoice.scripts.simplified": simplified,
     "bot.toolchoice.presearch.pre_search": lambda text: presearch.pre_search(text, (SPEC, OTHER), index=INDEX),
     "bot.agent.nudges.announces_search": nudges.announces_search,
     "bot.toolchoice.greetings.is_greeting": greetings.is_greeting,

@@ -69,6 +69,7 @@ def test_the_questions_ask_for_every_tool_in_both_languages(sixty_five: Specs, l
     ("question", "tool"),
     [
         ("明天要带伞吗", "getWeatherForecast"),
+        ("幫我跑一下這段程式", "run_python"),
         ("明天要帶傘嗎，天氣預報怎麼說", "getWeatherForecast"),
         ("when is there a train to Suzhou", "train_tickets"),
         ("where has my parcel got to", "track_parcel"),
@@ -98,6 +99,8 @@ async def test_up_to_twenty_tools_are_all_offered_in_their_order(sixty_five: Spe
         "哈哈哈",
         "sounds good",
         "你真棒",
+        "謝謝你的幫助！",
+        "沒問題，謝謝",
     ],
 )
 async def test_a_greeting_thanks_or_a_nod_gets_no_tools(sixty_five: Specs, text: str) -> None:

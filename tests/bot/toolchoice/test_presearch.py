@@ -43,6 +43,22 @@ def test_the_query_is_the_question_without_its_courtesies(few: Specs) -> None:
     assert chinese is not None and chinese.arguments == {"query": "最新的茶叶价格"}
 
 
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        ("請問幫我查一下最新的茶葉價格？", "最新的茶葉價格"),
+        ("今天有什麼新聞？", "今天有什麼新聞"),
+        ("現在比特幣多少錢？", "現在比特幣多少錢"),
+    ],
+)
+def test_a_question_in_traditional_characters_is_searched_as_it_was_written(
+    few: Specs, question: str, query: str
+) -> None:
+    call = pre_search(question, few)
+
+    assert call is not None and call.arguments == {"query": query}
+
+
 def test_a_long_text_is_no_query_and_without_a_search_tool_there_is_none(few: Specs) -> None:
     assert pre_search("latest news: " + "blah " * 50, few) is None
     assert pre_search("latest news about tea", [spec for spec in few if spec.name != "search_web"]) is None

@@ -22,8 +22,8 @@ from adapters import Finding
 from adapters.console.terminal import Screen, lines_of
 from adapters.settings import ConsoleSettings
 from bot.contract import (
+    CallCost,
     ChatId,
-    Cost,
     Deliver,
     File,
     MessageRef,
@@ -140,9 +140,9 @@ class ConsoleSurface:
     def limits(self) -> SurfaceLimits:
         return LIMITS
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
         # Name here the budgets a call draws on; the core waits for them, so that no call is ever refused.
-        return Cost()
+        return CallCost()
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
         # Render, then post (no `at`) or edit; translate the library's errors into those of `bot/contract/errors.py`.

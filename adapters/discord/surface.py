@@ -23,14 +23,14 @@ import discord
 from adapters.discord.errors import FORBIDDEN, GONE, HOOK_CLOSED, PauseAsked, file_refused, translated
 from adapters.discord.markdown import render, written
 from bot.contract import (
-    Budget,
+    CallCost,
     Clock,
-    Cost,
     DeliveryError,
     File,
     MessageGone,
     MessageRef,
     Page,
+    RateBudget,
     RateLimited,
     ReplyTarget,
     SurfaceLimits,
@@ -135,26 +135,28 @@ class DiscordSurface:
         self._shown: dict[str, str] = {}
         """Message id → what it shows, so that the same text is never sent twice."""
         bot = self._bot_scope = f"discord:{client.application_id}"
-        of_bot = Budget(bot, windows=(BOT_WINDOW,), shared=True)
-        of_hook = Budget(f"{bot}/interaction/{data.get('interaction')}", windows=(HOOK_WINDOW,))
+        of_bot = RateBudget(bot, windows=(BOT_WINDOW,), shared=True)
+        of_hook = RateBudget(f"{bot}/interaction/{data.get('interaction')}", windows=(HOOK_WINDOW,))
         self._limits = replace(LIMITS, typing_seconds=0.0) if self._token else LIMITS
-        self._typing_cost = Cost((of_bot,))
-        of_signs = Budget(f"{bot}/channel/{channel}/reactions", windows=(SIGN_WINDOW,))
-        self._receipt_cost = Cost((of_signs, of_bot))
+        self._typing_cost = CallCost((of_bot,))
+        of_signs = RateBudget(f"{bot}/channel/{channel}/reactions", windows=(SIGN_WINDOW,))
+        self._receipt_cost = CallCost((of_signs, of_bot))
         self._costs = {
-            _Way.ORIGINAL: Cost((of_hook,)),
-            _Way.EDIT_HOOK: Cost((of_hook,)),
-            _Way.FOLLOW_UP: Cost((of_hook,), repeats_safely=False),
+            _Way.ORIGINAL: CallCost((of_hook,)),
+            _Way.EDIT_HOOK: CallCost((of_hook,)),
+            _Way.FOLLOW_UP: CallCost((of_hook,), repeats_safely=False),
             # A nonce makes a repeated message the same message.
-            _Way.CHANNEL: Cost((Budget(f"{bot}/channel/{channel}/send", windows=(CHANNEL_WINDOW,)), of_bot)),
-            _Way.EDIT_CHANNEL: Cost((Budget(f"{bot}/channel/{channel}/edit", windows=(CHANNEL_WINDOW,)), of_bot)),
+            _Way.CHANNEL: CallCost((RateBudget(f"{bot}/channel/{channel}/send", windows=(CHANNEL_WINDOW,)), of_bot)),
+            _Way.EDIT_CHANNEL: CallCost(
+                (RateBudget(f"{bot}/channel/{channel}/edit", windows=(CHANNEL_WINDOW,)), of_bot)
+            ),
         }
 
     @property
     def limits(self) -> SurfaceLimits:
         return self._limits
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
         if page is None:
             return self._typing_cost
         return self._costs[self._way(at) or _Way.CHANNEL]
@@ -197,7 +199,7 @@ class DiscordSurface:
         except Exception as error:  # noqa: BLE001 - it is only a sign
             log.debug("discord: typing was not shown (%s)", type(error).__name__)
 
-    def receipt_cost(self, waits: bool) -> Cost:
+    def receipt_cost(self, waits: bool) -> CallCost:
         return self._receipt_cost
 
     async def receipt(self, message_id: str, waits: bool) -> None:

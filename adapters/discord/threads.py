@@ -16,7 +16,7 @@ from discord.utils import time_snowflake
 from adapters.discord.errors import translated
 from adapters.discord.intake import read_as_quoted
 from adapters.discord.surface import BOT_WINDOW, CHANNEL_WINDOW
-from bot.contract import Budget, Cost, DeliveryError, MessageSent, Quoted, words
+from bot.contract import CallCost, DeliveryError, MessageSent, Quoted, RateBudget, words
 
 PAGE: Final = 100
 """As many messages as Discord gives at once."""
@@ -31,8 +31,8 @@ class _Before:
         self._bot = bot
         self._channel = client.get_partial_messageable(int(message.chat.chat))
         scope = f"discord:{client.application_id}"
-        reads = Budget(f"{scope}/channel/{message.chat.chat}/read", windows=(CHANNEL_WINDOW,))
-        self.cost = Cost((reads, Budget(scope, windows=(BOT_WINDOW,), shared=True)))
+        reads = RateBudget(f"{scope}/channel/{message.chat.chat}/read", windows=(CHANNEL_WINDOW,))
+        self.cost = CallCost((reads, RateBudget(scope, windows=(BOT_WINDOW,), shared=True)))
 
     def _read(self, messages: Sequence[discord.Message]) -> list[Quoted]:
         """The messages with words in them, without commands to the bot.

@@ -18,13 +18,13 @@ from adapters.slack.errors import NOT_INSIDE, error_code, field, file_refused, r
 from adapters.slack.marks import look_alike
 from adapters.slack.mrkdwn import escaped, render
 from bot.contract import (
-    Budget,
-    Cost,
+    CallCost,
     DeliveryError,
     File,
     MessageGone,
     MessageRef,
     Page,
+    RateBudget,
     ReplyTarget,
     SurfaceLimits,
     TooLong,
@@ -114,34 +114,34 @@ class SlackSurface:
         team = self._team = str(data.get("team") or "")
         self._post_scope = f"slack:{team}/channel/{self._channel}/post"
         self._update_scope = f"slack:{team}/chat.update"
-        post = Budget(self._post_scope, rate=CHANNEL_RATE, burst=1)
-        posts = Budget(f"slack:{team}/chat.postMessage", windows=(POST_WINDOW,), shared=True)
-        update = Budget(self._update_scope, windows=(UPDATE_WINDOW,), shared=True)
-        status = Budget(f"slack:{team}/assistant.threads.setStatus", windows=(STATUS_WINDOW,), shared=True)
+        post = RateBudget(self._post_scope, rate=CHANNEL_RATE, burst=1)
+        posts = RateBudget(f"slack:{team}/chat.postMessage", windows=(POST_WINDOW,), shared=True)
+        update = RateBudget(self._update_scope, windows=(UPDATE_WINDOW,), shared=True)
+        status = RateBudget(f"slack:{team}/assistant.threads.setStatus", windows=(STATUS_WINDOW,), shared=True)
         # An id does not tell a public channel from a private one, nor from a direct message of several people.
         self._scopes = scopes
-        adding = Budget(f"slack:{team}/reactions.add", windows=(SIGN_WINDOW,), shared=True)
-        removing = Budget(f"slack:{team}/reactions.remove", windows=(UNSIGN_WINDOW,), shared=True)
-        self._sign_cost, self._unsign_cost = Cost((adding,)), Cost((removing,))
+        adding = RateBudget(f"slack:{team}/reactions.add", windows=(SIGN_WINDOW,), shared=True)
+        removing = RateBudget(f"slack:{team}/reactions.remove", windows=(UNSIGN_WINDOW,), shared=True)
+        self._sign_cost, self._unsign_cost = CallCost((adding,)), CallCost((removing,))
         needed = {"im:history"} if self._channel.startswith("D") else _HISTORY
         finds = scopes is not None and needed <= scopes
-        self._post_cost = Cost((post, posts), repeats_safely=False, found_again=finds)
-        private = Budget(f"slack:{team}/chat.postEphemeral", windows=(PRIVATE_WINDOW,), shared=True)
-        self._private_cost = Cost(() if self._address else (private,), repeats_safely=False)
-        self._update_cost = Cost((update,))
-        self._status_cost = Cost((status,)) if self._shows_status else Cost()
+        self._post_cost = CallCost((post, posts), repeats_safely=False, found_again=finds)
+        private = RateBudget(f"slack:{team}/chat.postEphemeral", windows=(PRIVATE_WINDOW,), shared=True)
+        self._private_cost = CallCost(() if self._address else (private,), repeats_safely=False)
+        self._update_cost = CallCost((update,))
+        self._status_cost = CallCost((status,)) if self._shows_status else CallCost()
 
     @property
     def limits(self) -> SurfaceLimits:
         return LIMITS if self._shows_status else _NO_STATUS
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
         if page is None:
             return self._status_cost
         if self._reader:
-            return self._private_cost if page.final and (at is None or at.form == HELD) else Cost()
+            return self._private_cost if page.final and (at is None or at.form == HELD) else CallCost()
         if self._responding or (at is not None and at.form in (RESPONSE, HELD)):
-            return Cost(repeats_safely=at is not None and at.form == RESPONSE)
+            return CallCost(repeats_safely=at is not None and at.form == RESPONSE)
         return self._post_cost if at is None else self._update_cost
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
@@ -199,7 +199,7 @@ class SlackSurface:
             self._shows_status = False
             log.debug("slack: no status was shown (%s)", error_code(error) or type(error).__name__)
 
-    def receipt_cost(self, waits: bool) -> Cost | None:
+    def receipt_cost(self, waits: bool) -> CallCost | None:
         if self._scopes is not None and "reactions:write" not in self._scopes:
             return None
         return self._sign_cost if waits else self._unsign_cost

@@ -11,7 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.slack.errors import error_code, translated
 from adapters.slack.events import Me, people_named, readable, seconds_of, shown_text
 from adapters.slack.people import People
-from bot.contract import MOST_QUOTED, Budget, Cost, DeliveryError, MessageSent, Quoted, Window, words
+from bot.contract import MOST_QUOTED, CallCost, DeliveryError, MessageSent, Quoted, RateBudget, Window, words
 
 REPLIES_WINDOW: Final = Window(45, 60.0)
 """Slack allows fifty a minute in a workspace; the rest is for looking up posts of unknown outcome."""
@@ -33,7 +33,7 @@ class SlackThread:
         self._people = people
         self._message = message
         self._scope = f"slack:{me.team}/conversations.replies"
-        self.cost = Cost((Budget(self._scope, windows=(REPLIES_WINDOW,)),))
+        self.cost = CallCost((RateBudget(self._scope, windows=(REPLIES_WINDOW,)),))
 
     async def page(self, since: float, cursor: str) -> tuple[Sequence[Quoted], str]:
         chat = self._message.chat

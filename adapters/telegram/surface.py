@@ -20,13 +20,13 @@ from telegram.error import (
 from adapters.telegram.pages import Drawn, drawn
 from adapters.telegram.request import NOT_SENT
 from bot.contract import (
-    Budget,
-    Cost,
+    CallCost,
     DeliveryError,
     File,
     MessageGone,
     MessageRef,
     Page,
+    RateBudget,
     RateLimited,
     ReplyTarget,
     SurfaceLimits,
@@ -69,7 +69,7 @@ GROUP_WINDOW: Final = Window(20, 60.0)
 BOT_WINDOW: Final = Window(30, 1.0)
 
 
-_NOTHING: Final = Cost()
+_NOTHING: Final = CallCost()
 """The message looks like the page already: no call is made."""
 
 
@@ -97,21 +97,21 @@ class TelegramSurface:
         self._shown: dict[str, str] = {}
         """Message id → what it shows, so that the same text is never sent twice."""
         self._rendered: tuple[Page, Drawn] | None = None
-        of_bot = Budget(f"telegram:{bot.id}", windows=(BOT_WINDOW,), shared=True)
+        of_bot = RateBudget(f"telegram:{bot.id}", windows=(BOT_WINDOW,), shared=True)
         scope = f"telegram:{bot.id}/chat/{self._chat}"
         if self._group:
-            of_chat = Budget(scope, windows=(GROUP_WINDOW,), rate=CHAT_RATE, burst=CHAT_BURST)
+            of_chat = RateBudget(scope, windows=(GROUP_WINDOW,), rate=CHAT_RATE, burst=CHAT_BURST)
         else:
-            of_chat = Budget(scope, rate=CHAT_RATE, burst=CHAT_BURST)
-        self._typing_cost = Cost((of_bot,))
-        self._post_cost = Cost((of_chat, of_bot), repeats_safely=False)
-        self._edit_cost = Cost((of_chat, of_bot))
+            of_chat = RateBudget(scope, rate=CHAT_RATE, burst=CHAT_BURST)
+        self._typing_cost = CallCost((of_bot,))
+        self._post_cost = CallCost((of_chat, of_bot), repeats_safely=False)
+        self._edit_cost = CallCost((of_chat, of_bot))
 
     @property
     def limits(self) -> SurfaceLimits:
         return LIMITS
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
         if page is None:
             return self._typing_cost
         if at is None:
@@ -201,7 +201,7 @@ class TelegramSurface:
         except Exception as error:  # noqa: BLE001 - it is only a sign
             log.debug("telegram: typing was not shown (%s)", type(error).__name__)
 
-    def receipt_cost(self, waits: bool) -> Cost:
+    def receipt_cost(self, waits: bool) -> CallCost:
         # A reaction is no message: it draws on the bot's calls alone.
         return self._typing_cost
 

@@ -52,7 +52,7 @@ class CallRunner:
         marker: str,
         offered: Sequence[str],
         calls_per_pass: int = 16,
-        redact: redacted.Redact = redacted.nothing,
+        redact: redacted.Redact = redacted.redact_nothing,
         policy: CallPolicy | None = None,
         permits: Permits = everything,
     ) -> None:
@@ -124,7 +124,7 @@ class CallRunner:
         its second try may ask for something else. Nor does it begin before a call with effects that stands before it.
         Taken up by `run`; `keep` and `aclose` end those that nobody asked for.
         """
-        call = redacted.of_call(calls[-1], self._redact)
+        call = redacted.redact_call(calls[-1], self._redact)
         if call.problem or len(calls) > self._calls_per_pass or len(self._early) >= AT_ONCE:
             return None
         specs = [self._registry.spec(one.name) for one in calls]
@@ -231,7 +231,7 @@ class CallRunner:
 
     async def _made(self, call: ToolCall, verdict: Run) -> ToolResult:
         context = replace(self._context, outside=self._clearance.outside, follow=verdict.follow)
-        return redacted.of_result(await self._registry.run(call, context), self._redact)
+        return redacted.redact_result(await self._registry.run(call, context), self._redact)
 
     async def _made_early(self, call: ToolCall, verdict: Run) -> ToolResult:
         async with self._gate:

@@ -6,7 +6,7 @@ import logging
 
 from bot.contract import Clock, ModelError, SystemEntry, UserEntry
 from bot.model import Model, Request, ask
-from bot.safety import as_data, new_marker
+from bot.safety import new_marker, wrap_as_data
 from tools.base import ToolCall
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ class Condenser:
         self._result_chars = result_chars
 
     async def __call__(self, call: ToolCall, text: str) -> str | None:
-        data = as_data(text[:MOST_CHARS], new_marker(), call.name)
+        data = wrap_as_data(text[:MOST_CHARS], new_marker(), call.name)
         request = Request(
             entries=(SystemEntry(_ORDER.format(words=self._result_chars // 8)), UserEntry(data)),
             deadline=self._clock.monotonic() + SECONDS,

@@ -131,7 +131,7 @@ class Agent:
         self,
         registry: ToolRegistry,
         limits: AgentLimits | None = None,
-        redact: redacted.Redact = redacted.nothing,
+        redact: redacted.Redact = redacted.redact_nothing,
         policy: CallPolicy | None = None,
     ) -> None:
         """
@@ -219,7 +219,7 @@ class Agent:
             shown_before = shown_before or bool(made.visible)
             if made.shorter is not None:
                 entries = list(made.shorter)
-            entry = redacted.of_entry(self._entry(made, last=last, origin=runner.origin), self._redact)
+            entry = redacted.redact_entry(self._entry(made, last=last, origin=runner.origin), self._redact)
             entries.append(entry)
             yield PassEnded(entry, made.answer.model, made.answer.usage)
             for ended in await runner.keep(entry.calls):

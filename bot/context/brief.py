@@ -14,7 +14,7 @@ from bot.context.facts import ChatFacts, Pinned
 from bot.context.system_prompt import system_prompt
 from bot.contract import OURS, OUTSIDE, AssistantEntry, Clock, Entry, MessageSent, SystemEntry, UserEntry, joined
 from bot.markdown import quote
-from bot.model import Models, cost, tool_cost
+from bot.model import Models, token_count, tool_token_count
 from bot.safety import LinkFilter, LinkPolicy, clean_untrusted
 from bot.sentences import say
 from bot.store import Store, Summary
@@ -121,12 +121,12 @@ class Briefings:
             origin=joined((facts.origin, past.summary.origin if past.summary else OURS)),
         )
         estimate = self._models.estimator(model).tokens
-        fixed = estimate(system.text) + estimate(asked.text) + tool_cost(tools, estimate)
+        fixed = estimate(system.text) + estimate(asked.text) + tool_token_count(tools, estimate)
         history = past.entries
         room = max(0, self.window(model) * 3 // 4 - fixed)
         kept = window.fit(history, room, estimate)
         turns = len(window.turns_of(kept))
-        spent = cost(kept, estimate)
+        spent = token_count(kept, estimate)
         return Briefing(
             entries=(system, *kept, asked),
             turns=turns,

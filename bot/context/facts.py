@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from bot.contract import OURS, OUTSIDE, MessageSent, joined
-from bot.safety import clean_name, defused
+from bot.safety import clean_name, defuse
 from bot.sentences import say
 from bot.store import Fact, StoredFacts
 
@@ -62,7 +62,7 @@ class ChatFacts:
         conversation.
         """
         found = await self._facts.newest(self.owners, PINNED, without=OUTSIDE)
-        lines = tuple(defused(clean_name(fact.text))[:PINNED_CHARS] for fact in found)
+        lines = tuple(defuse(clean_name(fact.text))[:PINNED_CHARS] for fact in found)
         return Pinned(lines, joined(fact.origin for fact in found))
 
     async def command(self, argument: str, language: str, form: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bot.contract import MOST_QUOTED, OURS, OUTSIDE, MessageSent, Quoted, UserEntry, joined
 from bot.markdown import escape, quote
-from bot.safety import clean_name, clean_untrusted, defused, enclosed_in, left_aside, spoken, told_to_model
+from bot.safety import clean_name, clean_untrusted, defuse, describe_enclosed, enclosed_in, left_aside, spoken
 
 _COLON = re.compile("[:：﹕︓︰˸∶ꓽ]")
 
@@ -27,7 +27,7 @@ def subject(question: MessageSent) -> str:
 def question_text(question: MessageSent) -> str:
     """What the model is told a person wrote: with what came before it, the quoted message and the files, and in groups
     with the speaker."""
-    parts = [*_told_before(question), _spoken(question), told_to_model(question)]
+    parts = [*_told_before(question), _spoken(question), describe_enclosed(question)]
     return "\n\n".join(part for part in parts if part).rstrip()
 
 
@@ -64,7 +64,7 @@ def _spoken(question: MessageSent) -> str:
     text = written(question)
     if not question.group:
         return text
-    return spoken(_speaker(question.sender.name, question.sender.id), defused(clean_untrusted(text)))
+    return spoken(_speaker(question.sender.name, question.sender.id), defuse(clean_untrusted(text)))
 
 
 def _told_before(question: MessageSent) -> list[str]:
@@ -84,7 +84,7 @@ def earlier_text(earlier: Sequence[Quoted], left_out: int = 0) -> str:
         lines.append(f"> [… {left_out} more messages are left out]")
     for one in earlier:
         cut = "…" if len(one.text) > MOST_QUOTED else ""
-        text = defused(clean_untrusted(one.text[:MOST_QUOTED]) + cut)
+        text = defuse(clean_untrusted(one.text[:MOST_QUOTED]) + cut)
         said = spoken("(you)" if one.from_bot else _speaker(one.author, "somebody"), text)
         lines += [f"> {line}" for line in said.splitlines()]
     return "\n".join(lines)
@@ -99,11 +99,11 @@ def _speaker(name: str, id: str) -> str:
 def _quoted(quoted: Quoted) -> str:
     who = "you" if quoted.from_bot else _name(quoted.author) or "somebody"
     cut = "…" if len(quoted.text) > MOST_QUOTED else ""
-    lines = defused(clean_untrusted(quoted.text[:MOST_QUOTED]) + cut).splitlines()
+    lines = defuse(clean_untrusted(quoted.text[:MOST_QUOTED]) + cut).splitlines()
     how = "Forwarded by the person, written" if quoted.forwarded else "In reply to a message"
     return f"({how} by {who}:)\n" + "\n".join(f"> {line}" for line in lines)
 
 
 def _name(name: str) -> str:
     """What somebody is called, as part of a line that the model is told; the long names are jokes or worse."""
-    return defused(clean_name(name)[:80])
+    return defuse(clean_name(name)[:80])

@@ -28,9 +28,9 @@ from bot.contract import (
     UserEntry,
     joined,
 )
-from bot.model import Model, Request, ask, cost
+from bot.model import Model, Request, ask, token_count
 from bot.operations import Metrics
-from bot.safety import Redactor, as_data, clean_answer, clean_name, new_marker, spoken
+from bot.safety import Redactor, clean_answer, clean_name, new_marker, spoken, wrap_as_data
 from bot.store import History, HistoryRow
 from bot.toolsyntax import parse
 
@@ -209,7 +209,7 @@ class Summaries:
         if fold.before:
             told = f"(Summary of what was said before:)\n{fold.before}\n\n(What was said then:)\n{told}"
         request = Request(
-            entries=(SystemEntry(_instructions(words)), UserEntry(as_data(told, marker, "the conversation"))),
+            entries=(SystemEntry(_instructions(words)), UserEntry(wrap_as_data(told, marker, "the conversation"))),
             deadline=self._clock.monotonic() + SECONDS,
             max_output_chars=words * 12,
         )
@@ -236,7 +236,7 @@ def _instructions(words: int) -> str:
 def _kept(turns: Sequence[Sequence[HistoryRow]], tokens: int, estimate: Callable[[str], int]) -> int:
     """How many of the newest turns stay word for word: as many as cost `tokens`, and two in any case."""
     for number, turn in enumerate(reversed(turns)):
-        tokens -= cost([window.as_told(row.entry) for row in turn], estimate)
+        tokens -= token_count([window.as_told(row.entry) for row in turn], estimate)
         if tokens < 0 and number >= _KEEP_TURNS:
             return number
     return len(turns)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bot.contract import Entry, ToolEntry, UserEntry
-from bot.model import cost
+from bot.model import token_count
 
 OLD_RESULT_CHARS = 1_500
 """Characters kept of a tool's result once its turn is over: the answer already says what mattered."""
@@ -33,7 +33,7 @@ def fit(history: Sequence[Entry], budget: int, tokens: Callable[[str], int]) -> 
     left = budget
     for turn in reversed(turns_of(history)):
         shorter = [as_told(entry) for entry in turn]
-        needed = cost(shorter, tokens)
+        needed = token_count(shorter, tokens)
         if needed > left:
             break
         left -= needed

@@ -59,7 +59,7 @@ from bot.contract.messages import (
 )
 from bot.contract.origin import OURS, OUTSIDE, from_outside, joined
 from bot.contract.reference import reference_of, turns_of
-from bot.contract.surface import Adapter, Budget, Cost, Deliver, Earlier, Surface, SurfaceLimits, Window
+from bot.contract.surface import Adapter, CallCost, Deliver, Earlier, RateBudget, Surface, SurfaceLimits, Window
 from bot.contract.throttle import LogThrottle
 from bot.contract.transcript import (
     BEFORE_FIRST_PASS,
@@ -90,14 +90,13 @@ __all__ = [
     "AssistantEntry",
     "Backoff",
     "BotError",
-    "Budget",
+    "CallCost",
     "ChatId",
     "Clock",
     "Closed",
     "ConfirmPressed",
     "Contested",
     "ContextTooLong",
-    "Cost",
     "Deliver",
     "DeliveryError",
     "Earlier",
@@ -121,6 +120,7 @@ __all__ = [
     "ModelSlow",
     "Page",
     "Quoted",
+    "RateBudget",
     "RateLimited",
     "RegeneratePressed",
     "ReplyTarget",

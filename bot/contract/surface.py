@@ -29,7 +29,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class RateBudget:
     """How often a scope may be called. Every call that names the same scope draws on the same budget."""
 
     scope: str
@@ -44,10 +44,10 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class CallCost:
     """What the next `show` of a page draws on."""
 
-    budgets: tuple[Budget, ...] = ()
+    budgets: tuple[RateBudget, ...] = ()
     repeats_safely: bool = True
     """The call may be made again after an unclear outcome (an edit, or a send the platform deduplicates)."""
     found_again: bool = False
@@ -84,7 +84,7 @@ class Surface(Protocol):
     @property
     def limits(self) -> SurfaceLimits: ...
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
         """Say which budgets the next `show` of `page` draws on, before it is made; without a page, `typing`.
 
         A `show` that would send nothing, because the message looks like the page already, draws on none.
@@ -127,7 +127,7 @@ class Surface(Protocol):
         """
         ...
 
-    def receipt_cost(self, waits: bool) -> Cost | None:
+    def receipt_cost(self, waits: bool) -> CallCost | None:
         """What the next `receipt` draws on; None where the platform has no such sign."""
         ...
 
@@ -153,7 +153,7 @@ class Earlier(Protocol):
     """What people wrote before a question, in its thread or the messages it replies to, ready to be looked up."""
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> CallCost:
         """What looking up one page draws on."""
         ...
 

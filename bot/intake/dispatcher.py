@@ -47,7 +47,7 @@ class Dispatcher:
         notices: Notices,
         settling: Settling,
         signs: WaitingSigns,
-        redact: redacted.Redact = redacted.nothing,
+        redact: redacted.Redact = redacted.redact_nothing,
     ) -> None:
         """
         Args:
@@ -82,7 +82,7 @@ class Dispatcher:
         Raises:
             StoreError: it could not be stored; the platform must deliver it again.
         """
-        incoming = redacted.of_incoming(incoming, self._redact)
+        incoming = redacted.redact_message(incoming, self._redact)
         follows = isinstance(incoming, MessageSent) and incoming.follow_up
         if follows and not await self._store.history.turns(incoming.chat):
             # People among themselves: nothing of it is kept.

@@ -9,7 +9,17 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from bot.contract import Clock, Cost, DeliveryError, MessageRef, MessageSent, Page, RateLimited, SettingsError, Surface
+from bot.contract import (
+    CallCost,
+    Clock,
+    DeliveryError,
+    MessageRef,
+    MessageSent,
+    Page,
+    RateLimited,
+    SettingsError,
+    Surface,
+)
 from bot.markdown import escape
 from bot.pacing import Pacer
 from bot.safety import clean_untrusted
@@ -105,7 +115,7 @@ class WaitingSigns:
 
     async def _made(
         self,
-        cost: Cost,
+        cost: CallCost,
         call: Callable[[], Awaitable[None]],
         wanted: Callable[[], bool],
         may: Callable[[], bool] = lambda: True,

@@ -19,7 +19,7 @@ from bot.model.base import Answer, CallPiece, Model, Piece, ReasoningPiece, Requ
 from bot.model.options import ModelOptions
 from bot.model.protocol import CALL_FORMAT, as_json
 from bot.model.providers import PROVIDERS, ModelName, default_model
-from bot.model.usage import WIDE_TOKENS, Estimator, cost, tool_cost
+from bot.model.usage import WIDE_TOKENS, Estimator, token_count, tool_token_count
 
 if TYPE_CHECKING:
     from bot.model.chain import Chain, Link, Models
@@ -45,11 +45,11 @@ __all__ = [
     "TextPiece",
     "as_json",
     "ask",
-    "cost",
     "default_model",
     "open_models",
     "stream_of",
-    "tool_cost",
+    "token_count",
+    "tool_token_count",
 ]
 
 

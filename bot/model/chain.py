@@ -15,12 +15,12 @@ import openai
 from bot.contract import Clock, ModelBusy, ModelDropped, ModelError, ModelSlow, SettingsError, Unaffordable
 from bot.model.base import CallPiece, Piece, ReasoningPiece, Request
 from bot.model.client import ModelClient
-from bot.model.crowd import Crowd
 from bot.model.failures import SetupRefused
 from bot.model.learned import Learned
 from bot.model.ollama import OllamaWire
 from bot.model.options import TOOL_MODES, ModelOptions
 from bot.model.providers import ModelName, base_url_of, key_of
+from bot.model.readbatcher import ReadBatcher
 from bot.model.responses import ResponsesWire
 from bot.model.transport import StreamTransport
 from bot.model.usage import Estimator
@@ -125,7 +125,7 @@ class Models:
         self.choices: tuple[str, ...] = tuple(dict.fromkeys(map(str, (names[0], *(choices or names)))))
         """What a chat may choose: the configured model first."""
         self._http = openai.DefaultAsyncHttpxClient(
-            transport=StreamTransport(Crowd(clock), connections=1000, keep_seconds=_KEEP_SECONDS),
+            transport=StreamTransport(ReadBatcher(clock), connections=1000, keep_seconds=_KEEP_SECONDS),
             timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
         )
         self._clients = [self._client(name) for name in dict.fromkeys(map(str, names))]

@@ -1,4 +1,4 @@
-"""HTTP to the models' servers: aiohttp under the SDK's client, read as `bot.model.crowd` says.
+"""HTTP to the models' servers: aiohttp under the SDK's client, read as `bot.model.readbatcher` says.
 
 The SDK takes a client with a transport of one's own: https://www.python-httpx.org/advanced/transports/
 """
@@ -12,7 +12,7 @@ import aiohttp
 import httpx2
 
 from bot.contract import SettingsError
-from bot.model.crowd import Crowd, Gathering
+from bot.model.readbatcher import BatchedRead, ReadBatcher
 from bot.network import proxy_before, trusted
 from tools.cancelling import is_cancelled
 
@@ -36,14 +36,14 @@ _FAILURES: tuple[tuple[type[Exception], type[httpx2.TransportError]], ...] = (
 class StreamTransport(httpx2.AsyncBaseTransport):
     """One pool of connections to the servers of all models; proxies are those that the environment names."""
 
-    def __init__(self, crowd: Crowd, *, connections: int, keep_seconds: float) -> None:
+    def __init__(self, batcher: ReadBatcher, *, connections: int, keep_seconds: float) -> None:
         """
         Args:
-            crowd: whose streams they are.
+            batcher: whose streams they are.
             connections: open at the same time at most.
             keep_seconds: how long an idle connection is kept.
         """
-        self._crowd = crowd
+        self._batcher = batcher
         self._connections = connections
         self._keep_seconds = keep_seconds
         self._session: aiohttp.ClientSession | None = None
@@ -84,18 +84,18 @@ class StreamTransport(httpx2.AsyncBaseTransport):
             raise httpx2.ProxyError(str(error), request=request) from error
         except (aiohttp.ClientError, OSError) as error:
             raise _failure(error, request) from error
-        gathering = self._crowd.join()
+        read = self._batcher.join()
         return httpx2.Response(
             response.status,
             headers=response.raw_headers,
-            stream=_Stream(response, request, gathering),
+            stream=_Stream(response, request, read),
             request=request,
-            extensions={"http_version": b"HTTP/1.1", ENDING: gathering.leave},
+            extensions={"http_version": b"HTTP/1.1", ENDING: read.leave},
         )
 
     async def aclose(self) -> None:
         self._closed = True
-        await self._crowd.close()
+        await self._batcher.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -126,12 +126,12 @@ class StreamTransport(httpx2.AsyncBaseTransport):
 class _Stream(httpx2.AsyncByteStream):
     """An answer's body, read as it arrives; one among many, in larger pieces."""
 
-    def __init__(self, response: aiohttp.ClientResponse, request: httpx2.Request, gathering: Gathering) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, request: httpx2.Request, read: BatchedRead) -> None:
         self._response = response
         self._request = request
-        self._gathering = gathering
+        self._read = read
         self._begun = False
-        response.content.on_eof(gathering.hurry)
+        response.content.on_eof(read.hurry)
 
     def __aiter__(self) -> _Stream:
         return self
@@ -139,7 +139,7 @@ class _Stream(httpx2.AsyncByteStream):
     async def __anext__(self) -> bytes:
         content = self._response.content
         if self._begun and not content.is_eof() and content.exception() is None:
-            await self._gathering.gather()
+            await self._read.gather()
         self._begun = True
         try:
             chunk = _left(content) or await content.readany()
@@ -152,7 +152,7 @@ class _Stream(httpx2.AsyncByteStream):
         return chunk
 
     async def aclose(self) -> None:
-        self._gathering.leave()
+        self._read.leave()
         self._response.release()
         await self._response.wait_for_close()
 

@@ -116,11 +116,11 @@ def text_of(entry: Entry) -> str:
             return text
 
 
-def cost(entries: Sequence[Entry], tokens: Callable[[str], int]) -> int:
+def token_count(entries: Sequence[Entry], tokens: Callable[[str], int]) -> int:
     """The tokens that `entries` cost."""
     return sum(tokens(text_of(entry)) + PER_ENTRY for entry in entries)
 
 
-def tool_cost(specs: Sequence[ToolSpec], tokens: Callable[[str], int]) -> int:
+def tool_token_count(specs: Sequence[ToolSpec], tokens: Callable[[str], int]) -> int:
     """The tokens that declaring these tools costs."""
     return sum(tokens(spec.schema_text) + TOOL_TOKENS for spec in specs)

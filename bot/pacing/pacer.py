@@ -14,9 +14,9 @@ import logging
 from bisect import insort
 from dataclasses import dataclass
 
-from bot.contract import Budget, Clock, Closed, Cost, SystemClock
+from bot.contract import CallCost, Clock, Closed, RateBudget, SystemClock
 from bot.operations import Metrics
-from bot.pacing.scope import SHORT, Scope
+from bot.pacing.scope import SHORT, BudgetState
 from bot.pacing.waiting import Grant, Priority, _Queues
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ ENDS_WITHIN = 5.0
 class Presence:
     """A reply under way, as the budgets know it."""
 
-    budgets: tuple[Budget, ...]
+    budgets: tuple[RateBudget, ...]
     since: float
     seen: float | None = None
     """When its first words stood."""
@@ -47,7 +47,7 @@ class Pacer:
         self._metrics = metrics or Metrics()
         self.live = 0
         """Replies under way."""
-        self._scopes: dict[str, Scope] = {}
+        self._scopes: dict[str, BudgetState] = {}
         self._waiting = _Queues()
         self._number = 0
         self._timer: asyncio.Task[None] | None = None
@@ -56,7 +56,7 @@ class Pacer:
 
     def ask(
         self,
-        cost: Cost,
+        cost: CallCost,
         priority: Priority,
         *,
         since: float | None = None,
@@ -76,7 +76,7 @@ class Pacer:
         at = self._clock.monotonic() if since is None else since
         return Grant(self, self._number, cost, priority, at, keep, not_before, insist_at)
 
-    def take(self, cost: Cost, *, keep: int = 1) -> bool:
+    def take(self, cost: CallCost, *, keep: int = 1) -> bool:
         """Take a call that nobody waits for, now or not at all; tell `answered` when its answer came.
 
         Args:
@@ -89,14 +89,14 @@ class Pacer:
         self._occupy(cost, now, Priority.TYPING)
         return True
 
-    def answered(self, cost: Cost) -> None:
+    def answered(self, cost: CallCost) -> None:
         """The answer to a call came: from now on its windows run."""
         now = self._clock.monotonic()
         for budget in cost.budgets:
             self._scope_of(budget).answer(now)
         self.pump()
 
-    def refused(self, cost: Cost, scope: str, retry_after: float) -> None:
+    def refused(self, cost: CallCost, scope: str, retry_after: float) -> None:
         """The platform refused a call for `retry_after` seconds; `scope` empty: the narrowest budget is meant."""
         now = self._clock.monotonic()
         chosen = next((budget for budget in cost.budgets if budget.scope == scope), None)
@@ -111,7 +111,7 @@ class Pacer:
                 self._turn_away(known, told)
         self.pump()
 
-    def _turn_away(self, scope: Scope, told: bool) -> None:
+    def _turn_away(self, scope: BudgetState, told: bool) -> None:
         """A platform lets nothing through for long: the operator is told once, and nobody waits for it."""
         until = scope.closed_until
         if not told:
@@ -126,11 +126,11 @@ class Pacer:
                 self._waiting.remove(grant)
                 grant.end(_closed(scope.budget.scope, until))
 
-    def opens_at(self, cost: Cost) -> float:
+    def opens_at(self, cost: CallCost) -> float:
         """The monotonic time until which a refusal stands in the way of a call; now, or in the past: none does."""
         return max((self._scope_of(budget).closed_until for budget in cost.budgets), default=float("-inf"))
 
-    def enter(self, budgets: tuple[Budget, ...]) -> Presence:
+    def enter(self, budgets: tuple[RateBudget, ...]) -> Presence:
         """A reply that draws on `budgets` begins; progress of others leaves room for its beginning and its end."""
         presence = Presence(budgets, self._clock.monotonic())
         self.live += 1
@@ -219,11 +219,11 @@ class Pacer:
         """How many budgets are remembered now."""
         return len(self._scopes)
 
-    def _scope_of(self, budget: Budget) -> Scope:
+    def _scope_of(self, budget: RateBudget) -> BudgetState:
         scope = self._scopes.get(budget.scope)
         if scope is None:
             self._sweep()
-            scope = self._scopes[budget.scope] = Scope(budget)
+            scope = self._scopes[budget.scope] = BudgetState(budget)
         return scope
 
     def _sweep(self) -> None:
@@ -257,7 +257,7 @@ class Pacer:
         return at, holder
 
     @staticmethod
-    def _keep(scope: Scope, grant: Grant, now: float) -> int:
+    def _keep(scope: BudgetState, grant: Grant, now: float) -> int:
         """Calls that progress leaves free.
 
         In a reply's own budget: what finishing it now would need, at most a third, or progress would starve. In a
@@ -276,7 +276,7 @@ class Pacer:
         beginning, ending = scope.expected(now)
         return min(beginning, capacity // 2) + min(ending, capacity // 2)
 
-    def _occupy(self, cost: Cost, now: float, priority: Priority) -> None:
+    def _occupy(self, cost: CallCost, now: float, priority: Priority) -> None:
         for budget in cost.budgets:
             self._scope_of(budget).grant(now)
         if cost.budgets:
@@ -323,6 +323,6 @@ def _closed(scope: str, until: float) -> Closed:
     return Closed(f"{scope} is refused for a long time", until=until)
 
 
-def _platform(cost: Cost) -> str:
+def _platform(cost: CallCost) -> str:
     """Whose call it is: scopes begin with it."""
     return cost.budgets[0].scope.partition(":")[0]

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator
 
-from bot.contract import Budget, Window
+from bot.contract import RateBudget, Window
 
 ENDS_AFTER = 2.5
 """Seconds after its first words from which a reply is expected to end any moment: its last call is kept free."""
@@ -24,7 +24,7 @@ _EDGE = 0.005
 """Seconds added at the end of a window: a call that arrives exactly on the border is still counted by some."""
 
 
-class Scope:
+class BudgetState:
     """What is known of one budget: the calls under way, those still counted, and what refusals taught."""
 
     __slots__ = (
@@ -41,7 +41,7 @@ class Scope:
         "refused_at",
     )
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: RateBudget) -> None:
         self.budget = budget
         self.in_flight = 0
         self.admitted = 0

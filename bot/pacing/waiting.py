@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from operator import attrgetter
 from typing import Protocol
 
-from bot.contract import Closed, Cost
+from bot.contract import CallCost, Closed
 
 
 class Priority(enum.IntEnum):
@@ -27,7 +27,7 @@ class Gate(Protocol):
     def wait(self, grant: Grant) -> None: ...
     def hurry(self, grant: Grant) -> None: ...
     def forget(self, grant: Grant) -> None: ...
-    def answered(self, cost: Cost) -> None: ...
+    def answered(self, cost: CallCost) -> None: ...
 
 
 class Grant:
@@ -42,7 +42,7 @@ class Grant:
         self,
         gate: Gate,
         number: int,
-        cost: Cost,
+        cost: CallCost,
         priority: Priority,
         since: float,
         keep: int,
@@ -141,6 +141,6 @@ class _Queues:
 _ORDER = attrgetter("order")
 
 
-def _shared(cost: Cost) -> str:
+def _shared(cost: CallCost) -> str:
     """The budget it shares with others; empty: none."""
     return next((budget.scope for budget in cost.budgets if budget.shared), "")

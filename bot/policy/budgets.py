@@ -307,7 +307,7 @@ class Budgets:
         ]
 
     def _amount(self, model: str, usage: Usage) -> Amount:
-        return Amount(usage.prompt + usage.completion, money=self.prices.cost_of(model, usage) or 0.0)
+        return Amount(usage.prompt + usage.completion, money=self.prices.dollars_of(model, usage) or 0.0)
 
 
 def _tools_of(person: str) -> str:

@@ -19,8 +19,8 @@ from bot.model import (
     ReasoningPiece,
     Request,
     TextPiece,
-    cost,
-    tool_cost,
+    token_count,
+    tool_token_count,
 )
 from bot.policy.budgets import ANSWER_TOKENS, PROMPT_MARGIN, WISHED_TOKENS, Budgets
 
@@ -81,5 +81,5 @@ class MeteredModel:
             await self._budgets.settle(reserved, model, used, wait=not given_up)
 
     def _prompt(self, request: Request) -> int:
-        told = cost(request.entries, self._tokens) + tool_cost(request.tools, self._tokens)
+        told = token_count(request.entries, self._tokens) + tool_token_count(request.tools, self._tokens)
         return told + self._tokens(request.reminder)

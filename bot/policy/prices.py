@@ -103,7 +103,7 @@ class Prices:
                     return max(fitting, key=lambda row: (row.model == name, len(row.model)))
         return None
 
-    def cost_of(self, model: str, usage: Usage) -> float | None:
+    def dollars_of(self, model: str, usage: Usage) -> float | None:
         """Dollars for one call; None where the model's price is unknown."""
         price = self.of(model)
         if price is None:

@@ -16,9 +16,9 @@ from types import TracebackType
 
 from bot.contract import (
     QUICK,
+    CallCost,
     Clock,
     Closed,
-    Cost,
     DeliveryError,
     File,
     MessageGone,
@@ -366,7 +366,7 @@ class ReplyStream:
         if again:
             await self._clock.sleep(again)
 
-    async def _call(self, number: int, at: MessageRef | None, cost: Cost, grant: Grant) -> float:
+    async def _call(self, number: int, at: MessageRef | None, cost: CallCost, grant: Grant) -> float:
         """Show page `number` when its call is granted; the seconds to wait before anything else."""
         again = 0.0
         async with grant:
@@ -398,7 +398,7 @@ class ReplyStream:
             await self._delivery.save_page(number, body="", ref=shown.ref, state=PageState.LOST, nonce="")
         return again
 
-    async def _unclear(self, number: int, error: Unclear, cost: Cost) -> float:
+    async def _unclear(self, number: int, error: Unclear, cost: CallCost) -> float:
         """A call may have arrived: an edit is made again, and what is posted blindly is not."""
         shown = self._of(number)
         if cost.repeats_safely:
@@ -408,11 +408,11 @@ class ReplyStream:
         await self._delivery.save_page(number, body="", ref=None, state=PageState.UNCLEAR, nonce="")
         return again
 
-    def _begins_only(self, cost: Cost) -> bool:
+    def _begins_only(self, cost: CallCost) -> bool:
         """A post that nobody could tell from a second answer is never the whole text."""
         return self._careful and not cost.repeats_safely and not cost.found_again
 
-    async def _show(self, number: int, at: MessageRef | None, cost: Cost) -> None:
+    async def _show(self, number: int, at: MessageRef | None, cost: CallCost) -> None:
         page = self._page(number)
         shown = self._of(number)
         if shown.since is None and page.final:
@@ -436,7 +436,7 @@ class ReplyStream:
         if moved or done:
             await self._delivery.save_page(number, body=page.body, ref=ref, state=shown.state, nonce=nonce)
 
-    async def _look_up(self, number: int, shown: PageNow, cost: Cost) -> float:
+    async def _look_up(self, number: int, shown: PageNow, cost: CallCost) -> float:
         """A post whose outcome is unknown: take the message if the platform can find it, else post at the end.
 
         Where the platform recognises a repeated post, it is simply made again. Where a look says for certain whether

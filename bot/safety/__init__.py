@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bot.safety import enclosures, redacted
 from bot.safety.characters import AnswerFilter, clean_answer, clean_name, clean_untrusted
-from bot.safety.enclosures import enclosed_in, left_aside, told_to_model
+from bot.safety.enclosures import describe_enclosed, enclosed_in, left_aside
 from bot.safety.linkpolicy import LinkPolicy, Unknown
 from bot.safety.links import LinkFilter
-from bot.safety.redacted import Redact, nothing, of_quoted
+from bot.safety.redacted import Redact, redact_nothing, redact_quote
 from bot.safety.redactor import REMOVED, Redactor
-from bot.safety.untrusted import as_data, defused, new_marker, spoken, tool_entry, wrapper_length
+from bot.safety.untrusted import defuse, new_marker, spoken, tool_entry, wrap_as_data, wrapper_length
 
 __all__ = [
     "REMOVED",
@@ -19,20 +19,20 @@ __all__ = [
     "Redact",
     "Redactor",
     "Unknown",
-    "as_data",
     "clean_answer",
     "clean_name",
     "clean_untrusted",
-    "defused",
+    "defuse",
+    "describe_enclosed",
     "enclosed_in",
     "enclosures",
     "left_aside",
     "new_marker",
-    "nothing",
-    "of_quoted",
+    "redact_nothing",
+    "redact_quote",
     "redacted",
     "spoken",
-    "told_to_model",
     "tool_entry",
+    "wrap_as_data",
     "wrapper_length",
 ]

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from bot.contract import Enclosure, MessageSent
 from bot.safety.characters import clean_name
-from bot.safety.untrusted import defused
+from bot.safety.untrusted import defuse
 from bot.sentences import say
 
 MOST_NAMED = 3
@@ -41,7 +41,7 @@ def left_aside(question: MessageSent, language: str) -> str:
     return say("unread_beside", language, what=_listed(enclosed, language)) if enclosed and not alone(question) else ""
 
 
-def told_to_model(question: MessageSent) -> str:
+def describe_enclosed(question: MessageSent) -> str:
     """What came with a message, as data for the model; empty where nothing did."""
     quoted = question.quoted.enclosed if question.quoted is not None else ()
     parts = [
@@ -63,7 +63,7 @@ def _as_data(how: str, enclosed: Sequence[Enclosure]) -> list[str]:
 def _in_words(one: Enclosure) -> str:
     facts = [
         f'"{_name(one)}"' if one.name else "",
-        defused(clean_name(one.media_type)[:_NAME_CHARS]),
+        defuse(clean_name(one.media_type)[:_NAME_CHARS]),
         f"{one.size:,} bytes" if one.size else "",
     ]
     return ", ".join(fact for fact in (one.kind.replace("_", " "), *facts) if fact)
@@ -89,4 +89,4 @@ def _listed(enclosed: Iterable[Enclosure], language: str) -> str:
 
 def _name(one: Enclosure) -> str:
     name = clean_name(one.name)
-    return defused(name if len(name) <= _NAME_CHARS else name[: _NAME_CHARS - 1] + "…")
+    return defuse(name if len(name) <= _NAME_CHARS else name[: _NAME_CHARS - 1] + "…")

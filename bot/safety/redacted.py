@@ -22,12 +22,12 @@ LONGEST_NAME: Final = 255
 """Characters that are kept of a file's name: no file system has longer ones."""
 
 
-def nothing(text: str) -> str:
+def redact_nothing(text: str) -> str:
     """The `Redact` of a program without secrets."""
     return text
 
 
-def of_incoming(incoming: Incoming, redact: Redact) -> Incoming:
+def redact_message(incoming: Incoming, redact: Redact) -> Incoming:
     """What a person wrote, quoted, and is called."""
     sender = dataclasses.replace(incoming.sender, name=redact(incoming.sender.name))
     match incoming:
@@ -36,8 +36,8 @@ def of_incoming(incoming: Incoming, redact: Redact) -> Incoming:
                 incoming,
                 sender=sender,
                 text=redact(incoming.text),
-                quoted=incoming.quoted and of_quoted(incoming.quoted, redact),
-                enclosed=_of_enclosed(incoming.enclosed, redact),
+                quoted=incoming.quoted and redact_quote(incoming.quoted, redact),
+                enclosed=_redact_enclosed(incoming.enclosed, redact),
             )
         case MessageEdited():
             return dataclasses.replace(incoming, sender=sender, text=redact(incoming.text))
@@ -45,13 +45,13 @@ def of_incoming(incoming: Incoming, redact: Redact) -> Incoming:
             return dataclasses.replace(incoming, sender=sender)
 
 
-def of_quoted(quoted: Quoted, redact: Redact) -> Quoted:
+def redact_quote(quoted: Quoted, redact: Redact) -> Quoted:
     """Other people's words that come with a message, and their files."""
-    enclosed = _of_enclosed(quoted.enclosed, redact)
+    enclosed = _redact_enclosed(quoted.enclosed, redact)
     return dataclasses.replace(quoted, text=redact(quoted.text), author=redact(quoted.author), enclosed=enclosed)
 
 
-def _of_enclosed(enclosed: tuple[Enclosure, ...], redact: Redact) -> tuple[Enclosure, ...]:
+def _redact_enclosed(enclosed: tuple[Enclosure, ...], redact: Redact) -> tuple[Enclosure, ...]:
     """What came with a message, its names in one line each and without what cannot be seen."""
     return tuple(
         dataclasses.replace(
@@ -63,25 +63,25 @@ def _of_enclosed(enclosed: tuple[Enclosure, ...], redact: Redact) -> tuple[Enclo
     )
 
 
-def of_entry(entry: AssistantEntry, redact: Redact) -> AssistantEntry:
+def redact_entry(entry: AssistantEntry, redact: Redact) -> AssistantEntry:
     """What a model wrote in one pass, the arguments of its calls and the provider's own message included."""
     return dataclasses.replace(
         entry,
         text=redact(entry.text),
-        calls=tuple(of_call(call, redact) for call in entry.calls),
+        calls=tuple(redact_call(call, redact) for call in entry.calls),
         written=redact(entry.written),
         reasoning=redact(entry.reasoning),
         raw=cast("dict[str, Json]", _value(dict(entry.raw), redact)),
     )
 
 
-def of_call(call: ToolCall, redact: Redact) -> ToolCall:
+def redact_call(call: ToolCall, redact: Redact) -> ToolCall:
     """A call as it is made: no tool is handed a secret that it did not get from the operator."""
     arguments = cast("dict[str, Json]", _value(dict(call.arguments), redact))
     return dataclasses.replace(call, arguments=arguments, problem=redact(call.problem))
 
 
-def of_result(result: ToolResult, redact: Redact) -> ToolResult:
+def redact_result(result: ToolResult, redact: Redact) -> ToolResult:
     """What a tool brings: its text, the titles and addresses of its sources, the names of its files."""
     return dataclasses.replace(
         result,

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 from bot.contract import Clock, ModelError, SystemEntry, UserEntry
-from bot.model import Model, Request, ask, tool_cost
+from bot.model import Model, Request, ask, tool_token_count
 from bot.toolchoice.greetings import is_greeting
 from bot.toolchoice.index import ToolIndex, rank
 from bot.toolchoice.named import NamedCall, named_call
@@ -106,11 +106,11 @@ class Chooser:
         question: str, specs: Sequence[ToolSpec], used: Sequence[str], room: int, tokens: Callable[[str], int]
     ) -> tuple[ToolSpec, ...]:
         """All of `specs` if declaring them costs at most `room` tokens, else the best ones that there is room for."""
-        if tool_cost(specs, tokens) <= room:
+        if tool_token_count(specs, tokens) <= room:
             return tuple(specs)
         fitting: list[ToolSpec] = []
         for spec in rank(question, specs, limit=len(specs), used=used):
-            room -= tool_cost([spec], tokens)
+            room -= tool_token_count([spec], tokens)
             if room < 0:
                 break
             fitting.append(spec)

@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 
 from bot.contract import Clock, ModelError, StoreError, SystemEntry, UserEntry
 from bot.model import Model, Request, ask
-from bot.safety import as_data, new_marker, redacted
+from bot.safety import new_marker, redacted, wrap_as_data
 from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.terms import names_of
 from bot.toolsyntax import parse
@@ -92,7 +92,7 @@ class ToolDescriber:
         kept: Kept,
         model: Model,
         clock: Clock,
-        redact: redacted.Redact = redacted.nothing,
+        redact: redacted.Redact = redacted.redact_nothing,
     ) -> None:
         self._registry = registry
         self._kept = kept
@@ -147,7 +147,10 @@ class ToolDescriber:
         """What the model says of a tool, as it is kept; `{}` where it said nothing of use."""
         order = _ORDER.format(categories=json.dumps(CATEGORIES))
         request = Request(
-            entries=(SystemEntry(order), UserEntry(as_data(_told(spec, others), new_marker(), "the tools' authors"))),
+            entries=(
+                SystemEntry(order),
+                UserEntry(wrap_as_data(_told(spec, others), new_marker(), "the tools' authors")),
+            ),
             deadline=self._clock.monotonic() + SECONDS,
             max_output_chars=4_000,
         )

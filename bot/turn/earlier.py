@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from bot.contract import MOST_QUOTED, BotError, Clock, DeliveryError, Earlier, LogThrottle, MessageSent, Quoted
 from bot.pacing import Pacer
-from bot.safety import Redact, nothing, of_quoted
+from bot.safety import Redact, redact_nothing, redact_quote
 from bot.store import Store
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class EarlierWords:
         *,
         window: Callable[[str], int],
         tokens: Callable[[str], Callable[[str], int]],
-        redact: Redact = nothing,
+        redact: Redact = redact_nothing,
     ) -> None:
         """
         Args:
@@ -93,7 +93,7 @@ class EarlierWords:
         found = [one for one in found if not (since and one.from_bot)]
         found.sort(key=_order)
         kept = self._fitting(found, model)
-        told = tuple(of_quoted(one, self._redact) for one in kept)
+        told = tuple(redact_quote(one, self._redact) for one in kept)
         return replace(question, earlier=told, left_out=len(found) - len(kept))
 
     async def _read(self, earlier: Earlier, since: float) -> list[Quoted]:

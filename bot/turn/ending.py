@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.agent import Failed, Finished, Task
 from bot.context import Briefing, Summaries, as_told
 from bot.contract import Clock, MessageSent, joined, reference_of
-from bot.model import Models, cost
+from bot.model import Models, token_count
 from bot.operations import Metrics
 from bot.policy import Once, once_spent, payer_of
 from bot.reply import Settling
@@ -127,7 +127,7 @@ class Endings:
         self._settling.begin(turn, chat, due)
         self._metrics.turns_ended.add(end.state)
         made.story.answered(end.state, pages=len(reply.refs), edits=reply.edits, usage=made.usage, dollars=made.cost)
-        new = cost([as_told(entry) for entry in entries], self._models.estimator(task.model.name).tokens)
+        new = token_count([as_told(entry) for entry in entries], self._models.estimator(task.model.name).tokens)
         self._summaries.after_turn(
             chat, task.model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0
         )

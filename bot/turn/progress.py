@@ -8,7 +8,7 @@ from bot.agent import CallKey, Citations
 from bot.contract import OURS, AssistantEntry, Entry, File, ToolEntry, Usage, UserEntry, joined
 from bot.markdown import escape
 from bot.operations import Story
-from bot.safety import Redact, clean_name, new_marker, nothing
+from bot.safety import Redact, clean_name, new_marker, redact_nothing
 from bot.sentences import say
 
 
@@ -34,7 +34,9 @@ class Progress:
     unsent: list[tuple[File, str]] = field(default_factory=list)
     """Files that cannot be posted, each with why."""
 
-    def entries(self, question: UserEntry, note: str, redact: Redact = nothing, *, told: str = OURS) -> list[Entry]:
+    def entries(
+        self, question: UserEntry, note: str, redact: Redact = redact_nothing, *, told: str = OURS
+    ) -> list[Entry]:
         """The turn as history keeps it: exactly one result per call, and always an answer after the question.
 
         Args:

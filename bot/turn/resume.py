@@ -111,7 +111,7 @@ class Attempt:
         for one in before.passes:
             made.passes.append(one.entry)
             made.model, made.usage = one.model, made.usage + one.usage
-            made.cost += prices.cost_of(one.model, one.usage) or 0.0
+            made.cost += prices.dollars_of(one.model, one.usage) or 0.0
         for record in before.calls:
             key = (record.passnumber, record.call.id)
             if record.result is not None:

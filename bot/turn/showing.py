@@ -78,7 +78,7 @@ class Showing:
     async def _pass_ended(self, attempt: Attempt, event: PassEnded) -> None:
         made, entry, usage = attempt.made, event.entry, event.usage
         made.model, made.usage = event.model or made.model, made.usage + usage
-        made.cost += self._prices.cost_of(event.model, usage) or 0.0
+        made.cost += self._prices.dollars_of(event.model, usage) or 0.0
         await self._store.turns.save_pass(attempt.run.turn, len(made.passes) + 1, entry, event.model, usage)
         made.passes.append(entry)
         made.current.clear()

@@ -15,7 +15,7 @@ from bot import app
 from bot.configuration import configure
 from bot.contract.errors import Unreachable
 from bot.contract.messages import ChatId, File, Incoming, MessageRef, MessageSent, Page, ReplyTarget, Sender
-from bot.contract.surface import Cost, SurfaceLimits
+from bot.contract.surface import CallCost, SurfaceLimits
 from playground.model import ModelServer
 
 
@@ -28,8 +28,8 @@ class Place:
         self._memory = memory
         self._chat = chat
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
-        return Cost()
+    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
+        return CallCost()
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
         if self._chat in self._memory.unreachable:

@@ -15,7 +15,7 @@ from aiohttp.test_utils import RawTestServer
 
 from bot.contract.errors import SettingsError
 from bot.model import ModelOptions, open_models
-from bot.model.crowd import Crowd
+from bot.model.readbatcher import ReadBatcher
 from bot.model.transport import ENDING, StreamTransport
 
 pytestmark = pytest.mark.usefixtures("no_proxy_of_this_machine")
@@ -41,13 +41,13 @@ async def serving(handler: Handler) -> AsyncIterator[tuple[str, list[web.BaseReq
 
 
 @pytest.fixture
-def crowd(clock: Any) -> Crowd:
-    return Crowd(clock)
+def batcher(clock: Any) -> ReadBatcher:
+    return ReadBatcher(clock)
 
 
 @pytest.fixture
-async def http(crowd: Crowd) -> AsyncIterator[httpx2.AsyncClient]:
-    transport = StreamTransport(crowd, connections=4, keep_seconds=30.0)
+async def http(batcher: ReadBatcher) -> AsyncIterator[httpx2.AsyncClient]:
+    transport = StreamTransport(batcher, connections=4, keep_seconds=30.0)
     async with httpx2.AsyncClient(transport=transport, timeout=httpx2.Timeout(None, connect=5.0)) as client:
         yield client
 
@@ -154,7 +154,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
     ("rest", "left"), [(b"3\r\ntwo\r\n", [b"two"]), (b"", []), (b"3\r\ntwo\r\nno number\r\n", [b"two"])]
 )
 async def test_what_arrived_before_the_connection_broke_is_read_also_by_who_gathers(
-    http: httpx2.AsyncClient, crowd: Crowd, clock: Any, rest: bytes, left: list[bytes]
+    http: httpx2.AsyncClient, batcher: ReadBatcher, clock: Any, rest: bytes, left: list[bytes]
 ) -> None:
     go_on, gone = asyncio.Event(), asyncio.Event()
 
@@ -168,7 +168,7 @@ async def test_what_arrived_before_the_connection_broke_is_read_also_by_who_gath
         gone.set()
 
     for _ in range(1_000):
-        crowd.join()
+        batcher.join()
     read: list[bytes] = []
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -191,11 +191,13 @@ async def test_what_arrived_before_the_connection_broke_is_read_also_by_who_gath
     assert read == [b"one", *left]
 
 
-async def test_who_ends_soon_reads_as_it_comes_again(http: httpx2.AsyncClient, crowd: Crowd, clock: Any) -> None:
+async def test_who_ends_soon_reads_as_it_comes_again(
+    http: httpx2.AsyncClient, batcher: ReadBatcher, clock: Any
+) -> None:
     """The clock stands still: nobody who gathers is woken by it."""
     more = asyncio.Event()
     for _ in range(1_000):
-        crowd.join()
+        batcher.join()
 
     async def stream(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -226,8 +228,8 @@ async def test_a_body_that_was_made_in_pieces_is_sent_in_one(http: httpx2.AsyncC
     assert told["body"] == "ab" and sent["content-length"] == "2" and "transfer-encoding" not in sent
 
 
-async def test_calls_end_with_an_error_when_the_connections_are_closed(crowd: Crowd) -> None:
-    transport = StreamTransport(crowd, connections=1, keep_seconds=30.0)
+async def test_calls_end_with_an_error_when_the_connections_are_closed(batcher: ReadBatcher) -> None:
+    transport = StreamTransport(batcher, connections=1, keep_seconds=30.0)
     async with serving(say_nothing) as (url, asked):
         calls = [asyncio.create_task(transport.handle_async_request(httpx2.Request("GET", url))) for _ in range(2)]
         async with asyncio.timeout(5):

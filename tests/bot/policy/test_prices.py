@@ -15,7 +15,7 @@ MILLION = 1_000_000
 def test_input_cached_input_and_output_have_each_their_price() -> None:
     usage = Usage(prompt=3 * MILLION, completion=MILLION, cached=2 * MILLION)
 
-    assert Prices().cost_of("openai:gpt-5-mini", usage) == pytest.approx(0.25 + 2 * 0.025 + 2.00)
+    assert Prices().dollars_of("openai:gpt-5-mini", usage) == pytest.approx(0.25 + 2 * 0.025 + 2.00)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_dated_or_resold_model_has_its_row(model: str, row: str) -> None:
 
 @pytest.mark.parametrize("model", ["openai:gpt-5-turbo-max", "openai:scripted", "openai:gpt-50", "openrouter:x/y", ""])
 def test_a_model_without_a_row_costs_an_unknown_amount(model: str) -> None:
-    assert Prices().cost_of(model, Usage(prompt=1000, completion=1000)) is None
+    assert Prices().dollars_of(model, Usage(prompt=1000, completion=1000)) is None
 
 
 def test_the_model_each_provider_answers_with_by_default_has_a_price() -> None:
@@ -53,8 +53,8 @@ def test_the_operators_rows_win_and_add() -> None:
     prices = Prices(read_prices(["openai:gpt-5-mini=1/0.5/3", " vllm:big* = 2/4 "]))
 
     assert prices.of("openai:gpt-5-mini") == Price("openai:gpt-5-mini", 1, 0.5, 3)
-    assert prices.cost_of("vllm:big-one", Usage(prompt=MILLION, cached=MILLION, completion=MILLION)) == 6
-    assert prices.cost_of("vllm:small", Usage(prompt=MILLION)) == 0
+    assert prices.dollars_of("vllm:big-one", Usage(prompt=MILLION, cached=MILLION, completion=MILLION)) == 6
+    assert prices.dollars_of("vllm:small", Usage(prompt=MILLION)) == 0
 
 
 MALFORMED = (

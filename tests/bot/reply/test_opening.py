@@ -22,7 +22,7 @@ from bot.contract.messages import (
     ReplyTarget,
     Sender,
 )
-from bot.contract.surface import Cost, SurfaceLimits
+from bot.contract.surface import CallCost, SurfaceLimits
 from bot.contract.transcript import Usage
 from bot.pacing.pacer import Pacer
 from bot.reply.notices import Notices
@@ -43,8 +43,8 @@ class Screen:
     texts: list[str] = field(default_factory=list)
     limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(400, 800, len, typing_seconds=0.0))
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
-        return Cost()
+    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
+        return CallCost()
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
         if at is None:

@@ -11,7 +11,7 @@ import pytest
 
 from bot.contract.errors import MessageGone, RateLimited, Unclear, Unreachable
 from bot.contract.messages import ChatId, File, MessageRef, MessageSent, Page, ReplyTarget, Sender
-from bot.contract.surface import Budget, Cost, SurfaceLimits
+from bot.contract.surface import CallCost, RateBudget, SurfaceLimits
 from bot.contract.transcript import Usage
 from bot.pacing.pacer import Pacer
 from bot.reply.opening import Replies
@@ -40,8 +40,8 @@ class Screen:
     files: list[str] = field(default_factory=list)
     limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(60, 120, len, typing_seconds=0.0))
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
-        return Cost((Budget("telegram:42/chat/7", rate=10.0, burst=10),))
+    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
+        return CallCost((RateBudget("telegram:42/chat/7", rate=10.0, burst=10),))
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
         self.calls.append(self.clock.now)

@@ -20,7 +20,7 @@ from bot.contract.errors import (
     Unrenderable,
 )
 from bot.contract.messages import File, MessageRef, Page
-from bot.contract.surface import Budget, Cost, SurfaceLimits, Window
+from bot.contract.surface import CallCost, RateBudget, SurfaceLimits, Window
 from bot.pacing.pacer import Pacer
 from bot.reply.pages import ShownBefore
 from bot.reply.stream import ReplyStream
@@ -35,8 +35,8 @@ class Screen:
     finds: bool = False
     lost_looks: int = 0
     """So many looks for a post fail."""
-    budgets: tuple[Budget, ...] = (Budget("chat", rate=1.0, burst=3),)
-    edit_budgets: tuple[Budget, ...] | None = None
+    budgets: tuple[RateBudget, ...] = (RateBudget("chat", rate=1.0, burst=3),)
+    edit_budgets: tuple[RateBudget, ...] | None = None
     typing_seconds: float = 0.0
     shown: dict[str, list[Page]] = field(default_factory=dict)
     calls: list[tuple[str, Page]] = field(default_factory=list)
@@ -50,10 +50,10 @@ class Screen:
     def limits(self) -> SurfaceLimits:
         return SurfaceLimits(self.length, self.length * 2, len, typing_seconds=self.typing_seconds)
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
+    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
         edited = at is not None and self.edit_budgets is not None
         budgets = (self.edit_budgets or ()) if edited else self.budgets
-        return Cost(budgets, self.repeats or at is not None, found_again=self.finds)
+        return CallCost(budgets, self.repeats or at is not None, found_again=self.finds)
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
         self.calls.append(("post" if at is None else "edit", page))
@@ -265,7 +265,7 @@ async def test_progress_that_is_refused_for_a_day_stops_and_the_text_is_still_ta
 async def test_an_end_whose_edit_waits_a_day_goes_out_as_a_new_message_where_posts_are_let_through(
     start: Any, screen: Screen, clock: Any
 ) -> None:
-    screen.edit_budgets = (Budget("edits", rate=1.0, burst=3),)
+    screen.edit_budgets = (RateBudget("edits", rate=1.0, burst=3),)
     reply = await start()
     reply.append("first")
     await clock.settle()
@@ -279,7 +279,7 @@ async def test_an_end_whose_edit_waits_a_day_goes_out_as_a_new_message_where_pos
 
 
 async def test_where_posts_wait_a_day_the_last_page_says_so(start: Any, screen: Screen, clock: Any) -> None:
-    screen.edit_budgets = (Budget("edits", rate=1.0, burst=3),)
+    screen.edit_budgets = (RateBudget("edits", rate=1.0, burst=3),)
     reply = await start(delayed=lambda seconds: f"the rest in {seconds:.0f} s")
     reply.append("first. " * 20)
     await clock.settle()
@@ -377,7 +377,7 @@ async def test_what_was_deleted_is_not_shown_again_for_its_own_sake(start: Any, 
 
 
 async def test_what_is_shown_again_leaves_the_calls_to_those_who_wait(start: Any, screen: Screen, clock: Any) -> None:
-    screen.budgets = (Budget("chat", rate=0.1, burst=1),)
+    screen.budgets = (RateBudget("chat", rate=0.1, burst=1),)
     screen.shown = {"m0": [Page("x")]}
     calm = [
         await start(preamble=f"again {n}", shown={0: ShownBefore(MessageRef("m0"), "final")}, calm=True)
@@ -617,7 +617,7 @@ async def test_a_reply_whose_end_would_have_to_wait_is_shown_once_and_whole(
 ) -> None:
     """Six edits a minute for everybody: five replies grow on screen, the others appear when they are written."""
     screen.repeats, screen.finds, screen.budgets = False, True, ()
-    screen.edit_budgets = (Budget("edits", windows=(Window(6, 60.0),), shared=True),)
+    screen.edit_budgets = (RateBudget("edits", windows=(Window(6, 60.0),), shared=True),)
     replies = [await start() for _ in range(8)]
 
     for reply in replies:
@@ -759,7 +759,7 @@ async def test_a_file_that_a_former_process_may_have_posted_is_told_of_and_not_p
 ) -> None:
     """Only where a repeated post is recognised, it is made again."""
     for safe, told, posted in ((False, ["a.png"], []), (True, [], ["a.png"])):
-        monkeypatch.setattr(screen, "cost", lambda page, at, safe=safe: Cost(repeats_safely=safe))
+        monkeypatch.setattr(screen, "cost", lambda page, at, safe=safe: CallCost(repeats_safely=safe))
         reply = await start(attached={0: ShownBefore(None, "sending")})
         reply.append("See:")
         reply.attach(File("a.png", "image/png", b"1"))

@@ -11,7 +11,7 @@ import pytest
 
 from bot.contract.errors import Unreachable
 from bot.contract.messages import ChatId, File, Incoming, MessageRef, Page, ReplyTarget, Sender, TimerDue
-from bot.contract.surface import Cost, SurfaceLimits
+from bot.contract.surface import CallCost, SurfaceLimits
 from bot.contract.transcript import UserEntry
 from bot.pacing.pacer import Pacer
 from bot.reply.opening import Replies
@@ -31,8 +31,8 @@ class Screen:
     blocked: bool = False
     limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(400, 800, len, typing_seconds=0.0))
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> Cost:
-        return Cost()
+    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
+        return CallCost()
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
         if self.blocked:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.safety.untrusted import as_data
+from bot.safety.untrusted import wrap_as_data
 from tools.base import ToolCall, ToolContext, ToolError
 from tools.fetch import reader
 from tools.fetch.client import PDF_BYTES, Fetched, Fetcher
@@ -112,7 +112,7 @@ async def test_a_packed_text_of_one_sign_is_read_without_holding_up_the_loop(
     loop.begin()
 
     result = await registry.run(ToolCall("1", "read_page", {"url": url}), ToolContext())
-    as_data(result.text, "0" * 8, "read_page")
+    wrap_as_data(result.text, "0" * 8, "read_page")
     await asyncio.sleep(0.01)
     await registry.close()
 
@@ -159,7 +159,7 @@ def grows_evenly(function: Callable[[Any], object], made: Callable[[int], Any]) 
         reader.parsed,
         lambda text: reader.decoded(text.encode(), "punycode"),
         lambda text: in_parts(text, 4000),
-        lambda text: as_data(text, "0" * 8, "x"),
+        lambda text: wrap_as_data(text, "0" * 8, "x"),
     ],
     ids=["tidy", "parsed", "decoded", "parts", "data"],
 )

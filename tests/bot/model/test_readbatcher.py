@@ -9,15 +9,15 @@ import pytest
 
 from bot.model import Models
 from bot.model.base import Request
-from bot.model.crowd import Crowd
+from bot.model.readbatcher import ReadBatcher
 from playground.model import ModelServer, Reply
 
 TEXT = "The news is good. " * 10
 
 
-def joined(clock: Any, streams: int) -> tuple[Crowd, list[Any]]:
-    crowd = Crowd(clock)
-    return crowd, [crowd.join() for _ in range(streams)]
+def joined(clock: Any, streams: int) -> tuple[ReadBatcher, list[Any]]:
+    batcher = ReadBatcher(clock)
+    return batcher, [batcher.join() for _ in range(streams)]
 
 
 async def test_a_stream_alone_is_read_as_it_comes_and_many_gather(
@@ -49,13 +49,13 @@ async def test_an_answer_that_is_there_is_read_at_once_however_long_others_would
 
 @pytest.mark.parametrize(("streams", "seconds"), [(1, 0.0), (25, 0.0), (100, 0.075), (5_000, 0.5)])
 def test_the_more_streams_the_longer_each_gathers_up_to_half_a_second(clock: Any, streams: int, seconds: float) -> None:
-    crowd, _ = joined(clock, streams)
+    batcher, _ = joined(clock, streams)
 
-    assert crowd.seconds() == pytest.approx(seconds)
+    assert batcher.seconds() == pytest.approx(seconds)
 
 
 async def test_who_gathers_is_woken_when_it_is_time_or_when_nothing_more_will_come(clock: Any) -> None:
-    crowd, streams = joined(clock, 125)
+    batcher, streams = joined(clock, 125)
     waiting = [asyncio.create_task(stream.gather()) for stream in streams[:3]]
     await clock.advance(0.09)
     assert not any(task.done() for task in waiting)
@@ -66,11 +66,11 @@ async def test_who_gathers_is_woken_when_it_is_time_or_when_nothing_more_will_co
 
     await clock.advance(0.04)
     assert all(task.done() for task in waiting)
-    await crowd.close()
+    await batcher.close()
 
 
 async def test_streams_that_were_closed_let_the_others_read_as_before(clock: Any) -> None:
-    crowd, streams = joined(clock, 100)
+    batcher, streams = joined(clock, 100)
     for stream in streams[:80]:
         stream.leave()
         stream.leave()
@@ -78,7 +78,7 @@ async def test_streams_that_were_closed_let_the_others_read_as_before(clock: Any
     await streams[0].gather()
     await streams[-1].gather()
 
-    assert crowd.seconds() == 0 and clock.slept == []
+    assert batcher.seconds() == 0 and clock.slept == []
 
 
 async def test_one_timer_serves_all_streams_and_ends_with_them(clock: Any) -> None:
@@ -94,10 +94,10 @@ async def test_one_timer_serves_all_streams_and_ends_with_them(clock: Any) -> No
 
 
 async def test_who_gathers_while_everything_is_closed_looks_at_what_there_is(clock: Any) -> None:
-    crowd, streams = joined(clock, 1_000)
+    batcher, streams = joined(clock, 1_000)
     waiting = [asyncio.create_task(stream.gather()) for stream in streams[:3]]
     await clock.advance(0.0)
 
-    await crowd.close()
+    await batcher.close()
 
     await asyncio.wait_for(asyncio.gather(*waiting), 5)

@@ -788,6 +788,7 @@ OWN: dict[str, str] = {
     "bot.policy.once": _SHORT,
     "bot.commands.actions": _HANDS_ON,
     "bot.commands.answers": _HANDS_ON,
+    "adapters.console.terminal.Screen.welcome": _OPERATOR,
     "bot.cli.chat": _OPERATOR,
     "bot.cli.run": _OPERATOR,
     "bot.configuration": _OPERATOR,

@@ -322,7 +322,7 @@ class App:
                 "Write /pair %s to your bot (in Slack: pair %s) to make yourself its owner (it works once, 15 minutes)"
             )
             log.warning(how, code, code)
-        log.info("answering with %s on %s", self.models.name, ", ".join(self._adapters))
+        log.info("starting with %s for %s", self.models.name, ", ".join(self._adapters))
         for line in self.rights.lines:
             log.info("%s", line)
         leave = asyncio.Event()

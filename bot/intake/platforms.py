@@ -132,6 +132,7 @@ class Platforms:
             try:
                 async with adapter:
                     self._open.add(name)
+                    log.info("%s: logged in", name)
                     backoff.reset()
                     await self._receive(name, adapter, deliver, resume, leave)
                     await leave.wait()

@@ -94,6 +94,16 @@ async def test_one_platform_in_trouble_never_holds_another(clock: Any) -> None:
             platforms.surface(ReplyTarget("slack"))
 
 
+async def test_the_log_says_of_each_platform_when_it_is_logged_in(clock: Any, caplog: Any) -> None:
+    caplog.set_level("INFO", logger="bot.intake.platforms")
+    down, up = Fake("slack", logins=[Unreachable("no network")]), Fake("telegram")
+
+    async with running(clock, down, up):
+        assert [line for line in caplog.messages if "logged in" in line] == ["telegram: logged in"]
+        await clock.advance(1.0)
+        assert [line for line in caplog.messages if "logged in" in line] == ["telegram: logged in", "slack: logged in"]
+
+
 async def test_a_platform_is_tried_again_with_growing_pauses_until_it_answers(clock: Any) -> None:
     late = Fake("slack", logins=[Unreachable("no network")] * 4)
 

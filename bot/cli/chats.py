@@ -80,7 +80,7 @@ async def trace(store: Store, reference: str) -> AsyncIterator[str]:
     try:
         turns = turns_of(reference, await store.turns.newest())
     except ValueError:
-        raise SettingsError("which reference? write the six digits that a person was shown, as a1b2c3") from None
+        raise SettingsError("which reference? write the six signs that a person was shown, as a1b2c3") from None
     for turn in turns:
         record = await store.turns.record(turn)
         if record is None:
@@ -120,7 +120,9 @@ def _parsed(action: str, id: str) -> ChatId:
     try:
         return ChatId.parse(id)
     except ValueError:
-        raise SettingsError(f"which chat to {action}? `parley chats` lists their ids, as telegram:42/7") from None
+        raise SettingsError(
+            f"which chat to {action}? {id!r} is no chat's id; `parley chats` lists them, as telegram:42/7"
+        ) from None
 
 
 def _refused(sentence: str) -> int:

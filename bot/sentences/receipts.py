@@ -15,7 +15,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "上一個回答是固定的提示，沒有呼叫模型。",
     ),
     "why_model": (
-        "The last answer came from **{model}**: model calls: {passes}, in {seconds} s.",
+        "The last answer came from **{model}** after {seconds} s. Model calls: {passes}.",
         "上一个回答来自 **{model}**：调用模型 {passes} 次，用时 {seconds} 秒。",
         "上一個回答來自 **{model}**：呼叫模型 {passes} 次，耗時 {seconds} 秒。",
     ),

@@ -107,7 +107,10 @@ class _Reader:
             source = _NAME.sub(self._name, source)
         lines = [self._line(line) for line in source.split("\n")]
         self._drawn.text = self._fill("\n".join(text for text, _ in lines), 0)
-        self._drawn.html = self._fill("<br>".join(markup for _, markup in lines), 1)
+        markup = "<br>".join(markup for _, markup in lines)
+        # Lines of a quote stand in one, and the end of its last line is the quote's.
+        markup = markup.replace("</blockquote><br><blockquote>", "<br>").replace("</blockquote><br>", "</blockquote>")
+        self._drawn.html = self._fill(markup, 1)
         return self._drawn
 
     def _line(self, line: str) -> tuple[str, str]:

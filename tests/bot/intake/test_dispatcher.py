@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -359,7 +360,7 @@ async def test_why_tells_how_the_last_answer_came_about(rig: Any) -> None:
         [why] = await it.say("/why")
 
     head, calls, tokens = why.split("\n\n")
-    assert head.startswith("The last answer came from **openai:scripted**: model calls: 3, in ")
+    assert re.fullmatch(r"The last answer came from \*\*openai:scripted\*\* after [\d.]+ s\. Model calls: 3\.", head)
     lines = [line for line in calls.splitlines() if line.startswith("- ")]
     assert [line[2:].partition(":")[0] for line in lines] == [
         '**calculator** `{"expression"',

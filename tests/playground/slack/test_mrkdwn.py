@@ -46,6 +46,10 @@ def test_mrkdwn_becomes_safe_html_with_its_styles() -> None:
     assert '<a href="https://a.example"' in drawn.html
 
 
+def test_lines_of_a_quote_stand_in_one_and_nothing_empty_is_added_behind_it() -> None:
+    assert draw_mrkdwn("> one\n> two\n\nthree", NAMES).html == "<blockquote>one<br>two</blockquote><br>three"
+
+
 def test_links_and_mentions_are_noted_even_inside_code() -> None:
     drawn = draw_mrkdwn("`<!channel>` <@U1> <!subteam^S1|@ops> <https://a.example/1> https://b.example/2.", NAMES)
 

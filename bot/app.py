@@ -5,18 +5,38 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
-from bot.contract import Clock, SettingsError, SystemClock
-from bot.operations import Outlet
-from tools.base import Json
-
-if TYPE_CHECKING:
-    from bot.contract import Adapter, MessageSent, Surface
-    from bot.model import Chain, Model
+from bot.agent import Agent, AgentLimits, CallPolicy, Condenser
+from bot.commands import CommandActions, CommandAnswers
 from bot.configuration import Configuration, model_options
+from bot.context import Briefings, ChatBook, Summaries
+from bot.contract import Adapter, Clock, MessageSent, SettingsError, Surface, SystemClock
+from bot.gauges import add_gauges
+from bot.intake import Admission, AdmissionLimits, Dispatcher, Platforms, WaitingSigns
+from bot.model import Chain, Model, open_models
+from bot.operations import HttpServer, LoopWatch, Metrics, Outlet, end_in_order, prune_hourly, writes
+from bot.pacing import Pacer
+from bot.policy import (
+    SERVERS_SECONDS,
+    Access,
+    BudgetLimits,
+    Budgets,
+    Once,
+    Prices,
+    ToolRights,
+    metered,
+    misnamed,
+    read_chats,
+    read_prices,
+)
+from bot.reply import Notices, Replies, Settling
+from bot.safety import Redactor, wrapper_length
+from bot.store import Keep, Store
+from bot.toolchoice import Chooser, ToolDescriber, small_model
+from bot.turn import Conversation, EarlierWords, Offers, Reminders, TurnOptions, TurnQueue
+from tools.base import Json
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +59,7 @@ class App:
             outlet: is told of secrets that are known only once the tools are there.
         """
         self._configuration = configuration
+        self._core = configuration.core
         self._people = people
         self._adapters = adapters
         self._clock = clock or SystemClock()
@@ -46,238 +67,255 @@ class App:
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> App:
-        from bot.agent import Agent, AgentLimits, CallPolicy, Condenser
-        from bot.commands import CommandActions, CommandAnswers
-        from bot.context import Briefings, ChatBook, Summaries
-        from bot.gauges import add_gauges
-        from bot.intake import Admission, AdmissionLimits, Dispatcher, Platforms, WaitingSigns
-        from bot.model import open_models
-        from bot.operations import LoopWatch, Metrics
-        from bot.pacing import Pacer
-        from bot.policy import Access, BudgetLimits, Budgets, Once, Prices, ToolRights, read_chats, read_prices
-        from bot.reply import Notices, Replies, Settling
-        from bot.safety import Redactor, wrapper_length
-        from bot.store import Store
-        from bot.toolchoice import Chooser, ToolDescriber, small_model
-        from bot.turn import Conversation, EarlierWords, Offers, Reminders, TurnOptions, TurnQueue
-
-        core, clock = self._configuration.core, self._clock
-        options, chats = model_options(core), read_chats(core.chats_file)
-        registry_of = importlib.import_module("tools").open_registry
         async with AsyncExitStack() as stack:
-            self.metrics = Metrics()
-            self.watch = await stack.enter_async_context(LoopWatch())
-            self.store = await stack.enter_async_context(Store.open(core.database_url, clock=clock))
-            self.models = await stack.enter_async_context(open_models(options, clock))
-            self.access = Access(
-                self.store.access,
-                clock,
-                allow_all=core.allow_all,
-                users=(*core.allowed_users, *self._people),
-                chats=core.allowed_chats,
-                admins=core.admins,
-                groups=(*core.allowed_workspaces, *core.allowed_roles),
-            )
-            self.budgets = Budgets(
-                self.store.spending,
-                clock,
-                BudgetLimits(
-                    messages_per_minute=core.messages_per_minute,
-                    tokens_person=core.tokens_per_day_person,
-                    tokens_chat=core.tokens_per_day_chat,
-                    tokens_all=core.tokens_per_day,
-                    money_person=core.money_per_day_person,
-                    money_all=core.money_per_day,
-                    admin_share=core.admin_share,
-                ),
-                Prices(read_prices(core.prices)),
-                self.access.is_admin,
-            )
-            stack.push_async_callback(self.budgets.close)
-            once = Once(self.store.access.once, clock)
-            writer = None
-            if core.summary_model:
-                writer = self._paid(self.models.only(core.summary_model, "SUMMARY_MODEL"))
-            side = writer or self._paid(self.models.choose(""))
-            room = core.tool_result_chars - wrapper_length("x" * 40)
-            self.registry = registry_of(
-                self._configuration.tools,
-                timeout=core.tool_seconds,
-                result_chars=room,
-                off=core.tools_off,
-                condense=Condenser(side, clock, result_chars=room) if core.condense_results else None,
-            )
-            stack.push_async_callback(self.registry.close)
-            self.pacer = Pacer(clock, self.metrics)
-            stack.push_async_callback(self.pacer.close)
-            self.platforms = Platforms(self._adapters, clock, self.metrics)
-            secrets = (*self._configuration.secrets, *self.registry.secrets)
-            self._outlet.mask(secrets)
-            redact = Redactor(secrets).redact
-            describer = ToolDescriber(self.registry, self.store.descriptions, side, clock, redact)
-            self.describer = describer if core.describe_tools else None
-            agent = Agent(
-                self.registry,
-                AgentLimits(
-                    rounds=core.max_tool_rounds,
-                    calls_per_pass=core.max_calls_per_pass,
-                    output_chars=core.max_output_chars,
-                ),
-                redact,
-                CallPolicy(hosts=core.trusted_hosts, tools=core.trusted_tools, words=core.instructions),
-            )
-
-            def surface(message: MessageSent) -> Surface:
-                return self.platforms.surface(message.target)
-
-            book = ChatBook(self.store.settings, self.models, chats)
-            self.may_answer = (*self.models.names, *chats.models)
-            rights = self.rights = ToolRights(
-                self.registry, self.access.admin, off=core.tools_off, limits=core.tools_for, chats=chats
-            )
-            briefings = Briefings(
-                self.store,
-                self.models,
-                clock,
-                book,
-                name=core.bot_name,
-                instructions=core.instructions,
-                zone=core.time_zone,
-                context_tokens=core.context_tokens,
-            )
-            self.summaries = Summaries(
-                self.store.history,
-                clock,
-                at=core.summary_at,
-                window=briefings.window,
-                estimator=lambda name: self.models.estimator(name).tokens,
-                secrets=secrets,
-                model=writer,
-                metrics=self.metrics,
-            )
-            stack.push_async_callback(self.summaries.close)
-            chooser = Chooser()
-            if core.tool_choice_model:
-                small = self._paid(self.models.only(core.tool_choice_model, "TOOL_CHOICE_MODEL"))
-                chooser = Chooser(decide=small_model(small, clock))
-            replies = Replies(self.store, self.pacer, clock, secrets=secrets)
-            settling = self.settling = Settling(
-                store=self.store, replies=replies, clock=clock, surface=self.platforms.surface
-            )
-            earlier = EarlierWords(
-                self.store,
-                self.pacer,
-                self.platforms.earlier,
-                clock,
-                window=briefings.window,
-                tokens=lambda name: self.models.estimator(name).tokens,
-                redact=redact,
-            )
-            notices = Notices(replies, surface)
-            conversation = self.conversation = Conversation(
-                store=self.store,
-                settling=settling,
-                models=self.models,
-                agent=agent,
-                registry=self.registry,
-                replies=replies,
-                notices=notices,
-                clock=clock,
-                options=TurnOptions.of(core, secrets),
-                surface=surface,
-                budgets=self.budgets,
-                once=once,
-                summaries=self.summaries,
-                briefings=briefings,
-                earlier=earlier,
-                book=book,
-                offers=Offers(self.registry, rights, chooser, briefings, self.models, search_first=core.pre_search),
-                metrics=self.metrics,
-            )
-            self.reminders = Reminders(
-                store=self.store,
-                settling=settling,
-                replies=replies,
-                clock=clock,
-                surface=surface,
-                zone=core.time_zone,
-                unknown_links=core.unknown_links,
-            )
-            answers = CommandAnswers(
-                store=self.store,
-                access=self.access,
-                models=self.models,
-                registry=self.registry,
-                budgets=self.budgets,
-                briefings=briefings,
-                book=book,
-                rights=rights,
-                surface=surface,
-                redact=redact,
-                thoughts=core.show_reasoning != "off",
-            )
-            queue = TurnQueue()
-            actions = CommandActions(
-                store=self.store,
-                access=self.access,
-                once=once,
-                queue=queue,
-                answers=answers,
-                conversation=conversation,
-                notices=notices,
-                summaries=self.summaries,
-                earlier=earlier,
-                surface=surface,
-            )
-            admission = Admission(
-                store=self.store,
-                access=self.access,
-                budgets=self.budgets,
-                queue=queue,
-                clock=clock,
-                limits=AdmissionLimits(
-                    message_chars=core.max_message_chars,
-                    waiting=core.messages_waiting,
-                    turns=core.turns_per_person,
-                ),
-            )
-            self.dispatcher = Dispatcher(
-                store=self.store,
-                settling=settling,
-                access=self.access,
-                once=once,
-                queue=queue,
-                admission=admission,
-                actions=actions,
-                notices=notices,
-                reminders=self.reminders,
-                clock=clock,
-                signs=WaitingSigns(self.pacer, clock, surface),
-                redact=redact,
-            )
+            await self._open_ground(stack)
+            self._join_policy(stack)
+            self._join_tools(stack)
+            self._join_platforms(stack)
+            self._join_context(stack)
+            self._join_reply()
+            self._join_turn()
+            self._join_intake(self._join_commands())
             add_gauges(self.metrics, self.dispatcher.queue, self.pacer, self.store, self.platforms, self.watch)
-            if core.http_port is not None:
-                from bot.operations import HttpServer
-
-                self.http = await stack.enter_async_context(
-                    HttpServer(core.http_host, core.http_port, self.state, self.metrics, self._outlet)
-                )
+            await self._open_http(stack)
             self._stack = stack.pop_all()
         return self
+
+    async def _open_ground(self, stack: AsyncExitStack) -> None:
+        """Open what everything else stands on: metrics, the store, the models."""
+        core = self._core
+        options = model_options(core)
+        self._chats = read_chats(core.chats_file)
+        self.metrics = Metrics()
+        self.watch = await stack.enter_async_context(LoopWatch())
+        self.store = await stack.enter_async_context(Store.open(core.database_url, clock=self._clock))
+        self.models = await stack.enter_async_context(open_models(options, self._clock))
+        self.may_answer = (*self.models.names, *self._chats.models)
+
+    def _join_policy(self, stack: AsyncExitStack) -> None:
+        """Build who may ask, how much, and what is told once."""
+        core = self._core
+        self.access = Access(
+            self.store.access,
+            self._clock,
+            allow_all=core.allow_all,
+            users=(*core.allowed_users, *self._people),
+            chats=core.allowed_chats,
+            admins=core.admins,
+            groups=(*core.allowed_workspaces, *core.allowed_roles),
+        )
+        self.budgets = Budgets(
+            self.store.spending,
+            self._clock,
+            BudgetLimits.of(core),
+            Prices(read_prices(core.prices)),
+            self.access.is_admin,
+        )
+        stack.push_async_callback(self.budgets.close)
+        self._once = Once(self.store.access.once, self._clock)
+
+    def _join_tools(self, stack: AsyncExitStack) -> None:
+        """Open the tools; what they hold is told to who masks secrets."""
+        core = self._core
+        self._writer = None
+        if core.summary_model:
+            self._writer = self._paid(self.models.only(core.summary_model, "SUMMARY_MODEL"))
+        side = self._writer or self._paid(self.models.choose(""))
+        room = core.tool_result_chars - wrapper_length("x" * 40)
+        self.registry = importlib.import_module("tools").open_registry(
+            self._configuration.tools,
+            timeout=core.tool_seconds,
+            result_chars=room,
+            off=core.tools_off,
+            condense=Condenser(side, self._clock, result_chars=room) if core.condense_results else None,
+        )
+        stack.push_async_callback(self.registry.close)
+        self._secrets = (*self._configuration.secrets, *self.registry.secrets)
+        self._outlet.mask(self._secrets)
+        self._redact = Redactor(self._secrets).redact
+        describer = ToolDescriber(self.registry, self.store.descriptions, side, self._clock, self._redact)
+        self.describer = describer if core.describe_tools else None
+        self.rights = ToolRights(
+            self.registry, self.access.admin, off=core.tools_off, limits=core.tools_for, chats=self._chats
+        )
+
+    def _join_platforms(self, stack: AsyncExitStack) -> None:
+        """Build what decides when a platform is called, and who holds the platforms."""
+        self.pacer = Pacer(self._clock, self.metrics)
+        stack.push_async_callback(self.pacer.close)
+        self.platforms = Platforms(self._adapters, self._clock, self.metrics)
+
+    def _join_context(self, stack: AsyncExitStack) -> None:
+        """Build what the model is told."""
+        core = self._core
+        self._book = ChatBook(self.store.settings, self.models, self._chats)
+        self._briefings = Briefings(
+            self.store,
+            self.models,
+            self._clock,
+            self._book,
+            name=core.bot_name,
+            instructions=core.instructions,
+            zone=core.time_zone,
+            context_tokens=core.context_tokens,
+        )
+        self.summaries = Summaries(
+            self.store.history,
+            self._clock,
+            at=core.summary_at,
+            window=self._briefings.window,
+            estimator=self._tokens_of,
+            secrets=self._secrets,
+            model=self._writer,
+            metrics=self.metrics,
+        )
+        stack.push_async_callback(self.summaries.close)
+
+    def _join_reply(self) -> None:
+        """Build what shows replies, and completes those of former processes."""
+        self._replies = Replies(self.store, self.pacer, self._clock, secrets=self._secrets)
+        self._notices = Notices(self._replies, self._surface)
+        self.settling = Settling(
+            store=self.store, replies=self._replies, clock=self._clock, surface=self.platforms.surface
+        )
+
+    def _join_turn(self) -> None:
+        """Build what answers a question, and what shows a reminder."""
+        core = self._core
+        self._earlier = EarlierWords(
+            self.store,
+            self.pacer,
+            self.platforms.earlier,
+            self._clock,
+            window=self._briefings.window,
+            tokens=self._tokens_of,
+            redact=self._redact,
+        )
+        self.conversation = Conversation(
+            store=self.store,
+            settling=self.settling,
+            models=self.models,
+            agent=self._agent(),
+            registry=self.registry,
+            replies=self._replies,
+            notices=self._notices,
+            clock=self._clock,
+            options=TurnOptions.of(core, self._secrets),
+            surface=self._surface,
+            budgets=self.budgets,
+            once=self._once,
+            summaries=self.summaries,
+            briefings=self._briefings,
+            earlier=self._earlier,
+            book=self._book,
+            offers=self._offers(),
+            metrics=self.metrics,
+        )
+        self.reminders = Reminders(
+            store=self.store,
+            settling=self.settling,
+            replies=self._replies,
+            clock=self._clock,
+            surface=self._surface,
+            zone=core.time_zone,
+            unknown_links=core.unknown_links,
+        )
+
+    def _agent(self) -> Agent:
+        core = self._core
+        limits = AgentLimits(
+            rounds=core.max_tool_rounds,
+            calls_per_pass=core.max_calls_per_pass,
+            output_chars=core.max_output_chars,
+        )
+        policy = CallPolicy(hosts=core.trusted_hosts, tools=core.trusted_tools, words=core.instructions)
+        return Agent(self.registry, limits, self._redact, policy)
+
+    def _offers(self) -> Offers:
+        core, chooser = self._core, Chooser()
+        if core.tool_choice_model:
+            small = self._paid(self.models.only(core.tool_choice_model, "TOOL_CHOICE_MODEL"))
+            chooser = Chooser(decide=small_model(small, self._clock))
+        return Offers(self.registry, self.rights, chooser, self._briefings, self.models, search_first=core.pre_search)
+
+    def _join_commands(self) -> CommandActions:
+        """Build what answers and does commands, and the queue of the turns that they end."""
+        self._queue = TurnQueue()
+        answers = CommandAnswers(
+            store=self.store,
+            access=self.access,
+            models=self.models,
+            registry=self.registry,
+            budgets=self.budgets,
+            briefings=self._briefings,
+            book=self._book,
+            rights=self.rights,
+            surface=self._surface,
+            redact=self._redact,
+            thoughts=self._core.show_reasoning != "off",
+        )
+        return CommandActions(
+            store=self.store,
+            access=self.access,
+            once=self._once,
+            queue=self._queue,
+            answers=answers,
+            conversation=self.conversation,
+            notices=self._notices,
+            summaries=self.summaries,
+            earlier=self._earlier,
+            surface=self._surface,
+        )
+
+    def _join_intake(self, actions: CommandActions) -> None:
+        """Build what takes messages in and decides about them."""
+        admission = Admission(
+            store=self.store,
+            access=self.access,
+            budgets=self.budgets,
+            queue=self._queue,
+            clock=self._clock,
+            limits=AdmissionLimits.of(self._core),
+        )
+        self.dispatcher = Dispatcher(
+            store=self.store,
+            settling=self.settling,
+            access=self.access,
+            once=self._once,
+            queue=self._queue,
+            admission=admission,
+            actions=actions,
+            notices=self._notices,
+            reminders=self.reminders,
+            clock=self._clock,
+            signs=WaitingSigns(self.pacer, self._clock, self._surface),
+            redact=self._redact,
+        )
+
+    async def _open_http(self, stack: AsyncExitStack) -> None:
+        """Serve health and metrics where a port is configured."""
+        core = self._core
+        if core.http_port is not None:
+            self.http = await stack.enter_async_context(
+                HttpServer(core.http_host, core.http_port, self.state, self.metrics, self._outlet)
+            )
 
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
     def _paid(self, model: Chain) -> Model:
         """The same model, on the budgets of who asks."""
-        from bot.policy import metered
-
         return metered(model, self.budgets, self.models.estimator)
+
+    def _tokens_of(self, model: str) -> Callable[[str], int]:
+        """What estimates the tokens of a text for a model."""
+        return self.models.estimator(model).tokens
+
+    def _surface(self, message: MessageSent) -> Surface:
+        return self.platforms.surface(message.target)
 
     async def state(self) -> Mapping[str, Json]:
         """How the program is, for `/ready` and `/state`."""
-        from bot.operations import writes
-
         states = dict(self.platforms.state)
         stores = await writes(self.store)
         return {
@@ -299,8 +337,6 @@ class App:
 
     async def _try_tools(self) -> None:
         """Try the tools of which only a trial tells whether they work, and name those that settings call wrongly."""
-        from bot.policy import SERVERS_SECONDS, misnamed
-
         await self.registry.prove()
         for sentence in await misnamed(self.registry, self.rights.named, SERVERS_SECONDS):
             log.warning("%s", sentence)
@@ -313,9 +349,6 @@ class App:
         Raises:
             SettingsError: not one platform can be used as configured.
         """
-        from bot.operations import end_in_order, prune_hourly
-        from bot.store import Keep
-
         code = await self.access.pairing_code()
         if code is not None:
             how = (
@@ -335,7 +368,7 @@ class App:
         reminding = asyncio.create_task(
             self.reminders.watch(self.dispatcher.deliver, tuple(self._adapters)), name="reminders"
         )
-        core = self._configuration.core
+        core = self._core
         keep = Keep.days(core.keep_days, core.keep_files_days)
         pruning = asyncio.create_task(prune_hourly(self.store, self._clock, keep), name="upkeep")
         trying = asyncio.create_task(self._try_tools(), name="tool trials")

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from bot.operations import Outlet
-
-if TYPE_CHECKING:
-    pass
-from bot.app import App
 from bot.configuration import Configuration, open_adapters
+from bot.operations import Outlet
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +25,8 @@ async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet
     stop.hear()
     adapters = open_adapters(configuration, names)
     with locked(configuration.core.database_url, "run"), stop.while_starting():
+        from bot.app import App  # loads everything, which takes a second: a signal ends the start meanwhile
+
         async with App(configuration, adapters, outlet=outlet) as app:
             stop.started()
             set_loaded_apart()

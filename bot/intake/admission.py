@@ -21,6 +21,7 @@ from bot.policy import (
 )
 from bot.safety import enclosed_in
 from bot.sentences import how_long, say
+from bot.settings import CoreSettings
 from bot.store import Store
 from bot.turn import TurnQueue
 from tools.languages import Language
@@ -70,6 +71,10 @@ class AdmissionLimits:
     """Messages of one person that wait in one chat."""
     turns: int = 5
     """Turns of one person under way in all chats."""
+
+    @classmethod
+    def of(cls, core: CoreSettings) -> AdmissionLimits:
+        return cls(message_chars=core.max_message_chars, waiting=core.messages_waiting, turns=core.turns_per_person)
 
 
 class Admission:

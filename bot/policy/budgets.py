@@ -20,6 +20,7 @@ from bot.contract import ChatId, Clock, MessageSent, StoreError, Unaffordable, U
 from bot.policy.holdings import Holdings
 from bot.policy.once import OncePer
 from bot.policy.prices import Prices
+from bot.settings import CoreSettings
 from bot.store import Amount, Limit, Refused, Reserved, Spending
 
 log = logging.getLogger(__name__)
@@ -51,6 +52,18 @@ class BudgetLimits:
     money_all: float = 0.0
     admin_share: float = 0.0
     """The part of what everybody may spend that only admins can."""
+
+    @classmethod
+    def of(cls, core: CoreSettings) -> BudgetLimits:
+        return cls(
+            messages_per_minute=core.messages_per_minute,
+            tokens_person=core.tokens_per_day_person,
+            tokens_chat=core.tokens_per_day_chat,
+            tokens_all=core.tokens_per_day,
+            money_person=core.money_per_day_person,
+            money_all=core.money_per_day,
+            admin_share=core.admin_share,
+        )
 
 
 @dataclass(frozen=True, slots=True)

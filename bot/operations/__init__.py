@@ -1,4 +1,4 @@
-"""For who runs the bot: logs, metrics, health, and the end of the process."""
+"""What an operator needs: logs, metrics, health checks, and an orderly stop."""
 
 from __future__ import annotations
 

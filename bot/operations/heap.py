@@ -1,17 +1,16 @@
-"""How memory is handed out and taken back: buffers that live for a moment tear no holes into the heap, and looking for
-garbage holds up no chat.
+"""Keep short-lived read buffers from fragmenting the heap, and garbage collection from blocking the event loop.
 
-Large buffers that live for a moment: glibc takes one of 128 KiB or more from the system and gives it back, until the
-first one was freed; then it raises its own threshold and takes them from the heap, where the few bytes that are kept of
-each stand in the way of the next. Measured with fifty chats at 8 turns a second, when asyncio read into such buffers:
-holes grew by 1 KiB a turn for as long as anybody looked, 5.5 of 37 MiB after 1,850 turns; with the threshold held where
-it begins, 1.9 MiB, and no growth. See `man mallopt`.
+Large short-lived buffers: glibc maps a buffer of 128 KiB or more from the system and unmaps it again, until the first
+one was freed; then it raises that threshold and takes them from the heap, where the few bytes that are kept of each
+block the space for the next. Measured with fifty chats at 8 turns a second, when asyncio read into such buffers:
+unused gaps grew by 1 KiB a turn throughout, 5.5 of 37 MiB after 1,850 turns; with the threshold fixed at its initial
+value they stayed at 1.9 MiB. See `man mallopt`.
 
-What arrives at a socket: asyncio reads it into a buffer of 256 KiB and cuts that down to what came, a few hundred bytes
-of a stream. To take such a buffer from the system and give it back costs 18 µs for each read, a fifth of the
-processor time with 500 chats at once; a smaller one comes from the heap for next to nothing. It has to be small, or it
-tears the same holes: in half an hour of fifty chats the heap grew by 1.6 MiB in ten minutes with buffers of 64 KiB, by
-1.0 with 16, by 0.5 with 4, and by 0.4 with the system's.
+Socket reads: asyncio reads into a buffer of 256 KiB and shrinks it to what arrived, a few hundred bytes of a stream.
+Mapping and unmapping such a buffer takes 18 µs a read, a fifth of the processor time with 500 chats at once; a smaller
+one comes from the heap in next to no time. It has to be small, or it fragments the heap in the same way: in half an
+hour of fifty chats the heap grew by 1.6 MiB in ten minutes with buffers of 64 KiB, by 1.0 with 16, by 0.5 with 4, and
+by 0.4 with the system's.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ import os
 from asyncio import selector_events, sslproto
 
 READ = 4 * 1024
-"""Bytes that are read from a socket at once: more than a stream brings at a time, and few enough for any hole."""
+"""Bytes read from a socket at once: more than a stream sends at a time, and small enough for any gap in the heap."""
 LARGE = 128 * 1024
-"""Bytes from which memory is taken from the system and given back to it: glibc's own figure at the start."""
+"""Bytes from which memory is mapped from the system: the initial value of glibc's threshold."""
 _M_MMAP_THRESHOLD = -3
 
 
 def keep_compact() -> bool:
-    """Hold the threshold where it is, for this process; whether that was done.
+    """Fix glibc's mmap threshold for this process; return True if that was done.
 
     Does nothing where the operator has set it (MALLOC_MMAP_THRESHOLD_, GLIBC_TUNABLES), or where the C library has no
-    such thing: musl and macOS keep large buffers apart by themselves.
+    such threshold: musl and macOS always map large buffers.
     """
     if "MALLOC_MMAP_THRESHOLD_" in os.environ or "mmap_threshold" in os.environ.get("GLIBC_TUNABLES", ""):
         return False
@@ -44,7 +43,7 @@ def keep_compact() -> bool:
 
 
 def read_in_pieces() -> bool:
-    """Let asyncio's own loops read at most `READ` bytes at once, encrypted or not; whether they can be told so."""
+    """Limit asyncio's socket reads, with and without TLS, to `READ` bytes; return False where it has no limit."""
     readers = [getattr(selector_events, "_SelectorTransport", None), getattr(sslproto, "SSLProtocol", None)]
     if not all(isinstance(getattr(reader, "max_size", None), int) for reader in readers):
         return False
@@ -54,10 +53,10 @@ def read_in_pieces() -> bool:
 
 
 def set_loaded_apart() -> None:
-    """Leave everything that is alive now out of every later search for garbage.
+    """Exclude all objects that exist now from later garbage collections.
 
-    A full search looks at each object there is, and holds up the event loop meanwhile. Most objects belong to the
-    libraries and stay for as long as the process: half of the 0.12 s that it took with 500 chats at once.
+    A full collection visits every object and blocks the event loop meanwhile. Most objects belong to the libraries and
+    live as long as the process: they took half of the 0.12 s of a collection with 500 chats at once.
     https://docs.python.org/3/library/gc.html#gc.freeze
     """
     gc.freeze()

@@ -1,4 +1,4 @@
-"""The one HTTP server: health, readiness and what is counted. Loopback unless the operator says otherwise."""
+"""The HTTP server for health, readiness and metrics; on loopback unless the operator sets another host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ State = Callable[[], Awaitable[Mapping[str, Json]]]
 
 
 class HttpServer:
-    """Tells a supervisor how the program is.
+    """Answers a supervisor's requests for health, readiness and metrics.
 
     `/health` the process lives and its event loop turns: who gets no answer may restart it. `/ready` it takes messages
     in and can store them: else 503, which heals without a restart. `/state` how it is, for a person. `/metrics` what
@@ -61,7 +61,7 @@ class HttpServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on, chosen by the system when the setting is 0."""
+        """The port it listens on; chosen by the system when the setting is 0."""
         assert self._runner is not None
         return int(self._runner.addresses[0][1])
 
@@ -84,7 +84,7 @@ class HttpServer:
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     def _answer(self, value: dict[str, Json], status: int = 200) -> web.Response:
-        """Every answer in JSON leaves here."""
+        """Build a JSON answer with secrets masked."""
         from aiohttp import web
 
         return web.Response(text=json.dumps(self._outlet.value(value)), status=status, content_type="application/json")

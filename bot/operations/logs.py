@@ -1,9 +1,9 @@
-"""What the operator reads: a line each for people, or a JSON object each for machines; never a secret.
+"""Log records as lines for people or as JSON objects for machines, without secrets.
 
 Every line written while a turn is worked on names its chat, its turn and the turn's reference. Messages of people and
 models are not logged; what tools are given and give is, at DEBUG. Everything goes through the outlet, traces of
-exceptions too. Of other people's libraries only warnings are heard, and of these only the words their authors wrote:
-what is filled in may be what a person wrote.
+exceptions too. Of libraries only warnings are logged, and of these only the words their authors wrote: the
+arguments may hold what a person wrote.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bot.contract import origin_of, reference_of
 from bot.operations.outlet import Outlet, raw
 
 MOST_CHARS = 8_000
-"""Characters of a line; an error may quote megabytes of what a server said."""
+"""Characters of a line; an error may quote megabytes of a server's answer."""
 MOST_TRACE_CHARS = 30_000
 _OURS = ("bot", "adapters", "tools", "__main__")
 _INSTALLED = {"site-packages", "dist-packages"}
@@ -33,7 +33,7 @@ _ADDRESS = re.compile(r"(?<=://)([^\s/?#\"'<>]+)[/?][^\s\"'<>]*")
 
 @contextmanager
 def about(chat: object, turn: int = 0) -> Iterator[None]:
-    """Lines logged within it, and in the tasks begun within it, name this chat and this turn."""
+    """Name this chat and turn in every line logged inside the block, and in tasks started there."""
     token = _PLACE.set((str(chat), turn))
     try:
         yield
@@ -42,7 +42,7 @@ def about(chat: object, turn: int = 0) -> Iterator[None]:
 
 
 class _Place(logging.Filter):
-    """Writes onto every record what it is about."""
+    """Adds the chat and the turn to every record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.chat, record.turn = _PLACE.get()
@@ -50,7 +50,7 @@ class _Place(logging.Filter):
 
 
 class _Formatter(logging.Formatter):
-    """Makes a record fit to leave the process."""
+    """Formats a record with secrets masked."""
 
     def __init__(self, outlet: Outlet) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class _ForMachines(_Formatter):
 
 
 class _Handler(logging.StreamHandler):  # type: ignore[type-arg]  # generic in the stubs alone
-    """Writes to a stream. A line that cannot be written is left out: the library would show its arguments raw."""
+    """Writes to a stream, and drops a line that cannot be written: `logging` would print its arguments unmasked."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         return None
@@ -128,7 +128,7 @@ def _message(record: logging.LogRecord) -> str:
 
 
 class _Unsaid:
-    """Stands for an argument that is not shown."""
+    """Stands in for a log argument that is not shown."""
 
     def __repr__(self) -> str:
         return "…"
@@ -172,7 +172,7 @@ def _literal(record: logging.LogRecord) -> str:
 
 
 def set_up(level: str, form: str, outlet: Outlet) -> None:
-    """Log to standard error from now on, as `console` or as `json`."""
+    """Log to standard error, as `console` or as `json`."""
     handler = _Handler(raw(sys.stderr))
     handler.setFormatter(_ForMachines(outlet) if form == "json" else _ForPeople(outlet))
     handler.addFilter(_Place())

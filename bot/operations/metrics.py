@@ -1,4 +1,4 @@
-"""What is counted while the program runs, told in Prometheus' text form at `/metrics`.
+"""Counters, histograms and gauges, served in Prometheus' text format at `/metrics`.
 
 One `Metrics` is built in `bot/app.py` and handed to those who count. Counting is an addition to a dictionary; nothing
 here waits, fails or knows what it counts.
@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from bot.contract import Usage
 
 MOST_SERIES = 200
-"""Different label values of one count: what comes then (a tool source may name thousands) is counted as `other`."""
+"""Label values of one counter; further ones (a tool source may name thousands) are counted as `other`."""
 LAG_SECONDS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.5, 5.0, 10.0, 30.0, 60.0, 300.0)
-"""Upper borders of the buckets of the lag."""
+"""Upper bounds of the histogram of the reply lag."""
 
 
 class Count:
-    """Something that only grows, by label values."""
+    """A counter, by label values."""
 
     def __init__(self, name: str, help: str, labels: Sequence[str] = ()) -> None:
         self.name = name
@@ -27,14 +27,14 @@ class Count:
         self._values: dict[tuple[str, ...], float] = {} if self._labels else {(): 0.0}
 
     def add(self, *labels: str, amount: float = 1.0) -> None:
-        """Add to the series of these label values, in the order they were declared."""
+        """Increase the series of these label values, given in the order they were declared."""
         key = labels
         if key not in self._values and len(self._values) >= MOST_SERIES:
             key = ("other",) * len(self._labels)
         self._values[key] = self._values.get(key, 0.0) + amount
 
     def value(self, *labels: str) -> float:
-        """How much it is now."""
+        """Return its value now."""
         return self._values.get(labels, 0.0)
 
     def lines(self) -> Iterator[str]:
@@ -46,7 +46,7 @@ class Count:
 
 
 class Spread:
-    """How long something took, in buckets."""
+    """A histogram of durations."""
 
     def __init__(self, name: str, help: str, borders: Sequence[float]) -> None:
         self.name = name
@@ -57,11 +57,11 @@ class Spread:
 
     @property
     def count(self) -> int:
-        """How often it was observed."""
+        """The number of observations."""
         return sum(self._counts)
 
     def observe(self, seconds: float) -> None:
-        """Take in one more."""
+        """Record one duration."""
         self._counts[bisect_left(self._borders, seconds)] += 1
         self.total += seconds
 
@@ -78,7 +78,7 @@ class Spread:
 
 
 class Metrics:
-    """Everything that is counted."""
+    """All metrics of the process."""
 
     def __init__(self) -> None:
         self.turns_begun = Count("parley_turns_begun_total", "Turns begun, those that go on after a restart too.")
@@ -100,18 +100,18 @@ class Metrics:
         self._gauges: list[tuple[str, str, Callable[[], float]]] = []
 
     def called(self, model: str, usage: Usage) -> None:
-        """A model answered, and reported this."""
+        """Count an answered model call and the tokens it reported."""
         self.model_calls.add(model, "answered")
         for kind, count in (("prompt", usage.prompt), ("completion", usage.completion), ("cached", usage.cached)):
             if count:
                 self.tokens.add(model, kind, amount=count)
 
     def gauge(self, name: str, help: str, read: Callable[[], float]) -> None:
-        """Tell what `read` returns whenever the page is asked for."""
+        """Add a gauge that calls `read` at each scrape."""
         self._gauges.append((name, help, read))
 
     def text(self) -> str:
-        """The whole page."""
+        """Return the whole `/metrics` page."""
         lines: list[str] = []
         for one in (
             self.turns_begun,

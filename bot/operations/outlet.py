@@ -1,4 +1,4 @@
-"""The one way out for every line that an operator reads: logs, standard output and error, HTTP answers, reports.
+"""Mask secrets in everything an operator reads: logs, standard output and error, HTTP answers, reports.
 
 Secrets are masked and control characters made visible, so that a line shows no key, forges no other line and gives a
 terminal no orders. `take_over` puts it around the standard streams and the hooks of the interpreter, so that nobody
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class Outlet:
-    """Makes text fit to leave the process. Secrets may become known while it is in use."""
+    """Masks secrets and neutralises control characters; secrets can be added while it is in use."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: frozenset[str] = frozenset()
@@ -37,25 +37,25 @@ class Outlet:
         self.mask(secrets)
 
     def mask(self, secrets: Iterable[str]) -> None:
-        """Mask these too from now on, also as they are written in addresses."""
+        """Mask these secrets from now on, also where they are percent-encoded in URLs."""
         more = self._secrets.union(*((secret, quote(secret, safe="")) for secret in secrets))
         if more != self._secrets:
             self._secrets, self._redactor = more, Redactor(more)
 
     def data(self, text: str) -> str:
-        """What somebody asked for, as a tool's result: known secrets masked, control characters inert."""
+        """Mask known secrets and neutralise control characters in requested data, such as a tool's result."""
         return inert(self._redactor.redact(text))
 
     def words(self, text: str) -> str:
-        """What the program says of itself, in any number of lines: addresses lose their accounts and keys too."""
+        """Do as `data` for the program's own messages, and also remove accounts and keys from URLs."""
         return inert(_QUERY.sub(_without_key, _ACCOUNT.sub(_without_account, self._redactor.redact(text))))
 
     def line(self, text: str) -> str:
-        """The same as one line."""
+        """Do as `words`, and join the lines into one."""
         return " ".join(self.words(text).splitlines())
 
     def value(self, value: Json) -> Json:
-        """The same for every text in a JSON value."""
+        """Do as `line` for every string in a JSON value."""
         match value:
             case str():
                 return self.line(value)
@@ -67,7 +67,7 @@ class Outlet:
                 return value
 
     def take_over(self) -> None:
-        """Stand between this process and its standard streams, warnings and uncaught errors, until it ends."""
+        """Mask standard output, standard error, warnings and uncaught errors until the process ends."""
         sys.stdout = cast("TextIO", MaskedStream(sys.stdout, self.data))
         sys.stderr = cast("TextIO", MaskedStream(sys.stderr, self.words))
         logging.captureWarnings(True)
@@ -76,12 +76,12 @@ class Outlet:
         threading.excepthook = _uncaught_in_thread
 
     def terminal(self) -> TextIO:
-        """Standard output for who draws on a terminal: secrets are masked, control characters work."""
+        """Return a standard output that masks secrets and keeps control characters, for drawing on a terminal."""
         return cast("TextIO", MaskedStream(raw(sys.stdout), lambda text: self._redactor.redact(text)))
 
 
 def raw(stream: TextIO) -> TextIO:
-    """The stream behind a masked one: for text that has been through an outlet already."""
+    """Return the stream behind a masked one, for text that is masked already."""
     return stream.raw if isinstance(stream, MaskedStream) else stream
 
 

@@ -1,4 +1,4 @@
-"""How the process ends: asked by a signal, in order where that is possible, and within ten seconds whatever hangs.
+"""Stop the process on a signal: in order where possible, and within ten seconds whatever hangs.
 
 What is left undone then is what `kill -9` would leave undone: the next start goes on with it.
 """
@@ -19,15 +19,15 @@ from bot.contract import origin_of
 log = logging.getLogger(__name__)
 
 TURN_SECONDS = 8.0
-"""What running turns are given before they are ended with a note on screen."""
+"""Seconds that running turns have before they are ended with a note in the chat."""
 STOP_SECONDS = 9.7
-"""After so long the process ends with exit code 0 wherever it is: supervisors that give it ten seconds then kill it."""
+"""Seconds after which the process exits with code 0 in any case: many supervisors kill it after ten."""
 _SURFACES_UNTIL = 9.0
 _PLATFORMS_UNTIL = 9.4
 
 
 class StopRequest:
-    """Whether the process was asked to end, by SIGTERM or Ctrl-C; asked again, it ends at once with exit code 1."""
+    """Listens for SIGTERM and Ctrl-C: the first one sets `asked`, the second exits at once with code 1."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
@@ -35,7 +35,7 @@ class StopRequest:
         self._count = 0
 
     def hear(self) -> None:
-        """Listen for the signals from now on. The process then ends in time also when its event loop does not turn."""
+        """Handle the signals from now on; the process then ends in time even if its event loop is blocked."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             # The loop's own handler wakes it; ours is called between two steps of whatever holds it up.
@@ -45,8 +45,7 @@ class StopRequest:
 
     @contextmanager
     def while_starting(self) -> Iterator[None]:
-        """Cancel the current task on a request that comes before `started`, which ends this block: there is nothing
-        under way yet that would be lost."""
+        """Leave this block on a signal that comes before `started`: no work is under way yet."""
         task = self._starting = asyncio.current_task()
         assert task is not None
         try:
@@ -59,7 +58,7 @@ class StopRequest:
             self._starting = None
 
     def started(self) -> None:
-        """From now on a request only sets `asked`."""
+        """Let a signal only set `asked` from now on."""
         self._starting = None
 
     def _heard(self, number: int, frame: FrameType | None) -> None:
@@ -85,7 +84,7 @@ async def end_in_order(
     leave: asyncio.Event,
     platforms: asyncio.Task[None],
 ) -> None:
-    """End the parts of a running program, each when nothing needs it any more; who takes too long is left behind.
+    """Stop the parts of the running program in order of dependency, without waiting for one that takes too long.
 
     Args:
         turns: ends the running turns, after so many seconds.

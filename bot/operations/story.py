@@ -1,4 +1,4 @@
-"""What the log tells of a turn: the question, each pass, each tool, the answer. At DEBUG also what tools were given.
+"""Log the course of a turn: question, passes, tool calls, answer; at DEBUG also the arguments and results of tools.
 
 A line names its chat, turn and reference by itself (`logs.about`). Words of people and models stand in no line.
 """
@@ -19,7 +19,7 @@ RESULT_CHARS = 200
 
 
 class Story:
-    """The lines of one turn, with how long each step took."""
+    """Writes the log lines of one turn, with the duration of each step."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -30,7 +30,7 @@ class Story:
         log.info("question of %s, %d characters%s", question.sender.id, len(question.text), again)
 
     def thought(self, number: int, model: str, usage: Usage, calls: tuple[ToolCall, ...]) -> None:
-        """A pass of a model ended."""
+        """Log a finished pass."""
         asks = f"; asks for {', '.join(call.name for call in calls)}" if calls else ""
         log.info(
             "pass %d: %s, %d tokens in (%d cached), %d out, %.1f s%s",
@@ -44,7 +44,7 @@ class Story:
         )
 
     def called(self, call: ToolCall, result: ToolResult) -> None:
-        """A tool call ended; one that went wrong is told at any level."""
+        """Log a finished tool call: a failed one as a warning."""
         level = logging.INFO if result.ok else logging.WARNING
         log.log(level, "tool %s: %s, %.1f s, %d characters", call.name, result.status, result.seconds, len(result.text))
         if log.isEnabledFor(logging.DEBUG):

@@ -1,4 +1,4 @@
-"""What is done now and then beside the answers: old rows are removed, and a store in trouble is tried again."""
+"""Periodic work beside the answers: prune old rows, and probe a store whose last write failed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bot.store import Keep, Store
 log = logging.getLogger(__name__)
 
 FIRST_AFTER = 300.0
-"""Seconds after the start until the first cleaning: the start belongs to who waits for an answer."""
+"""Seconds after the start before the first pruning: first come the people who wait for an answer."""
 EVERY = 3600.0
 PROBE_SECONDS = 1.0
-"""How long a store in trouble is waited for before it counts as not writing."""
+"""Seconds a probe may take before the store counts as not writable."""
 
 
 async def prune_hourly(store: Store, clock: Clock, keep: Keep) -> None:
-    """Remove what is older than `keep` says, until cancelled. A store that fails is tried again an hour later."""
+    """Prune the store every hour until cancelled; after an error, try again an hour later."""
     await clock.sleep(FIRST_AFTER)
     while True:
         try:
@@ -31,7 +31,7 @@ async def prune_hourly(store: Store, clock: Clock, keep: Keep) -> None:
 
 
 async def writes(store: Store) -> bool:
-    """Whether the store can be written to now. Asks it only when its last write failed."""
+    """Return True if the store can be written to now; probes it only if its last write failed."""
     if not store.writer.in_trouble:
         return True
     try:
@@ -43,7 +43,7 @@ async def writes(store: Store) -> bool:
 
 
 def resident_bytes() -> float:
-    """Memory of this process, as the system counts it; 0 where it does not tell."""
+    """Return the resident memory of this process; 0 where the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
     except (OSError, IndexError, ValueError):

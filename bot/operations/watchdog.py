@@ -1,4 +1,4 @@
-"""A watch on the event loop: one blocking call holds up every chat at once, and nobody else would notice.
+"""Detect and report blocked event loops: one blocking call delays every chat at once.
 
 A task notes how late it wakes. A thread looks meanwhile at what the loop is doing, so that a long block is reported
 with the code that caused it.
@@ -27,7 +27,7 @@ _FRAMES = 6
 
 
 class LoopWatch:
-    """Measures how long the event loop was blocked; `async with` watches the running one."""
+    """Measures how long the running event loop was blocked, inside `async with`."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -64,7 +64,7 @@ class LoopWatch:
             self._thread.join()
 
     def reset(self) -> None:
-        """Forget the longest block; the next one counts."""
+        """Forget the longest block so far."""
         self.longest = self.longest_computing = 0.0
         self.where = ""
 
@@ -95,7 +95,7 @@ class LoopWatch:
         )
 
     def _look(self) -> None:
-        """In a thread of its own: take down what the loop runs when its beat does not come."""
+        """In a thread: record the stack of the loop when its heartbeat is late."""
         while not self._over.wait(_BEAT):
             if time.perf_counter() - self._beat_at > _BEAT + TOO_LONG and not self._seen:
                 frame = sys._current_frames().get(self._loop_thread)
@@ -104,6 +104,6 @@ class LoopWatch:
 
 
 def _told(frame: FrameType) -> str:
-    """The innermost calls, without paths and values."""
+    """Return the innermost calls of a stack, without paths and values."""
     stack = traceback.StackSummary.extract(traceback.walk_stack(frame), limit=_FRAMES, lookup_lines=False)
     return " < ".join(f"{one.name} ({Path(one.filename).name}:{one.lineno})" for one in stack)

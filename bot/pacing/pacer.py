@@ -1,9 +1,9 @@
-"""When the next call to a platform may go out: budgets, priorities, and what a refusal teaches.
+"""Decide when the next call to a platform may go out: rate budgets, priorities, and the effect of refusals.
 
 One `Pacer` serves the whole process. A reply asks it for a grant before every call and gives the grant back
-when the answer came. What is known of each budget stands in `bot.pacing.scope`.
+when the answer came. The state of each rate budget is in `bot.pacing.scope`.
 
-Nobody waits for anybody except through a budget they truly share.
+Two calls wait for each other only if they draw on the same budget.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from bot.pacing.waiting import Grant, Priority, _Queues
 log = logging.getLogger(__name__)
 
 PATIENCE = 300.0
-"""Seconds that a call waits for a scope that its platform closed; what would wait longer is told so at once."""
+"""Seconds a call may wait for a budget that its platform closed; a longer wait raises `Closed` at once."""
 ENDS_WITHIN = 5.0
-"""Seconds that the end of a reply may have to wait as things stand: about what most take to be written."""
+"""Seconds the end of a reply may wait for its call, else it is not begun: about as long as writing one takes."""
 
 
 @dataclass(slots=True, eq=False)
 class Presence:
-    """A reply under way, as the budgets know it."""
+    """One reply under way, with the budgets it draws on."""
 
     budgets: tuple[RateBudget, ...]
     since: float
     seen: float | None = None
-    """When its first words stood."""
+    """When its first words were shown."""
     admitted: bool = False
-    """It may begin on screen."""
+    """It may be shown while it is written."""
 
 
 class Pacer:
-    """Grants calls under every platform's budgets, the most urgent first."""
+    """Grants calls within every platform's rate budgets, the most urgent first."""
 
     def __init__(self, clock: Clock | None = None, metrics: Metrics | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -64,7 +64,7 @@ class Pacer:
         not_before: float = 0.0,
         insist_at: float = float("inf"),
     ) -> Grant:
-        """A call of this `cost` that wants to go out.
+        """Return a grant to enter before a call of this `cost`, and to leave once it is answered.
 
         Args:
             since: when the text that waits was written (monotonic); among progress the stalest goes first.
@@ -77,7 +77,7 @@ class Pacer:
         return Grant(self, self._number, cost, priority, at, keep, not_before, insist_at)
 
     def take(self, cost: CallCost, *, keep: int = 1) -> bool:
-        """Take a call that nobody waits for, now or not at all; tell `answered` when its answer came.
+        """Take a call at once if the budgets allow it, else return False; call `answered` when its answer came.
 
         Args:
             keep: calls that stay free in budgets that are not shared.
@@ -90,14 +90,14 @@ class Pacer:
         return True
 
     def answered(self, cost: CallCost) -> None:
-        """The answer to a call came: from now on its windows run."""
+        """Record that a call was answered: its windows run from now on."""
         now = self._clock.monotonic()
         for budget in cost.budgets:
             self._scope_of(budget).answer(now)
         self.pump()
 
     def refused(self, cost: CallCost, scope: str, retry_after: float) -> None:
-        """The platform refused a call for `retry_after` seconds; `scope` empty: the narrowest budget is meant."""
+        """Record that the platform refused a call for `retry_after` seconds; empty `scope`: in its narrowest budget."""
         now = self._clock.monotonic()
         chosen = next((budget for budget in cost.budgets if budget.scope == scope), None)
         if chosen is None and cost.budgets:
@@ -112,7 +112,7 @@ class Pacer:
         self.pump()
 
     def _turn_away(self, scope: BudgetState, told: bool) -> None:
-        """A platform lets nothing through for long: the operator is told once, and nobody waits for it."""
+        """End every wait for a budget that is closed for longer than `PATIENCE`, and warn the operator once."""
         until = scope.closed_until
         if not told:
             end = datetime.datetime.fromtimestamp(self._clock.wall() + until - self._clock.monotonic(), datetime.UTC)
@@ -127,11 +127,11 @@ class Pacer:
                 grant.end(_closed(scope.budget.scope, until))
 
     def opens_at(self, cost: CallCost) -> float:
-        """The monotonic time until which a refusal stands in the way of a call; now, or in the past: none does."""
+        """Return the monotonic time until which a refusal blocks this call; not in the future if none does."""
         return max((self._scope_of(budget).closed_until for budget in cost.budgets), default=float("-inf"))
 
     def enter(self, budgets: tuple[RateBudget, ...]) -> Presence:
-        """A reply that draws on `budgets` begins; progress of others leaves room for its beginning and its end."""
+        """Register a reply that draws on `budgets`; others' progress leaves calls for its first and its last words."""
         presence = Presence(budgets, self._clock.monotonic())
         self.live += 1
         for budget in budgets:
@@ -139,7 +139,7 @@ class Pacer:
         return presence
 
     def admits(self, presence: Presence) -> bool:
-        """Whether a reply may begin on screen while it is written: its end will not have to wait for long.
+        """Return True if a reply may be shown while it is written: a call for its end will be free soon enough.
 
         Where a minute's calls are shared by many, one that begins without a call left for its end stands there
         unfinished for up to a minute; posted once, when it is written, it is whole at once.
@@ -162,7 +162,7 @@ class Pacer:
                 self._scope_of(budget).admitted += 1
 
     def seen(self, presence: Presence) -> None:
-        """Its first words stand."""
+        """Record that the first words of a reply are shown."""
         if presence.seen is not None:
             return
         self._admit(presence)
@@ -173,7 +173,7 @@ class Pacer:
             insort(scope.begun, presence.seen)
 
     def leave(self, presence: Presence) -> None:
-        """It ended."""
+        """Unregister a reply that ended."""
         self.live -= 1
         for budget in presence.budgets:
             scope = self._scope_of(budget)
@@ -185,10 +185,10 @@ class Pacer:
         self.pump()
 
     def wait(self, grant: Grant) -> None:
-        """Put `grant` among those that wait.
+        """Queue `grant`.
 
         Raises:
-            Closed: it would wait for longer than anybody does.
+            Closed: it would wait for longer than `PATIENCE`.
         """
         until = self.opens_at(grant.cost)
         if until > self._clock.monotonic() + PATIENCE:
@@ -197,18 +197,18 @@ class Pacer:
         self.pump()
 
     def forget(self, grant: Grant) -> None:
-        """`grant` is not wanted any more."""
+        """Remove `grant` from the queue: its caller was cancelled."""
         self._waiting.remove(grant)
         self.pump()
 
     def hurry(self, grant: Grant) -> None:
-        """`grant`, which waits, became the end of a reply: it goes before everything else."""
+        """Raise a queued grant to `Priority.FINAL`: its page became the end of a reply."""
         self._waiting.remove(grant)
         grant.priority, grant.not_before = Priority.FINAL, 0.0
         self.wait(grant)
 
     async def close(self) -> None:
-        """End the timer; nothing is granted any more."""
+        """Stop the timer; nothing is granted any more."""
         if self._timer is not None:
             self._timer.cancel()
             await asyncio.gather(self._timer, return_exceptions=True)
@@ -216,7 +216,7 @@ class Pacer:
 
     @property
     def known_scopes(self) -> int:
-        """How many budgets are remembered now."""
+        """The number of rate budgets in memory."""
         return len(self._scopes)
 
     def _scope_of(self, budget: RateBudget) -> BudgetState:
@@ -227,7 +227,7 @@ class Pacer:
         return scope
 
     def _sweep(self) -> None:
-        """Forget scopes that nothing is remembered of: memory follows live replies, not known chats."""
+        """Drop idle budgets, so that memory grows with replies under way and not with known chats."""
         now = self._clock.monotonic()
         if len(self._scopes) < 256 or now < self._sweep_at:
             return
@@ -236,7 +236,7 @@ class Pacer:
             del self._scopes[name]
 
     def _ready_at(self, grant: Grant, now: float) -> tuple[float, str]:
-        """When this call could go, and the scope that holds it longest."""
+        """Return when this call can be made, and the rate scope that delays it most."""
         at, holder = max(now, grant.not_before), ""
         progress = grant.priority >= Priority.PROGRESS
         for budget in grant.cost.budgets:
@@ -258,7 +258,7 @@ class Pacer:
 
     @staticmethod
     def _keep(scope: BudgetState, grant: Grant, now: float) -> int:
-        """Calls that progress leaves free.
+        """Return how many calls a progress edit must leave free.
 
         In a reply's own budget: what finishing it now would need, at most a third, or progress would starve. In a
         shared one of many seconds: one for each reply that was admitted. In a shared one of a moment: one per reply
@@ -283,7 +283,7 @@ class Pacer:
             self._metrics.platform_calls.add(_platform(cost), priority.name.lower())
 
     def pump(self) -> None:
-        """Grant everything that may go now, in order of urgency; wake again when the next one may."""
+        """Grant every call that may be made now, the most urgent first, and set the timer for the next one."""
         now = self._clock.monotonic()
         wake = float("inf")
         full: set[str] = set()
@@ -324,5 +324,5 @@ def _closed(scope: str, until: float) -> Closed:
 
 
 def _platform(cost: CallCost) -> str:
-    """Whose call it is: scopes begin with it."""
+    """Return the platform of a call: rate scopes begin with it."""
     return cost.budgets[0].scope.partition(":")[0]

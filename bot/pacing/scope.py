@@ -1,4 +1,4 @@
-"""What is known of one budget: the calls that occupy it, who will want one, and what refusals taught.
+"""The state of one rate budget: its calls, the calls expected soon, and how refusals changed its rate.
 
 A call occupies a budget from the moment it is granted until its window has passed *after its answer*, because calls
 bunch up on the way; counted from the send, a limit is broken under load.
@@ -13,19 +13,19 @@ from collections.abc import Iterator
 from bot.contract import RateBudget, Window
 
 ENDS_AFTER = 2.5
-"""Seconds after its first words from which a reply is expected to end any moment: its last call is kept free."""
+"""Seconds after its first words from which a reply may end at any moment, so that its last call is kept free."""
 COMING = 1.0
-"""Seconds after its start within which a reply's first words are expected: their call is kept free."""
+"""Seconds after its start during which a reply's first words are expected, so that their call is kept free."""
 _LONG = 5.0
-"""Seconds of a window from which progress is spread over it: a reply may begin and end within one."""
+"""In windows of at least this many seconds progress calls are spread evenly: a reply may begin and end in one."""
 SHORT = 10.0
-"""Seconds of a window below which its calls come back before a person who reads has lost patience."""
+"""In windows shorter than this many seconds a reader can wait for the next free call."""
 _EDGE = 0.005
-"""Seconds added at the end of a window: a call that arrives exactly on the border is still counted by some."""
+"""Seconds added to every window: some platforms still count a call that arrives exactly at its end."""
 
 
 class BudgetState:
-    """What is known of one budget: the calls under way, those still counted, and what refusals taught."""
+    """The state of one rate budget: calls under way, calls that still count, and the rate after refusals."""
 
     __slots__ = (
         "_answered",
@@ -47,25 +47,25 @@ class BudgetState:
         self.admitted = 0
         """Replies that have begun on screen, or may begin: each wants one more call at its end."""
         self.coming: list[float] = []
-        """When those began that nothing is seen of, in order."""
+        """When the replies began that have shown nothing yet, in order."""
         self.begun: list[float] = []
-        """When the first words of the others stood, in order."""
+        """When the other replies showed their first words, in order."""
         self.closed_until = float("-inf")
         self.factor = 1.0
-        """Share of the budget that is used: lowered by a refusal, raised by calm."""
+        """The share of the budget that is used: a refusal lowers it, time without refusals raises it."""
         self.refused_at = float("-inf")
         self.last_grant = float("-inf")
         self._answered: list[deque[float]] = [deque() for _ in budget.windows]
         self._full_at = float("-inf")
-        """When the bucket will be full again."""
+        """When the token bucket is full again."""
 
     @property
     def live(self) -> int:
-        """Replies under way that draw on this scope."""
+        """The number of replies under way that draw on this budget."""
         return len(self.coming) + len(self.begun)
 
     def ready_at(self, now: float, keep: int) -> float:
-        """The earliest time at which one more call fits while `keep` calls stay free; infinite: after an answer."""
+        """Return the earliest time for one more call while `keep` stay free; infinite: not before an answer."""
         at = max(now, self.closed_until)
         budget = self.budget
         for window, answered in self._counted(now):
@@ -83,7 +83,7 @@ class BudgetState:
         return at
 
     def spread(self, now: float, keep: int) -> float:
-        """The time before which a progress call would eat the window too early for what comes after it."""
+        """Return the earliest time for a progress call that keeps progress evenly spread over the window."""
         at = now
         for window, answered in zip(self.budget.windows, self._answered, strict=True):
             if window.seconds < _LONG or self.live == 0:
@@ -95,14 +95,14 @@ class BudgetState:
         return at
 
     def _counted(self, now: float) -> Iterator[tuple[Window, deque[float]]]:
-        """Each window with the answers that count in it still."""
+        """Yield each window with the times of the answers that still count in it."""
         for window, answered in zip(self.budget.windows, self._answered, strict=True):
             while answered and answered[0] + window.seconds + _EDGE <= now:
                 answered.popleft()
             yield window, answered
 
     def end_at(self, now: float) -> float:
-        """When the last call could go of one reply more than were admitted, in a window of many seconds."""
+        """Return when the last call of one more reply could be made, by the windows of `SHORT` seconds and more."""
         at = now
         for window, answered in self._counted(now):
             if window.seconds < SHORT:
@@ -116,7 +116,7 @@ class BudgetState:
         return at
 
     def expected(self, now: float) -> tuple[int, int]:
-        """How many replies may want their first words shown within a moment, and how many their last."""
+        """Return how many replies may soon want to show their first words, and how many their last."""
         return (
             len(self.coming) - bisect_left(self.coming, now - COMING),
             bisect_right(self.begun, now - ENDS_AFTER),
@@ -136,14 +136,14 @@ class BudgetState:
             self._full_at = max(self._full_at, now) + 1.0 / (self.budget.rate * self.factor)
 
     def refuse(self, now: float, seconds: float) -> None:
-        """A refusal closes the scope for exactly `seconds` and lowers its rate."""
+        """Close the budget for exactly `seconds` after a refusal, and lower its rate."""
         self.closed_until = max(self.closed_until, now + seconds)
         if now - self.refused_at > 1.0:
             self.factor = max(0.25, self.factor * 0.8)
         self.refused_at = now
 
     def idle(self, now: float) -> bool:
-        """Nothing of it is remembered that a new scope would not know."""
+        """Return True if a new `BudgetState` would behave the same, so that this one can be dropped."""
         return (
             not self.in_flight
             and not self.live

@@ -1,4 +1,4 @@
-"""Who waits for a call, and in which order."""
+"""The queue of calls that wait for a rate budget, and its order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.contract import CallCost, Closed
 
 
 class Priority(enum.IntEnum):
-    """Who goes first when a budget is short."""
+    """Which call is made first when a budget is nearly used up."""
 
     FINAL = 0
     FIRST = 1
@@ -22,7 +22,7 @@ class Priority(enum.IntEnum):
 
 
 class Gate(Protocol):
-    """What lets calls through, as one that waits needs it."""
+    """The part of `Pacer` that a `Grant` calls."""
 
     def wait(self, grant: Grant) -> None: ...
     def hurry(self, grant: Grant) -> None: ...
@@ -75,7 +75,7 @@ class Grant:
         self._gate.answered(self.cost)
 
     def hurry(self) -> None:
-        """It became the end of a reply: go before everything else."""
+        """Raise it to `Priority.FINAL`: its page became the end of a reply."""
         if self._granted is None:
             self.priority, self.not_before = Priority.FINAL, 0.0
         elif not self._granted.done():
@@ -83,27 +83,27 @@ class Grant:
 
     @property
     def order(self) -> tuple[Priority, float, int]:
-        """What it goes by among those that wait."""
+        """Its sort key in the queue."""
         return self.priority, self.since, self.number
 
     @property
     def gone(self) -> bool:
-        """Whoever waited was cancelled."""
+        """True if its caller was cancelled."""
         return self._granted is None or self._granted.done()
 
     def grant(self) -> None:
-        """Let it go."""
+        """Let its caller make the call."""
         if self._granted is not None:
             self._granted.set_result(None)
 
     def end(self, error: Closed) -> None:
-        """Let whoever waits know that the call will not be made."""
+        """Raise `error` where its caller waits: the call will not be made."""
         if self._granted is not None and not self._granted.done():
             self._granted.set_exception(error)
 
 
 class _Queues:
-    """Who waits, in order of urgency; one queue for all that draw on the same shared budget.
+    """The waiting grants, the most urgent first, in one queue for each shared budget.
 
     When that is full, nobody else in its queue need be looked at: with hundreds who wait, most of what waiting costs.
     """
@@ -115,7 +115,7 @@ class _Queues:
         insort(self._queues.setdefault(_shared(grant.cost), []), grant, key=_ORDER)
 
     def remove(self, grant: Grant) -> None:
-        """Take it out, if it is there."""
+        """Remove it, if it is queued."""
         name = _shared(grant.cost)
         queue = self._queues.get(name, [])
         at = bisect_left(queue, grant.order, key=_ORDER)
@@ -125,7 +125,7 @@ class _Queues:
                 del self._queues[name]
 
     def in_order(self, full: Collection[str]) -> Iterator[Grant]:
-        """All of them, the most urgent first, but for queues whose budget is in `full` by then."""
+        """Yield all of them, the most urgent first, leaving out queues whose budget is in `full` by then."""
         queues = {name: iter(list(queue)) for name, queue in self._queues.items()}
         heads = {name: head for name, queue in queues.items() if (head := next(queue, None)) is not None}
         while heads:
@@ -142,5 +142,5 @@ _ORDER = attrgetter("order")
 
 
 def _shared(cost: CallCost) -> str:
-    """The budget it shares with others; empty: none."""
+    """Return the scope of the shared budget this call draws on; empty if there is none."""
     return next((budget.scope for budget in cost.budgets if budget.shared), "")

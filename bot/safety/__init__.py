@@ -1,4 +1,4 @@
-"""What never leaves (secrets), and what never comes in (orders in outside words, hostile links and characters)."""
+"""Keep secrets from leaving, and hostile instructions, links and characters from coming in."""
 
 from __future__ import annotations
 

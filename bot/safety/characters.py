@@ -1,4 +1,4 @@
-"""What never leaves, and what never comes in: secrets, and characters that deceive.
+"""Remove deceptive and unprintable characters from answers and from outside text.
 
 Links and secrets have modules of their own, `links` and `redactor`.
 """
@@ -45,7 +45,7 @@ _ANSWER = re.compile(
 )
 _STRAY = re.compile(f"(?<![{_IDEOGRAPHS}])[{_VARIANTS}]+")
 _REPEATED = re.compile(f"(?<=[{_SELECTORS}])[{_SELECTORS}]+")
-"""One selector belongs to what it selects; more of them hide a text."""
+"""A character takes one variation selector; a run of them can hide a text."""
 _SELECTED = re.compile(f"(?:[{_IDEOGRAPHS}][{_VARIANTS}]?|[{_SELECTORS}])\\Z")
 _UNTRUSTED = re.compile(
     f"({_FLAG})|[\ud800-\udbff][\udc00-\udfff]|[{_CONTROLS}{_OVERRIDES}{_TAGS}{_INVISIBLE}\ud800-\udfff]"
@@ -69,7 +69,7 @@ def _replacement(found: re.Match[str]) -> str:
 
 
 def clean_answer(text: str) -> str:
-    """Take from a whole answer what deceives or breaks: controls, bidi overrides and isolates, stray tag characters,
+    """Remove what deceives or breaks a display: controls, bidi overrides and isolates, stray tag characters,
     and what has no width and no use.
 
     Joiners, RTL letters and marks, combining marks and flags stay as they are.
@@ -78,15 +78,15 @@ def clean_answer(text: str) -> str:
 
 
 class AnswerFilter:
-    """`clean_answer` for a stream; it holds back only a flag or half a character that is not complete."""
+    """`clean_answer` for a stream; holds back only an incomplete flag or half a character."""
 
     def __init__(self) -> None:
         self._held = ""
         self._before = ""
-        """The last signs given out, where what follows depends on them."""
+        """The last characters given out, if what follows depends on them."""
 
     def feed(self, text: str) -> str:
-        """Take more text; return what may be shown now."""
+        """Take more text and return what may be shown now."""
         text = self._held + text
         undecided = _UNDECIDED.search(text, max(0, len(text) - 9))
         at = undecided.start() if undecided else len(text)
@@ -94,7 +94,7 @@ class AnswerFilter:
         return self._clean(text[:at])
 
     def finish(self) -> str:
-        """Return what was held back: the text ends here."""
+        """Return what is held back, at the end of the text."""
         text, self._held = self._held, ""
         return self._clean(text)
 
@@ -107,10 +107,10 @@ class AnswerFilter:
 
 
 def clean_untrusted(text: str) -> str:
-    """Take from a text that others wrote (a web page, a tool's result) everything that cannot be seen."""
+    """Remove every invisible character from outside text (a web page, a tool's result)."""
     return _UNTRUSTED.sub(_replacement, text)
 
 
 def clean_name(text: str) -> str:
-    """Make a shown name safe to stand in a line: nothing invisible, one line, single spaces."""
+    """Make a displayed name safe inside a line: no invisible characters, one line, single spaces."""
     return " ".join(clean_untrusted(re.sub(r"[\s\x85\u2028\u2029]+", " ", text)).split())

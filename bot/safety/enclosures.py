@@ -1,4 +1,4 @@
-"""What came with a message beside its text, as the person and the model are told of it while nothing of it is read."""
+"""Describe files and other attachments of a message, which are not read, to the person and to the model."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from bot.safety.untrusted import defuse
 from bot.sentences import say
 
 MOST_NAMED = 3
-"""Names of one kind of file that the person reads."""
+"""Names listed to the person for one kind of attachment."""
 MOST_LISTED = 20
-"""Files that the model is told of."""
+"""Attachments listed to the model."""
 _NAME_CHARS = 80
 
 
 def enclosed_in(question: MessageSent) -> tuple[Enclosure, ...]:
-    """Everything that came with a message, and with the message that it quotes."""
+    """Return the attachments of a message and of the message it quotes."""
     return question.enclosed + (question.quoted.enclosed if question.quoted is not None else ())
 
 
 def alone(question: MessageSent) -> bool:
-    """Whether a message says nothing but what came with it, so that there is nothing to ask a model."""
+    """Return True if a message consists of attachments alone, so that there is nothing to ask a model."""
     if question.command or question.text.strip():
         return False
     quoted = question.quoted
@@ -31,18 +31,18 @@ def alone(question: MessageSent) -> bool:
 
 
 def unread(question: MessageSent, language: str) -> str:
-    """The sentence that is the whole answer where a message holds nothing that can be read; else empty."""
+    """Return the sentence that answers a message consisting of attachments alone; empty for any other message."""
     return say("unread", language, what=_listed(enclosed_in(question), language)) if alone(question) else ""
 
 
 def left_aside(question: MessageSent, language: str) -> str:
-    """The sentence that stands before an answer which cannot go into what came with the question; else empty."""
+    """Return the sentence before an answer that says the attachments of the question were not read; else empty."""
     enclosed = enclosed_in(question)
     return say("unread_beside", language, what=_listed(enclosed, language)) if enclosed and not alone(question) else ""
 
 
 def describe_enclosed(question: MessageSent) -> str:
-    """What came with a message, as data for the model; empty where nothing did."""
+    """Describe the attachments of a message to the model; empty if there are none."""
     quoted = question.quoted.enclosed if question.quoted is not None else ()
     parts = [
         *_as_data("Sent with this message", question.enclosed),
@@ -70,7 +70,7 @@ def _in_words(one: Enclosure) -> str:
 
 
 def _listed(enclosed: Iterable[Enclosure], language: str) -> str:
-    """`2 files (`a.pdf`, `b.pdf`), a picture`, as Markdown."""
+    """Return attachments as Markdown, such as "2 files (`a.pdf`, `b.pdf`), a picture"."""
     order = {one.kind: None for one in enclosed}
     kinds = list(order)
     found = []

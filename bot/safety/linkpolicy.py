@@ -1,4 +1,4 @@
-"""Which links may be links: only addresses that the person or a tool brought, and never a label that deceives."""
+"""Decide which links are shown as links: URLs that the person or a tool brought, without deceptive labels."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from bot.markdown import (
 from tools.addresses import split_address
 
 Unknown: TypeAlias = Literal["code", "text", "live"]
-"""How an address is shown that neither a person nor a tool brought."""
+"""How a URL is shown that neither a person nor a tool brought."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """It may be a link, with this label."""
+    """Show it as a link, with this label."""
 
     label: str
     url: str
@@ -37,7 +37,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """It is no link: the label as text, if it says more than the address, and the address as code or as words."""
+    """Show no link: the label as text if it says more than the URL, and the URL as code or as words."""
 
     label: str
     url: str
@@ -45,26 +45,26 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """It is only text."""
+    """Show it as text alone."""
 
     text: str
 
 
 _LONGEST_HOST = 253
-"""Characters; what is longer is none, and costs a microsecond each to spell in ASCII."""
+"""Characters of a host; anything longer is no host, and converting it to ASCII takes a microsecond a character."""
 _LONGEST_TAIL = 120
-"""Characters behind the host, of an address that nobody brought and that is a link."""
+"""Characters after the host that a URL nobody brought may have and still be a link."""
 _LONGEST_QUERY = 40
 _LONGEST_WORD = 24
 _LONGEST_MIXED = 11
-"""Characters of a word of letters and digits: the name of a video is one, a key or a text in Base64 is not."""
+"""Characters of a word of letters and digits that counts as harmless: a video id, but no key and no Base64 text."""
 _WORD = re.compile(r"[^\W_]+")
 _MIXED = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
 _CODED = re.compile(r"%[0-9A-Fa-f]{2}|[\x00-\x1f\x7f]|://|@")
 
 
 def carries_data(url: str) -> bool:
-    """Tell whether an address could carry a text away: it is long, or holds what is encoded or looks like it."""
+    """Return True if a URL could carry data out: it is long, or holds something that looks encoded."""
     if len(url) > _LONGEST_HOST + 3 * _LONGEST_TAIL:
         return True
     try:
@@ -85,7 +85,7 @@ def carries_data(url: str) -> bool:
 
 
 def _key(url: str) -> str:
-    """What two spellings of one address have in common."""
+    """Return a key that is the same for different spellings of one URL."""
     url = html.unescape(url.strip())
     if url.lower().startswith("www."):
         url = "http://" + url
@@ -106,7 +106,7 @@ def _key(url: str) -> str:
 
 
 class LinkPolicy:
-    """The addresses of one turn that may be links: those in the person's message and in the tools' results.
+    """Knows which URLs may be links in one turn: those in the person's message and in tool results.
 
     All others are shown as `unknown` says; what could carry data away is a link in no case.
     """
@@ -116,7 +116,7 @@ class LinkPolicy:
         self.unknown: Unknown = unknown
 
     def learn(self, text: str, *, unless: Callable[[str], bool] = lambda address: False) -> None:
-        """Allow every address in `text` but those of which `unless` is true."""
+        """Allow every URL in `text` except those for which `unless` is true."""
         for found in BARE_URL.finditer(text):
             url = found.group()
             if unless(url):
@@ -129,12 +129,12 @@ class LinkPolicy:
                 self._known.add(_key("mailto:" + mail))
 
     def knows(self, url: str) -> bool:
-        """Tell whether somebody brought `url`."""
+        """Return True if the person or a tool brought `url`."""
         url = _whole(url)
         return scheme_of(url) in SCHEMES and _key(url) in self._known
 
     def allows(self, url: str) -> bool:
-        """Tell whether `url` may be a link."""
+        """Return True if `url` may be a link."""
         url = _whole(url)
         if scheme_of(url) not in SCHEMES:
             return False

@@ -1,4 +1,4 @@
-"""Links in Markdown while it streams: what is allowed stays, and everything else becomes text and code.
+"""Filter links in streaming Markdown: allowed ones stay, all others become text or code.
 
 `LinkFilter` applies `linkpolicy` before the text is cut into pages, so that every platform and every stored page
 gets the same, and the renderers stay simple. Where another reader of Markdown might see something else than this
@@ -34,39 +34,39 @@ __all__ = ["LinkFilter", "LinkPolicy"]
 
 
 def code_span(text: str, taken: Collection[int] = ()) -> str:
-    """Write an address as inline code, between runs of backticks that are in none of the lengths `taken`."""
+    """Write a URL as inline code, with backtick runs of a length not in `taken`."""
     text = " ".join(text.split("\n")).replace("|", "%7C").replace("`", "%60")
     marks = "`" * next(size for size in count(1) if size not in taken)
     return f"{marks}{text}{marks}"
 
 
 def as_words(url: str) -> str:
-    """Write an address as words that no reader of Markdown takes for one: without the scheme of a web page."""
+    """Write a URL as words that no Markdown parser turns into a link: without its web scheme."""
     text = re.sub(r"^https?://(?=.)", "", " ".join(url.split()), flags=re.IGNORECASE)
     return escape(text.replace("|", "%7C").replace("`", "%60").replace("\\", "%5C"))
 
 
 _Found: TypeAlias = tuple[str, int]
-"""What to write instead, and where to go on."""
+"""The replacement, and the position after what it replaces."""
 
 _LABEL_HELD = 600
 _URL_HELD = 2_100
 _CODE_HELD = 400
 _MAIL_HELD = 255
 _PIECE = 1_000
-"""Characters of an address that stand in one piece of code."""
+"""Characters of a URL in one code span."""
 
 _MARKER_PART = re.compile(r"[-*+]|\d{1,9}[.)]?")
 _LEAD = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*")
 _FENCE_BEGUN = frozenset(mark * size for mark in "`~" for size in (1, 2, 3))
 _NEWLINE = re.compile(r"\n")
 _BESIDE = {"`": re.compile(r"[^ \t>`]"), "~": re.compile(r"[^ \t>~]")}
-"""What shows that a line in a fence does not end it."""
+"""Matches a line inside a fence that cannot close it."""
 _SPECIAL = re.compile(
     r"[`\[!<\\\n]|(?:(?<=[A-Za-z0-9.+%_\-])|\A)@|\](?:\(|\Z)|https?://|www\.[A-Za-z0-9]|mailto:", re.IGNORECASE
 )
 _NEW_BLOCK = re.compile(r"\n(?=[ \t]*(?:[#>\-+*=|]|```|~~~|\d|\n|\Z))")
-"""Where a paragraph may end, and inline code with it."""
+"""Matches where a paragraph may end, and inline code with it."""
 _OPENS, _CLOSES = "\ue010", "\ue011"
 """Stand for a moment at the ends of code that is written for an address."""
 _BEGINS, _ENDS = "\ue012", "\ue013"
@@ -81,13 +81,13 @@ _TOO_NEAR = re.compile(
 _BESIDE_WORDS = re.compile(r"\\\S*\Z")
 """Something escaped in the same run of signs."""
 _DEFINES = re.compile(rf"(?:\]:|\A[ \t]{{{MAIL_REACH // 2}}})[ \t]*\Z")
-"""What makes an address the target of a link that is written elsewhere, and shows no host there."""
+"""Matches a link definition, which makes a URL the target of links elsewhere that do not show its host."""
 _ADDRESS_IN = re.compile(r"https?:|www\.|mailto:|@|\]\(|\]:", re.IGNORECASE)
 _PARTIAL = re.compile(
     r"(?:h|ht|htt|https?|https?:|https?:/|(?<![A-Za-z0-9_])(?:w|ww|www\.?|m|ma|mai|mail|mailt|mailto))\Z", re.IGNORECASE
 )
 _GROWS = re.compile(r"[^\s<>\[\]`|\\]*")
-"""What may stand between an address and something that would make it longer."""
+"""Matches what may stand between a URL and text that would lengthen it."""
 _WORD_BEFORE = re.compile(r"[A-Za-z0-9_]\Z")
 _LABEL = re.compile(r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*\](?:\([^()\s]*\))?)*+", re.DOTALL)
 _TARGET = re.compile(
@@ -107,7 +107,7 @@ _DOMAIN_PART = re.compile(rf"[A-Za-z0-9.\-]{{0,{_MAIL_HELD}}}")
 
 
 class LinkFilter:
-    """Applies a `LinkPolicy` to Markdown while it streams; code and every other character pass unchanged.
+    """Applies a `LinkPolicy` to streaming Markdown; code and all other text pass unchanged.
 
     A link, image or address is held back until it is complete, and only that; what never completes is text.
     """
@@ -125,21 +125,21 @@ class LinkFilter:
         """Lengths of the runs of backticks in this paragraph that begin no code."""
         self._held = ""
         self._later: list[str] = []
-        """What came after it and decides nothing."""
+        """Text that arrived since and decides nothing."""
         self._awaits: re.Pattern[str] | None = None
-        """What has to come before it is worth a look again."""
+        """Matches the text that must arrive before another attempt is worthwhile."""
         self._line_start = True
         self._lead: list[str] = []
-        """The begin of this line that is given out already: spaces, quote signs, list markers."""
+        """The start of this line as given out so far: spaces, quote marks, list markers."""
         self._raw = False
-        """In the middle of a line of code."""
+        """The position is inside a line of code."""
         self._address = False
-        """What was given out last is an address that lives, and may go on."""
+        """The last text given out is a live URL that may continue."""
         self._word = False
-        """The last character given out belongs to a word, so that no address begins after it."""
+        """The last character given out belongs to a word, so that no URL can start after it."""
 
     def feed(self, text: str) -> str:
-        """Take more Markdown; return what may be shown now."""
+        """Take more Markdown and return what may be shown now."""
         text = _BORDERS.sub("", text)
         self._later.append(text)
         if self._awaits is not None and self._awaits.search(text) is None:
@@ -147,11 +147,11 @@ class LinkFilter:
         return self._apart(self._run(final=False))
 
     def finish(self) -> str:
-        """Return what was held back: the text ends here."""
+        """Return what is held back, at the end of the text."""
         return self._apart(self._run(final=True))
 
     def _span(self, url: str) -> str:
-        """An address as code, or as words, with a mark at each end."""
+        """Return a URL as code or as words, with a marker at each end."""
         if self._policy.unknown == "text":
             return f"{_BEGINS}{as_words(url)}{_ENDS}"
         # In pieces that no page cuts: the beginning of an address without its end would be no code.
@@ -159,7 +159,7 @@ class LinkFilter:
         return " ".join(f"{_OPENS}{code_span(piece, self._ticks)}{_CLOSES}" for piece in pieces)
 
     def _apart(self, text: str) -> str:
-        """Keep code of ours apart from backticks and backslashes beside it."""
+        """Separate inserted code from backticks and backslashes beside it."""
         if not text:
             return ""
         before = self._last[-1:]
@@ -205,7 +205,7 @@ class LinkFilter:
         return "".join(shown)
 
     def _begin_line(self, text: str, position: int, final: bool) -> int | None:
-        """Take what belongs to a fence from the begin of a line; None when more is needed to know."""
+        """Read a fence or a line inside one at the start of a line; None if more text is needed to decide."""
         newline = text.find("\n", position) + 1
         line = text[position : newline or len(text)]
         complete = bool(newline) or final
@@ -245,7 +245,7 @@ class LinkFilter:
         return position
 
     def _inline(self, text: str, position: int, final: bool, shown: list[str]) -> tuple[int, bool]:
-        """Pass text up to and with the next special thing; the second value says that this is not complete yet."""
+        """Pass text through the next special character; the second value is True if more text is needed."""
         found = _SPECIAL.search(text, position)
         if found is None:
             partial = None if final else _PARTIAL.search(text, max(position, len(text) - 7))
@@ -303,7 +303,7 @@ class LinkFilter:
         return min(result[1], len(text)), False
 
     def _code(self, text: str, start: int, final: bool) -> _Found | None:
-        """Inline code passes unchanged, whatever stands in it.
+        """Pass inline code unchanged, whatever it contains.
 
         What another reader might not take for code (at the begin of a block, or over the cells of a table) is none.
         Backticks that begin none are remembered: code that is written after them must not end at them.
@@ -340,7 +340,7 @@ class LinkFilter:
         return text[start:end], end
 
     def _bracket(self, text: str, start: int, final: bool, apart: str) -> _Found | None:
-        """A link or an image; a bracket that is neither is text."""
+        """Handle a link or an image; any other bracket is text."""
         image = text[start] == "!"
         opened = start + image
         literal = (text[start : opened + (not image)], opened + (not image))
@@ -397,7 +397,7 @@ class LinkFilter:
                 return f"[{self._inside(shown)}]()", target.end()
 
     def _inside(self, label: str, apart: str = "[") -> str:
-        """A label as text of its own."""
+        """Filter the text of a label by itself."""
         inner = LinkFilter(self._policy)
         inner._line_start = False
         inner._ticks = self._ticks
@@ -406,7 +406,7 @@ class LinkFilter:
         return inner._run(final=True)
 
     def _angle(self, text: str, start: int, final: bool) -> _Found | None:
-        """An address in angle brackets; other HTML is text, and the addresses in it are bare ones."""
+        """Handle a URL in angle brackets; other HTML is text, with the URLs in it handled as bare ones."""
         found = ANGLE.match(text, start)
         if found is None:
             if not final and len(text) - start < _URL_HELD and _ANGLE_PART.match(text, start):
@@ -418,14 +418,13 @@ class LinkFilter:
         return (found.group() if live else self._span(url)), found.end()
 
     def _lives(self, url: str) -> bool:
-        """Whether an address in running text may be a link: one that defines a link elsewhere must be known."""
+        """Return True if a bare URL may be a link; one in a link definition must have been brought by somebody."""
         if not self._policy.allows(url):
             return False
         return self._policy.knows(url) or _DEFINES.search(self._before()) is None
 
     def _mail(self, text: str, start: int, final: bool) -> _Found | None:
-        """The sign in the middle of an e-mail address. What stands before it is given out already; escaped, it makes
-        no address of it."""
+        """Escape the @ of an e-mail address that must not become a link; what precedes it is given out already."""
         before = self._before()
         if not bare_mail(before, "@a.b", 0):
             return "@", start + 1
@@ -445,7 +444,7 @@ class LinkFilter:
         return domain, start + len(domain)
 
     def _before(self) -> str:
-        """The end of what was given out."""
+        """Return the end of what was given out."""
         parts: list[str] = []
         length = 0
         for part in reversed(self._shown):
@@ -458,7 +457,7 @@ class LinkFilter:
         return "".join(reversed(parts))
 
     def _bare(self, text: str, start: int, final: bool, before: str) -> _Found | None:
-        """An address in running text."""
+        """Handle a bare URL in text."""
         mail = text[start] in "mM"
         if _WORD_BEFORE.search(before) and text[start] not in "hH":
             return text[start], start + 1

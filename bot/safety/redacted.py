@@ -1,4 +1,4 @@
-"""Secrets taken out of what is kept and told: messages that come in, what models write, what tools bring.
+"""Redact secrets in incoming messages, model output and tool results.
 
 Done once, where each enters the core, so that no row, no model and no tool ever holds one.
 """
@@ -17,18 +17,18 @@ Redact: TypeAlias = Callable[[str], str]
 """Replaces the secrets in a text."""
 
 MOST_ENCLOSED: Final = 50
-"""Files and the like that are kept of one message; platforms let people send ten or twenty."""
+"""Attachments kept of one message; platforms let people send ten or twenty."""
 LONGEST_NAME: Final = 255
-"""Characters that are kept of a file's name: no file system has longer ones."""
+"""Characters kept of a file name; no file system allows longer ones."""
 
 
 def redact_nothing(text: str) -> str:
-    """The `Redact` of a program without secrets."""
+    """Return `text` unchanged: the `Redact` of a program without secrets."""
     return text
 
 
 def redact_message(incoming: Incoming, redact: Redact) -> Incoming:
-    """What a person wrote, quoted, and is called."""
+    """Redact the text, the quote, the attachments and the sender's name of an incoming event."""
     sender = dataclasses.replace(incoming.sender, name=redact(incoming.sender.name))
     match incoming:
         case MessageSent():
@@ -46,13 +46,13 @@ def redact_message(incoming: Incoming, redact: Redact) -> Incoming:
 
 
 def redact_quote(quoted: Quoted, redact: Redact) -> Quoted:
-    """Other people's words that come with a message, and their files."""
+    """Redact a quoted message and its attachments."""
     enclosed = _redact_enclosed(quoted.enclosed, redact)
     return dataclasses.replace(quoted, text=redact(quoted.text), author=redact(quoted.author), enclosed=enclosed)
 
 
 def _redact_enclosed(enclosed: tuple[Enclosure, ...], redact: Redact) -> tuple[Enclosure, ...]:
-    """What came with a message, its names in one line each and without what cannot be seen."""
+    """Redact the names of attachments, each on one line and without invisible characters."""
     return tuple(
         dataclasses.replace(
             one,
@@ -64,7 +64,7 @@ def _redact_enclosed(enclosed: tuple[Enclosure, ...], redact: Redact) -> tuple[E
 
 
 def redact_entry(entry: AssistantEntry, redact: Redact) -> AssistantEntry:
-    """What a model wrote in one pass, the arguments of its calls and the provider's own message included."""
+    """Redact what a model wrote in one pass, including call arguments and the provider's raw message."""
     return dataclasses.replace(
         entry,
         text=redact(entry.text),
@@ -76,13 +76,13 @@ def redact_entry(entry: AssistantEntry, redact: Redact) -> AssistantEntry:
 
 
 def redact_call(call: ToolCall, redact: Redact) -> ToolCall:
-    """A call as it is made: no tool is handed a secret that it did not get from the operator."""
+    """Redact the arguments of a call: a tool gets no secret but those the operator configured for it."""
     arguments = cast("dict[str, Json]", _value(dict(call.arguments), redact))
     return dataclasses.replace(call, arguments=arguments, problem=redact(call.problem))
 
 
 def redact_result(result: ToolResult, redact: Redact) -> ToolResult:
-    """What a tool brings: its text, the titles and addresses of its sources, the names of its files."""
+    """Redact a tool result: its text, the titles and URLs of its sources, the names of its files."""
     return dataclasses.replace(
         result,
         text=redact(result.text),

@@ -1,4 +1,4 @@
-"""Secrets taken out of a text, whole or while it streams."""
+"""Redact secrets in a text, whole or while it streams."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from tools.credentials import SHORTEST_SECRET
 REMOVED = "[secret removed]"
 
 _MARKS = re.compile(r"[\\*_~|`\r\n\u200b-\u200d\u2060-\u2064\ufeff]+")
-"""Signs that a reader does not see, or that Markdown takes away, and the ends of lines, at which Base64 is wrapped: a
-secret stays one with them inside."""
+"""Characters a secret may contain and still be found: invisible ones, Markdown marks, and line breaks in Base64."""
 
 
 _LET_GO = 2
-"""First signs of an encoded secret that may be shown: they tell nothing, and nearly every word ends with such a sign,
-which would have to be held back."""
+"""Leading characters of an encoded secret that may be shown: they reveal nothing, and nearly every word ends with such
+a character, which would have to be held back."""
 
 
 class _Automaton:
@@ -38,33 +37,33 @@ class _Automaton:
         forms = {bare: 0 for form in plain if (bare := _MARKS.sub("", form))}
         forms = dict.fromkeys(encoded, _LET_GO) | forms
         self.needles = _least(forms)
-        """What is in every text that holds a secret, once marks are taken out of it."""
+        """One of these is in every text that holds a secret, once Markdown marks are removed."""
         following: list[dict[str, int]] = [{}]
         self.depth = array("I", [0])
-        """By state: how many signs of a secret have been read."""
+        """By state: how many characters of a secret have been read."""
         self.hit = array("I", [0])
-        """By state: how many signs are taken out, those of the longest secret that ends here."""
+        """By state: how many characters to redact, those of the longest secret that ends here."""
         self.hold = array("I", [0])
-        """By state: how many signs are held back, as they may become a part of what is taken out."""
+        """By state: how many characters to hold back, because they may become part of a secret."""
         for form, let_go in forms.items():
             self._add(form, let_go, following)
         self.fall = self._falls(following)
-        """By state: the longest suffix of it that begins a secret, where the search goes on."""
+        """By state: the longest suffix of it that begins a secret, where the search continues."""
         self.next = tuple(
             next((sign for sign, child in signs.items() if child == state + 1), "")
             for state, signs in enumerate(following)
         )
-        """By state: the sign that leads to the next state."""
+        """By state: the character that leads to the next state."""
         self.branches = {
             state: rest
             for state, signs in enumerate(following)
             if (rest := {sign: child for sign, child in signs.items() if child != state + 1})
         }
-        """By state: the other signs that lead on, and where."""
+        """By state: the other characters that lead on, and to which state."""
         self.first = _first(following, "")
-        """What a secret may begin with; none when there is no secret."""
+        """Matches the beginning of a secret; None without secrets."""
         self.first_spelled = _first(following, "&%")
-        """The same where characters may be spelled."""
+        """The same where characters may be encoded."""
 
     def _add(self, secret: str, let_go: int, following: list[dict[str, int]]) -> None:
         state = 0
@@ -95,7 +94,7 @@ class _Automaton:
 
 
 def _least(forms: Iterable[str]) -> tuple[str, ...]:
-    """Those that hold no other one."""
+    """Return the secrets that contain no other secret."""
     least: list[str] = []
     for form in sorted(forms, key=len):
         if not any(one in form for one in least):
@@ -104,7 +103,7 @@ def _least(forms: Iterable[str]) -> tuple[str, ...]:
 
 
 def _first(following: list[dict[str, int]], more: str) -> re.Pattern[str] | None:
-    """The first two signs of every secret, as far as they are there: one alone is too common to begin with."""
+    """Build the pattern that finds the first two characters of any secret: one alone is too common."""
     pairs = [
         f"{re.escape(sign)}(?=\\Z|{_MARKS.pattern[:-1]}|[{re.escape(''.join(following[child]) + more)}])"
         if following[child]
@@ -116,28 +115,28 @@ def _first(following: list[dict[str, int]], more: str) -> re.Pattern[str] | None
 
 @lru_cache(maxsize=8)
 def _automaton(secrets: frozenset[str]) -> _Automaton:
-    """The same for every reply: a process has one set of secrets, or two while it starts."""
+    """Return the automaton of these secrets, cached: a process has one set of secrets, or two while it starts."""
     return _Automaton(secrets)
 
 
 @dataclass(slots=True)
 class _Reader:
-    """One way to read the stream: as it is written, or with every spelled character as what it stands for."""
+    """One reading of the stream: as written, or with every encoded character decoded."""
 
     spelled: bool
     at: int = 0
-    """How far it has read, as a place in the stream."""
+    """Its position in the stream."""
     state: int = 0
     places: list[int] = field(default_factory=list)
-    """Where in the stream the signs of the current state stand."""
+    """Positions in the stream of the characters of the current state."""
 
     def same(self, other: _Reader) -> bool:
         return (self.at, self.state, self.places) == (other.at, other.state, other.places)
 
 
 class Redactor:
-    """Replaces secrets in a stream of text, also where marks of Markdown or invisible signs stand in them, or where
-    they are written in Base64, in hex, percent-encoded or with HTML's character references.
+    """Redacts secrets in a stream of text, also with Markdown marks or invisible characters inside them, or encoded as
+    Base64, hex, percent escapes or HTML character references.
 
     It holds back only a suffix that may still become a secret, nothing otherwise. Any number of secrets costs the
     same, one step per character, and what finds them is built once for all redactors of the same secrets.
@@ -150,14 +149,14 @@ class Redactor:
     def _reset(self) -> None:
         self._held = ""
         self._given = 0
-        """How many characters of the stream are given out or replaced."""
+        """Characters of the stream given out or replaced so far."""
         self._spans: list[tuple[int, int]] = []
         self._written = _Reader(spelled=False)
         self._spelled: _Reader | None = None
-        """Reads apart from the other since a spelled character, until both have read the same again."""
+        """The second reading, from an encoded character until both readings agree again."""
 
     def feed(self, text: str) -> str:
-        """Take more text; return what may be shown now."""
+        """Take more text and return what may be shown now."""
         if self._automaton.first is None:
             return text
         self._held += text
@@ -180,7 +179,7 @@ class Redactor:
         return self._release(until)
 
     def finish(self) -> str:
-        """Return what was held back: the text ends here."""
+        """Return what is held back, at the end of the text."""
         if self._spelled is not None:
             self._read(self._spelled, self._written.at, final=True)
         shown = self._release(self._given + len(self._held))
@@ -188,7 +187,7 @@ class Redactor:
         return shown
 
     def redact(self, text: str) -> str:
-        """Replace the secrets in a whole text; the stream is not touched."""
+        """Redact the secrets in a whole text, without touching the stream."""
         # Nearly every text holds none, and the built-in search says so a hundred times faster than the automaton.
         bare = _MARKS.sub("", text)
         if ("&" in text or "%" in text) and (read := unspelled(text)) != text:
@@ -201,7 +200,7 @@ class Redactor:
         return other.feed(text) + other.finish()
 
     def _read(self, reader: _Reader, end: int, *, final: bool = False) -> None:
-        """Read on to `end`, or to a spelled character that may go on after it."""
+        """Read up to `end`, or up to an encoded character that may continue after it."""
         automaton, text, base, state, places = self._automaton, self._held, self._given, reader.state, reader.places
         first = automaton.first_spelled if reader.spelled else automaton.first
         ahead, branches, fall, hit = automaton.next, automaton.branches, automaton.fall, automaton.hit
@@ -244,7 +243,7 @@ class Redactor:
         del places[: len(places) - automaton.depth[state]]
 
     def _mark(self, start: int, end: int) -> None:
-        """Note a secret; secrets that overlap become one, so that no part of either shows."""
+        """Mark a secret for redaction; overlapping secrets are merged, so that no part of either shows."""
         spans = self._spans
         first = bisect_left(spans, (start, 0))
         if first and spans[first - 1][1] > start:
@@ -256,7 +255,7 @@ class Redactor:
         spans[first:last] = [(start, end)]
 
     def _release(self, until: int) -> str:
-        """Give out the text before `until`, but for a secret that may still grow."""
+        """Return the text before `until`, except for a secret that may still grow."""
         shown: list[str] = []
         base = at = self._given
         given = 0
@@ -277,5 +276,5 @@ class Redactor:
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """Replace the secrets in a whole text."""
+    """Redact the secrets in a whole text."""
     return Redactor(secrets).redact(text)

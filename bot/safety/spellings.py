@@ -1,4 +1,4 @@
-"""In which spellings a secret may turn up: what is looked for where secrets are taken out.
+"""The encoded spellings of secrets that redaction looks for.
 
 Spellings of a whole value are listed here. Those of single characters (`&#115;`, `%73`) are too many to list: they
 are read as what they stand for.
@@ -19,7 +19,7 @@ _BEARER = re.compile(r"(?:bearer|basic|token|bot)\s+(\S+)", re.IGNORECASE)
 
 
 def secret_forms(values: Iterable[str]) -> tuple[str, ...]:
-    """The values with what must stay secret of each by itself, in every spelling in which it may turn up.
+    """Return the values, and the secret part of each by itself, in every spelling to look for.
 
     That are passwords in addresses, what follows `Bearer`, and the second half of a Telegram token; as they are,
     percent-decoded and -encoded, and as JSON writes them.
@@ -38,7 +38,7 @@ def secret_forms(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def encoded_forms(form: str) -> Iterator[str]:
-    """What is found of a value wherever it stands in a text that was written in Base64 or in hex.
+    """Return the parts of a value that are found wherever it stands in a text encoded as Base64 or hex.
 
     In Base64 three bytes make four characters, so a value has three looks, by the place at which it begins. Characters
     that hold a part of what stands beside the value are left out.
@@ -63,16 +63,16 @@ _NAMES = {
     for name, sign in html.entities.html5.items()
     if len(sign) == 1 and (sign.isascii() or not sign.isprintable())
 }
-"""Names of the signs a secret may hold, and of those that nobody sees."""
+"""HTML names of the characters a secret may contain, and of invisible ones."""
 _NAME = "|".join(sorted(_NAMES, key=len, reverse=True))
 _NUMBER = r"#(?:[0-9]{1,20}|[xX][0-9A-Fa-f]{1,20})"
 SPELLED = re.compile(rf"&(?:(?P<number>{_NUMBER})|(?P<name>{_NAME}));?|%(?P<byte>[0-7][0-9A-Fa-f])")
-"""A character that is written as something else."""
+"""Matches an encoded character."""
 _SPELLED_PART = re.compile(r"&(?:#(?:[0-9]{0,20}|[xX][0-9A-Fa-f]{0,20})|[A-Za-z]{0,24})\Z|%[0-7]?\Z")
 
 
 def spelled_sign(found: re.Match[str]) -> str:
-    """The character that a match of `SPELLED` stands for; a hole where there is none."""
+    """Return the character that a match of `SPELLED` encodes; U+FFFD if it encodes none."""
     if name := found["name"]:
         return _NAMES[name]
     number = found["number"]
@@ -81,12 +81,12 @@ def spelled_sign(found: re.Match[str]) -> str:
 
 
 def unspelled(text: str) -> str:
-    """The text with every such character as it is."""
+    """Return the text with every encoded character decoded."""
     return SPELLED.sub(spelled_sign, text)
 
 
 def is_spelled_part(text: str, start: int) -> bool:
-    """Tell whether the text may end in the middle of such a character, which begins at `start`."""
+    """Return True if the text may end inside an encoded character that begins at `start`."""
     part = _SPELLED_PART.match(text, start)
     if part is None:
         return False

@@ -1,4 +1,4 @@
-"""Opens every reply: nothing is shown but through the filters and the delivery record chosen here."""
+"""Opens every reply: nothing is shown but through the filters and the page records chosen here."""
 
 from __future__ import annotations
 

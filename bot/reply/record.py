@@ -20,7 +20,7 @@ def files_before(stored: StoredTurn) -> list[File]:
 
 
 class Recorded:
-    """A reply's delivery record, kept in the turn's rows."""
+    """The page records of a reply, kept in the rows of its turn."""
 
     def __init__(self, store: Store, turn: int, scope: str, shown: dict[int, ShownBefore] | None = None) -> None:
         """

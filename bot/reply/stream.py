@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from itertools import count
 from types import TracebackType
 
 from bot.contract import (
@@ -37,7 +36,8 @@ from bot.pacing import Grant, Pacer, Priority
 from bot.reply.attachments import Attachments
 from bot.reply.closing import announce, take_away
 from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
-from bot.reply.paging import PageText, Paginator, beginning, worth_showing
+from bot.reply.pageset import PageSet
+from bot.reply.paging import beginning
 from bot.reply.typingsign import THINKING, TypingSign
 from bot.store import PageState
 from tools.cancelling import while_running
@@ -50,8 +50,6 @@ PROGRESS_GAP = 0.35
 """Least seconds between two progress calls of one reply: more often nobody can read."""
 _LOOKS = 12
 """How often a post of unknown outcome is looked for, where that is possible, before it is made again all the same."""
-
-_NOTHING = PageText("", 0, 0)
 
 
 class ReplyStream:
@@ -102,17 +100,13 @@ class ReplyStream:
         self._delayed = delayed
         self._thinking = thinking
         self._calm = calm
-        self._pages = Paginator.resume(surface.limits.page_length, surface.limits.measure, preamble, cuts)
-        self._shown: dict[int, PageNow] = {}
-        for number, before in (shown or {}).items():
-            self._of(number).restore(before, calm)
+        self._pages = PageSet(turn, surface.limits, preamble, cuts)
+        self._pages.restore(shown or {}, calm)
         self._text: list[str] = []
-        self._status: dict[str, str] = {}
         begun = {number: file for number, file in (attached or {}).items() if file.state != PageState.GONE}
         posted = {number for number, file in begun.items() if file.ref is not None}
         unsure = begun.keys() - posted
         self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, posted=posted, unsure=unsure)
-        self._finished = False
         self._dead = ""
         self.edits = 0  # posts and edits that the platform took
         self._closed = False
@@ -165,7 +159,7 @@ class ReplyStream:
     @property
     def visible(self) -> bool:
         """A person sees something of it."""
-        return any(shown.ref is not None for shown in self._shown.values())
+        return self._pages.visible
 
     @property
     def lost(self) -> str:
@@ -180,12 +174,12 @@ class ReplyStream:
     @property
     def unsettled(self) -> bool:
         """An edit that was never answered may still be made, and put an older text in the place of what stands."""
-        return any(shown.unsettled and shown.ref is not None for shown in self._shown.values())
+        return self._pages.unsettled
 
     @property
     def cuts(self) -> Sequence[int]:
         """The ends of its pages in the preamble and the text, but for the last."""
-        return self._pages.sealed_ends
+        return self._pages.cuts
 
     @property
     def undelivered(self) -> list[tuple[File, str]]:
@@ -195,7 +189,7 @@ class ReplyStream:
     @property
     def refs(self) -> dict[int, MessageRef]:
         """The message each page is shown in."""
-        return {number: shown.ref for number, shown in self._shown.items() if shown.ref is not None}
+        return self._pages.refs
 
     def append(self, text: str) -> None:
         """Add text at the end."""
@@ -206,15 +200,15 @@ class ReplyStream:
     def status(self, key: str, line: str | None) -> None:
         """Show a line about what a tool does, or with None take it away."""
         if line is None:
-            self._status.pop(key, None)
+            self._pages.status.pop(key, None)
         else:
-            self._status[key] = line
+            self._pages.status[key] = line
         self._want()
 
     def clear_status(self) -> None:
         """The answer arrives: nothing is said of tools any more."""
-        if self._status:
-            self._status.clear()
+        if self._pages.status:
+            self._pages.status.clear()
             self._want()
 
     def attach(self, file: File) -> None:
@@ -223,15 +217,13 @@ class ReplyStream:
 
     async def finish(self) -> None:
         """The text is whole: show it for good, and return when it stands (or can never stand)."""
-        if not self._finished:
+        if not self._pages.finished:
             tail = ""
             for index, one in enumerate(self._filters):
                 piece = one.feed(tail) if index else ""
                 tail = piece + one.finish()
             self._take(tail)
-            self._status.clear()
             self._pages.finish()
-            self._finished = True
             if self._typing is not None:
                 self._typing.cancel()
             self._want()
@@ -259,55 +251,11 @@ class ReplyStream:
             self._stale_since = self._clock.monotonic()
         self._wanted.set()
 
-    def _of(self, number: int) -> PageNow:
-        """Page `number` as the platform shows it."""
-        return self._shown.setdefault(number, PageNow(f"turn {self._turn}: page {number}", f"{self._turn}-{number}"))
-
-    def _exists(self, number: int) -> bool:
-        """There is such a page; the first one also where it only shows a status."""
-        return number < max(1, len(self._pages.upto(number)))
-
-    # What to show next
-
-    def _page(self, number: int) -> Page:
-        """Page `number` as it should look now."""
-        pages = self._pages.upto(number + 1) or (_NOTHING,)
-        last = number == len(pages) - 1
-        shown = self._shown.get(number)
-        return Page(
-            body=pages[number].body,
-            status=tuple(Status(line) for line in self._status.values()) if last else (),
-            final=self._finished or not last,
-            plain=shown.plain if shown else False,
-        )
-
     def _next(self) -> int | None:
-        """The first page that does not look as it should; pages are shown in order."""
-        if self._closed and not self._finished:
+        """The page to show next; None while nothing is to be shown."""
+        if self._closed and not self._pages.finished:
             return None
-        for number in count():
-            pages = self._pages.upto(number + 1) or (_NOTHING,)
-            if number >= len(pages):
-                break
-            if pages[number].blank and not (self._status and number == len(pages) - 1):
-                continue
-            shown = self._shown.get(number)
-            if shown is not None and shown.done:
-                continue
-            if shown is not None and (shown.looked if shown.held else shown.gone) and not self._finished:
-                return None
-            page = self._page(number)
-            if shown is not None and shown.page == page:
-                continue
-            # A message of an earlier process stays as it is until there is something to read in its place.
-            unseen = shown is None or shown.page is None
-            if not self._finished and unseen and not (worth_showing(page) and self._may_begin()):
-                return None
-            return number
-        return None
-
-    def _may_begin(self) -> bool:
-        return self.visible or self._pacer.admits(self._presence)
+        return self._pages.next(lambda: self.visible or self._pacer.admits(self._presence))
 
     async def _write(self) -> None:
         """The one writer of this reply."""
@@ -316,7 +264,7 @@ class ReplyStream:
                 number = self._next()
                 if number is not None:
                     await self._step(number)
-                elif self._finished:
+                elif self._pages.finished:
                     await self._close()
                     return
                 else:
@@ -333,26 +281,25 @@ class ReplyStream:
 
     async def _step(self, number: int) -> None:
         """One call: ask for it, then show page `number` as it is by then."""
-        shown = self._shown.get(number)
+        shown = self._pages.shown(number)
         at = shown.ref if shown else None
-        cost = self._surface.cost(self._page(number), at)
+        cost = self._surface.cost(self._pages.page(number), at)
         if at is None and shown is not None and shown.held:
             again = await self._look_up(number, shown, cost)
             if again:
                 await self._clock.sleep(again)
             return
-        waiting = max(1, self._pages.estimate) - sum(1 for one in self._shown.values() if one.ref is not None)
         first = not self.visible
         # What completes a reply goes before what begins another one, though all of that is written too: where each
         # needs two calls and many wait, half of them are whole long before the last has begun.
         self._only_begins = first and self._begins_only(cost)
-        urgent = self._finished and not self._only_begins and not self._calm
+        urgent = self._pages.finished and not self._only_begins and not self._calm
         self._grant = self._pacer.ask(
             cost,
             Priority.FINAL if urgent else Priority.FIRST if first else Priority.PROGRESS,
             since=self._stale_since,
-            keep=max(0, waiting) + 1,
-            not_before=0.0 if self._finished or first else self._next_progress,
+            keep=self._pages.missing + 1,
+            not_before=0.0 if self._pages.finished or first else self._next_progress,
             insist_at=self._last_shown + INSIST_AFTER,
         )
         try:
@@ -371,21 +318,21 @@ class ReplyStream:
         again = 0.0
         async with grant:
             self._grant = None
-            if not self._exists(number):
+            if not self._pages.exists(number):
                 return again
-            if not cost.budgets and self._surface.cost(self._page(number), at).budgets:
+            if not cost.budgets and self._surface.cost(self._pages.page(number), at).budgets:
                 return again  # text came in since: what was to cost nothing would be a call now
             try:
                 await self._show(number, at, cost)
             except RateLimited as error:
                 log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
                 self._pacer.refused(cost, error.scope, error.retry_after)
-                if self._of(number).overdue(until := self._clock.monotonic() + error.retry_after):
+                if self._pages.now(number).overdue(until := self._clock.monotonic() + error.retry_after):
                     raise Closed(f"page {number} was refused for too long", until=until) from error
             except TooLong as error:
-                again = self._shorten(number, error)
+                again = self._pages.shorten(number, error)
             except (MessageGone, Unrenderable) as error:
-                self._of(number).vanished(error)
+                self._pages.now(number).vanished(error)
                 if isinstance(error, MessageGone):
                     await self._delivery.save_page(number, body="", ref=None, state=PageState.GONE, nonce="")
             except Unclear as error:
@@ -393,14 +340,14 @@ class ReplyStream:
             except Unreachable:
                 raise
             except DeliveryError as error:
-                again = self._of(number).failed(error, self._clock.monotonic())
-        if (shown := self._of(number)).state == PageState.LOST:
+                again = self._pages.now(number).failed(error, self._clock.monotonic())
+        if (shown := self._pages.now(number)).state == PageState.LOST:
             await self._delivery.save_page(number, body="", ref=shown.ref, state=PageState.LOST, nonce="")
         return again
 
     async def _unclear(self, number: int, error: Unclear, cost: CallCost) -> float:
         """A call may have arrived: an edit is made again, and what is posted blindly is not."""
-        shown = self._of(number)
+        shown = self._pages.now(number)
         if cost.repeats_safely:
             shown.unsettled = True
             return shown.failed(error, self._clock.monotonic())
@@ -413,8 +360,8 @@ class ReplyStream:
         return self._careful and not cost.repeats_safely and not cost.found_again
 
     async def _show(self, number: int, at: MessageRef | None, cost: CallCost) -> None:
-        page = self._page(number)
-        shown = self._of(number)
+        page = self._pages.page(number)
+        shown = self._pages.now(number)
         if shown.since is None and page.final:
             shown.since = self._clock.monotonic()
         if at is None and self._begins_only(cost) and not shown.gone and not shown.renewed:
@@ -423,7 +370,7 @@ class ReplyStream:
         if at is None:
             shown.state = PageState.SENDING
             await self._delivery.save_page(number, body=page.body, ref=None, state=PageState.SENDING, nonce=nonce)
-        if not self._exists(number + 1):
+        if not self._pages.exists(number + 1):
             self._stale_since = None
         ref = await self._surface.show(page, at, nonce)
         self.edits += 1
@@ -431,8 +378,8 @@ class ReplyStream:
         shown.ref, shown.page, shown.tries = ref, page, 0
         self._pacer.seen(self._presence)
         self._last_shown = self._clock.monotonic()
-        done = page.final and self._finished
-        shown.state = PageState.FINAL if done and page == self._page(number) else PageState.SHOWN
+        done = page.final and self._pages.finished
+        shown.state = PageState.FINAL if done and page == self._pages.page(number) else PageState.SHOWN
         if moved or done:
             await self._delivery.save_page(number, body=page.body, ref=ref, state=shown.state, nonce=nonce)
 
@@ -456,13 +403,9 @@ class ReplyStream:
         if ref is not None:
             shown.held, shown.ref, shown.state = False, ref, PageState.SHOWN
             await self._delivery.save_page(number, body="", ref=ref, state=PageState.SHOWN, nonce=shown.nonce)
-        elif self._finished or cost.repeats_safely:
+        elif self._pages.finished or cost.repeats_safely:
             shown.held = False
         return 0.0
-
-    def _shorten(self, number: int, error: TooLong) -> float:
-        later = any(one.ref is not None for other, one in self._shown.items() if other > number)
-        return self._of(number).too_long(not later and self._pages.shrink(error.by, number))
 
     async def _other_way(self, number: int, error: Closed) -> None:
         """Nobody waits so long: the end goes out as a new message, where that goes sooner.
@@ -470,22 +413,21 @@ class ReplyStream:
         Raises:
             Closed: it does not.
         """
-        shown = self._of(number)
-        if not self._finished:
+        shown = self._pages.now(number)
+        if not self._pages.finished:
             self._closed = True
             return
-        post = self._surface.cost(self._page(number), None)
+        post = self._surface.cost(self._pages.page(number), None)
         if shown.ref is None or shown.renewed or self._pacer.opens_at(post) > self._clock.monotonic():
             raise error
         shown.renew()
 
     async def _close(self) -> None:
         """All pages stand: take away what an earlier try left over, then post the files."""
-        for number in sorted(self._shown):
-            shown = self._shown[number]
-            if not self._exists(number) and shown.ref is not None:
-                await take_away(self._surface, self._pacer, self._clock, shown.ref, shown.name)
-                shown.ref = None
+        for shown in self._pages.left_over():
+            assert shown.ref is not None
+            await take_away(self._surface, self._pacer, self._clock, shown.ref, shown.name)
+            shown.ref = None
         after = max(self.refs.items(), default=(0, None))[1]
         await self._attachments.post(after)
 
@@ -495,5 +437,5 @@ class ReplyStream:
         if self._delayed is None or standing is None:
             return
         said = Status(self._delayed(error.until - self._clock.monotonic()))
-        page, shown = replace(self._page(standing), status=(said,), final=False), self._shown[standing]
-        await announce(self._surface, self._pacer, self._clock, page, self.refs[standing], shown.name)
+        page, name = replace(self._pages.page(standing), status=(said,), final=False), self._pages.now(standing).name
+        await announce(self._surface, self._pacer, self._clock, page, self.refs[standing], name)

@@ -14,6 +14,7 @@ from bot.model.client import _Reading
 from bot.model.patience import Patience
 from bot.policy import once
 from bot.policy.metering import MeteredModel
+from bot.reply.pageset import PageSet
 from bot.reply.paging import Paginator
 from bot.reply.stream import ReplyStream
 from bot.toolsyntax.detector import Detector
@@ -76,7 +77,7 @@ async def test_what_a_turn_held_is_freed_when_it_ends_without_a_search_for_garba
 
         monkeypatch.setattr(of, "__init__", noted)
 
-    for one in (ReplyStream, Patience, Paginator, Detector, MeteredModel, _Reading):
+    for one in (ReplyStream, PageSet, Patience, Paginator, Detector, MeteredModel, _Reading):
         watch(one)
     replies = {
         "whole": lambda: Reply("Tea is a leaf."),

@@ -1,0 +1,139 @@
+"""The pages of one reply: how each should look now, and how the platform shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+
+from bot.contract import MessageRef, Page, Status, SurfaceLimits, TooLong
+from bot.reply.pages import PageNow, ShownBefore
+from bot.reply.paging import PageText, Paginator, worth_showing
+
+_NOTHING = PageText("", 0, 0)
+
+
+class PageSet:
+    """Cuts a growing text into pages, and compares each with what was shown of it."""
+
+    def __init__(self, turn: str, limits: SurfaceLimits, preamble: str = "", cuts: Sequence[int] = ()) -> None:
+        """
+        Args:
+            turn: names the reply for good; the nonces of its messages are made from it.
+            preamble: Markdown that stands before the text on the first page.
+            cuts: the ends of the pages that an earlier process cut it into.
+        """
+        self._turn = turn
+        self._paginator = Paginator.resume(limits.page_length, limits.measure, preamble, cuts)
+        self._shown: dict[int, PageNow] = {}
+        self.status: dict[str, str] = {}
+        """Lines about what tools do, below the text, by their keys."""
+        self.finished = False
+        """The text is whole."""
+
+    def restore(self, shown: Mapping[int, ShownBefore], calm: bool) -> None:
+        """Go on from what an earlier process showed, by page number; `calm`: see `PageNow.restore`."""
+        for number, before in shown.items():
+            self.now(number).restore(before, calm)
+
+    def extend(self, text: str) -> None:
+        """Add text at the end."""
+        self._paginator.extend(text)
+
+    def finish(self) -> None:
+        """The text is whole, and no tool works any more."""
+        self.status.clear()
+        self._paginator.finish()
+        self.finished = True
+
+    @property
+    def refs(self) -> dict[int, MessageRef]:
+        """The message each page is shown in."""
+        return {number: shown.ref for number, shown in self._shown.items() if shown.ref is not None}
+
+    @property
+    def visible(self) -> bool:
+        """A person sees something of it."""
+        return any(shown.ref is not None for shown in self._shown.values())
+
+    @property
+    def unsettled(self) -> bool:
+        """An edit that was never answered may still be made, and put an older text in the place of what stands."""
+        return any(shown.unsettled and shown.ref is not None for shown in self._shown.values())
+
+    @property
+    def cuts(self) -> Sequence[int]:
+        """The ends of the pages in the preamble and the text, but for the last."""
+        return self._paginator.sealed_ends
+
+    @property
+    def missing(self) -> int:
+        """How many pages are still to be posted, as far as can be told now."""
+        return max(0, max(1, self._paginator.estimate) - sum(1 for one in self._shown.values() if one.ref is not None))
+
+    def left_over(self) -> Iterable[PageNow]:
+        """Pages on screen that the text does not reach any more, in order."""
+        return [
+            self._shown[number]
+            for number in sorted(self._shown)
+            if not self.exists(number) and self._shown[number].ref is not None
+        ]
+
+    def now(self, number: int) -> PageNow:
+        """Page `number` as the platform shows it."""
+        return self._shown.setdefault(number, PageNow(f"turn {self._turn}: page {number}", f"{self._turn}-{number}"))
+
+    def shown(self, number: int) -> PageNow | None:
+        """Page `number` as the platform shows it; None where it was never tried."""
+        return self._shown.get(number)
+
+    def exists(self, number: int) -> bool:
+        """There is such a page; the first one also where it only shows a status."""
+        return number < max(1, len(self._paginator.upto(number)))
+
+    def page(self, number: int) -> Page:
+        """Page `number` as it should look now."""
+        pages = self._upto(number)
+        last = number == len(pages) - 1
+        shown = self._shown.get(number)
+        return Page(
+            body=pages[number].body,
+            status=tuple(Status(line) for line in self.status.values()) if last else (),
+            final=self.finished or not last,
+            plain=shown.plain if shown else False,
+        )
+
+    def next(self, may_begin: Callable[[], bool]) -> int | None:
+        """The first page that does not look as it should; pages are shown in order.
+
+        Args:
+            may_begin: whether a page may be shown that nobody sees yet, before the text is whole.
+        """
+        for number in count():
+            pages = self._upto(number)
+            if number >= len(pages):
+                break
+            if pages[number].blank and not (self.status and number == len(pages) - 1):
+                continue
+            shown = self._shown.get(number)
+            if shown is not None and shown.done:
+                continue
+            if shown is not None and (shown.looked if shown.held else shown.gone) and not self.finished:
+                return None
+            page = self.page(number)
+            if shown is not None and shown.page == page:
+                continue
+            # A message of an earlier process stays as it is until there is something to read in its place.
+            unseen = shown is None or shown.page is None
+            if not self.finished and unseen and not (worth_showing(page) and may_begin()):
+                return None
+            return number
+        return None
+
+    def shorten(self, number: int, error: TooLong) -> float:
+        """Cut page `number` shorter, which was too long, if it still can be: the seconds before the next try."""
+        later = any(one.ref is not None for other, one in self._shown.items() if other > number)
+        return self.now(number).too_long(not later and self._paginator.shrink(error.by, number))
+
+    def _upto(self, number: int) -> Sequence[PageText]:
+        """The pages up to the one after `number`."""
+        return self._paginator.upto(number + 1) or (_NOTHING,)

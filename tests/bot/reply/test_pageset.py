@@ -1,0 +1,112 @@
+"""What is shown next of a reply, and what is left over, follows from its text and from what was shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.contract.errors import TooLong
+from bot.contract.messages import MessageRef, Page
+from bot.contract.surface import SurfaceLimits
+from bot.reply.pages import ShownBefore
+from bot.reply.pageset import PageSet
+from bot.store import PageState
+
+LIMITS = SurfaceLimits(40, 80, len, typing_seconds=0.0)
+WORDS = "Some words that fill pages. "
+
+
+def yes() -> bool:
+    return True
+
+
+def no() -> bool:
+    return False
+
+
+@pytest.fixture
+def pages() -> PageSet:
+    return PageSet("t1", LIMITS)
+
+
+def show(pages: PageSet, number: int, state: PageState = PageState.SHOWN) -> None:
+    """What the platform took."""
+    now = pages.now(number)
+    now.ref, now.page, now.state = MessageRef(f"m{number}"), pages.page(number), state
+
+
+def test_nothing_is_next_before_there_is_something_to_read(pages: PageSet) -> None:
+    assert pages.next(yes) is None
+    pages.status["c1"] = "Searching…"
+
+    assert pages.next(yes) == 0 and pages.next(no) is None
+    assert [one.text for one in pages.page(0).status] == ["Searching…"]
+
+
+def test_pages_are_shown_in_order_and_each_until_it_looks_as_it_should(pages: PageSet) -> None:
+    pages.extend(WORDS * 5)
+    order = []
+    while (number := pages.next(yes)) is not None:
+        order.append(number)
+        show(pages, number)
+    assert order == sorted(order) and len(order) > 2 and pages.visible
+
+    pages.extend("And more.")
+    assert pages.next(no) == order[-1]
+    show(pages, order[-1])
+    pages.finish()
+    # The last one alone changes: it is final now.
+    assert pages.next(no) == order[-1] and pages.page(order[-1]).final
+
+
+def test_what_is_missing_counts_the_pages_that_stand(pages: PageSet) -> None:
+    assert pages.missing == 1
+    pages.extend(WORDS * 5)
+    assert pages.missing > 2
+    while (number := pages.next(yes)) is not None:
+        before = pages.missing
+        show(pages, number)
+        assert pages.missing >= before - 1
+
+    assert pages.missing == 0 and len(pages.refs) > 2
+
+
+def test_pages_that_the_text_no_longer_reaches_are_left_over(pages: PageSet) -> None:
+    before = {number: ShownBefore(MessageRef(f"m{number}"), PageState.SHOWN) for number in range(3)}
+    pages.restore(before, calm=False)
+    pages.extend("Short.")
+    pages.finish()
+
+    assert [page.ref for page in pages.left_over()] == [MessageRef("m1"), MessageRef("m2")]
+    assert pages.refs == {number: one.ref for number, one in before.items()}
+
+
+def test_a_message_of_an_earlier_process_stays_until_there_is_something_in_its_place(pages: PageSet) -> None:
+    pages.restore({0: ShownBefore(MessageRef("m0"), PageState.FINAL)}, calm=False)
+    assert pages.next(yes) is None
+    pages.extend("Words to read, enough of them.")
+
+    assert pages.next(yes) == 0
+
+
+def test_a_lost_page_is_left_alone_and_a_deleted_one_waits_for_the_end(pages: PageSet) -> None:
+    pages.extend(WORDS * 3)
+    pages.now(0).state = PageState.LOST
+    assert pages.next(yes) == 1
+    pages.now(1).gone = 1
+    assert pages.next(yes) is None
+    pages.finish()
+
+    assert pages.next(no) == 1
+
+
+def test_a_page_that_is_too_long_is_cut_shorter_unless_a_later_one_stands(pages: PageSet) -> None:
+    pages.extend(WORDS * 5)
+    whole = pages.page(0).body
+    pages.shorten(0, TooLong("too long", by=10))
+    assert len(pages.page(0).body) < len(whole) and not pages.page(0).plain
+
+    show(pages, 1)
+    body = pages.page(0).body
+    pages.shorten(0, TooLong("too long", by=10))
+    # What stands behind it begins where it ended: it is shown without notation instead.
+    assert pages.page(0) == Page(body=body, final=True, plain=True)

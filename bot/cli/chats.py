@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator
 
 from bot.contract import ChatId, SettingsError, SystemClock, identity, turns_of
-from bot.store import Store
+from bot.store import Store, database_path
 
 MOST_CHATS = 1_000_000
 """Chats that are listed."""
@@ -25,6 +25,12 @@ async def look_after(database_url: str, action: str, what: str | None, *, sure: 
         StoreError: the database cannot be used.
     """
     chat = None if action in ("list", "trace") else _parsed(action, what or "")
+    if (absent := _absent(database_url)) and action == "list":
+        print(f"no chats yet: {absent}")  # noqa: T201
+        return 0
+    if absent:
+        known = f"no chat {str(chat)!r} is stored" if chat else f"no turn has the reference {what!r}"
+        return _refused(f"{known}: {absent}")
     async with Store.open(database_url, clock=SystemClock()) as store:
         if action == "trace":
             return await _told(trace(store, (what or "").lower()), f"no turn has the reference {what!r}")
@@ -59,6 +65,8 @@ async def forget_person(database_url: str, id: str, *, sure: bool) -> int:
         person = identity.person(id)
     except ValueError as error:
         raise SettingsError(f"--person: {error}") from None
+    if absent := _absent(database_url):
+        return _refused(f"nothing is kept of {person}: {absent}")
     async with Store.open(database_url, clock=SystemClock()) as store:
         held = await store.people.holding(person)
         if not held:
@@ -114,6 +122,12 @@ async def _told(lines: AsyncIterator[str], otherwise: str) -> int:
         print(line)  # noqa: T201
         told = True
     return 0 if told else _refused(otherwise)
+
+
+def _absent(database_url: str) -> str:
+    """That there is no database, and where it was looked for; empty where there is one. To look makes none."""
+    path = database_path(database_url).absolute()
+    return "" if path.exists() else f"there is no {path}"
 
 
 def _parsed(action: str, id: str) -> ChatId:

@@ -130,7 +130,22 @@ def test_an_unknown_chat_id_is_a_sentence(parley: Parley) -> None:
     assert "which chat" in told.err
 
 
+def test_to_look_for_chats_where_none_are_kept_makes_no_database(parley: Parley, tmp_path: Path) -> None:
+    listed = parley("chats")
+    others = [
+        parley("chats", *more)
+        for more in (("export", "telegram:42/7"), ("forget", "--person", "telegram:7"), ("trace", "a1b2c3"))
+    ]
+
+    absent = f"there is no {tmp_path / 'data' / 'parley.db'}"
+    assert (listed.code, listed.out) == (0, f"no chats yet: {absent}\n")
+    for one in others:
+        assert one.code == 1 and not one.out and one.err.endswith(f": {absent}\n"), one.err
+    assert not (tmp_path / "data").exists()
+
+
 def test_no_chats_and_an_unknown_one_are_said(parley: Parley) -> None:
+    parley("chat", MODEL="ollama:a")
     listed = parley("chats")
     exported = parley("chats", "export", "telegram:42/7")
     forgotten = parley("chats", "forget", "telegram:42/7", "--yes")

@@ -115,7 +115,7 @@ class TelegramWindow:
             raise Impossible("that button is gone") from None
 
     def commands(self) -> list[str]:
-        return ["/start", "/help", "/new", "/stop", "/tools"]
+        return [f"/{word}" for word in self._server.menu]
 
     def locate(self, message: Shown) -> tuple[str, str]:
         return message.chat, message.thread

@@ -361,6 +361,8 @@ function showState(told) {
     item.append(button);
     return item;
   });
+  const more = "More models: set a provider's key (OPENAI_API_KEY, …) in the environment, or start Ollama, and start this anew.";
+  if (others.length === 1) others.push(element("li", more));
   $("#choices").replaceChildren(...others);
   for (const chat of windows.values()) chat.state(told);
 }

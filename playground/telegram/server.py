@@ -101,6 +101,12 @@ class TelegramServer:
         return self.world.bot
 
     @property
+    def menu(self) -> list[str]:
+        """The commands that the bot has listed for everybody."""
+        listed = self.world.profile.get("commands:default:::", [])
+        return [str(one["command"]).removeprefix("/") for one in listed]
+
+    @property
     def screen(self) -> TelegramScreen:
         return self.world.screen
 

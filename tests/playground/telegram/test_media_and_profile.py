@@ -67,6 +67,7 @@ async def test_the_bot_says_who_it_is(free: TelegramServer, bot: Bot) -> None:
     await bot.set_my_commands(commands)
 
     assert list(await bot.get_my_commands()) == commands
+    assert free.menu == ["new"]
     assert list(await bot.get_my_commands(BotCommandScopeAllGroupChats())) == []
     await bot.set_my_description("I answer.")
     assert (await bot.get_my_description()).description == "I answer."

@@ -1,4 +1,4 @@
-"""What the agent reports while it works: a closed union, matched by `conversation.py`."""
+"""What the agent reports while it works: a closed union, matched by `turn/showing.py`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The reply while it is being written: the newest text, and one writer that shows it.
 
 Text is never queued. The writer asks the pacer for a call, and when it is granted shows whatever is newest by
-then; a skipped edit loses nothing. Knows no model: text, statuses and the end come in from `conversation.py`.
+then; a skipped edit loses nothing. Knows no model: text, statuses and the end come in from a turn.
 """
 
 from __future__ import annotations

@@ -1,0 +1,43 @@
+"""One attempt at a turn, between a real store and a platform in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from bot.context import ChatOptions, Past, Pinned, user_entry
+from bot.contract import SystemClock
+from bot.operations import Story
+from bot.policy import payer_of
+from bot.reply import Replies
+from bot.safety import LinkPolicy
+from bot.turn.attempts import Run
+from bot.turn.progress import Progress
+from bot.turn.resume import Attempt, Known
+from bot.turn.turnoptions import TurnOptions
+
+Attempts = Callable[..., Awaitable[Attempt]]
+
+
+@pytest.fixture
+def attempt() -> Attempts:
+    """`await attempt(it, store_before)`: an attempt at answering, after `store_before(turn)` kept what was before."""
+
+    async def make(it: Any, before: Callable[[int], Awaitable[None]] | None = None, **more: Any) -> Attempt:
+        question, clock = it.message("Reckon 6*7"), SystemClock()
+        turn = await it.bot.store.intake.take_in(question)
+        await it.bot.store.turns.begin(turn, question.chat, question.sender.id)
+        if before is not None:
+            await before(turn)
+        stored = await it.bot.store.turns.load(turn)
+        surface, policy = it.bot.platforms.surface(question.target), LinkPolicy()
+        reply = Replies(it.bot.store, it.bot.pacer, clock).answer(surface, question.chat, stored, policy, "en")
+        payer, asked = payer_of(question), user_entry(question)
+        known = Known(stored, ChatOptions(), Past(None, ()), Pinned(), payer, question, asked)
+        options = TurnOptions(turn_seconds=60.0, zone="UTC", **more)
+        run = Run(turn, question, "en", lambda: None, attempts=1)
+        return Attempt(run, known, options, policy, reply, surface.limits, Progress(Story(clock)))
+
+    return make

@@ -10,6 +10,7 @@ import ast
 import functools
 import importlib.util
 import itertools
+import os
 import re
 import shlex
 import subprocess
@@ -17,6 +18,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -343,3 +345,22 @@ def test_the_figures_of_the_readme_are_those_of_their_page() -> None:
 
     assert len(rows("README.md")) >= 6
     assert set(rows("README.md")) <= set(rows("docs/figures.md"))
+
+
+RUN = re.compile(r"parley (?:--version|tools|chats|chat|run)$")
+"""What ends by itself in a place where nothing is configured, or says there what is missing."""
+
+
+def test_the_commands_that_need_nothing_run_as_they_are_written(nursery: Any, tmp_path: Path) -> None:
+    written = sorted({form.strip() for _, one in COMMANDS for form in forms(one.strip()) if RUN.match(form.strip())})
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+
+    told = {
+        command: nursery.run("bot", *command.split()[1:], folder=tmp_path, environment=environment)
+        for command in written
+    }
+
+    assert len(written) == 5, written
+    assert told["parley run"].code == told["parley chat"].code == 2
+    assert {told[command].code for command in ("parley --version", "parley chats", "parley tools")} == {0}
+    assert not [command for command, one in told.items() if not one.out + one.err or "Traceback" in one.out + one.err]

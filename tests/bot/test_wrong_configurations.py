@@ -136,7 +136,7 @@ NOT_WORKING = {
     "images without key": ({"IMAGE_MODEL": "gpt-image-1"}, "generate_image is off: it needs IMAGE_API_KEY"),
     "code without key": ({"CODE_BACKEND": "e2b"}, "run_python is off: CODE_BACKEND=e2b needs E2B_API_KEY"),
     "databases not written right": ({"DATABASES": "sales"}, "query_database is off: DATABASES is not written right"),
-    "half of Slack beside it": ({"SLACK_BOT_TOKEN": "xoxb-1-2-abcd"}, "slack is off: SLACK_APP_TOKEN should be"),
+    "half of Slack beside it": ({"SLACK_BOT_TOKEN": "xoxb-1-2-abcd"}, "slack is off: SLACK_APP_TOKEN is not set"),
     "token refused, the last platform": ({}, "TELEGRAM_BOT_TOKEN is refused by Telegram: copy it again from BotFather"),
 }  # fmt: skip
 

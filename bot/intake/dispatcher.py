@@ -15,7 +15,7 @@ from typing import assert_never
 
 from bot.commands import CommandActions, language_for
 from bot.contract import Backoff, ChatId, Clock, Incoming, MessageSent, StopPressed, StoreError, TimerDue
-from bot.intake.admission import Admission, Answer, Begin, Refuse
+from bot.intake.admission import Admission, Answer, Begin, Refuse, Verdict
 from bot.intake.waiting import WaitingSigns
 from bot.policy import Access, Once, once_in_chat
 from bot.reply import Notices, Settling
@@ -120,7 +120,7 @@ class Dispatcher:
                 self._signs.take_away(row.incoming)
             late = row.state == InboxState.NEW and now - row.received_at > OFFLINE_AFTER
             if late and not isinstance(row.incoming, TimerDue):
-                self._begin(row.chat, partial(self._offline, row))
+                self._in_order(row.chat, partial(self._offline, row))
             else:
                 self._route(row.id, row.incoming, again=True)
 
@@ -166,12 +166,13 @@ class Dispatcher:
         Args:
             again: a former process took it in; it was counted, and is not turned away now.
         """
-        self._begin(incoming.chat, lambda: self._in_turn(id, incoming, again))
+        self._in_order(incoming.chat, lambda: self._handle(id, incoming, again))
 
-    def _begin(self, chat: ChatId, work: Callable[[], Awaitable[None]]) -> None:
+    def _in_order(self, chat: ChatId, work: Callable[[], Awaitable[None]]) -> None:
+        """Do `work` after what the chat sent earlier; returns at once."""
         before = self._routes.get(chat)
 
-        async def in_order() -> None:
+        async def working() -> None:
             if before is not None:
                 await asyncio.gather(before, return_exceptions=True)
             try:
@@ -182,7 +183,7 @@ class Dispatcher:
                 if self._routes.get(chat) is asyncio.current_task():
                     del self._routes[chat]
 
-        self._routes[chat] = asyncio.create_task(in_order(), name=f"route {chat}")
+        self._routes[chat] = asyncio.create_task(working(), name=f"route {chat}")
 
     async def _patiently(self, chat: ChatId | str, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` as soon as the store lets it, and what comes after it in the chat later still."""
@@ -195,42 +196,25 @@ class Dispatcher:
                 log.error("%s waits: %s", chat, error)
             await backoff.wait()
 
-    async def _regret(self, incoming: Incoming) -> None:
-        """Say that a message cannot be stored now; it comes again, and is answered then."""
-        if not isinstance(incoming, MessageSent) or not await self._once.first(once_in_chat(incoming.chat, "store")):
-            return
-        try:
-            allowed = await self._access.allowed(incoming)
-        except StoreError:
-            return
-        if allowed:
-            reference = secrets.token_hex(3)
-            log.error("%s: a message cannot be stored [%s]", incoming.chat, reference, extra={"reference": reference})
-            self._notices.soon(
-                incoming, say("store", language_of(incoming.text, incoming.sender.language), id=reference)
-            )
+    async def _handle(self, id: int, incoming: Incoming, again: bool) -> None:
+        """Decide about one delivery and act on it.
 
-    async def _in_turn(self, id: int, incoming: Incoming, again: bool) -> None:
+        Raises:
+            StoreError: it is to be handled again.
+        """
         async with self._starts:
-            await self._decide(id, incoming, again)
-
-    async def _decide(self, id: int, incoming: Incoming, again: bool) -> None:
-        if isinstance(incoming, MessageSent):
-            await self._message(id, incoming, again)
-            return
-        if not await self._access.allowed(incoming):
-            await self._store.intake.end(id, InboxState.REFUSED)
-            return
-        match incoming:
-            case TimerDue():
+            if isinstance(incoming, MessageSent):
+                await self._act(id, incoming, await self._admission.decide(id, incoming, again=again))
+            elif not await self._access.allowed(incoming):
+                await self._store.intake.end(id, InboxState.REFUSED)
+            elif isinstance(incoming, TimerDue):
                 self._queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
-                return
-            case StopPressed():
-                await self._actions.stop(incoming)
-        await self._store.intake.end(id, InboxState.DONE)
+            else:
+                if isinstance(incoming, StopPressed):
+                    await self._actions.stop(incoming)
+                await self._store.intake.end(id, InboxState.DONE)
 
-    async def _message(self, id: int, message: MessageSent, again: bool) -> None:
-        verdict = await self._admission.decide(id, message, again=again)
+    async def _act(self, id: int, message: MessageSent, verdict: Verdict) -> None:
         match verdict:
             case Refuse():
                 await self._store.intake.end(id, InboxState.REFUSED)
@@ -267,3 +251,18 @@ class Dispatcher:
         await self._store.intake.end(row.id, InboxState.OFFLINE)
         if isinstance(row.incoming, MessageSent) and await self._access.allowed(row.incoming):
             self._notices.soon(row.incoming, say("offline", await language_for(self._store, row.incoming)))
+
+    async def _regret(self, incoming: Incoming) -> None:
+        """Say that a message cannot be stored now; it comes again, and is answered then."""
+        if not isinstance(incoming, MessageSent) or not await self._once.first(once_in_chat(incoming.chat, "store")):
+            return
+        try:
+            allowed = await self._access.allowed(incoming)
+        except StoreError:
+            return
+        if allowed:
+            reference = secrets.token_hex(3)
+            log.error("%s: a message cannot be stored [%s]", incoming.chat, reference, extra={"reference": reference})
+            self._notices.soon(
+                incoming, say("store", language_of(incoming.text, incoming.sender.language), id=reference)
+            )

@@ -1,4 +1,4 @@
-"""What the model is told before a question: our words, what is remembered, what older turns came to, the newer turns.
+"""Assemble what the model is told: system prompt, remembered facts, summary, history, and the question.
 
 The same is shown to a person who asks for it with `/context`.
 """
@@ -23,7 +23,7 @@ from tools.base import ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a chat has said so far, as much of it as a model may be told: it is held for as long as a turn takes."""
+    """The history of a chat, as much of it as a model may be told; kept in memory for one turn."""
 
     summary: Summary | None
     """What stands in place of the turns before `entries`."""
@@ -34,7 +34,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """What the model is told, question included, and how it came about."""
+    """What the model is told, including the question, and the figures behind it."""
 
     entries: tuple[Entry, ...]
     turns: int
@@ -42,15 +42,15 @@ class Briefing:
     left_out: int
     """Turns that are in no summary and fit no more."""
     past_tokens: int
-    """What the summary and the earlier turns cost."""
+    """Tokens of the summary and the earlier turns."""
     room: int
-    """What they might cost."""
+    """Tokens they may take."""
     tokens: int
     """What everything costs, tools included."""
 
 
 class Briefings:
-    """Puts together what the model is told; one for the process."""
+    """Assembles briefings; one object for the process."""
 
     def __init__(
         self,
@@ -78,11 +78,11 @@ class Briefings:
         self._context_tokens = context_tokens
 
     def window(self, model: str) -> int:
-        """Tokens of conversation that this model is sent at most."""
+        """Return how many tokens of conversation this model is sent at most."""
         return self._models.window(model, self._context_tokens)
 
     async def past(self, question: MessageSent) -> Past:
-        """What was said in this chat since the last `/new`."""
+        """Load the history of this chat since the last `/new`."""
         summary, rows = await self._store.history.told(question.chat)
         entries = tuple(_without_reasoning(row.entry) for row in rows)
         quoted = question.quoted
@@ -100,7 +100,7 @@ class Briefings:
         tools: Sequence[ToolSpec] = (),
         told: str = "",
     ) -> Briefing:
-        """Everything before `asked`, as much as fits, and `asked`.
+        """Build the briefing for `asked`, with as much history as fits.
 
         Args:
             told: what is set for this chat; see `ChatOptions.told`.
@@ -137,7 +137,7 @@ class Briefings:
         )
 
     async def report(self, question: MessageSent, language: str) -> str:
-        """What the model would be told of this chat now, for the person to read."""
+        """Return what the model would be told of this chat now, as text for the person."""
         options = await self._book.of(question.chat)
         model = options.model or self._models.name
         past = await self.past(question)
@@ -167,5 +167,5 @@ class Briefings:
 
 
 def _without_reasoning(entry: Entry) -> Entry:
-    """What a model thought in an earlier turn is kept for people; what its provider wants back stands in `raw`."""
+    """Remove an earlier turn's reasoning: it is kept for people; what the provider wants back is in `raw`."""
     return replace(entry, reasoning="") if isinstance(entry, AssistantEntry) and entry.reasoning else entry

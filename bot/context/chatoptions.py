@@ -1,4 +1,4 @@
-"""What is set for one chat: by people in it with `/persona` and `/model`, and by the operator in `CHATS_FILE`."""
+"""Options of one chat: set by its people with `/persona` and `/model`, or by the operator in `CHATS_FILE`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAG: Final = re.compile(r"<(?=\s*/?\s*persona)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """What holds in one chat."""
+    """The options in force in one chat."""
 
     model: str = ""
     """Which model answers; empty: the configured one."""
@@ -30,7 +30,7 @@ class ChatOptions:
 
     @property
     def told(self) -> str:
-        """What the model is told of it, to stand beneath the operator's instructions for all chats."""
+        """The chat's instructions and persona as the model is told them, after the operator's instructions for all chats."""
         parts = [self.instructions]
         if self.persona:
             parts.append(
@@ -42,7 +42,7 @@ class ChatOptions:
 
 
 class ChatBook:
-    """Looks up and changes what is set for chats; one for the process."""
+    """Reads and changes the options of chats; one object for the process."""
 
     def __init__(self, settings: ChatSettings, models: Models, file: ChatsFile | None = None) -> None:
         """
@@ -57,7 +57,7 @@ class ChatBook:
                 models.only(table.model, f"CHATS_FILE ({chat})")
 
     async def of(self, chat: ChatId) -> ChatOptions:
-        """What holds in `chat`; in a thread, what is set for its whole chat holds where nothing is set for itself.
+        """Return the options of `chat`; a thread inherits from its channel what is not set for the thread.
 
         What people chose in the chat goes before the file's model, which is what the chat begins with.
         """
@@ -70,9 +70,9 @@ class ChatBook:
         return ChatOptions(model, table.instructions, chosen.get("persona", ""))
 
     async def model(self, chat: ChatId) -> str:
-        """The `provider:name` of the model that answers first in `chat`."""
+        """Return the `provider:name` of the model that answers first in `chat`."""
         return (await self.of(chat)).model or self._models.name
 
     async def set(self, chat: ChatId, name: str, value: str | None) -> None:
-        """Set `model` or `persona`, or take it away with None."""
+        """Set `model` or `persona`; None removes it."""
         await self._settings.set(chat, name, value)

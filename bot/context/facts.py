@@ -1,7 +1,7 @@
-"""What is remembered of people and chats, and who gets to see it.
+"""Facts remembered about people and chats, and who may see them.
 
-Facts belong to a person, in every chat, or to one chat. In a group only the chat's own facts are kept and told: what
-somebody said in private is nothing for the others to read.
+Facts belong to a person, in every chat, or to one chat. In a group only the chat's own facts are stored and told: what
+somebody said in private is not for the others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FORGET = re.compile(r"(?:forget|delete|remove|忘记|删除|忘記|刪除)?\s*#
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """What a model is told unasked of what is kept."""
+    """The facts a model is told without asking for them."""
 
     lines: tuple[str, ...] = ()
     origin: str = OURS
@@ -42,7 +42,7 @@ class ChatFacts:
 
     @property
     def owners(self) -> tuple[str, ...]:
-        """Whose facts are told here."""
+        """The owners whose facts may be told here."""
         return (self._scope,) if self._group else (self._person, self._scope)
 
     async def remember(self, owner: str, text: str, *, outside: bool = False) -> int:
@@ -56,7 +56,7 @@ class ChatFacts:
         return await self._facts.forget(self._among(owners), fact)
 
     async def pinned(self) -> Pinned:
-        """The newest facts, a line each, as data for the model: no line can pass for an instruction of ours.
+        """Return the newest facts, one a line, as data that cannot pass for instructions.
 
         A fact that words from outside led to is found by asking for it alone, or a page could speak in every later
         conversation.

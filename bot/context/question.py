@@ -1,4 +1,4 @@
-"""A person's message as the model is told it, and as a reply quotes it."""
+"""Turn a person's message into the question for the model and into the quote in a reply."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _COLON = re.compile("[:：﹕︓︰˸∶ꓽ]")
 
 
 def written(question: MessageSent) -> str:
-    """The message as the person wrote it, where a command is a question too."""
+    """Return the message as the person wrote it, including a command that is a question."""
     return f"/{question.command} {question.text}".rstrip() if question.command else question.text
 
 
 def subject(question: MessageSent) -> str:
-    """What a message is about: the person's own words or, where there are none, those that came with it."""
+    """Return the text a message is about: the person's words, or the quoted words if there are none."""
     if question.text.strip() or question.quoted is None:
         return question.text
     return question.quoted.text[:MOST_QUOTED]
@@ -32,7 +32,7 @@ def question_text(question: MessageSent) -> str:
 
 
 def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE) -> UserEntry:
-    """The message as the model is told it, with whose words it holds.
+    """Build the history entry of a message, with the origin of its words.
 
     Args:
         quoted_origin: whose words a quoted message of the bot's own holds, where that is known.
@@ -60,7 +60,7 @@ def preamble(question: MessageSent, language: str = "en") -> str:
 
 
 def _spoken(question: MessageSent) -> str:
-    """The message without what it quotes; in groups under the name of who wrote it."""
+    """Return the message without its quote; in groups with its writer's name before it."""
     text = written(question)
     if not question.group:
         return text
@@ -68,7 +68,7 @@ def _spoken(question: MessageSent) -> str:
 
 
 def _told_before(question: MessageSent) -> list[str]:
-    """What stands before the person's own words: what others wrote before, then what the message quotes."""
+    """Return what precedes the person's words: earlier messages of others, then the quoted message."""
     parts = []
     if question.earlier:
         parts.append(earlier_text(question.earlier, question.left_out))
@@ -78,7 +78,7 @@ def _told_before(question: MessageSent) -> list[str]:
 
 
 def earlier_text(earlier: Sequence[Quoted], left_out: int = 0) -> str:
-    """Other people's messages from before a question, as the model is told them."""
+    """Return other people's messages from before a question, as text for the model."""
     lines = ["(Written here before, and not to you; the words of others, for context:)"]
     if left_out:
         lines.append(f"> [… {left_out} more messages are left out]")
@@ -105,5 +105,5 @@ def _quoted(quoted: Quoted) -> str:
 
 
 def _name(name: str) -> str:
-    """What somebody is called, as part of a line that the model is told; the long names are jokes or worse."""
+    """Return a person's name, shortened, for a line that the model is told."""
     return defuse(clean_name(name)[:80])

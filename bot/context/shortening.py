@@ -1,4 +1,4 @@
-"""A conversation that is too long for its model, made shorter."""
+"""Shorten a conversation that is too long for its model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.model import Request
 
 
 def drop_oldest(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """The same conversation without its older half; our own words and the last question stay.
+    """Drop the older half of a conversation, keeping the system prompt and the last question.
 
     Cut at a person's message, so that no call loses its result.
     """
@@ -24,7 +24,7 @@ def drop_oldest(entries: Sequence[Entry]) -> tuple[Entry, ...]:
 
 
 def shortened(request: Request) -> Request | None:
-    """The same request with less in it, for a model that finds it too long; None when nothing can go.
+    """Return a shorter request for a model that refused this one as too long; None if nothing can be dropped.
 
     The oldest turns go first, then the greater part of this turn's results, at last the tools.
     """
@@ -39,5 +39,5 @@ def shortened(request: Request) -> Request | None:
 
 
 def ends_with_results(entries: Sequence[Entry]) -> bool:
-    """Tell whether the question that stands last has had calls."""
+    """Return True if the conversation ends with a tool result."""
     return any(isinstance(entry, ToolEntry) for entry in entries[-1:])

@@ -1,4 +1,4 @@
-"""Older turns folded into a rolling summary, so that a long chat stays cheap and forgets nothing that matters.
+"""Summarise older turns, so that a long chat stays cheap and keeps what matters.
 
 It happens in the background, after a turn is closed: no answer waits for it. A summary that fails is tried again
 after a later turn; until then the turns themselves are told, as far as they fit. The turns stay stored.
@@ -59,7 +59,7 @@ _PART_CHARS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
-    """What becomes of a chat's past: these turns go into the summary, which then stands up to `upto`."""
+    """The turns to summarise, up to the sequence `upto`."""
 
     before: str
     after: int
@@ -71,7 +71,7 @@ class _Fold:
 
 
 class Summaries:
-    """Makes the summaries of all chats; one for the process."""
+    """Makes the summaries of all chats; one object for the process."""
 
     def __init__(
         self,
@@ -105,12 +105,12 @@ class Summaries:
         self._not_before: OrderedDict[ChatId, float] = OrderedDict()
 
     def threshold(self, model: str, room: int) -> int:
-        """Tokens of conversation from which older turns are folded, before they fit no more; 0: never."""
+        """Return the tokens of conversation from which older turns are summarised; 0: never."""
         at = int(self._at * self._window(model) if self._at <= 1 else self._at)
         return at and max(_LEAST, min(at, room * 2 // 3))
 
     def after_turn(self, chat: ChatId, model: Model, tokens: int, *, room: int, left_out: bool = False) -> None:
-        """A turn was closed: begin a summary if the chat has become long. Returns at once.
+        """Start a summary in the background if the chat has become long; call it after each turn.
 
         Args:
             model: who answered in this chat.
@@ -129,15 +129,15 @@ class Summaries:
         task.add_done_callback(lambda done: self._running.pop(chat, None))
 
     async def drop(self, chat: ChatId) -> None:
-        """What is being made of this chat is not wanted any more: it was begun anew, or forgotten."""
+        """Cancel the summary being made of a chat that was begun anew or forgotten."""
         await self._cancel([task for task in (self._running.get(chat),) if task is not None])
 
     async def idle(self) -> None:
-        """Wait until nothing is being made."""
+        """Wait until no summary is being made."""
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
     async def close(self) -> None:
-        """Leave what is being made: it is begun again after a later turn."""
+        """Cancel all summaries being made; they are started again after a later turn."""
         await self._cancel(list(self._running.values()))
 
     @staticmethod
@@ -147,7 +147,7 @@ class Summaries:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _make(self, chat: ChatId, model: Model, threshold: int) -> None:
-        """The edge around one summary."""
+        """Make one summary, and log and count its outcome."""
         outcome = "failed"
         try:
             async with self._gate:
@@ -164,7 +164,7 @@ class Summaries:
                 self._not_before.popitem(last=False)
 
     async def _fold(self, chat: ChatId, model: Model, threshold: int) -> str:
-        """Fold what is to be folded, once; what became of it."""
+        """Summarise the turns that are due, once, and return the outcome."""
         fold = await self._choose(chat, model.name, threshold)
         if fold is None:
             return "not needed"
@@ -180,7 +180,7 @@ class Summaries:
         return "made"
 
     async def _choose(self, chat: ChatId, model: str, threshold: int) -> _Fold | None:
-        """The oldest turns, but for the newest third of the threshold and the last two."""
+        """Choose the turns to summarise: all but the newest third of the threshold and the last two."""
         before = await self._history.summary(chat)
         rows, more = await self._history.oldest(chat, after=before.upto if before else 0)
         turns = [tuple(group) for _, group in groupby(rows, key=lambda row: row.turn)]
@@ -234,7 +234,7 @@ def _instructions(words: int) -> str:
 
 
 def _kept(turns: Sequence[Sequence[HistoryRow]], tokens: int, estimate: Callable[[str], int]) -> int:
-    """How many of the newest turns stay word for word: as many as cost `tokens`, and two in any case."""
+    """Return how many of the newest turns stay verbatim: as many as fit into `tokens`, and at least two."""
     for number, turn in enumerate(reversed(turns)):
         tokens -= token_count([window.as_told(row.entry) for row in turn], estimate)
         if tokens < 0 and number >= _KEEP_TURNS:
@@ -243,7 +243,7 @@ def _kept(turns: Sequence[Sequence[HistoryRow]], tokens: int, estimate: Callable
 
 
 def _written(turn: Iterable[HistoryRow]) -> str:
-    """A turn as a summary is made from it."""
+    """Return a turn as text to summarise."""
     return "\n".join(line for row in turn if (line := _line(row.entry)))
 
 
@@ -271,6 +271,6 @@ def _shortened(text: str, most: int) -> str:
 
 
 def _whole(text: str) -> str:
-    """A text that was cut, up to its last whole statement."""
+    """Return a cut-off text up to its last complete statement."""
     ends = [match.end() for match in re.finditer(r"\n|[.!?](?=\s)|[。！？]", text)]
     return text[: ends[-1]].rstrip() if ends else text

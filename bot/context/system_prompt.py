@@ -27,7 +27,7 @@ def system_prompt(
     summary: str = "",
     withholds: bool = False,
 ) -> str:
-    """Who the assistant is and how it answers.
+    """Build the system prompt.
 
     `today` is the time now in seconds since the epoch, its date taken in `zone`; `language` is the tag the platform
     told of the person, `extra` the operator's own words,

@@ -1,4 +1,4 @@
-"""Which earlier turns fit the model's window.
+"""Select the earlier turns that fit the model's context window.
 
 History is taken newest first, in whole turns: a question with everything done to answer it, so that a tool call
 never loses its result. What is too old simply is not sent; nothing is deleted. Before that happens, `summary.py` has
@@ -28,7 +28,7 @@ def turns_of(history: Sequence[Entry]) -> list[list[Entry]]:
 
 
 def fit(history: Sequence[Entry], budget: int, tokens: Callable[[str], int]) -> list[Entry]:
-    """The newest whole turns of `history` that cost at most `budget` tokens together."""
+    """Return the newest whole turns of `history` with at most `budget` tokens together."""
     chosen: list[list[Entry]] = []
     left = budget
     for turn in reversed(turns_of(history)):
@@ -42,7 +42,7 @@ def fit(history: Sequence[Entry], budget: int, tokens: Callable[[str], int]) -> 
 
 
 def as_told(entry: Entry) -> Entry:
-    """An entry as later turns are told it."""
+    """Return an entry shortened for later turns."""
     if isinstance(entry, ToolEntry) and len(entry.text) > OLD_RESULT_CHARS:
         shorter = entry.text[:OLD_RESULT_CHARS] + "\n[… the rest of this earlier result is left out]"
         return replace(entry, text=shorter, whole=entry.whole or entry.text)

@@ -1,4 +1,4 @@
-"""Who may talk to the bot: roles of people and chats, the pairing code, and what happens at most once in a while."""
+"""Roles of people and chats, the pairing code, and rate-limited notices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class Access:
-    """Roles by id: people as settings write them (`telegram:123`), chats as `str(ChatId)`."""
+    """Roles by id, pairing and notices: people as settings write them (`telegram:123`), chats as `str(ChatId)`."""
 
     def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
         self._writer = writer
@@ -27,12 +27,12 @@ class Access:
         self._clock = clock
 
     async def role(self, id: str) -> str | None:
-        """`owner`, `admin`, `allowed`, `blocked`, or None where nobody said."""
+        """Return `owner`, `admin`, `allowed`, `blocked`, or None if no role is set."""
         row = await self._readers.row("SELECT role FROM roles WHERE id = ?", (id,))
         return None if row is None else str(row[0])
 
     async def set_role(self, id: str, role: str | None) -> None:
-        """Give a role, or take it away with None.
+        """Set a role; None removes it.
 
         Raises:
             ValueError: there is no such role.
@@ -46,20 +46,20 @@ class Access:
         await self._writer.run(lambda db: _give(db, id, role, now))
 
     async def roles_of(self, ids: Iterable[str]) -> dict[str, str]:
-        """Those of `ids` that have a role, with it."""
+        """Return the roles of those `ids` that have one."""
         wanted = list(ids)
         marks = ", ".join("?" * len(wanted))
         return dict(await self._readers.rows(f"SELECT id, role FROM roles WHERE id IN ({marks})", wanted))
 
     async def roles(self) -> dict[str, str]:
-        """Every id that has a role."""
+        """Return all roles by id."""
         return dict(await self._readers.rows("SELECT id, role FROM roles ORDER BY id"))
 
     async def any_owner(self) -> bool:
         return await self._readers.row("SELECT 1 FROM roles WHERE role = 'owner' LIMIT 1") is not None
 
     async def set_pairing(self, code_hash: str, expires_wall: float) -> None:
-        """Make a pairing code valid until then; an earlier one is void."""
+        """Make a pairing code valid until then, in place of an earlier one."""
         await self._writer.execute("REPLACE INTO pairing VALUES (1, ?, ?, 0)", (code_hash, expires_wall))
 
     async def use_pairing(self, code_hash: str, person: str) -> bool:
@@ -81,7 +81,7 @@ class Access:
         return await self._writer.run(work)
 
     async def once(self, key: str, seconds: float) -> bool:
-        """True at most once in any such time, also across restarts."""
+        """Return True at most once per `seconds` for this key, also across restarts."""
         now = self._clock.wall()
 
         def work(db: Connection) -> bool:
@@ -96,7 +96,7 @@ class Access:
         return await self._writer.run(work)
 
     async def prune(self) -> None:
-        """Remove windows that have passed."""
+        """Remove expired keys."""
         await self._writer.execute("DELETE FROM once WHERE until <= ?", (self._clock.wall(),))
 
 

@@ -1,4 +1,4 @@
-"""A connection whose thread does whole pieces of work.
+"""A connection that runs several statements in one trip to its thread.
 
 aiosqlite carries every statement to its connection's thread and every result back; that way costs more than most
 statements. What belongs together goes there once.

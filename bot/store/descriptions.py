@@ -1,4 +1,4 @@
-"""What a model wrote of the tools of servers, under a hash of what the servers say of them."""
+"""Tool descriptions written by a model, by a hash of the server's own description."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST: Final = 2_000
 
 
 class ToolDescriptions:
-    """One text a key."""
+    """Stored tool descriptions by key."""
 
     def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
         self._writer = writer

@@ -1,4 +1,4 @@
-"""Everything kept of a chat, for the person it belongs to."""
+"""Export everything stored of a chat, for its person."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AT_ONCE = 50
 
 
 async def export_chat(readers: Readers, chat: ChatId) -> AsyncIterator[dict[str, Any]]:
-    """What is set for the chat, where anything is, then one JSON object a turn, oldest first; see `History.export`."""
+    """Yield the chat's settings, if any, then one JSON object a turn, oldest first; see `History.export`."""
     done = 0
     settings = await readers.rows("SELECT name, value FROM settings WHERE chat = ? ORDER BY name", (str(chat),))
     if settings:

@@ -1,4 +1,4 @@
-"""Facts that tools keep for a person or a chat, found again by their words in any language."""
+"""Facts that tools store for a person or a chat, with full-text search in any language."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RUN = re.compile(f"[{_UNSPACED}]+|[^\\W{_UNSPACED}]+")
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One fact that is kept."""
+    """One stored fact."""
 
     id: int
     text: str
@@ -80,7 +80,7 @@ class StoredFacts:
         return await self._writer.run(work)
 
     async def recall(self, owners: tuple[str, ...], query: str, limit: int) -> list[tuple[int, str, str]]:
-        """The best matches as (id, owner, text); all of them, newest first, for an empty query."""
+        """Return the best matches as (id, owner, text); for an empty query all facts, newest first."""
         marks = ", ".join("?" * len(owners))
         limit = max(0, min(limit, _LIMIT))
         if not query.strip():
@@ -99,7 +99,7 @@ class StoredFacts:
         return [(int(id), str(owner), str(text)) for id, owner, text in rows]
 
     async def newest(self, owners: tuple[str, ...], limit: int, *, without: str = "") -> list[Fact]:
-        """What is kept for these owners, the newest first, without what is of the origin `without`."""
+        """Return the facts of these owners, the newest first, except those of the origin `without`."""
         marks = ", ".join("?" * len(owners))
         rows = await self._readers.rows(
             f"SELECT id, text, origin FROM facts WHERE owner IN ({marks}) AND (? = '' OR origin <> ?) "
@@ -122,12 +122,12 @@ class StoredFacts:
 
 
 def words(text: str) -> str:
-    """The text as the index takes it: every character of a script without spaces is a word."""
+    """Split a text into words for the index; in scripts without spaces every character is a word."""
     return _ONE.sub(r" \1 ", text)
 
 
 def match_expression(query: str) -> str:
-    """An FTS5 expression for facts that share words with the query; empty where it has no words.
+    """Return an FTS5 expression for facts that share words with the query; empty if it has no words.
 
     A run of a script without spaces is looked up by its pairs of neighbours, because nobody knows where its words end.
     """

@@ -1,4 +1,4 @@
-"""What SQLite complains about, sorted by what helps, and said in a sentence."""
+"""Classify SQLite errors by what helps, each with a sentence for the operator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.contract import StoreError
 
 
 class Fault(enum.Enum):
-    """Why a statement failed. The value is the sentence for the operator."""
+    """Why a statement failed; the value is the sentence for the operator."""
 
     LOCKED = "another program is writing to the database and does not let go; close it, or wait"
     FULL = "the disk is full; free some space, and the bot goes on by itself"
@@ -36,20 +36,20 @@ _FAULTS = {
 
 
 def fault_of(error: sqlite3.Error) -> Fault:
-    """Sort an error by its primary result code; errors of the binding itself have none."""
+    """Classify an error by its primary result code; errors of the Python binding have none."""
     code = getattr(error, "sqlite_errorcode", None)
     return Fault.OTHER if code is None else _FAULTS.get(code & 0xFF, Fault.OTHER)
 
 
 def store_error(error: sqlite3.Error) -> StoreError:
-    """Say it as the core understands it; raise the result `from error`."""
+    """Translate a SQLite error into a `StoreError`; raise it `from error`."""
     fault = fault_of(error)
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     return StoreError(f"{fault.value[0].upper()}{fault.value[1:]} ({name}: {error}).")
 
 
 def settle(done: asyncio.Future[Any], outcome: Any) -> None:
-    """Give whoever waits what their work returned, or raise there what it raised, as the core understands it."""
+    """Resolve a future with a result or an error, SQLite errors translated."""
     if done.done():  # whoever waited was cancelled meanwhile
         return
     match outcome:

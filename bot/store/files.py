@@ -1,4 +1,4 @@
-"""Files of a chat, kept by content, and their delivery with a reply."""
+"""Files of a chat, deduplicated by content, and the state of their delivery."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StoredFiles:
         self._clock = clock
 
     async def put(self, scope: str, name: str, media_type: str, content: bytes) -> int:
-        """Keep a file and return its id; the newest of a name is the one that `read` finds.
+        """Store a file and return its id; `read` finds the newest of a name.
 
         Raises:
             ToolError: it is longer than 16 MiB.
@@ -43,7 +43,7 @@ class StoredFiles:
         return await self._writer.run(lambda db: keep_file(db, scope, ProducedFile(name, media_type, content), now))
 
     async def read(self, scope: str, name: str) -> bytes | None:
-        """The newest file of this name in the scope."""
+        """Return the newest file of this name in the tool scope."""
         row = await self._readers.row(
             "SELECT b.content FROM files f JOIN blobs b ON b.digest = f.digest "
             "WHERE f.scope = ? AND f.name = ? ORDER BY f.id DESC LIMIT 1",
@@ -52,7 +52,7 @@ class StoredFiles:
         return None if row is None else bytes(row[0])
 
     async def get(self, id: int) -> File | None:
-        """A file by its id, to be sent."""
+        """Return a file by its id."""
         row = await self._readers.row(
             "SELECT f.name, f.media_type, b.content FROM files f JOIN blobs b ON b.digest = f.digest WHERE f.id = ?",
             (id,),
@@ -62,7 +62,7 @@ class StoredFiles:
     async def save_attachment(
         self, turn: int, number: int, file: int, *, ref: MessageRef | None, state: PageState, nonce: str
     ) -> None:
-        """Store how far the delivery of a reply's file is; states are those of a page."""
+        """Store how far the delivery of a file has come."""
         await self._writer.execute(
             "INSERT INTO attachments SELECT id, ?, ?, ?, ?, ?, ? FROM turns WHERE id = ? ON CONFLICT DO UPDATE SET "
             "file = excluded.file, message = excluded.message, form = excluded.form, state = excluded.state, "
@@ -75,7 +75,7 @@ class StoredFiles:
         return await self._readers.read(lambda db: attachments_of(db, turn))
 
     async def prune(self, seconds: float) -> int:
-        """Remove files that nobody touched for so long, a few at a time, and content that no file has.
+        """Remove files unused for that long, a few at a time, and content that no file refers to.
 
         Returns:
             How many files were removed.
@@ -107,7 +107,7 @@ _REMOVE_CONTENT = "DELETE FROM blobs WHERE digest = ? AND NOT EXISTS (SELECT 1 F
 
 
 def keep_file(db: Connection, scope: str, file: ProducedFile, now: float) -> int:
-    """Insert a file; content that is there already is not written again, nor a file that is its scope's newest."""
+    """Insert a file, unless it is the newest of its name already; known content is not written again."""
     digest = hashlib.sha256(file.content).digest()
     name, media_type, size = plain(file.name), plain(file.media_type), len(file.content)
     newest = db.execute(
@@ -133,7 +133,7 @@ def keep_file(db: Connection, scope: str, file: ProducedFile, now: float) -> int
 
 
 def remove_files(db: Connection, ids: list[int]) -> None:
-    """Delete files, and each content that no other file has."""
+    """Delete files, and content that no other file refers to."""
     for id in ids:
         rows = db.execute("DELETE FROM files WHERE id = ? RETURNING digest", (id,)).fetchall()
         for (digest,) in rows:
@@ -141,7 +141,7 @@ def remove_files(db: Connection, ids: list[int]) -> None:
 
 
 def produced_files(db: Connection, turn: int, passnumber: int, position: int) -> tuple[ProducedFile, ...]:
-    """The files that a call of a turn produced, as far as they are still kept."""
+    """Return the files that a call produced, as far as they are still stored."""
     rows = db.execute(
         "SELECT f.name, f.media_type, b.content FROM calls c, json_each(c.result, '$.files') e "
         "JOIN files f ON f.id = e.value JOIN blobs b ON b.digest = f.digest "

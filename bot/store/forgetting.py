@@ -1,4 +1,4 @@
-"""Deleting a chat so that nothing of it can be read from the file again."""
+"""Delete a chat so that none of it can be recovered from the database file."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def remove_unused_blobs(writer: Writer) -> None:
 
 
 async def wipe(writer: Writer) -> None:
-    """Have nothing that was deleted stand anywhere in the database's files."""
+    """Overwrite deleted data everywhere in the database files."""
     await writer.run(_optimize)
     await give_back(writer)
     await writer.apart(_checkpoint)
@@ -86,7 +86,7 @@ def _delete_inbox(db: Connection, key: str, id: int) -> int:
 
 
 async def give_back(writer: Writer) -> None:
-    """Give free pages back to the disk, a few at a time."""
+    """Return free pages to the disk, a few at a time."""
 
     def vacuum(db: Connection) -> int:
         db.execute(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})").fetchall()

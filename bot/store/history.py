@@ -1,4 +1,4 @@
-"""What a chat has said so far, as the model is told it; the list of chats; and their end, by `/new` or `/forget`."""
+"""The history of chats as the model is told it, the list of chats, and `/new` and `/forget`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class History:
         return await self._readers.read(lambda db: _newest(db, str(chat), limit, after))
 
     async def told(self, chat: ChatId, *, limit: int = 400) -> tuple[Summary | None, list[HistoryRow]]:
-        """What stands in place of older entries, and the newer ones as `entries` gives them."""
+        """Return the summary of older entries, and the newer entries as `entries` does."""
 
         def read(db: Connection) -> tuple[Summary | None, list[HistoryRow]]:
             # The summary first: one that is made meanwhile stands for turns that are read as well, which loses nothing.
@@ -58,7 +58,7 @@ class History:
         return await self._readers.read(read)
 
     async def oldest(self, chat: ChatId, *, after: int, limit: int = 400) -> tuple[list[HistoryRow], bool]:
-        """The oldest entries behind a sequence, in whole turns, and whether there are more than `limit`.
+        """Return the oldest entries after a sequence, in whole turns, and whether there are more than `limit`.
 
         One turn that is longer than `limit` alone comes as a part of it.
         """
@@ -70,7 +70,7 @@ class History:
         return _read(rows), more
 
     async def new(self, chat: ChatId) -> None:
-        """Begin anew: what was said before is kept, and not given to the model again."""
+        """Start a new conversation: earlier entries stay stored and are not told to the model again."""
         await self._writer.execute(
             "UPDATE chats SET since_sequence = last_sequence, summary = NULL, summary_upto = 0, "
             "since_turn = coalesce((SELECT max(id) FROM turns WHERE turns.chat = chats.id AND ended_at IS NOT NULL), 0)"
@@ -106,7 +106,7 @@ class History:
         await self._writer.run(work)
 
     async def summary(self, chat: ChatId) -> Summary | None:
-        """What stands in place of older entries, where there is something."""
+        """Return the summary of older entries, if there is one."""
         return await self._readers.read(lambda db: _summary(db, str(chat)))
 
     async def set_summary(
@@ -127,7 +127,7 @@ class History:
         )
 
     async def folded(self, chat: ChatId) -> int:
-        """How many turns a summary stands for."""
+        """Return how many turns a summary replaces."""
         row = await self._readers.row(
             "SELECT count(DISTINCT h.turn) FROM chats c JOIN history h ON h.chat = c.id "
             "AND h.sequence > c.since_sequence AND h.sequence <= c.summary_upto AND h.superseded = 0 WHERE c.chat = ?",
@@ -136,7 +136,7 @@ class History:
         return 0 if row is None else int(row[0])
 
     async def turns(self, chat: ChatId) -> int:
-        """How many turns of a chat are kept."""
+        """Return how many turns of a chat are stored."""
         row = await self._readers.row("SELECT turns FROM chats WHERE chat = ?", (str(chat),))
         return 0 if row is None else int(row[0])
 
@@ -149,7 +149,7 @@ class History:
         return await forget_chat(self._writer, self._readers, chat)
 
     async def chats(self, *, limit: int = 1000) -> list[ChatRow]:
-        """The chats that were answered, the latest first."""
+        """Return the chats that were answered, the latest first."""
         rows = await self._readers.rows(
             "SELECT chat, title, turns, bytes FROM chats ORDER BY last_at DESC, id DESC LIMIT ?",
             (limit,),
@@ -157,7 +157,7 @@ class History:
         return [ChatRow(ChatId.parse(chat), *rest) for chat, *rest in rows]
 
     def export(self, chat: ChatId) -> AsyncIterator[dict[str, Any]]:
-        """Everything kept of a chat, one JSON object a turn, oldest first, replaced answers included."""
+        """Yield everything stored of a chat, one JSON object a turn, oldest first, including replaced answers."""
         return export_chat(self._readers, chat)
 
 
@@ -190,7 +190,7 @@ def _read(rows: Iterable[Sequence[Any]]) -> list[HistoryRow]:
 def add_entries(
     db: Connection, chat: int, turn: int, bodies: Sequence[tuple[str, int]], now: float
 ) -> tuple[int | None, int | None]:
-    """Append (JSON, tokens) to a chat's history; the first and last sequence, or None where there is nothing to add."""
+    """Append entries to a chat's history and return the first and last sequence; None twice for no entries."""
     written = sum(len(body.encode()) for body, _ in bodies)
     [(last,)] = db.execute(
         "UPDATE chats SET last_sequence = last_sequence + ?, bytes = bytes + ?, turns = turns + 1, last_at = ? "
@@ -212,5 +212,5 @@ def add_entries(
 
 
 def rough_tokens(entry: Entry) -> int:
-    """A size for entries that nobody measured: a token for three bytes, which is one Chinese character."""
+    """Estimate the token count of an entry: one token for three bytes, which is one Chinese character."""
     return len(entry_to_json(entry).encode(errors="replace")) // 3 + 1

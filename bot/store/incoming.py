@@ -1,4 +1,4 @@
-"""Every kind of `Incoming` as JSON and back: the inbox is read by processes that never saw the message."""
+"""Convert every kind of `Incoming` to JSON and back, so that a later process can read the inbox."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def incoming_to_json(incoming: Incoming) -> str:
-    """Write it for storage; fields that hold their default are left out."""
+    """Convert to JSON; fields with their default value are left out."""
     value: dict[str, Any] = {"kind": _NAMES[type(incoming)]}
     for field in dataclasses.fields(incoming):
         held = getattr(incoming, field.name)
@@ -60,7 +60,7 @@ def incoming_to_json(incoming: Incoming) -> str:
 
 
 def sender_of(value: dict[str, Any]) -> Sender:
-    """A `Sender` as JSON kept it.
+    """Read a `Sender` from JSON.
 
     Raises:
         TypeError: it was written by a later version of the program.

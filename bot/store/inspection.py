@@ -1,4 +1,4 @@
-"""Looking at a database without changing anything: what `parley doctor` says of it."""
+"""Inspect a database without changing it, for `parley doctor`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PATIENCE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A database as it was found."""
+    """The findings about a database."""
 
     bytes: int
     wal_bytes: int
@@ -35,7 +35,7 @@ class Inspection:
 
 
 async def inspect(path: Path, clock: Clock) -> Inspection | None:
-    """Look at the database at `path`; None where there is none yet.
+    """Inspect the database at `path`; None if there is none yet.
 
     Raises:
         SettingsError: it cannot be opened, belongs to another program or to a later version of this one.
@@ -69,5 +69,5 @@ def _look(db: sqlite3.Connection) -> tuple[str, Mapping[str, int]]:
 
 
 def _sizes(path: Path) -> tuple[int, int] | None:
-    """Bytes of the file and of its write-ahead log."""
+    """Return the bytes of the file and of its write-ahead log."""
     return (size_of(path), size_of(beside(path, "-wal"))) if path.exists() else None

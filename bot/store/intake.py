@@ -1,4 +1,4 @@
-"""The inbox: what arrived, once, in order, and what became of it."""
+"""The inbox: each delivery once, in order, with its state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class InboxRow:
-    """One delivery that has not come to its end."""
+    """One delivery that has not ended."""
 
     id: int
     chat: ChatId
@@ -36,7 +36,7 @@ class InboxRow:
 
 
 class Intake:
-    """Takes deliveries in, and keeps their states."""
+    """Stores deliveries and their states."""
 
     def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
         self._writer = writer
@@ -66,7 +66,7 @@ class Intake:
         return await self._writer.run(work)
 
     async def waiting(self) -> list[InboxRow]:
-        """Every row that is new or running, in the order of intake.
+        """Return every row that is new or running, in the order of intake.
 
         A row that cannot be read (written by a later version) is ended as failed, with a line in the log.
         """
@@ -85,7 +85,7 @@ class Intake:
         return rows
 
     async def unfinished(self) -> Mapping[str, int]:
-        """Platform → how many rows are new or running."""
+        """Return the number of new or running rows by platform."""
         return await self._readers.read(count_unfinished)
 
     async def begin(self, id: int) -> int:
@@ -94,13 +94,13 @@ class Intake:
         return await self._writer.run(lambda db: count_attempt(db, id))
 
     async def pause(self, id: int) -> None:
-        """Take an attempt back that was interrupted in good order: only those that died count."""
+        """Uncount an attempt that was interrupted in good order: only those that died count."""
         await self._writer.execute(
             "UPDATE inbox SET attempts = max(0, attempts - 1) WHERE id = ? AND state = ?", (id, InboxState.RUNNING)
         )
 
     async def end(self, id: int, state: InboxState) -> None:
-        """Write down what became of a row; the first end counts.
+        """Store how a row ended; the first end counts.
 
         Raises:
             ValueError: `state` is no end.
@@ -127,7 +127,7 @@ class Intake:
 
 
 def count_unfinished(db: Connection) -> Mapping[str, int]:
-    """Platform → how many rows are new or running, of any database of ours."""
+    """Return the number of new or running rows by platform, in any database of ours."""
     rows = db.execute(f"SELECT chat, count(*) FROM inbox WHERE {UNFINISHED} GROUP BY chat")
     found: Counter[str] = Counter()
     for chat, count in rows:

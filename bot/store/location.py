@@ -1,4 +1,4 @@
-"""Where the database lies: reading `DATABASE_URL`."""
+"""Read `DATABASE_URL`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FORMS = "write sqlite:///data/parley.db for a file below the working directory,
 
 
 def database_path(url: str) -> Path:
-    """Read the file's path from a `DATABASE_URL`.
+    """Return the file path in a `DATABASE_URL`.
 
     Three slashes begin a path relative to the working directory, four an absolute one.
 

@@ -1,4 +1,4 @@
-"""One process at a time answers from a database. The lock ends with its process, however that ends."""
+"""Let only one process at a time use a database; the lock ends with the process, however that ends."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def locked(url: str, command: str) -> Iterator[None]:
 
 
 def _taken(opened: int) -> bool:
-    """Lock the file, or return False at once: somebody has it."""
+    """Lock the file; return False at once if another process holds it."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -75,7 +75,7 @@ def _taken(opened: int) -> bool:
 
 
 def _sign(opened: int) -> None:
-    """Write down who holds it, for whoever comes next. A full disk takes nothing but these words."""
+    """Write the holder into the lock file, for messages; a full disk is no error."""
     try:
         os.ftruncate(opened, 0)
         os.lseek(opened, 0, os.SEEK_SET)
@@ -85,7 +85,7 @@ def _sign(opened: int) -> None:
 
 
 def _holder(opened: int) -> str:
-    """Who holds it, as the end of a sentence; empty where that is not known."""
+    """Return the holder as the end of a sentence; empty if unknown."""
     os.lseek(opened, 0, os.SEEK_SET)
     found = _HOLDER.match(os.read(opened, 300))
     if found is None:

@@ -1,4 +1,4 @@
-"""From a path to a database that can be trusted: checked, moved aside when damaged, connected with our settings."""
+"""Open a database file: check it, move it aside if damaged, and connect with the store's settings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 def make_place(path: Path) -> None:
-    """Make the folder and an empty file that only its owner may read.
+    """Create the folder and an empty file that only its owner can read.
 
     Raises:
         SettingsError: it cannot be made there.
@@ -89,7 +89,7 @@ def _set_both(db: sqlite3.Connection) -> None:
 
 
 async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float) -> None:
-    """Look whether the file is a sound database; where it is not, keep it under another name and begin a new one.
+    """Check the file; a damaged database is renamed and a new one begun.
 
     Raises:
         SettingsError: it cannot be opened, or is not ours.
@@ -129,7 +129,7 @@ def size_of(path: Path) -> int:
 
 
 async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
-    """What is wrong with the file; empty when nothing was found."""
+    """Return what is wrong with the file; empty if nothing was found."""
     if size_of(path) == 0:
         # SQLite would delete the write-ahead log of an empty file, and with it the newest messages.
         return "it is empty, but its write-ahead log is not" if size_of(beside(path, "-wal")) else ""

@@ -1,4 +1,4 @@
-"""Deleting a person so that nothing of what he said, and of what he was answered, can be read from the file again."""
+"""Delete a person's data so that neither questions nor answers can be recovered from the database file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _DELIVERIES = """
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What is kept of one person."""
+    """The data stored of one person."""
 
     turns: int
     """His questions with their answers, in all chats."""
@@ -53,21 +53,21 @@ class Holding:
 
 
 class People:
-    """What is kept of a person in all chats; ids are written as settings write them."""
+    """The data of a person in all chats; ids are written as in the settings."""
 
     def __init__(self, writer: Writer, readers: Readers) -> None:
         self._writer = writer
         self._readers = readers
 
     async def holding(self, person: str) -> Holding:
-        """How much there is."""
+        """Return how much is stored of a person."""
         said = {"person": person}
         counted = (f"SELECT count(*) FROM ({_TURNS})", f"SELECT count(*) {_FACTS}", f"SELECT count(*) {_TIMERS}")
         counts = [await self._readers.row(statement, said) for statement in counted]
         return Holding(*(0 if row is None else int(row[0]) for row in counts))
 
     async def names(self, people: Iterable[str]) -> dict[str, str]:
-        """The names under which these people asked last, as their platforms told them; of who never asked, none."""
+        """Return the names under which these people asked last; people who never asked are missing."""
         wanted = list(people)
         rows = await self._readers.rows(
             "SELECT t.person, json_extract(i.incoming, '$.sender.name') FROM inbox i JOIN turns t ON t.id = i.id WHERE "

@@ -1,4 +1,4 @@
-"""Files that only their owner may read: who else could, and taking that away."""
+"""Check and restrict who can read the database files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 def open_to_all(path: Path) -> str:
-    """The file's mode as people write it ("644") when every user of this machine can read or change it; else empty.
+    """Return the file's mode ("644") if every user of this machine can read or change it; else empty.
 
     A file in a folder that nobody else can enter is nobody else's to read.
     """
@@ -34,14 +34,14 @@ def open_to_all(path: Path) -> str:
 
 
 def database_files(path: Path) -> list[Path]:
-    """A database with its logs, and what was kept of it when it was damaged; those that exist."""
+    """Return the existing files of a database: itself, its logs, and damaged copies."""
     kept = glob.glob(f"{glob.escape(str(path))}.damaged-*")  # noqa: PTH207 - its name may hold what a pattern is made of
     found = [*(beside(path, suffix) for suffix in COMPANIONS), *(Path(one) for one in sorted(kept))]
     return [one for one in found if one.exists()]
 
 
 def make_private(path: Path) -> None:
-    """Let nobody but the owner read a database of ours, nor what belongs to it.
+    """Restrict a database and its files to their owner.
 
     A file that is another user's stays as it is, with a line in the log.
     """

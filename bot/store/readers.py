@@ -1,4 +1,4 @@
-"""Connections that only read: they never wait for the writer, and see what it has committed."""
+"""Read-only connections, which never wait for the writer and see what it has committed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Read(Generic[T]):
 
 
 class Readers:
-    """A small pool. A connection is lent for what waits at one moment, so that no reader holds old pages for long."""
+    """A small pool of read-only connections, each lent only for the reads waiting at one moment."""
 
     def __init__(self, connections: Iterable[Database]) -> None:
         self._all = tuple(connections)
@@ -61,12 +61,12 @@ class Readers:
         return await done
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """Read all rows of a query. Raises as `read`."""
+        """Return all rows of a query. Raises as `read`."""
         values = dict(parameters) if isinstance(parameters, Mapping) else tuple(parameters)
         return await self.read(lambda db: db.execute(sql, values).fetchall())
 
     async def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
-        """Read the first row of a query, or None. Raises as `read`."""
+        """Return the first row of a query, or None. Raises as `read`."""
         rows = await self.rows(sql, parameters)
         return rows[0] if rows else None
 

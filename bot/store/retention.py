@@ -1,4 +1,4 @@
-"""What is removed once it has been kept long enough, a little at a time: other writes go in between."""
+"""Remove data older than its retention time, in small transactions with other writes between."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STEP_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How long things are kept, in seconds; `math.inf`: until somebody deletes them."""
+    """Retention times in seconds; `math.inf`: until somebody deletes them."""
 
     chats: float = math.inf
     """What was said, after the turn ended."""
@@ -34,13 +34,13 @@ class Keep:
 
     @classmethod
     def days(cls, chats: int, files: int) -> Keep:
-        """As the settings say it; 0 is no end."""
+        """Build it from days as in the settings; 0 means for ever."""
         said = chats * DAY or math.inf
         return cls(said, min(files * DAY or math.inf, said))
 
 
 class Retention:
-    """Removes deliveries that became no turn, and turns with all that belongs to them."""
+    """Removes old deliveries without a turn, and old turns with their data."""
 
     def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
         self._writer = writer
@@ -50,7 +50,7 @@ class Retention:
         """The last row, by end and id, of which it is known that it stays for its turn's sake, with all before it."""
 
     async def prune(self, seconds: float) -> int:
-        """Remove what ended longer ago, turns in whole days (UTC); how many turns that were."""
+        """Remove what ended longer ago, turns in whole days (UTC), and return the number of turns."""
         now = self._clock.wall()
         await self._unanswered(now - UNANSWERED_SECONDS)
         if math.isinf(seconds):
@@ -99,7 +99,7 @@ _EXPIRED = f"""
 
 
 def portions(rows: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """(id, bytes) in their order, as ids in pieces that are small enough for one transaction."""
+    """Group (id, bytes) pairs, in order, into lists of ids small enough for one transaction."""
     pieces: list[list[int]] = []
     room = 0
     for id, size in rows:
@@ -119,7 +119,7 @@ def _remove_unanswered(db: Connection, ids: Sequence[int]) -> None:
 
 
 def _remove_turns(db: Connection, ids: Sequence[int], before: float) -> int:
-    """Remove turns with their entries and questions, but for those that are needed still; how many that were."""
+    """Remove turns with their entries and questions, except those still needed; return how many."""
     count = 0
     for turn in ids:
         for chat, first, last, counted, size in db.execute(_EXPIRED, {"turn": turn, "before": before}).fetchall():
@@ -131,7 +131,7 @@ def _remove_turns(db: Connection, ids: Sequence[int], before: float) -> int:
 def remove_turn(
     db: Connection, turn: int, chat: int, sequences: tuple[int | None, int | None], counted: bool, size: int
 ) -> None:
-    """Remove a turn with its entries and its question, and its chat where that was the last of it.
+    """Remove a turn with its entries and its question, and its chat after its last turn.
 
     Args:
         sequences: the first and the last of its entries.

@@ -1,4 +1,4 @@
-"""What is set for one chat, by name."""
+"""Named settings of chats."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.store.writer import Writer
 
 
 class ChatSettings:
-    """Named values of a chat; what they mean is known to whoever sets them."""
+    """Named values of a chat; their meaning is known to the caller."""
 
     def __init__(self, writer: Writer, readers: Readers) -> None:
         self._writer = writer
@@ -20,12 +20,12 @@ class ChatSettings:
         return None if row is None else str(row[0])
 
     async def of(self, chat: ChatId) -> dict[str, str]:
-        """Everything that is set for a chat, by name."""
+        """Return all settings of a chat by name."""
         rows = await self._readers.rows("SELECT name, value FROM settings WHERE chat = ? ORDER BY name", (str(chat),))
         return {str(name): str(value) for name, value in rows}
 
     async def set(self, chat: ChatId, name: str, value: str | None) -> None:
-        """Set a value, or take it away with None."""
+        """Set a value; None removes it."""
         if value is None:
             await self._writer.execute("DELETE FROM settings WHERE chat = ? AND name = ?", (str(chat), name))
         else:

@@ -1,4 +1,4 @@
-"""How much was spent, in windows of time: reserved before a paid call, settled after it."""
+"""What was spent against quotas, by time window: reserved before a paid call, settled after it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.store.writer import Writer
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Something spent, or that may be."""
+    """An amount spent, or available."""
 
     tokens: int = 0
     messages: int = 0
@@ -28,7 +28,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `most` in a window of `seconds`, for one key. A zero in `most` limits nothing."""
+    """A quota: at most `most` in a window of `seconds`, for one key; a zero in `most` is no limit."""
 
     key: str
     """Who spends: a person's id, a chat, or `*` for everybody."""
@@ -39,7 +39,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """What was set aside, and in which windows; plain data to settle with."""
+    """A reservation: how much, and in which windows."""
 
     amount: Amount
     windows: tuple[tuple[str, int, int], ...]
@@ -47,7 +47,7 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nothing was set aside, because of one limit."""
+    """The answer to a reservation that one quota did not allow."""
 
     limit: Limit
     spent: Amount
@@ -56,7 +56,7 @@ class Refused:
 
 
 class Spending:
-    """Counts per key and window."""
+    """Amounts spent per key and window."""
 
     def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
         self._writer = writer
@@ -66,7 +66,7 @@ class Spending:
     async def reserve(
         self, limits: Sequence[Limit], least: Amount, most: Amount | None = None, sharing: Sequence[int] = ()
     ) -> Reserved | Refused:
-        """Set aside as much as every limit lets, between `least` and `most`; nothing where one has less left.
+        """Reserve as much as every quota allows, between `least` and `most`; nothing if one has less left.
 
         What a killed process reserved stays counted until its windows end.
 
@@ -94,12 +94,12 @@ class Spending:
         return await self._writer.run(work)
 
     async def settle(self, reserved: Reserved, spent: Amount) -> None:
-        """Replace a reservation by what was really spent; `Amount()` gives it back."""
+        """Replace a reservation by what was actually spent; `Amount()` returns it."""
         difference = spent - reserved.amount
         await self._writer.run(lambda db: _add(db, reserved.windows, difference))
 
     async def spent(self, keys: Sequence[str], seconds: int) -> list[Amount]:
-        """What each of `keys` has spent in its present window."""
+        """Return what each of `keys` has spent in its present window."""
         start = int(self._clock.wall() // seconds) * seconds
 
         def read(db: Connection) -> list[Amount]:
@@ -109,7 +109,7 @@ class Spending:
         return await self._readers.read(read)
 
     async def top(self, prefix: str, seconds: int, most: int) -> list[tuple[str, Amount]]:
-        """The keys beginning with `prefix` that spent most tokens in the present window, the biggest first."""
+        """Return the keys with `prefix` that spent most tokens in the present window, the largest first."""
         start = int(self._clock.wall() // seconds) * seconds
         rows = await self._readers.rows(
             "SELECT key, tokens, messages, money FROM spending WHERE seconds = ? AND start = ? "
@@ -135,7 +135,7 @@ def _add(db: Connection, windows: Sequence[tuple[str, int, int]], amount: Amount
 
 
 def _part(most: Amount, spent: Amount, wish: Amount, others: int) -> float:
-    """How much of a wish one limit lets: all of it, or an equal share of what is left."""
+    """Return the share of a wish that one quota allows: all of it, or an equal share of what is left."""
     part = 1.0
     for limit, used, wished in ((most.tokens, spent.tokens, wish.tokens), (most.money, spent.money, wish.money)):
         if limit and wished > 0:

@@ -1,4 +1,4 @@
-"""Text as SQLite can hold it: UTF-8, which has no room for half a surrogate pair.
+"""Convert text for SQLite, whose UTF-8 cannot hold half a surrogate pair.
 
 Platforms and models do send such halves (a JSON escape cut in two), and one of them must not make a turn unstorable.
 """
@@ -15,19 +15,19 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def plain(text: str) -> str:
-    """The text with halves of surrogate pairs joined where they meet, and replaced by U+FFFD where they stand alone."""
+    """Join adjacent halves of surrogate pairs, and replace single ones by U+FFFD."""
     if not _HALF.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def to_json(value: Json) -> str:
-    """JSON that keeps every string exactly, halves of surrogate pairs included."""
+    """Write JSON that keeps every string exactly, including halves of surrogate pairs."""
     return escaped(json.dumps(value, ensure_ascii=False))
 
 
 def escaped(document: str) -> str:
-    """A JSON document with surrogate halves written as escapes; they can only stand inside its strings."""
+    """Escape the surrogate halves in a JSON document; they can only occur inside its strings."""
     return _HALF.sub(lambda half: f"\\u{ord(half.group()):04x}", document)
 
 

@@ -1,4 +1,4 @@
-"""Times at which the bot writes again."""
+"""Stored reminders and when they are due."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_PLATFORMS = "substr(chat, 1, instr(chat, ':') - 1) IN (SELECT value FROM jso
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """A timer that is due, with everything needed to write into its chat again."""
+    """A due timer, with everything needed to write into its chat again."""
 
     id: int
     due: float
@@ -37,7 +37,7 @@ class Timer:
     """Whose words led to it."""
 
     def delivery(self) -> TimerDue:
-        """As the inbox takes it: once, however often it is tried."""
+        """Return its delivery, which the inbox takes only once."""
         return TimerDue(
             delivery=f"timer:{self.id}",
             chat=self.chat,
@@ -64,7 +64,7 @@ class StoredTimers:
         return ChatTimers(self._writer, self._readers, self._clock, chat, person, target, self.changed)
 
     async def due(self, now: float, platforms: Collection[str]) -> list[Timer]:
-        """Timers of these platforms whose time has come by `now` (wall clock), the longest due first, at most 100."""
+        """Return up to 100 timers of these platforms due by `now` (wall clock), the oldest first."""
         rows = await self._readers.rows(
             "SELECT id, due, text, chat, sender, target, origin FROM timers "
             f"WHERE due <= ? AND {_OF_PLATFORMS} ORDER BY due, id LIMIT ?",
@@ -78,7 +78,7 @@ class StoredTimers:
         ]
 
     async def next_due(self, platforms: Collection[str]) -> float | None:
-        """When the earliest timer of these platforms is due; None without any."""
+        """Return when the earliest timer of these platforms is due; None without any."""
         row = await self._readers.row(f"SELECT min(due) FROM timers WHERE {_OF_PLATFORMS}", (json.dumps([*platforms]),))
         return None if row is None or row[0] is None else float(row[0])
 

@@ -1,4 +1,4 @@
-"""A turn's row from its beginning to its end: opened, closed into history, found again, replaced by another answer."""
+"""A turn's row: open it, close it into history, find it again, replace its answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TURN = """
 
 
 def open_turn(db: Connection, turn: int, chat: ChatId, person: str, now: float) -> None:
-    """Make a turn's row and its chat's, where they do not exist."""
+    """Create a turn's row and its chat's, unless they exist."""
     for (incoming,) in db.execute("SELECT incoming FROM inbox WHERE id = ?", (turn,)).fetchall():
         db.execute(
             "INSERT INTO chats (chat, title, last_at) VALUES (?, ?, ?) "
@@ -90,7 +90,7 @@ async def close_turn(
 
 
 def _chat_of_running(db: Connection, turn: int, now: float) -> int | None:
-    """The chat's key of a turn that has not ended; one that was never opened (its row was given up) is opened now."""
+    """Return the chat's key of a turn that has not ended, opening one that was never opened."""
     query = "SELECT chat, ended_at FROM turns WHERE id = ?"
     rows = db.execute(query, (turn,)).fetchall()
     if not rows:

@@ -1,4 +1,4 @@
-"""A turn while it runs: every state is stored before the step it announces, so that `kill -9` costs no answer.
+"""Running turns: every state is stored before the step it announces, so that `kill -9` loses no answer.
 
 A turn is keyed by its inbox id. Writing to a turn whose chat was forgotten meanwhile changes nothing and is no error.
 """
@@ -44,7 +44,7 @@ from tools.base import Json, Source, ToolCall, ToolResult, ToolStatus
 
 
 class Turns:
-    """The stages of running turns, and the records of ended ones."""
+    """Stores the progress of running turns, and reads the records of ended ones."""
 
     def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
         self._writer = writer
@@ -64,12 +64,12 @@ class Turns:
         return await self._writer.run(work)
 
     async def open(self, turn: int, chat: ChatId, person: str) -> None:
-        """Begin the record of a turn; one that exists already is left as it is."""
+        """Create the record of a turn, unless it exists."""
         now = self._clock.wall()
         await self._writer.run(lambda db: open_turn(db, turn, chat, person, now))
 
     async def save_pass(self, turn: int, number: int, entry: AssistantEntry, model: str, usage: Usage) -> None:
-        """Keep what a model call came to, before the calls it asks for start; those are `pending` from now on."""
+        """Store the result of a pass, and the tool calls it asks for as `pending`, before they start."""
         row = (number, entry_json(entry), plain(model), usage_json(usage), turn)
         now = self._clock.wall()
         calls = [
@@ -172,11 +172,11 @@ class Turns:
         )
 
     async def load(self, turn: int) -> StoredTurn:
-        """Everything stored of a turn; nothing for one that was never opened."""
+        """Return everything stored of a turn; nothing for one that was never opened."""
         return await self._readers.read(lambda db: _load(db, turn))
 
     async def calls(self, turn: int) -> list[CallRecord]:
-        """The tool calls of a turn, running or ended, in order."""
+        """Return the tool calls of a turn, running or ended, in order."""
         return await self._readers.read(lambda db: _calls(db, turn))
 
     async def close(
@@ -234,28 +234,28 @@ class Turns:
         return [(int(turn), ChatId.parse(chat), float(at), float(ended)) for turn, chat, at, ended in rows]
 
     async def shown(self, turn: int) -> ReplyRecord | None:
-        """What an ended turn showed; None where its chat was forgotten."""
+        """Return what an ended turn showed; None if its chat was forgotten."""
         return await self._readers.read(lambda db: _shown(db, turn))
 
     async def show_again(self, turn: int, at: float | None) -> None:
-        """Store when the reply of an ended turn is shown next; None: it surely stands."""
+        """Store when the reply of an ended turn is shown again; None: it needs no other showing."""
         await self._writer.execute("UPDATE turns SET again_at = ? WHERE id = ?", (at, turn))
 
     async def last(self, chat: ChatId) -> TurnRecord | None:
-        """The newest ended turn of a chat since its last `/new` that was not answered again."""
+        """Return the newest ended turn of a chat since its last `/new` that was not answered again."""
         return await last_turn(self._readers, chat)
 
     async def last_of_channel(self, chat: ChatId, person: str) -> TurnRecord | None:
-        """The same of a channel with all its threads: the newest that this person asked, else anybody's."""
+        """Return the same for a channel with all its threads: this person's newest turn, else anybody's."""
         return await last_turn_of_channel(self._readers, chat, person)
 
     async def record(self, turn: int) -> TurnRecord | None:
-        """A turn by its number, running or ended; None where there is none."""
+        """Return a turn by its number, running or ended; None if there is none."""
         row = await self._readers.row(f"{TURN} WHERE t.id = ?", (turn,))
         return None if row is None else turn_record(row)
 
     async def newest(self) -> int:
-        """The number of the newest turn; 0 where there is none."""
+        """Return the number of the newest turn; 0 if there is none."""
         row = await self._readers.row("SELECT coalesce(max(id), 0) FROM turns")
         return 0 if row is None else int(row[0])
 
@@ -268,7 +268,7 @@ class Turns:
         return await replace_last_turn(self._writer, self._readers, chat, by)
 
     async def origin(self, chat: ChatId, message_id: str) -> str:
-        """Whose words the bot's own message holds (see `bot.contract.origin`), by the turns that show a page in it."""
+        """Return the origin (`bot.contract.origin`) of the words in one of the bot's own messages."""
         rows = await self._readers.rows(
             "SELECT coalesce(h.body, b.body) FROM chats c JOIN pages p ON p.chat = c.id "
             "JOIN turns t ON t.id = p.turn "
@@ -331,7 +331,7 @@ def _with_files(db: Connection, turn: int, record: CallRecord) -> CallRecord:
 
 
 def _texts_in_history(db: Connection, turn: int) -> dict[str, list[str]]:
-    """The result texts of an ended turn, by call id and in order: only the history keeps them."""
+    """Return the result texts of an ended turn by call id, in order: only the history has them."""
     rows = db.execute(
         "SELECT coalesce(h.body, b.body) FROM turns t "
         "JOIN history h ON h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence "

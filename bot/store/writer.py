@@ -1,7 +1,7 @@
 """The one connection that writes: operations that wait are committed together.
 
-A commit waits for the disk, so while one is on its way the next group gathers, and the more is asked of the store, the
-less a single operation costs. One that fails takes back its own work only.
+A commit waits for the disk; meanwhile the next group collects, so an operation takes less time the more there are. One
+that fails undoes only its own work.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _Outcomes: TypeAlias = list[tuple[_Job[Any], Any]]
 
 
 class _LockedOutError(Exception):
-    """Another program holds the write lock; nothing was done yet."""
+    """Another program holds the write lock; nothing was written yet."""
 
     def __init__(self, error: sqlite3.Error) -> None:
         super().__init__(error)
@@ -111,7 +111,7 @@ class Writer:
             await self._drop()
 
     async def run(self, operation: Operation[T]) -> T:
-        """Run it in a transaction and return what it returned, after the commit.
+        """Run `work` in a transaction and return its result after the commit.
 
         Cancelled before its turn came, it is not run; cancelled later, it is as a rule committed all the same.
 
@@ -122,7 +122,7 @@ class Writer:
         return await self._queue(operation, apart=False)
 
     async def apart(self, operation: Operation[T]) -> T:
-        """Run it alone and outside any transaction, as some PRAGMAs ask. Raises as `run`."""
+        """Run `work` alone and outside any transaction, as some PRAGMAs need. Raises as `run`."""
         return await self._queue(operation, apart=True)
 
     async def execute(self, sql: str, parameters: Iterable[Any] = ()) -> int:
@@ -193,7 +193,7 @@ class Writer:
             settle(job.done, outcome)
 
     async def _done(self, group: list[_Job[Any]]) -> _Outcomes:
-        """Write a group, waiting while another program holds the lock; empty when everybody has given up."""
+        """Write a group, waiting while another program holds the lock; empty if every caller has given up."""
         db = await self._connected()
         if group[0].apart:
             return await db.together(partial(_alone, group[0]))
@@ -294,7 +294,7 @@ def _begin(db: sqlite3.Connection) -> None:
 
 
 def _one(job: _Job[Any], db: sqlite3.Connection) -> Any:
-    """Run one operation in its savepoint; what it returns, or the exception it raised with its work undone."""
+    """Run one operation in a savepoint; return its result, or its exception with its work undone."""
     db.execute("SAVEPOINT operation")
     try:
         outcome = job.operation(db)

@@ -1,4 +1,4 @@
-"""Which tools a question is offered."""
+"""Choose the tools that a question is offered."""
 
 from __future__ import annotations
 

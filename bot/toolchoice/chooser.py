@@ -1,4 +1,4 @@
-"""Which tools are offered for a question, decided before the first pass, cheapest first.
+"""Choose the tools to offer for a question before the first pass, by the cheapest method that decides.
 
 A greeting needs none. Up to twenty tools are all offered. Of more, a ranking offers the ones the question is about
 (`index.py`). Where the operator names a small model for it, that model has the last word. A tool that the
@@ -48,7 +48,7 @@ _QUESTION_CHARS: Final = 2000
 
 
 class Chooser:
-    """Chooses tools; one for the process. Remembers nothing but the indexes of the tools it last saw.
+    """Chooses tools; one object for the process, which caches only the indexes of recent tool sets.
 
     Args:
         many: so many tools are offered whole.
@@ -63,7 +63,7 @@ class Chooser:
         self._indexes: list[ToolIndex] = []
 
     def index(self, specs: Sequence[ToolSpec]) -> ToolIndex:
-        """The index of these tools, built anew only when they are others than the last few times."""
+        """Return the index of these tools, cached for the last few tool sets."""
         index = next((one for one in self._indexes if one.covers(specs)), None)
         if index is None:
             index = ToolIndex(specs)
@@ -73,7 +73,7 @@ class Chooser:
     async def offered(
         self, question: str, specs: Sequence[ToolSpec], used: Sequence[str] = (), *, before: str = ""
     ) -> tuple[ToolSpec, ...]:
-        """The tools to offer for `question`, in the order to tell them.
+        """Return the tools to offer for `question`, in the order to declare them.
 
         Args:
             used: names of tools used in this chat, the latest last.
@@ -93,7 +93,7 @@ class Chooser:
     def ranked(
         self, question: str, specs: Sequence[ToolSpec], used: Sequence[str] = (), *, before: str = ""
     ) -> tuple[ToolSpec, ...]:
-        """The tools as `offered` has them, for a question that is known to need some: no model is asked."""
+        """Return the tools for a question that is known to need some, without asking a model."""
         if len(specs) <= self._many:
             return tuple(specs)
         # A word like "yes" or "the second one" says nothing by itself.
@@ -105,7 +105,7 @@ class Chooser:
     def fitting(
         question: str, specs: Sequence[ToolSpec], used: Sequence[str], room: int, tokens: Callable[[str], int]
     ) -> tuple[ToolSpec, ...]:
-        """All of `specs` if declaring them costs at most `room` tokens, else the best ones that there is room for."""
+        """Return all `specs` if their declarations fit into `room` tokens, else the best ones that fit."""
         if tool_token_count(specs, tokens) <= room:
             return tuple(specs)
         fitting: list[ToolSpec] = []
@@ -124,7 +124,7 @@ def _asks(before: str) -> bool:
 async def ask_small_model(
     model: Model, question: str, specs: Sequence[ToolSpec], deadline: float, *, seconds: float = SMALL_MODEL_SECONDS
 ) -> tuple[str, ...] | None:
-    """Ask a model which of these tools a question needs. None when it fails, takes too long or makes no sense.
+    """Ask a model which of these tools a question needs; None if it fails, takes too long or answers nonsense.
 
     Args:
         deadline: monotonic time at which the turn ends.
@@ -146,7 +146,7 @@ async def ask_small_model(
 
 
 def small_model(model: Model, clock: Clock) -> Decide:
-    """A `Decide` that asks this model."""
+    """Return a `Decide` that asks this model."""
 
     async def decide(question: str, specs: Sequence[ToolSpec]) -> tuple[str, ...] | None:
         return await ask_small_model(model, question, specs, clock.monotonic() + SMALL_MODEL_SECONDS)
@@ -171,7 +171,7 @@ def _excerpt(question: str) -> str:
 
 
 def _names_in(said: str, names: Iterable[str]) -> tuple[str, ...] | None:
-    """The names in an answer, whatever is around them; None when it neither names one nor says that none is needed."""
+    """Return the tool names in an answer; None if it neither names one nor says that none is needed."""
     start, end = said.find("["), said.rfind("]")
     if 0 <= start < end:
         try:

@@ -1,4 +1,4 @@
-"""Descriptions of the tools of MCP servers, written once by a small model so that a choice among many goes right.
+"""Let a small model describe the tools of MCP servers once, so that the choice among many tools works.
 
 A server says of its tools what its author thought of; ours say when to use them and when not. With `DESCRIBE_TOOLS`
 a model is asked once for what is missing, told which tools are most like this one. The answer is kept under a hash of
@@ -76,7 +76,7 @@ _ORDER: Final = (
 
 
 class Kept(Protocol):
-    """Where descriptions outlive the process (`store.descriptions`)."""
+    """Persistent storage of descriptions (`store.descriptions`)."""
 
     async def get(self, key: str) -> str | None: ...
 
@@ -84,7 +84,7 @@ class Kept(Protocol):
 
 
 class ToolDescriber:
-    """Describes what servers offer, in the background."""
+    """Describes the tools of servers in the background."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class ToolDescriber:
         self._asked: Counter[str] = Counter()
 
     async def run(self) -> None:
-        """Describe every tool that needs it, and look from time to time whether there are others. Until cancelled."""
+        """Describe every tool that needs it, and check for new ones from time to time, until cancelled."""
         await self._registry.settle(SETTLE_SECONDS)
         while True:
             try:
@@ -118,7 +118,7 @@ class ToolDescriber:
             await self._clock.sleep(pause)
 
     async def describe_all(self) -> None:
-        """Describe what is offered now and was not described yet.
+        """Describe the tools offered now that have no description yet.
 
         Raises:
             ModelError: the model cannot be asked now, or nothing may be spent on it.
@@ -144,7 +144,7 @@ class ToolDescriber:
             self._seen[spec.name] = spec
 
     async def _ask(self, spec: ToolSpec, others: Sequence[ToolSpec]) -> str:
-        """What the model says of a tool, as it is kept; `{}` where it said nothing of use."""
+        """Return the model's description of a tool as it is stored; `{}` if it is of no use."""
         order = _ORDER.format(categories=json.dumps(CATEGORIES))
         request = Request(
             entries=(
@@ -165,18 +165,18 @@ class ToolDescriber:
 
 
 def needs_description(spec: ToolSpec) -> bool:
-    """Whether neither the server nor the operator says when to use it."""
+    """Return True if neither the server nor the operator says when to use the tool."""
     return not (spec.use_when or spec.not_for or spec.rather or spec.examples)
 
 
 def key_of(spec: ToolSpec) -> str:
-    """The same for as long as a server says the same of a tool, and takes the same arguments."""
+    """Return a key that stays the same while a tool's description and parameters do."""
     said = [_VERSION, spec.name, spec.purpose, spec.category, spec.source, spec.schema_text]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
 def like(spec: ToolSpec, index: ToolIndex) -> list[ToolSpec]:
-    """The other tools that a question for this one would lead to, the nearest first."""
+    """Return the other tools that match questions for this one, the best match first."""
     known = {one.name: one for one in index.specs if one.name != spec.name}
     nearest = (name for name in index.scores(f"{names_of(spec.name)} ; {spec.purpose}") if name in known)
     return [known[name] for name, _ in zip(nearest, range(LIKE_IT), strict=False)]
@@ -190,7 +190,7 @@ def _told(spec: ToolSpec, others: Sequence[ToolSpec]) -> str:
 
 
 def described(said: str, spec: ToolSpec, others: Collection[str] | None = None) -> Description | None:
-    """What a model said of a tool, if it has the shape that counts; what of it has not is left out.
+    """Validate a model's description of a tool; malformed parts are dropped.
 
     Args:
         others: the tools that it may name; None: what was checked before.
@@ -218,14 +218,14 @@ def described(said: str, spec: ToolSpec, others: Collection[str] | None = None) 
 
 
 def _sentence(value: object) -> str:
-    """A plain sentence without its full stop, in plain signs; empty where it is anything else."""
+    """Return a plain sentence without its full stop; empty if `text` is anything else."""
     text = value.strip().rstrip(".。") if isinstance(value, str) and len(value) <= 2 * _SENTENCE_CHARS else ""
     text = text.translate(_PLAINER)
     return text if len(text) <= _SENTENCE_CHARS and _SENTENCE.fullmatch(text) else ""
 
 
 def _is_example(value: Any, spec: ToolSpec) -> bool:
-    """Arguments that the tool takes, short, with no address in them: models copy what they are shown."""
+    """Return True for short, valid arguments without a URL: models copy the examples they see."""
     written = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) and value else ""
     return 0 < len(written) <= _EXAMPLE_CHARS and "://" not in written and "@" not in written and fits(spec, value)
 

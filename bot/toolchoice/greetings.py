@@ -10,7 +10,7 @@ from bot.toolchoice.scripts import simplified
 
 
 def any_of(words: Sequence[str]) -> str:
-    """A pattern that matches any of `words`, the longest first."""
+    """Return a pattern that matches any of `words`, the longest first."""
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
@@ -39,7 +39,7 @@ _PHRASE: Final = re.compile(rf"[\W_]*(?:({any_of(_GREETINGS)})|{any_of(_AFTER_GR
 
 
 def is_greeting(text: str) -> bool:
-    """Whether a message only greets, thanks or nods, so that no tool is offered for it."""
+    """Return True if a message only greets, thanks or agrees, so that no tool is offered."""
     text = simplified(text.strip().lower())
     place = 0
     while len(text) <= 60 and (phrase := _PHRASE.match(text, place)) is not None:

@@ -1,4 +1,4 @@
-"""Which tools a question is about: a lexical ranking over everything that tools say of themselves.
+"""Rank tools by a question: lexical search over the names, descriptions and keywords of tools.
 
 BM25 over fields, in English and Chinese (`terms.py`). Pure and deterministic; a question costs time in proportion
 to its length and to the tools that share a word with it.
@@ -47,7 +47,7 @@ _SAYS_NOTHING: Final = frozenset(
 
 
 class ToolIndex:
-    """The tools of a registry, ready to be asked; build it once for the same tools."""
+    """A search index over tools; build it once for one set of tools."""
 
     def __init__(self, specs: Sequence[ToolSpec]) -> None:
         self.specs = tuple(specs)
@@ -76,11 +76,11 @@ class ToolIndex:
         return math.log(1 + (len(self.specs) - documents + 0.5) / (documents + 0.5))
 
     def covers(self, specs: Sequence[ToolSpec]) -> bool:
-        """Whether these are the very tools it was built of."""
+        """Return True if the index was built from exactly these tools."""
         return len(specs) == len(self.specs) and all(a is b for a, b in zip(specs, self.specs, strict=True))
 
     def scores(self, question: str) -> dict[str, float]:
-        """The tools that have something in common with a question, by name, the best first."""
+        """Return the scores of the tools that share a term with a question, by name, the best first."""
         points = [0.0] * len(self.specs)
         for term, weight in terms_of(question).items():
             value = weight * (1.0 if term.startswith("#") else _WORD)
@@ -92,7 +92,7 @@ class ToolIndex:
         return {self.specs[number].name: points[number] for number in order if points[number] > 0}
 
     def about(self, question: str, *, ignored: Container[str] = ()) -> set[str]:
-        """The names of the tools whose very subject the question is: it says every word of the name, or what it means.
+        """Return the tools whose name is the subject of a question: it holds every word of it, or a synonym.
 
         Hints do not count, and neither do `ignored` terms.
         """
@@ -104,14 +104,14 @@ class ToolIndex:
         }
 
     def named(self, question: str) -> tuple[ToolSpec, ...]:
-        """The tools that a question names by their whole name, in that order."""
+        """Return the tools that a question names in full, in that order."""
         if not self.specs:
             return ()
         found = dict.fromkeys(self._by_name[match.group().lower()] for match in self._names.finditer(question))
         return tuple(self.specs[number] for number in found)
 
     def best(self, question: str, limit: int, used: Sequence[str] = ()) -> tuple[ToolSpec, ...]:
-        """At most `limit` tools: those the question names, those used in this chat, then those that match best.
+        """Return at most `limit` tools: those the question names, those used in this chat, then the best matches.
 
         `used` has the latest last; it fills no more than half of the places. A question that names more tools than
         `limit` gets them all.
@@ -133,12 +133,12 @@ class ToolIndex:
 
 
 def rank(question: str, specs: Sequence[ToolSpec], *, limit: int, used: Sequence[str] = ()) -> tuple[ToolSpec, ...]:
-    """The tools for one question; see `ToolIndex.best`, which is cheaper for many questions to the same tools."""
+    """Return the tools for one question; for many questions on the same tools use `ToolIndex.best`."""
     return ToolIndex(specs).best(question, limit, used)
 
 
 def _document(spec: ToolSpec) -> dict[str, float]:
-    """A tool's terms, each as often as it stands in its texts, weighed by where."""
+    """Return a tool's terms with their frequencies, weighted by field."""
     document: dict[str, float] = defaultdict(float)
     for text, weight in _fields(spec):
         for term, strength in terms_of(text).items():
@@ -148,7 +148,7 @@ def _document(spec: ToolSpec) -> dict[str, float]:
 
 
 def _subjects(spec: ToolSpec) -> list[frozenset[str]]:
-    """For each word of a tool's name that says something, what it may be recognised by."""
+    """Return, for each telling word of a tool's name, the terms that match it."""
     own = spec.name.rpartition("__")[2]  # a tool of a server is called server__tool
     words = [word for word in names_of(own).lower().split() if word not in _SAYS_NOTHING]
     found = [frozenset(term for term, weight in terms_of(word).items() if weight >= 1) for word in words]

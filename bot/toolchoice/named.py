@@ -1,4 +1,4 @@
-"""The person's own word: a message that names a tool is a call of it, made before any model is asked.
+"""Read a message that names a tool as a call of it, made before any model is asked.
 
 Written as `/tool NAME ARGS`, `tool NAME ARGS`, `使用工具：NAME: ARGS`, `我需要使用工具：NAME ARGS`, `NAME(ARGS)` or
 `{"name": NAME, "args": {ARGS}}`, and always the whole message. Arguments are read by the same rules as a model's
@@ -40,7 +40,7 @@ _UNKNOWN: Final[Mapping[str, Json]] = {"type": "object", "properties": {}}
 
 @dataclass(frozen=True, slots=True)
 class NamedCall:
-    """What a person asked for by name."""
+    """A tool call that a person wrote."""
 
     call: ToolCall | None
     """None where it cannot be made (`problem`), or where the model has to write its arguments (`tool`)."""
@@ -57,7 +57,7 @@ def named_call(
     closed: Mapping[str, str] | None = None,
     form: Callable[[], str] = lambda: "/{word}",
 ) -> NamedCall | None:
-    """The call that a whole message is; None for every message that is to be answered by the model.
+    """Return the tool call that a whole message is; None for a message that the model answers.
 
     After `/tool` the person certainly meant a tool, so an unknown name or arguments that do not fit are a problem,
     told in `language`. In the other forms a message that does not fit is an ordinary one.
@@ -102,7 +102,7 @@ def named_call(
 
 
 def _as_json(text: str) -> tuple[str, dict[str, Any] | None]:
-    """Name and arguments of a call written as one JSON object."""
+    """Return name and arguments of a call written as one JSON object."""
     if not (text.startswith("{") and text.endswith("}") and len(text) <= MOST_JSON):
         return "", None
     try:
@@ -116,7 +116,7 @@ def _as_json(text: str) -> tuple[str, dict[str, Any] | None]:
 
 
 def _mentioned(text: str, known: dict[str, ToolSpec]) -> NamedCall | None:
-    """The tool that a sentence orders by its exact name: "use search_web to …", "用 search_web 查…"."""
+    """Return the tool that a sentence asks for by its exact name: "use search_web to …", "用 search_web 查…"."""
     for match in _ORDERED.finditer(text[:MOST_JSON]):
         spec = known.get(match["name"])
         if spec is not None and ("_" in spec.name or match["tool"]):
@@ -125,7 +125,7 @@ def _mentioned(text: str, known: dict[str, ToolSpec]) -> NamedCall | None:
 
 
 def _parenthesised(text: str) -> tuple[str, str]:
-    """`name(inside)` in its parts, when the text is nothing else; two empty texts when it is not."""
+    """Split `name(inside)`; two empty strings if the text is anything else."""
     match = _CALLED.match(text)
     if match is None:
         return "", ""
@@ -136,7 +136,7 @@ def _parenthesised(text: str) -> tuple[str, str]:
 
 
 def _made(spec: ToolSpec, arguments: dict[str, Any]) -> NamedCall | None:
-    """The call, or None where required arguments are missing: then the tool was only mentioned."""
+    """Build the call; None if required arguments are missing, since the tool was then only mentioned."""
     required = spec.parameters.get("required")
     if isinstance(required, list) and not all(name in arguments for name in required):
         return None
@@ -178,7 +178,7 @@ def _commanded(
 
 
 def _read(spec: ToolSpec, text: str, registry: Registry) -> dict[str, Any]:
-    """The arguments of a line: the first way of reading it that fits the schema, else the first way."""
+    """Read the arguments of a line in the first way that fits the schema, else in the first way."""
     first: dict[str, Any] | None = None
     for arguments in _ways(spec, text, registry):
         if not check(spec.parameters, arguments):
@@ -209,7 +209,7 @@ def _ways(spec: ToolSpec, text: str, registry: Registry) -> Iterator[dict[str, A
 
 
 def _pairs(parts: Sequence[str], properties: Sequence[str]) -> dict[str, str]:
-    """`a=1 b=two words`, cut at spaces, as {a: 1, b: two words}; empty unless all of it is such pairs."""
+    """Read `a=1 b=two words` as {a: 1, b: two words}; empty unless the whole text is such pairs."""
     pairs: dict[str, list[str]] = {}
     for part in parts:
         key, equals, value = part.partition("=")
@@ -228,7 +228,7 @@ def _listed(known: dict[str, ToolSpec], language: str) -> str:
 
 
 def _usage(spec: ToolSpec, command: str) -> str:
-    """How the tool is called, as `/tool convert value=… to=… [digits=…]`."""
+    """Return how the tool is called, as `/tool convert value=… to=… [digits=…]`."""
     properties = spec.parameters.get("properties")
     required = spec.parameters.get("required")
     needed = required if isinstance(required, list) else []

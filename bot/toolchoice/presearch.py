@@ -1,4 +1,4 @@
-"""Questions that plainly need the web: searched before the first pass, which saves a pass (PRE_SEARCH).
+"""Recognise questions that clearly need the web, to search before the first pass and save one (PRE_SEARCH).
 
 A needless search costs the person's time and the operator's money, a missed one only a pass: when in doubt, none.
 """
@@ -21,7 +21,7 @@ LONGEST: Final = 200
 
 
 def _any(english: str, chinese: str) -> re.Pattern[str]:
-    """One pattern of many: English ones, parted by ` / `, as whole words, Chinese ones anywhere."""
+    """Compile patterns separated by ` / `: English ones match whole words, Chinese ones anywhere."""
     han = "|".join(chinese.split())
     return re.compile(rf"\b(?:{'|'.join(' '.join(english.split()).split(' / '))})\b|{han}", re.IGNORECASE)
 
@@ -99,7 +99,7 @@ _BOOKS: Final = frozenset({"#encyclopedia"})
 
 
 def pre_search(question: str, specs: Sequence[ToolSpec], *, index: ToolIndex | None = None) -> ToolCall | None:
-    """The search to make before the first pass; None for all but questions that plainly need one.
+    """Return the search to make before the first pass; None unless the question clearly needs one.
 
     None also when another tool fits the question better: the model is to choose that one.
 
@@ -125,7 +125,7 @@ def pre_search(question: str, specs: Sequence[ToolSpec], *, index: ToolIndex | N
 
 
 def _of_the_world(text: str) -> bool:
-    """Whether a question, in lower case, is about something that changes and is known on the web."""
+    """Return True if a lower-case question is about something current that the web knows."""
     impersonal = _POLITE.sub(" ", text)
     if _WORK.search(text) or _TALK.search(impersonal) or _SUM.search(text) or _WEATHER_ONLY.fullmatch(text):
         return False

@@ -1,4 +1,4 @@
-"""What a text is about, as weighted terms that texts in English and in Chinese have in common.
+"""Turn a text into weighted terms that are the same for English and Chinese.
 
 English words are stemmed lightly, Chinese is cut into pairs of characters, and both are looked up in the glossary:
 what is found there becomes a term of its own, the same in both languages (`#weather`).
@@ -47,7 +47,7 @@ _KEPT: Final = frozenset({"news", "gas", "bus", "us", "his", "is", "was", "does"
 
 
 class Meaning(NamedTuple):
-    """What a word of the glossary stands for."""
+    """A meaning of a glossary word, with its weight."""
 
     term: str
     weight: float
@@ -62,7 +62,7 @@ class _Glossary(NamedTuple):
 
 
 def stem(word: str) -> str:
-    """A word without its ending, so that `translate`, `translation` and `translating` are one."""
+    """Return a word without its ending, so that `translate`, `translation` and `translating` are one."""
     if word.endswith(("'s", "’s")):
         word = word[:-2]
     if word in _KEPT or not word.isascii() or any(c.isdigit() for c in word):
@@ -84,12 +84,12 @@ def stem(word: str) -> str:
 
 
 def names_of(name: str) -> str:
-    """A tool's name as words: `getWeather_now` → `get Weather now`."""
+    """Split a tool's name into words: `getWeather_now` → `get Weather now`."""
     return _CAMEL.sub(" ", name).replace("_", " ")
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, lower case: English ones whole, Chinese as runs of characters."""
+    """Return the words of a text in lower case: English words, and Chinese as runs of characters."""
     return [match.group() for match in _RUN.finditer(text.lower())]
 
 
@@ -120,7 +120,7 @@ def _add(meanings: list[Meaning], meaning: Meaning) -> None:
 
 
 def terms_of(text: str) -> dict[str, float]:
-    """The terms of a text with their weights: a word 1, a meaning as strong as the strongest word for it."""
+    """Return the terms of a text with their weights: a word 1, a meaning that of its strongest word."""
     if len(text) > MOST_CHARS:
         text = f"{text[: MOST_CHARS // 2]}\n{text[-MOST_CHARS // 2 :]}"
     found: dict[str, float] = {}
@@ -154,7 +154,7 @@ def _meanings_at(stems: list[str], place: int) -> Iterator[Meaning]:
 
 
 def _meanings_of_han(run: str) -> Iterator[Meaning]:
-    """Every word of the glossary in a run of Chinese; one character alone only outside longer words."""
+    """Return the glossary words in a run of Chinese; single characters only outside longer words."""
     glossary = _glossary()
     covered = 0
     for place in range(len(run)):

@@ -30,7 +30,7 @@ class ChatOptions:
 
     @property
     def told(self) -> str:
-        """The chat's instructions and persona as the model is told them, after the operator's instructions for all chats."""
+        """The instructions and persona of the chat as the model is told them, after the operator's for all chats."""
         parts = [self.instructions]
         if self.persona:
             parts.append(

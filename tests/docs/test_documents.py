@@ -210,7 +210,8 @@ CHECKS: dict[str, Callable[[list[str]], None]] = {
     "docker": check_docker,
     "tests/real/install": check_real,
     ".": lambda arguments: exists("pyproject.toml") if arguments == [".venv/bin/activate"] else exists(arguments[0]),
-    "cp": lambda arguments: exists(arguments[0]),
+    "cp": lambda arguments: exists(arguments[-2]),
+    "install": lambda arguments: exists(arguments[-2]),
     "chmod": lambda arguments: exists(".env.example") if arguments[-1] == ".env" else exists(arguments[-1]),
 }
 COMMANDS = commands()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping
 from typing import Protocol
 
 from bot.contract import (
@@ -48,21 +48,18 @@ class Attachments:
         clock: Clock,
         *,
         turn: str,
-        posted: AbstractSet[int] = frozenset(),
-        unsure: AbstractSet[int] = frozenset(),
+        begun: Mapping[int, MessageRef | None] | None = None,
     ) -> None:
         """
         Args:
-            posted: numbers of files that an earlier process posted.
-            unsure: numbers of those that it may have posted.
+            begun: the files that an earlier process began to post, by number; None: it may or may not be there.
         """
         self._surface = surface
         self._pacer = pacer
         self._delivery = delivery
         self._clock = clock
         self._turn = turn
-        self._posted = posted
-        self._unsure = unsure
+        self._begun = begun or {}
         self._files: list[File] = []
         self.undelivered: list[tuple[File, str]] = []
         """Files that the platform did not take, each with why: a key of `bot.sentences`."""
@@ -78,13 +75,13 @@ class Attachments:
             Closed: the platform takes no more of them now.
         """
         for number, file in enumerate(self._files):
-            if number not in self._posted:
+            if self._begun.get(number) is None:
                 await self._post(number, file, after)
 
     async def _post(self, number: int, file: File, after: MessageRef | None) -> None:
         cost = self._surface.cost(Page(file.name, final=True), None)
         nonce = f"{self._turn}-f{number}"
-        if number in self._unsure and not cost.repeats_safely:
+        if number in self._begun and not cost.repeats_safely:
             self._give_up(file, "file_unsure", "a former process may have posted it")
             return
         backoff, since = Backoff(self._clock, QUICK, endless=False), self._clock.monotonic()

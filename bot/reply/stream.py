@@ -103,29 +103,25 @@ class ReplyStream:
         self._pages = PageSet(turn, surface.limits, preamble, cuts)
         self._pages.restore(shown or {}, calm)
         self._text: list[str] = []
-        begun = {number: file for number, file in (attached or {}).items() if file.state != PageState.GONE}
-        posted = {number for number, file in begun.items() if file.ref is not None}
-        unsure = begun.keys() - posted
-        self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, posted=posted, unsure=unsure)
+        begun = {number: file.ref for number, file in (attached or {}).items() if file.state != PageState.GONE}
+        self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, begun=begun)
         self._dead = ""
         self.edits = 0  # posts and edits that the platform took
-        self._closed = False
-        """A platform lets nothing through for so long that progress is not waited for."""
+        self._closed = False  # the platform lets nothing through for so long that progress is not waited for
         self._owed: Closed | None = None
         self._wanted = asyncio.Event()
         self._stale_since: float | None = None
         self._next_progress = 0.0
         self._last_shown = float("inf")
         self._grant: Grant | None = None
-        self._only_begins = False
-        """What is asked for now is a post that may not be the whole text."""
+        self._only_begins = False  # what is asked for now is a post that may not be the whole text
         self._writer: asyncio.Task[None] | None = None
         self._typing: asyncio.Task[None] | None = None
-        costs = [surface.cost(Page("x"), at) for at in (None, MessageRef("0"))]
-        self._budgets = tuple({budget.scope: budget for cost in costs for budget in cost.budgets}.values())
 
     async def __aenter__(self) -> ReplyStream:
-        self._presence = self._pacer.enter(self._budgets)
+        costs = [self._surface.cost(Page("x"), at) for at in (None, MessageRef("0"))]
+        budgets = {budget.scope: budget for cost in costs for budget in cost.budgets}
+        self._presence = self._pacer.enter(tuple(budgets.values()))
         if self.visible:
             self._pacer.seen(self._presence)
         self._writer = asyncio.create_task(self._write(), name=f"reply {self._turn}")

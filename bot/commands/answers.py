@@ -58,6 +58,9 @@ class CommandAnswers:
         """What a command is answered with, as Markdown; commands that run or end a turn are not for here."""
         form = self._surface(message).limits.command_form
         match message.command:
+            case "start" if not await self._access.allowed(message):
+                key = "stranger_first" if await self._access.for_nobody() else "stranger"
+                text = say(key, language, id=message.sender.id, pair=form.format(word="pair"))
             case "start":
                 text = say("started", language, help=form.format(word="help"))
             case "help":

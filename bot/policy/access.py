@@ -113,9 +113,14 @@ class Access:
         """The same of a person's id."""
         return person in self._admins or await self._roles.role(person) in ("owner", "admin")
 
+    async def for_nobody(self) -> bool:
+        """Nobody may write to the bot yet, so that it waits for an owner."""
+        named = self._allow_all or self._users or self._chats or self._groups
+        return not (named or await self._roles.any_owner())
+
     async def pairing_code(self) -> str | None:
         """A fresh code when nobody could use the bot otherwise; None when somebody can."""
-        if self._allow_all or self._users or self._chats or self._groups or await self._roles.any_owner():
+        if not await self.for_nobody():
             return None
         digits = f"{secrets.randbelow(1_000_000):06d}"
         code = f"{digits[:4]}-{digits[4:]}"

@@ -13,6 +13,12 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "我还不认识你。需要机器人的管理员添加你的 ID：{id}",
         "我還不認識你。需要機器人的管理員加入你的 ID：{id}",
     ),
+    "stranger_first": (
+        "I do not know you yet. If this bot is yours, write {pair} and the code that its console showed when it "
+        "started; otherwise its operator must add your id: {id}",
+        "我还不认识你。如果这是你的机器人，请写 {pair} 和它启动时控制台显示的配对码；否则需要管理员添加你的 ID：{id}",
+        "我還不認識你。如果這是你的機器人，請寫 {pair} 和它啟動時主控台顯示的配對碼；否則需要管理員加入你的 ID：{id}",
+    ),
     "paired": (
         "Welcome. You are the owner of this bot now, and I answer you.",
         "欢迎！你现在是这个机器人的主人，我会回答你。",

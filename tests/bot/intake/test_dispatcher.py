@@ -153,6 +153,18 @@ async def test_a_stranger_hears_his_id_once_a_day_in_private_and_nothing_in_a_gr
         assert it.model.requests == []
 
 
+async def test_start_promises_a_stranger_nothing_and_tells_the_operator_how_to_pair(rig: Any) -> None:
+    async with rig(ALLOW_ALL="false") as it:
+        [first] = await it.say("/start")
+        assert (
+            first.startswith("I do not know you yet. If this bot is yours, write /pair and the code") and ADA in first
+        )
+        await it.say(f"/pair {await it.bot.access.pairing_code()}")
+        assert (await it.say("/start"))[0].startswith("Hello!")
+        [later] = await it.say("/start", person=BOB, chat="8")
+        assert later == f"I do not know you yet. The operator of this bot must add your id: {BOB}"
+
+
 async def test_whoami_says_which_id_is_whose(rig: Any) -> None:
     async with rig() as it:
         assert await it.say("/whoami") == [f"You: `{ADA}`\nThis chat: `{it.message('').chat}`"]

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from bot.policy import Day, Report
 from bot.sentences import how_long, say
 from bot.store import Amount
-
-if TYPE_CHECKING:
-    pass
-from bot.policy import Day, Report
 
 
 def usage_text(report: Report, language: str, *, priced: bool, everybody: bool) -> str:

@@ -1,4 +1,4 @@
-"""One platform a file: what the platform sent → `Incoming`, `Page` → the platform's message.
+"""One package for each platform: platform event → `Incoming`, `Page` → platform message.
 
 The table below is the list of platforms. Each module has
 
@@ -25,7 +25,7 @@ PLATFORMS: dict[str, tuple[str, type[PlatformSettings]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that `parley doctor` looked at."""
+    """One result of `parley doctor`."""
 
     ok: bool
     text: str

@@ -1,4 +1,4 @@
-"""The platforms' settings, a class each. Imports no platform library."""
+"""The settings of each platform. Imports no platform library."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tools.forms import Address, Key
 
 
 class PlatformSettings(Settings):
-    """What every platform's settings can answer."""
+    """Base class of the platforms' settings."""
 
     @property
     def configured(self) -> bool:
-        """A token is set, so the platform is wanted."""
+        """True if a token is set, which means that the platform is wanted."""
         return False
 
     def require(self) -> None:
-        """Raises SettingsError when it is wanted but something it needs is missing."""
+        """Raise SettingsError if the platform is wanted but a setting it needs is missing or malformed."""
 
 
 class TelegramSettings(PlatformSettings):

@@ -1,4 +1,4 @@
-"""Parley in this terminal."""
+"""The terminal as a platform."""
 
 from adapters.console.adapter import ConsoleAdapter
 

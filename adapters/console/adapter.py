@@ -1,4 +1,4 @@
-"""A terminal: what is typed → `MessageSent`, a page → lines that grow. The template for a new platform.
+"""The terminal: typed lines → `MessageSent`, pages → growing output. The template for a new platform.
 
 A platform is three things, in this order below: an adapter that logs in, takes in and opens surfaces; a surface
 that shows one reply; and `open_adapter` with `check`, which `adapters/__init__.py` and `parley doctor` call.
@@ -45,7 +45,7 @@ _LEAVE: Final = ("/quit", "/exit", "quit", "exit")
 
 
 class ConsoleAdapter:
-    """One person at this terminal, or lines from a pipe."""
+    """Reads one person's lines from a terminal or a pipe."""
 
     platform = "console"
     listening = True
@@ -84,7 +84,7 @@ class ConsoleAdapter:
         """A terminal has no threads."""
 
     async def listen(self, deliver: Deliver) -> None:
-        """Deliver line after line, until the input ends or a line says so."""
+        """Deliver each line, until the input ends or a line asks to quit."""
         lines = lines_of(self._source)
         answering: asyncio.Task[None] | None = None
         self._screen.welcome(f"Ctrl-D or {_LEAVE[0]} ends this, /help shows what else there is.")
@@ -110,7 +110,7 @@ class ConsoleAdapter:
         self.ended.set()
 
     def _message(self, line: str) -> MessageSent:
-        """The platform's words end here: what goes on has no mention, no markup, no platform type."""
+        """Build the message for the core: no mention, no markup, no platform type."""
         word, argument = words.parse(line) or ("", line)
         id = uuid.uuid4().hex
         return MessageSent(
@@ -161,7 +161,7 @@ class ConsoleSurface:
         return None
 
     def receipt_cost(self, waits: bool) -> None:
-        """A terminal shows no sign on what was typed."""
+        """Return None: a terminal cannot mark what was typed."""
 
     async def receipt(self, message_id: str, waits: bool) -> None:
         return None
@@ -171,10 +171,10 @@ class ConsoleSurface:
 
 
 def open_adapter(settings: ConsoleSettings) -> ConsoleAdapter:
-    """The adapter for whoever sits here."""
+    """Return the adapter for this terminal."""
     return ConsoleAdapter()
 
 
 async def check(settings: ConsoleSettings) -> list[Finding]:
-    """For `parley doctor`: log in, and say what is missing and where to add it."""
+    """Log in for `parley doctor`, and report what is missing and where to add it."""
     return [Finding(True, "a terminal needs nothing")]

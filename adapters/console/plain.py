@@ -10,7 +10,7 @@ from bot.markdown import Inline, Link, Style, parse, text_of
 
 
 def render(body: str, *, final: bool = True) -> Rendered:
-    """Draw one page as text without marks; links show where they lead."""
+    """Render one page as plain text; links show their URLs."""
     text = _Plain().document(parse(body, final=final)).strip("\n")
     return Rendered(text, len(text))
 

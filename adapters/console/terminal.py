@@ -1,4 +1,4 @@
-"""The terminal itself: lines that are typed, and pages that only ever grow."""
+"""Terminal input and output: typed lines, and pages printed as they grow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Screen:
-    """What stands on the terminal: only added to, so a page that changes other than by growing is printed anew."""
+    """Prints pages on the terminal, appending what is new; a page that changes otherwise is printed again."""
 
     def __init__(self, out: TextIO, terminal: bool) -> None:
         """
@@ -34,24 +34,24 @@ class Screen:
         self._status = ""
 
     def welcome(self, text: str) -> None:
-        """Begin with a line for a person who looks on."""
+        """Print a first line if a person is at the terminal."""
         if self.terminal:
             self._write(f"{text}\n")
 
     def ask(self) -> None:
-        """Invite a person to write; a pipe needs no invitation."""
+        """Print the prompt if a person is at the terminal."""
         if self.terminal:
             self._end_line()
             self._write(PROMPT)
             self._line_of = _PROMPTED
 
     def heard(self) -> None:
-        """A person ended the line."""
+        """Note that a line was entered."""
         if self.terminal:
             self._line_of = ""
 
     def show(self, page: Page, at: MessageRef | None) -> MessageRef:
-        """Print what is new of a page."""
+        """Print the new part of a page."""
         ref = at or MessageRef(f"{os.getpid()}-{next(self._numbers)}")
         before, body = self._printed.get(ref.id, ""), _CONTROL.sub("", page.body)
         if body.startswith(before):
@@ -89,7 +89,7 @@ class Screen:
 
 
 def lines_of(source: int) -> asyncio.Queue[str | None]:
-    """The lines of a file descriptor as they come, None at the end.
+    """Yield the lines of a file descriptor as they arrive, then None.
 
     A thread reads them: an event loop cannot wait for a regular file. It uses no buffer of Python's, whose lock would
     be held while it waits and would stop the interpreter from ending.

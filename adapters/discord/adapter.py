@@ -1,4 +1,4 @@
-"""Discord: the gateway and slash commands → `Incoming`, pages → messages and answers that are edited in place.
+"""Discord: gateway events and slash commands → `Incoming`, pages → messages edited in place.
 
 What arrives is in `discord_intake.py`, what is shown in `discord_surface.py`, the list of commands in
 `discord_commands.py`. Facts about the API: https://discord.com/developers/docs.
@@ -62,12 +62,12 @@ _GATEWAY_TOKEN_REFUSED: Final = 4004
 
 
 def open_adapter(settings: DiscordSettings) -> DiscordAdapter:
-    """The adapter for one bot token."""
+    """Return the adapter for one bot token."""
     return DiscordAdapter(settings)
 
 
 class _Client(discord.Client):
-    """The library's client, which keeps nothing that was said and hands on what arrives."""
+    """A discord.py client that caches no messages and passes on what arrives."""
 
     def __init__(self) -> None:
         # Nobody speaks here: the operator need not read at each start what that would take.
@@ -101,22 +101,22 @@ class _Client(discord.Client):
         return socket
 
     async def close_sockets(self) -> None:
-        """Close what is still open of the gateway's connections."""
+        """Close the gateway connections that are still open."""
         sockets, self._sockets = self._sockets, []
         await asyncio.gather(*(one.close(code=1000) for one in sockets if not one.closed), return_exceptions=True)
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
-        """Discord allows one identification in five seconds: only the first of all may come at once."""
+        """Let only the first identification go at once: Discord allows one in five seconds."""
         await super().before_identify_hook(shard_id, initial=initial and not self._identified)
         self._identified = True
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
-        """Closed, the library has no loop for the events that it still hands on, such as the end of its greeting."""
+        """Ignore events after closing: the library still dispatches some and has no loop for them."""
         if not self.is_closed():
             super().dispatch(event, *args, **kwargs)
 
     async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
-        """One of the functions below failed: the library would write everything about it to the log."""
+        """Log an error in a handler below without its data, which the library would print."""
         _leave_out(event_method, sys.exception())
 
     async def on_ready(self) -> None:
@@ -149,13 +149,13 @@ class _Client(discord.Client):
 
     @property
     def _ids(self) -> tuple[int, int]:
-        """The application's id and the bot's: the same for all but the oldest bots."""
+        """The ids of the application and of the bot: the same for all but the oldest bots."""
         bot = self.user.id if self.user is not None else 0
         return self.application_id or bot, bot
 
 
 def _sparing(event: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
-    """The library's reader of an event, without what it raises, which would end the connection to the gateway."""
+    """Wrap the library's parser of an event so that an exception does not close the gateway connection."""
 
     def read(data: Any) -> None:
         try:
@@ -223,7 +223,7 @@ class DiscordAdapter:
         return DiscordSurface(self._client, target, self._clock, slot)
 
     def earlier(self, message: MessageSent) -> DiscordThread | DiscordReplies | None:
-        """The thread that a message stands in, else what the message that it replies to replies to itself."""
+        """Return a reader for the message's thread, else for the chain of replies; None if neither applies."""
         bot = self._client.user.id if self._client.user is not None else 0
         if message.message_id and message.target.data.get("thread"):
             return DiscordThread(self._client, message, bot)
@@ -236,7 +236,7 @@ class DiscordAdapter:
 
     @property
     def listening(self) -> bool:
-        """The gateway said READY; a connection that breaks later is resumed without loss."""
+        """True once the gateway sent READY; a connection that breaks later is resumed without loss."""
         return self._client.intake is not None and self._client.greeted
 
     @property
@@ -281,7 +281,7 @@ class DiscordAdapter:
         DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(found["url"])
 
     async def _announce(self) -> None:
-        """Let Discord offer the commands while a person types."""
+        """Register the commands, so that Discord offers them while a person types."""
         if self._registered:
             return
         try:
@@ -293,7 +293,7 @@ class DiscordAdapter:
 
 
 async def check(settings: DiscordSettings) -> list[Finding]:
-    """Whether the token works, what the application may do, and how people get at it."""
+    """Check the token and the application's permissions, and say how to invite the bot."""
     adapter = DiscordAdapter(settings)
     async with adapter:
         client = adapter._client

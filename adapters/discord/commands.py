@@ -1,4 +1,4 @@
-"""What a person can type after a slash in Discord, and how Discord is told of it.
+"""The slash commands and their registration with Discord.
 
 A command is registered once for the application and stays; Discord counts how many are created in a day. So the list is
 read first, and written only when it is not what it should be.
@@ -32,7 +32,7 @@ _LOCALES: Final = ("zh-CN", "zh-TW")
 
 
 def payloads() -> list[Payload]:
-    """Every command, as Discord wants it."""
+    """Return the registration payload of every command."""
     wanted = [_command(ASK, [_option("question", ASK, required=True)])]
     for one in words.COMMANDS:
         names = re.findall(r"[a-z]+", one.argument.lower())
@@ -42,12 +42,12 @@ def payloads() -> list[Payload]:
 
 
 async def registered(client: discord.Client) -> bool:
-    """Whether Discord knows exactly our commands."""
+    """Return True if Discord has exactly our commands."""
     return _essence(await _known(client)) == _essence(payloads())
 
 
 async def register(client: discord.Client) -> bool:
-    """Tell Discord our commands when it knows others; False when nothing had to be told."""
+    """Register our commands if Discord has others; return False if nothing had to change."""
     if await registered(client):
         return False
     await client.http.bulk_upsert_global_commands(_application(client), payloads())
@@ -91,7 +91,7 @@ def _described(key: str) -> Payload:
 
 
 def _essence(found: list[Payload]) -> dict[tuple[int, str], object]:
-    """What matters of a list of commands, whatever order it is in and whatever Discord added to it."""
+    """Reduce a list of commands to what matters, regardless of order and of what Discord added."""
     return {
         (int(one.get("type") or _CHAT_INPUT), str(one["name"])): (
             _words(one),

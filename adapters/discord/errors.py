@@ -1,4 +1,4 @@
-"""The library's errors as the core knows them.
+"""Translate discord.py's errors into the core's.
 
 Discord's codes: https://discord.com/developers/docs/topics/opcodes-and-status-codes#json
 """
@@ -54,7 +54,7 @@ class PauseAsked(discord.DiscordException):
 
 
 def refusals() -> aiohttp.TraceConfig:
-    """What lets a refusal of a call through before the library deals with it in its own way.
+    """Return a trace that raises the error of a refused call before the library retries the call.
 
     It would wait inside the call (in the answer to a slash command for as long as Discord says, and where it is
     cancelled in a pause for the whole bot, every later call waits for ever), break over a wait that is no number, and
@@ -87,7 +87,7 @@ async def _refuse(_: aiohttp.ClientSession, __: SimpleNamespace, request: aiohtt
 
 
 def translated(error: Exception) -> DeliveryError:
-    """A library's error as the core knows it."""
+    """Translate an error of the library into one of the core."""
     match error:
         case PauseAsked() | discord.RateLimited():
             return RateLimited("Discord asks for a pause", retry_after=error.retry_after)
@@ -122,7 +122,7 @@ def _refused(error: discord.HTTPException) -> DeliveryError:
 
 
 def file_refused(error: DeliveryError) -> DeliveryError:
-    """The same for a file: what Discord refuses for any other reason it refuses again."""
+    """Translate an error of a file upload: any other refusal is final."""
     if type(error) is DeliveryError and isinstance(error.__cause__, discord.HTTPException):
         return Unrenderable(str(error))
     return error

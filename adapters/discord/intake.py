@@ -1,4 +1,4 @@
-"""What Discord sent → `Incoming`, and the order in which it is stored.
+"""Discord events → `Incoming`, stored in order.
 
 The functions are pure. `Intake` stores what they make: one after the other in a channel, channels side by side.
 """
@@ -50,7 +50,7 @@ _MENTION: Final = re.compile(r"<(?:@!?|@&|#)([0-9]{1,20})>|<a?:(\w+):[0-9]{1,20}
 
 
 def message_sent(message: discord.Message, application: int, bot: int) -> MessageSent | None:
-    """What a message says to the bot; None when it was not meant for it, or may not be read."""
+    """Read a message as a question; None if it is not for the bot, or may not be read."""
     direct = message.guild is None
     author = message.author
     if author.bot or message.webhook_id is not None or message.type not in _WRITTEN:
@@ -86,7 +86,7 @@ def message_sent(message: discord.Message, application: int, bot: int) -> Messag
 
 
 def message_edited(message: discord.Message, application: int, bot: int) -> MessageEdited | None:
-    """What a person changed a message to; None when it does not speak to the bot, or only got a preview."""
+    """Read an edit of a message; None if it is not for the bot, or only added a preview."""
     sent = message_sent(message, application, bot)
     if sent is None or message.edited_at is None:
         return None
@@ -102,7 +102,7 @@ def message_edited(message: discord.Message, application: int, bot: int) -> Mess
 
 
 def command_used(interaction: discord.Interaction[Any]) -> MessageSent | None:
-    """What a slash command says; None for everything else that comes as an interaction."""
+    """Read a slash command; None for any other interaction."""
     if interaction.type is not discord.InteractionType.application_command or interaction.channel_id is None:
         return None
     data = cast(Mapping[str, Any], interaction.data or {})
@@ -145,7 +145,7 @@ def command_used(interaction: discord.Interaction[Any]) -> MessageSent | None:
 
 
 def writes_here(interaction: discord.Interaction[Any]) -> bool:
-    """Whether the bot itself is where its command was used, and may write there."""
+    """Return True if the bot is a member where its command was used and may write there."""
     if interaction.guild_id is None:
         return not interaction.context.private_channel
     may = interaction.app_permissions
@@ -155,7 +155,7 @@ def writes_here(interaction: discord.Interaction[Any]) -> bool:
 
 
 def _chat(application: int, channel: int) -> ChatId:
-    """A thread is a channel of its own in Discord."""
+    """Return the chat of a message; in Discord a thread is a channel of its own."""
     return ChatId("discord", str(application), str(channel))
 
 
@@ -180,7 +180,7 @@ def _mentions(content: str, bot: int) -> bool:
 
 
 def _text(message: discord.Message, bot: int) -> str:
-    """What a person reads of a message, without the mentions of the bot."""
+    """Return the text of a message as a person sees it, without mentions of the bot."""
     names = {str(person.id): f"@{person.display_name}" for person in message.mentions}
     names |= {str(role.id): f"@{role.name}" for role in message.role_mentions}
     return _readable(message.content, bot, names, message.guild)
@@ -199,7 +199,7 @@ def _readable(content: str, bot: int, names: Mapping[str, str], guild: discord.G
 
 
 def _forwarded(message: discord.Message, bot: int) -> str:
-    """What a person reads of a message that was forwarded: a copy that names neither author nor anybody in it."""
+    """Return the text of a forwarded message: a copy without author and names."""
     return "\n\n".join(_readable(one.content, bot, {}, message.guild) for one in message.message_snapshots)
 
 
@@ -233,7 +233,7 @@ def read_as_quoted(message: discord.Message, bot: int) -> Quoted:
 
 
 def _enclosed(message: discord.Message | discord.MessageSnapshot) -> tuple[Enclosure, ...]:
-    """What is in a message beside its text."""
+    """Return the attachments of a message."""
     found = [_file(one) for one in message.attachments]
     found += [Enclosure(kind=EnclosureKind.STICKER) for _ in message.stickers]
     if isinstance(message, discord.Message) and message.poll is not None:
@@ -271,7 +271,7 @@ class Intake:
         self._heard: OrderedDict[int, MessageDeleted] = OrderedDict()
 
     def message(self, sent: MessageSent) -> None:
-        """A message for the bot arrived."""
+        """Store a new message for the bot."""
         self._heard[int(sent.message_id)] = MessageDeleted(
             delivery=f"{sent.message_id}:deleted",
             chat=sent.chat,
@@ -284,16 +284,16 @@ class Intake:
         self._take(sent)
 
     def edited(self, edited: MessageEdited) -> None:
-        """A message for the bot was changed."""
+        """Store an edit of a message for the bot."""
         self._take(edited)
 
     def deleted(self, id: int) -> None:
-        """Some message was deleted: it concerns us when it was for the bot."""
+        """Store a deletion if the deleted message was for the bot."""
         if (deleted := self._heard.pop(id, None)) is not None:
             self._take(deleted)
 
     def command(self, interaction: discord.Interaction[Any]) -> None:
-        """A slash command arrived: store it, then acknowledge it."""
+        """Store a slash command, then acknowledge it."""
         sent = command_used(interaction)
         if sent is None:
             return
@@ -308,7 +308,7 @@ class Intake:
         self._run(self._acknowledge(interaction, storing, slot, again, private), f"acknowledge {interaction.id}")
 
     async def close(self, seconds: float = 2.0) -> None:
-        """Let what has arrived be stored; what cannot be by then is given up."""
+        """Wait until what has arrived is stored, and drop what is not stored in time."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
         for task in (left := list(self._tasks)):
@@ -334,7 +334,7 @@ class Intake:
         return task
 
     async def _store(self, incoming: Incoming, before: asyncio.Task[bool] | None, patient: bool) -> bool:
-        """Store one delivery after the channel's earlier ones.
+        """Store one delivery after the earlier ones of its channel.
 
         A message that cannot be stored is tried again, since Discord does not deliver it a second time; a slash command
         is not (`patient=False`): Discord itself tells the person that it was not answered.
@@ -387,7 +387,7 @@ class Intake:
 
 
 async def _withdraw(interaction: discord.Interaction[Any]) -> None:
-    """Take "thinking…" back: what could not be stored is never answered."""
+    """Remove "thinking…" for a command that could not be stored and so is not answered."""
     try:
         await interaction.delete_original_response()
     except Exception as error:  # noqa: BLE001 - then it stands there, and Discord takes it away

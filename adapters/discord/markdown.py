@@ -1,4 +1,4 @@
-"""Markdown as Discord's own: headings to level 3, no tables, no link previews, only ``` fences.
+"""Render Markdown for Discord: headings to level 3, no tables, no link previews, only ``` fences.
 
 See https://support.discord.com/hc/en-us/articles/210298617. Addresses stand in angle brackets, since an edit has no
 other way to keep Discord from fetching a preview. In plain text they, and what looks like a mention, are escaped, and
@@ -48,7 +48,7 @@ _BEGIN = re.compile(r"^([ \t]*)(#{1,3}(?= )|-#(?= )|>(?:>>)?(?= )|[-+*](?= )|\d+
 
 
 def render(body: str, *, final: bool = True) -> Rendered:
-    """Draw one page. With `final=False` the text may break off anywhere."""
+    """Render one page; with `final=False` the text may be cut off anywhere."""
     page, blocks = _Discord(), parse(body, final=final)
     text = page.document(blocks)
     if page.addressed and page.ticked:
@@ -61,7 +61,7 @@ def render(body: str, *, final: bool = True) -> Rendered:
 
 
 def written(text: str) -> str:
-    """Write plain words: nothing in them is taken for markup, a mention or an address."""
+    """Escape plain text so that nothing in it acts as markup, a mention or a link."""
     return _Discord().text(text)
 
 
@@ -82,7 +82,7 @@ class _Discord(Dialect):
         return _MARK.sub(r"\\\g<0>", text)
 
     def inline(self, children: Sequence[Inline]) -> str:
-        """Keep marks apart that would be taken for longer ones."""
+        """Render inline nodes, separating marks that would merge into longer ones."""
         parts: list[str] = []
         for child in children:
             part = self.node(child)
@@ -189,7 +189,7 @@ def _has_code(block: Block) -> bool:
 
 
 def _verbatim(children: Sequence[Inline]) -> str:
-    """What is written without escapes."""
+    """Render without escapes."""
     parts = []
     for child in children:
         match child:
@@ -208,7 +208,7 @@ def _marked(line: str, mark: str) -> str:
 
 
 def _literal(found: re.Match[str]) -> str:
-    """Keep what would begin a heading, a list or a quote from doing so."""
+    """Escape the start of a line that would begin a heading, a list or a quote."""
     lead, sign = found.groups()
     return f"{lead}{sign}\\" if sign.isdigit() else f"{lead}\\{sign}"
 

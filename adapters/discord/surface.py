@@ -1,4 +1,4 @@
-"""A Discord channel, thread or answer to a slash command, as a place to write to.
+"""Show a reply in a Discord channel or thread, or as the answer to a slash command.
 
 The answer to a slash command is written through its interaction's token, which lives for fifteen minutes; what comes
 later, or does not fit into it, is an ordinary message. https://discord.com/developers/docs/interactions/receiving-and-responding
@@ -77,7 +77,7 @@ _URL: Final = re.compile(r"(?<!<)https?://[^\s<>)\]]+", re.IGNORECASE)
 
 
 class _Way(enum.Enum):
-    """How one page or file gets to Discord."""
+    """The API call by which a page or file is sent."""
 
     ORIGINAL = enum.auto()
     """As the answer that the acknowledgement of a slash command began."""
@@ -91,7 +91,7 @@ class _Way(enum.Enum):
 
 @dataclass(slots=True)
 class AnswerSlot:
-    """What this process knows of the answer that the acknowledgement of a slash command begins."""
+    """The state of the answer slot that acknowledging a slash command opens."""
 
     until: float = 0.0
     """When the interaction's token ends, in seconds since the epoch."""
@@ -214,7 +214,7 @@ class DiscordSurface:
             raise translated(error) from error
 
     async def find(self, nonce: str) -> MessageRef | None:
-        """The answer of a slash command that a former process wrote; other messages are recognised by their nonce."""
+        """Find the slash command's answer that an earlier process wrote; Discord matches other messages by nonce."""
         await self._slot.begun.wait()
         if not self._hooked or self._slot.free is False:
             return None
@@ -228,11 +228,11 @@ class DiscordSurface:
 
     @property
     def _hooked(self) -> bool:
-        """The slash command's answer can still be written through its token."""
+        """True while the slash command's answer can be written through its token."""
         return bool(self._token) and self._clock.wall() < self._until - TOKEN_MARGIN
 
     def _way(self, at: MessageRef | None) -> _Way | None:
-        """How the next call goes; None when there is no way left."""
+        """Return the API call to use next; None if none is left."""
         if self._private:
             if not self._hooked:
                 return None
@@ -251,7 +251,7 @@ class DiscordSurface:
         return _Way.FOLLOW_UP if self._hooked else None
 
     async def _by_some_way(self, at: MessageRef | None, call: Callable[[_Way], Awaitable[MessageRef]]) -> MessageRef:
-        """Make a call; where Discord closed its way, the next one. Each refusal closes a way, so this ends."""
+        """Make a call in the first way that Discord allows; each refusal rules one out, so this ends."""
         await self._slot.begun.wait()
         while True:
             way = self._way(at)
@@ -275,7 +275,7 @@ class DiscordSurface:
                     raise failure from error
 
     def _closes(self, way: _Way, error: Exception) -> bool:
-        """Learn from a refusal; True when there may be another way."""
+        """Rule out a refused way; return True if another may be left."""
         code = error.code if isinstance(error, discord.HTTPException) else 0
         if way in (_Way.ORIGINAL, _Way.FOLLOW_UP, _Way.EDIT_HOOK) and code in HOOK_CLOSED:
             self._token = ""
@@ -294,7 +294,7 @@ class DiscordSurface:
         return False
 
     async def _look(self) -> discord.Message | None:
-        """Learn whether something was written into the answer slot; None when it is gone."""
+        """Fetch the message in the answer slot and note whether it was written; None if it is gone."""
         try:
             said = await self._hook.fetch_message(_at_original)
         except discord.NotFound as error:
@@ -390,7 +390,7 @@ class DiscordSurface:
         return self._channel.get_partial_message(int(at.id))
 
     def _nonce(self, name: str) -> str:
-        """At most 25 characters that name a page for good; what replaces a deleted message is not the same page."""
+        """Return a page's nonce of at most 25 characters; the replacement of a deleted message gets a new one."""
         if not name:
             return secrets.token_hex(12)
         return hashlib.blake2b(f"{name}/{self._lost}".encode(), digest_size=12).hexdigest()
@@ -405,7 +405,7 @@ def _hook_id(at: MessageRef) -> int:
 
 
 def rendered(page: Page) -> str:
-    """The content of the message that shows a page.
+    """Return the message content that shows a page.
 
     Raises:
         TooLong: it is longer than a message can be.

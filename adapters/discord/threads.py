@@ -1,4 +1,4 @@
-"""What people wrote on Discord before a question: in its thread, or in the messages that it replies to.
+"""Read what people wrote on Discord before a question: its thread, or the messages it replies to.
 
 Discord withholds what does not mention the bot, unless the privileged message content intent is switched on in the
 developer portal; that suffices for looking messages up. https://discord.com/developers/docs/events/gateway#message-content-intent
@@ -24,7 +24,7 @@ _NOTICES: Final = (discord.MessageType.default, discord.MessageType.reply, disco
 
 
 class _Before:
-    """Looks messages up in one channel."""
+    """Reads earlier messages of one channel."""
 
     def __init__(self, client: discord.Client, message: MessageSent, bot: int) -> None:
         self._message = message
@@ -35,7 +35,7 @@ class _Before:
         self.cost = CallCost((reads, RateBudget(scope, windows=(BOT_WINDOW,), shared=True)))
 
     def _read(self, messages: Sequence[discord.Message]) -> list[Quoted]:
-        """The messages with words in them, without commands to the bot.
+        """Return the messages with text, except commands to the bot.
 
         Raises:
             DeliveryError: Discord withholds the words of all of them.
@@ -52,7 +52,7 @@ class _Before:
 
 
 class DiscordThread(_Before):
-    """The thread that a message was written into, with the message that it was opened under."""
+    """Reads the thread of a message, including the message the thread was started from."""
 
     async def page(self, since: float, cursor: str) -> tuple[Sequence[Quoted], str]:
         after = (
@@ -71,7 +71,7 @@ class DiscordThread(_Before):
 
 
 class DiscordReplies(_Before):
-    """The messages that the one replies to which a question replies to, and so on."""
+    """Reads the chain of replies that a question belongs to."""
 
     async def page(self, since: float, cursor: str) -> tuple[Sequence[Quoted], str]:
         quoted = self._message.quoted

@@ -1,4 +1,4 @@
-"""From the Markdown tree to lines: what the notations of the platforms have in common.
+"""Lay out a Markdown tree as lines: what the renderers of all platforms share.
 
 A platform's renderer is a `Dialect`: it says how words, code and quotes are written; the order of blocks, lists,
 numbers, indentation and the columns of tables are the same everywhere.
@@ -58,13 +58,13 @@ class Verbatim:
 
 
 class Dialect(ABC):
-    """How one platform writes things. One object draws one page."""
+    """The notation of one platform; one object renders one page."""
 
     bullet = "•"
 
     @abstractmethod
     def text(self, text: str) -> str:
-        """Write plain words so that nothing in them is taken for markup."""
+        """Write plain text, escaped so that nothing in it acts as markup."""
 
     @abstractmethod
     def code(self, text: str) -> str:
@@ -72,7 +72,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def styled(self, style: Style, children: Sequence[Inline]) -> str:
-        """Write words that look different."""
+        """Write styled text."""
 
     @abstractmethod
     def link(self, link: Link) -> str:
@@ -80,7 +80,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def code_block(self, text: str, language: str) -> str:
-        """Write code with lines of its own."""
+        """Write a code block."""
 
     @abstractmethod
     def heading(self, level: int, children: Sequence[Inline]) -> str:
@@ -88,14 +88,14 @@ class Dialect(ABC):
 
     @abstractmethod
     def quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
-        """Write a quote around what is written already."""
+        """Write a quote around rendered lines."""
 
     def collapsed_quote(self, lines: Sequence[Line | Verbatim]) -> Sequence[Line | Verbatim]:
-        """Write a quote that shows itself to who opens it; as any other where the platform has none."""
+        """Write a collapsed quote; as a plain quote where the platform has none."""
         return self.quote(lines)
 
     def task(self, bullet: str, checked: bool) -> str:
-        """Write what stands before a task."""
+        """Write the check box of a task."""
         return _TASKS[checked]
 
     def paragraph(self, children: Sequence[Inline]) -> str:
@@ -103,11 +103,11 @@ class Dialect(ABC):
         return self.inline(children)
 
     def inline(self, children: Sequence[Inline]) -> str:
-        """Write running words."""
+        """Write inline nodes."""
         return "".join(self.node(child) for child in children)
 
     def node(self, node: Inline) -> str:
-        """Write one piece of running words."""
+        """Write one inline node."""
         match node:
             case Text(text):
                 return self.text(text)
@@ -125,7 +125,7 @@ class Dialect(ABC):
         return "\n".join(line.text for line in self.lines(blocks, apart=True))
 
     def lines(self, blocks: Sequence[Block], *, apart: bool) -> list[Line | Verbatim]:
-        """Write blocks, with an empty line between two when they stand `apart`."""
+        """Write blocks, separated by an empty line if `apart`."""
         result: list[Line | Verbatim] = []
         for block in blocks:
             drawn = self.block(block)
@@ -157,7 +157,7 @@ class Dialect(ABC):
                 assert_never(block)
 
     def listing(self, items: Sequence[Item], start: int | None) -> list[Line | Verbatim]:
-        """Write a list; what belongs to an item is indented under it."""
+        """Write a list, with the contents of an item indented under it."""
         result: list[Line | Verbatim] = []
         for number, item in enumerate(items, start or 0):
             marker = self.bullet if start is None else f"{number}."
@@ -173,12 +173,12 @@ class Dialect(ABC):
 
 
 def taken_apart(text: str) -> str:
-    """Code without three backticks in a row, where those end it wherever they stand."""
+    """Break runs of three backticks in code, where they would end it anywhere."""
     return re.sub("`{3,}", lambda found: GAP.join(found.group()), text)
 
 
 def width(text: str) -> int:
-    """Count the columns that `text` takes in a fixed-width font: two for wide letters, none for marks on a letter."""
+    """Count the columns of `text` in a fixed-width font: two for wide characters, none for combining marks."""
     if text.isascii():
         return len(text)
     total = 0
@@ -198,7 +198,7 @@ def width(text: str) -> int:
 
 
 def aligned(rows: Sequence[Sequence[Sequence[Inline]]], aligns: Sequence[Align]) -> str:
-    """Write a table as text in columns, with a line under its header."""
+    """Write a table as aligned text, with a line under its header."""
     words = [[" ".join(text_of(cell).split()) for cell in row] for row in rows]
     widths = [max(map(width, column)) for column in zip_longest(*words, fillvalue="")]
     lines = []

@@ -1,4 +1,4 @@
-"""What a renderer hands to its adapter."""
+"""The result of a renderer."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class Rendered:
 
     @property
     def html(self) -> str:
-        """The text, where the notation is HTML."""
+        """The text, if the notation is HTML."""
         return self.text

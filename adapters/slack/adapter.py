@@ -1,4 +1,4 @@
-"""Slack over Socket Mode: events and commands → `Incoming`, pages → messages that are edited in place.
+"""Slack over Socket Mode: events and commands → `Incoming`, pages → messages edited in place.
 
 Everything is acknowledged only after it was stored, by a middleware that runs before anything of Bolt's own; what is
 not acknowledged within three seconds Slack sends again. See: https://docs.slack.dev/apis/events-api
@@ -80,12 +80,12 @@ WISHED_SCOPES: Final = {
 
 
 def open_adapter(settings: SlackSettings) -> SlackAdapter:
-    """The adapter for one app in one workspace."""
+    """Return the adapter for one app in one workspace."""
     return SlackAdapter(settings)
 
 
 class _Handler(AsyncSocketModeHandler):
-    """The library's handler, and an end for what it cannot read: left alone, Slack would send it three times more."""
+    """Bolt's handler, which also acknowledges what it cannot read: Slack would send it three more times."""
 
     async def handle(self, client: Any, req: SocketModeRequest) -> None:
         try:
@@ -138,7 +138,7 @@ class SlackAdapter:
 
     @property
     def listening(self) -> bool:
-        """A socket stands; the library may be replacing it just now."""
+        """True while a socket is connected, or the library is replacing it."""
         session = self._socket.client.current_session if self._socket is not None else None
         return session is not None and not session.closed
 
@@ -150,13 +150,13 @@ class SlackAdapter:
         return SlackSurface(self._web, self._http, target, joined=self._joined, scopes=self.scopes)
 
     def earlier(self, message: MessageSent) -> SlackThread | None:
-        """The thread that a message was written into; None for one that begins its own."""
+        """Return a reader for the message's thread; None if the message begins it."""
         if not message.message_id or message.chat.thread in ("", message.message_id):
             return None
         return SlackThread(self._web, self.me, self._people, message)
 
     async def listen(self, deliver: Deliver) -> None:
-        """Take events from a socket until cancelled; the library replaces the connection whenever Slack asks."""
+        """Receive events until cancelled; the library replaces the connection whenever Slack asks."""
         url = await self._ask_for_socket()
 
         async def take_in(body: dict[str, Any]) -> BoltResponse:
@@ -186,7 +186,7 @@ class SlackAdapter:
             await handler.close_async()  # type: ignore[no-untyped-call]  # the library's
 
     async def _take_in(self, body: dict[str, Any], deliver: Deliver) -> bool:
-        """Store what a payload says; False leaves it unacknowledged, and it comes again."""
+        """Store a payload; False leaves it unacknowledged, so that Slack sends it again."""
         follow = self._settings.slack_follow_threads
         try:
             told, named = incoming(body, self.me, self._people.name, self._inside, follow=follow), people_in(body)
@@ -217,7 +217,7 @@ class SlackAdapter:
         return True
 
     async def _hear(self, frame: aiohttp.WSMessage) -> None:
-        """Look for signs of other connections in what Slack says about ours: its first frame, and its last."""
+        """Detect other connections of the app from the first and the last frame of ours."""
         if len(frame.data) > MOST_FRAME_CHARS:
             return
         try:
@@ -239,7 +239,7 @@ class SlackAdapter:
             )
 
     async def _watch(self, handler: AsyncSocketModeHandler) -> None:
-        """Wait while the connection stands, or comes back soon."""
+        """Watch the connection; raise once it is lost for too long, or other programs hold all connections."""
         loop = asyncio.get_running_loop()
         lost_since: float | None = None
         while True:
@@ -271,7 +271,7 @@ class SlackAdapter:
         return me
 
     async def _ask_for_socket(self) -> str:
-        """The address of one connection.
+        """Request the URL of a new connection.
 
         Raises:
             SettingsError: the app token is refused.
@@ -291,7 +291,7 @@ class SlackAdapter:
             ) from None
 
     def _client(self) -> AsyncWebClient:
-        """A client that repeats nothing by itself: whether a call may be repeated is the core's to know."""
+        """Return a client without retries: the core knows which calls may be repeated."""
         base = self._settings.slack_api_base_url
         client = AsyncWebClient(
             self._settings.slack_bot_token.get_secret_value(),
@@ -310,7 +310,7 @@ class SlackAdapter:
         return self._settings.slack_app_token.get_secret_value()
 
     def _joined(self, channel: str) -> None:
-        """The bot is known to be in a channel, so that commands typed there have a target that lasts."""
+        """Note that the bot is in a channel, so that commands there get a lasting reply target."""
         self._inside[channel] = None
         self._inside.move_to_end(channel)
         while len(self._inside) > _MOST_CHANNELS:
@@ -322,7 +322,7 @@ async def _store(told: Incoming, deliver: Deliver) -> None:
 
 
 async def check(settings: SlackSettings) -> list[Finding]:
-    """Whether both tokens work, and which scopes are missing."""
+    """Check both tokens, and report missing scopes."""
     async with SlackAdapter(settings) as adapter:
         team, user = adapter.me.team, adapter.me.user
         findings = [Finding(True, f"the bot token works; the bot is {user} in workspace {team}")]

@@ -1,4 +1,4 @@
-"""What Slack and the way to it say when a call fails, as the core knows it."""
+"""Translate failed Slack calls into the core's errors."""
 
 from __future__ import annotations
 
@@ -67,16 +67,16 @@ _NOT_MADE: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError
 
 
 def error_code(error: BaseException) -> str:
-    """Slack's own word for what went wrong; empty where it gave none."""
+    """Return Slack's error code; empty if it gave none."""
     data = getattr(getattr(error, "response", None), "data", None)
     return str(data.get("error") or "") if isinstance(data, dict) else ""
 
 
 def field(answer: AsyncSlackResponse, name: str) -> str:
-    """A text that a good answer holds.
+    """Return a text field of a successful answer.
 
     Raises:
-        KeyError: it does not.
+        KeyError: there is no such text.
     """
     value = answer.get(name)
     if not isinstance(value, str) or not value:
@@ -85,7 +85,7 @@ def field(answer: AsyncSlackResponse, name: str) -> str:
 
 
 def translated(error: Exception, scope: str = "") -> DeliveryError:
-    """A failed call as the core knows it; `scope` is the budget that a refusal for a while means."""
+    """Translate a failed call; `scope` is the rate scope that a 429 refers to."""
     if isinstance(error, DeliveryError):
         return error
     if isinstance(error, SlackApiError):
@@ -103,7 +103,7 @@ def translated(error: Exception, scope: str = "") -> DeliveryError:
 
 
 def refused(status: int, code: str, retry_after: str = "", scope: str = "") -> DeliveryError:
-    """An answer that is not the wished one, by its HTTP status and Slack's own word."""
+    """Translate an unsuccessful answer by its HTTP status and Slack's error code."""
     if status == 429 or code in ("ratelimited", "rate_limited"):
         return RateLimited("Slack asks for a pause", retry_after=retry_after, scope=scope)
     if status >= 500 or code in _UNSURE or (status == 200 and not code):
@@ -120,7 +120,7 @@ def refused(status: int, code: str, retry_after: str = "", scope: str = "") -> D
 
 
 def file_refused(error: Exception) -> DeliveryError:
-    """A failed upload as the core knows it.
+    """Translate a failed upload.
 
     Slack has dozens of words for a file that it does not take (its type, the workspace's storage, a shared channel's
     rules) and makes new ones; none of them changes by asking again, but for a wait and its own trouble.

@@ -1,4 +1,4 @@
-"""What Slack's events and commands say to the bot: pure functions from a payload to an `Incoming`.
+"""Read Slack's events and commands: pure functions from a payload to an `Incoming`.
 
 See https://docs.slack.dev/reference/events/app_mention, …/message.im and /interactivity/implementing-slash-commands.
 """
@@ -45,7 +45,7 @@ _ANGLE = re.compile(r"<([^<>\n]*)>")
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """Who the bot is, as `auth.test` tells."""
+    """The bot's identity, from `auth.test`."""
 
     team: str
     user: str
@@ -55,7 +55,7 @@ class Me:
 def incoming(
     payload: Json, me: Me, names: Names, inside: Collection[str] = (), *, follow: bool = False
 ) -> Incoming | None:
-    """What a payload says to the bot; None when it was not meant for it.
+    """Read a payload; None if it is not for the bot.
 
     Args:
         follow: what is written in a thread may be meant for the bot without a mention.
@@ -115,7 +115,7 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders, fol
 def _changed(
     event: Json, delivery: str, me: Me, names: Names, sender: Senders
 ) -> MessageEdited | MessageDeleted | None:
-    """An edit by a person. Previews, replies and the bot's own edits are "changes" too, and no business of ours."""
+    """Read a person's edit; None for previews, replies and the bot's own edits, which Slack reports as changes too."""
     message, before = event.get("message") or {}, event.get("previous_message") or {}
     if message.get("subtype") == "tombstone":
         # Slack keeps the deleted root of a thread as a tombstone and calls that a change.
@@ -149,7 +149,7 @@ def _deleted(event: Json, before: Json, delivery: str, me: Me, sender: Senders) 
 
 
 def _command(payload: Json, me: Me, names: Names, inside: Collection[str]) -> MessageSent:
-    """`/parley …`: a word of ours, or a question that nobody else sees."""
+    """Read `/parley …`: a command, or a question that nobody else sees."""
     channel, user = str(payload.get("channel_id", "")), str(payload.get("user_id", ""))
     text = readable(_text(payload), me, names)
     command = words.bare(f"/{text.removeprefix('/')}", certain=True) if text else ("help", "")
@@ -187,14 +187,14 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str]) -> Me
 
 
 def people_in(payload: Json) -> set[str]:
-    """The ids of everybody a payload names, so that their names can be learned."""
+    """Return the ids of all people in a payload, so that their names can be looked up."""
     event = payload.get("event")
     place = event if isinstance(event, Mapping) else payload
     return people_named(place) | ({str(place["user_id"])} if place.get("user_id") else set())
 
 
 def people_named(message: Json) -> set[str]:
-    """The ids of who wrote a message, and of everybody it mentions."""
+    """Return the ids of a message's writer and of everybody it mentions."""
     ids = {str(message.get("user") or "")}
     ids.update(re.findall(r"<@([UW]\w+)", _text(message)))
     return ids - {""}
@@ -214,7 +214,7 @@ def shown_text(message: Json, most: int = LONGEST_TEXT) -> str:
 
 
 def readable(text: str, me: Me, names: Names) -> str:
-    """Slack's notation as a person reads it, without the mention that addressed the bot.
+    """Convert Slack's notation to readable text, without the mention that addressed the bot.
 
     `<@U1>` becomes `@ann`, `<#C1|general>` `#general`, `<address|label>` `label (address)`; entities are decoded.
     """
@@ -227,7 +227,7 @@ def readable(text: str, me: Me, names: Names) -> str:
 
 
 def decoded(text: str) -> str:
-    """Slack escapes three signs and no others."""
+    """Decode the three characters that Slack escapes."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
@@ -264,7 +264,7 @@ def _addressed(event: Json, message: Json, me: Me) -> bool:
 
 
 def _follows(event: Json) -> bool:
-    """Written in a thread and to nobody by name."""
+    """Return True for a thread message that addresses nobody by name."""
     in_thread = str(event.get("thread_ts") or "") not in ("", str(event.get("ts") or ""))
     return in_thread and re.search(r"<@[UW]", _text(event)) is None
 
@@ -278,7 +278,7 @@ def _direct(event: Json) -> bool:
 
 
 def _thread(event: Json, message: Json) -> str:
-    """The thread that holds the history and takes the reply.
+    """Return the thread that holds the history and takes the reply.
 
     In a channel every mention has one, begun by the reply if need be. A direct message is one history; only what
     somebody wrote into a thread there is apart. Slack gives the root of a thread its own ts as `thread_ts`.
@@ -307,7 +307,7 @@ def _target(event: Json, message: Json, me: Me) -> ReplyTarget:
 
 
 def _sender(message: Json, me: Me, names: Names, shared: bool) -> Sender:
-    """Who wrote a message.
+    """Return the sender of a message.
 
     Args:
         shared: other organisations write in this channel too, so that nobody is ours who is not said to be.
@@ -320,13 +320,13 @@ def _sender(message: Json, me: Me, names: Names, shared: bool) -> Sender:
 
 
 def _of_team(team: str, user: str, name: str, me: Me) -> Sender:
-    """A person of a workspace; of one that is not known (""), on no list."""
+    """Return a person of a workspace; in an unknown workspace ("") with an id that is on no list."""
     groups = (f"slack:{team}",) if team else ()
     return Sender(id=f"slack:{team or _UNKNOWN_TEAM}/{user}", name=name, groups=groups, guest=team != me.team)
 
 
 def _quoted(event: Json, me: Me, names: Names) -> Quoted | None:
-    """A message that was forwarded to the bot, or whose link stands in the question."""
+    """Return a message that was forwarded to the bot or linked in the question."""
     for shared in event.get("attachments") or ():
         if shared.get("is_share") or shared.get("is_msg_unfurl"):
             author, enclosed = str(shared.get("author_id") or ""), _enclosed(shared)
@@ -359,7 +359,7 @@ def _file(file: Json) -> Enclosure:
 
 
 def seconds_of(ts: object) -> float:
-    """When a message was sent, by its `ts`; 0 where that is none."""
+    """Return when a message was sent, by its `ts`; 0 if malformed."""
     try:
         return float(str(ts))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Marks that are only text, in a notation that has no escape for them.
+"""Show formatting characters as text in mrkdwn, which has no escape for them.
 
 Slack formats whatever stands between two marks at the borders of words. The sure ways against it are code and a space
 (https://github.com/slackhq/slack-api-docs/issues/34); a zero-width space is none, as it is no space to Slack. So
@@ -24,19 +24,19 @@ _KEPT = re.compile("\ue006(\\d+)\ue007")
 
 
 def held(text: str) -> str:
-    """Plain words with their marks told apart from those of the notation."""
+    """Replace the marks in plain text by placeholders, to tell them from real formatting."""
     return _RESERVED.sub("", text).translate(_TO_SIGNS)
 
 
 def as_text(paragraph: str) -> str:
-    """Write the marks that `held` told apart so that none of them formats anything."""
+    """Replace the placeholders of `held` by marks that format nothing."""
     if not _HELD.search(paragraph):
         return paragraph
     return "\n".join(_line(line) for line in paragraph.split("\n"))
 
 
 def look_alike(text: str) -> str:
-    """Text without any mark of the notation, and with signs that look like them."""
+    """Replace all marks in a text by look-alike characters."""
     return text.translate(_TO_ALIKE)
 
 
@@ -60,7 +60,7 @@ def _line(line: str) -> str:
 
 
 def _one_mark(line: str, mark: str, keep: Callable[[str], str]) -> str:
-    """Disarm one kind of mark in a line."""
+    """Neutralise one kind of mark in a line."""
     sign, alike = _SIGNS[mark], _ALIKE[mark]
     if mark in line:
         # Between two marks that format, another ends them; beside them, one at a word's border may begin with them.

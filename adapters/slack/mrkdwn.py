@@ -1,4 +1,4 @@
-"""Markdown as Slack's mrkdwn: `*bold*`, `_italic_`, `~strike~`, `<address|label>`; tables as aligned code.
+"""Render Markdown as Slack's mrkdwn: `*bold*`, `_italic_`, `~strike~`, `<address|label>`; tables as aligned code.
 
 See https://docs.slack.dev/messaging/formatting-message-text. Slack takes a mark for formatting only at the border of a
 word, so beside a letter (always, in Chinese) a zero-width space U+200B stands outside it. It has no escape for its
@@ -21,13 +21,13 @@ _BORDER = re.compile(r"(?<=\w)\ue000|\ue001(?=[\w\ue000])")
 
 
 def render(body: str, *, final: bool = True) -> Rendered:
-    """Draw one page. With `final=False` the text may break off anywhere."""
+    """Render one page; with `final=False` the text may be cut off anywhere."""
     text = _Mrkdwn().document(parse(body, final=final)).strip("\n")
     return Rendered(text, len(text))
 
 
 def escaped(text: str) -> str:
-    """Write text so that Slack sees no link, mention or entity in it."""
+    """Escape text so that Slack sees no link, mention or entity in it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -79,7 +79,7 @@ class _Mrkdwn(Dialect):
 
 
 def _marked(line: str, mark: str) -> str:
-    """Put marks around the words of one line; Slack takes none that stand beside a space."""
+    """Put marks around the words of one line; Slack ignores marks beside a space."""
     inner = line.strip()
     if not inner:
         return line

@@ -1,4 +1,4 @@
-"""The names and languages of the people in a workspace: learned beside the intake, never waited for."""
+"""Look up names and languages of the people in a workspace in the background."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_USE: Final = ("missing_scope", "invalid_auth", "token_revoked", "account_ina
 
 
 class People:
-    """Answers with the name it knows, or the id, at once; what it does not know it asks Slack in the background.
+    """A cache of names that answers at once, with the id for an unknown name, and asks Slack in the background.
 
     The first message of a person is therefore shown by id where the event carries no profile: an event must be
     acknowledged within three seconds, and a name is not worth one of them.
@@ -35,23 +35,23 @@ class People:
         self._useful = True
 
     def name(self, id: str) -> str:
-        """The shown name, or `id` while it is not known."""
+        """Return the display name, or `id` while unknown."""
         if id in self._known:
             self._known.move_to_end(id)
         return self._known.get(id, id)
 
     def language(self, id: str) -> str:
-        """The IETF tag of the language in which somebody uses Slack; empty while it is not known."""
+        """Return the IETF tag of a person's Slack language; empty while unknown."""
         return self._languages.get(id, "")
 
     def learn(self, ids: Iterable[str]) -> None:
-        """Ask for the names that are not known; few at a time, the rest when their people write again."""
+        """Look up unknown names in the background, a few at a time."""
         for id in ids:
             if self._useful and id not in self._known and id not in self._asking and len(self._asking) < MOST_AT_ONCE:
                 self._asking[id] = asyncio.create_task(self._ask(id), name=f"name of {id}")
 
     async def settle(self, ids: Collection[str], most: int) -> None:
-        """Ask for up to `most` names of those that are not known, and wait for them."""
+        """Look up to `most` unknown names and wait for them."""
         unknown = [id for id in sorted(ids) if id not in self._known][:most]
         while self._useful and unknown:
             self.learn(unknown)
@@ -60,12 +60,12 @@ class People:
             unknown = unknown[MOST_AT_ONCE:]
 
     async def settled(self) -> None:
-        """Wait until nothing is being asked."""
+        """Wait until no lookup is under way."""
         while self._asking:
             await asyncio.wait(self._asking.values())
 
     async def close(self) -> None:
-        """Ask nothing more."""
+        """Stop all lookups."""
         self._useful = False
         for task in list(self._asking.values()):
             task.cancel()

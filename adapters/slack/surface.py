@@ -1,4 +1,4 @@
-"""Where one reply is shown in Slack: messages edited in place, or the five uses of a command's `response_url`."""
+"""Show a reply in Slack: messages edited in place, or the five uses of a command's `response_url`."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ class SlackSurface:
         return ref
 
     async def _show_privately(self, text: str, final: bool, at: MessageRef | None) -> MessageRef:
-        """Post a page for one person, whole and once: Slack lets nobody edit it or look it up."""
+        """Post a page that only one person sees, once and complete: it can be neither edited nor found again."""
         if at is not None and at.form == PRIVATE:
             return at
         if not final:
@@ -310,7 +310,7 @@ class SlackSurface:
         return at
 
     async def _respond(self, text: str, final: bool, at: MessageRef | None) -> MessageRef:
-        """Show a page through the `response_url`: the first page once early and once whole, later ones only whole."""
+        """Show a page through the `response_url`: the first page early and then complete, later ones only complete."""
         if at is not None:
             self._uses = max(self._uses, int(at.id))
         if not final and (at is not None or self._uses):
@@ -325,7 +325,7 @@ class SlackSurface:
         return MessageRef(str(self._uses), RESPONSE)
 
     async def _use(self, body: dict[str, Any]) -> None:
-        """Spend one use of the address."""
+        """Use the `response_url` once."""
         if not self._address or time.time() > self._until:
             raise Unreachable("the answer slot of the command has closed")
         if self._uses >= RESPONSE_USES:
@@ -348,14 +348,14 @@ class SlackSurface:
 
 
 def _final(problem: DeliveryError, status: int) -> DeliveryError:
-    """A refused address does not open again: what is only refused somewhere else is over here."""
+    """Make a refusal that means a closed `response_url` final."""
     if type(problem) is DeliveryError and status in (403, 404, 410):
         return Unreachable("the answer slot of the command has closed")
     return problem
 
 
 def _rendered(page: Page) -> str:
-    """The text as it is sent.
+    """Return the text as it is sent.
 
     Raises:
         TooLong: it is longer than Slack lets an edit be; counted in signs of the page, of which some grow fourfold.
@@ -377,7 +377,7 @@ def _rendered(page: Page) -> str:
 
 
 def _set_off(line: str) -> str:
-    """A status line in italics. Slack has no escape for its marks, so a line that holds one is set as code."""
+    """Write a status line in italics; as code if it contains marks, which Slack cannot escape."""
     safe = escaped(" ".join(line.split()))
     if "`" in safe:
         return look_alike(safe)

@@ -1,4 +1,4 @@
-"""What people wrote in a Slack thread before they asked the bot something there."""
+"""Read what people wrote in a Slack thread before a question."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORDLESS: Final = frozenset({"channel_join", "channel_leave", "channel_topic", 
 
 
 class SlackThread:
-    """The thread of one message, up to that message."""
+    """Reads the thread of one message, up to that message."""
 
     def __init__(self, web: AsyncWebClient, me: Me, people: People, message: MessageSent) -> None:
         self._web = web
@@ -67,7 +67,7 @@ class SlackThread:
         return {id for one in messages for id in people_named(one)} - {self._me.user}
 
     def _quoted(self, message: Mapping[str, Any]) -> Quoted | None:
-        """One message as the model is told it; None for a command to the bot, which says nothing to anybody else."""
+        """Return one message as a quote; None for a command to the bot."""
         user = str(message.get("user") or "")
         written = str(message["text"])
         text = readable(written, self._me, self._people.name)[: MOST_QUOTED + 1]
@@ -85,6 +85,6 @@ class SlackThread:
 
 
 def _beginning(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message with as much of its text as can be quoted: two hundred of them come at once."""
+    """Shorten a message to the text that can be quoted: two hundred arrive at once."""
     text = shown_text(message, MOST_READ + 1)
     return {**message, "text": text if len(text) <= MOST_READ else f"{text[:MOST_READ]}…", "attachments": ()}

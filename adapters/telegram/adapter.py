@@ -1,4 +1,4 @@
-"""Telegram: updates by long polling → `Incoming`, pages → messages that are edited in place.
+"""Telegram: updates by long polling → `Incoming`, pages → messages edited in place.
 
 Facts about the Bot API: https://core.telegram.org/bots/api, limits: https://core.telegram.org/bots/faq.
 """
@@ -52,15 +52,15 @@ _STORE_PAUSE: Final = 1.0
 
 
 def open_adapter(settings: TelegramSettings) -> TelegramAdapter:
-    """The adapter for one bot token."""
+    """Return the adapter for one bot token."""
     return TelegramAdapter(settings)
 
 
 class _Bot(Bot):
-    """The library's bot, and updates as they came: which the library reads all or, for a bad one, none."""
+    """The library's `Bot` with raw updates: it would reject a whole batch for one malformed update."""
 
     async def raw_updates(self, offset: int) -> list[dict[str, Any]]:
-        """The updates from `offset` on, as JSON; waits for the first.
+        """Return the updates from `offset` on as JSON, waiting for the first.
 
         Raises:
             TelegramError: as every call of the library; also when the answer is no list of updates.
@@ -121,14 +121,14 @@ class TelegramAdapter:
         return TelegramSurface(self._bot, target)
 
     def earlier(self, message: MessageSent) -> None:
-        """Telegram shows a bot no message but those that it is sent."""
+        """Return None: a bot cannot read earlier messages on Telegram."""
 
     @property
     def conflicts(self) -> int:
         return self._rivals.recent
 
     async def listen(self, deliver: Deliver) -> None:
-        """Poll for updates; one is confirmed only by the poll after it was stored."""
+        """Poll for updates; an update is confirmed by the first poll after it was stored."""
         await self._leave_webhook()
         try:
             await self._poll(deliver)
@@ -163,7 +163,7 @@ class TelegramAdapter:
                 await asyncio.sleep(_STORE_PAUSE)
 
     async def _take_in(self, updates: list[dict[str, Any]], deliver: Deliver) -> bool:
-        """Store a batch side by side, in order; False when something could not be stored: it comes again."""
+        """Store a batch concurrently, in order; False if something could not be stored, so that it is sent again."""
         wanted = meant_for(self._bot, updates)
         outcomes = await asyncio.gather(*(deliver(one) for one in wanted), return_exceptions=True)
         for outcome in outcomes:
@@ -175,14 +175,14 @@ class TelegramAdapter:
         return True
 
     async def _leave_webhook(self) -> None:
-        """A webhook that was set once would refuse every poll."""
+        """Delete a webhook set earlier, with which every poll would be refused."""
         try:
             await self._bot.delete_webhook()
         except TelegramError as error:
             log.warning("telegram: the webhook could not be removed: %s", type(error).__name__)
 
     async def _announce(self) -> None:
-        """Let Telegram offer the commands while a person types; nothing depends on it."""
+        """Register the commands, so that Telegram offers them while a person types; a failure is ignored."""
         try:
             for language in ("", "zh"):
                 menu = [
@@ -194,7 +194,7 @@ class TelegramAdapter:
 
 
 async def check(settings: TelegramSettings) -> list[Finding]:
-    """Whether the token works, and what the bot is allowed to read."""
+    """Check the token, and report what the bot may read."""
     adapter = TelegramAdapter(settings)
     async with adapter:
         bot = adapter._bot

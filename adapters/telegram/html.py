@@ -1,4 +1,4 @@
-"""Markdown as the HTML that Telegram's parser takes: only tags it knows, at most 100 entities.
+"""Render Markdown as Telegram's HTML: only tags it knows, at most 100 entities.
 
 See https://core.telegram.org/bots/api#html-style. Tables become aligned text, headings bold; code never stands inside
 another style, because Telegram lets code contain nothing and be contained in nothing but a quote. Names and addresses
@@ -28,14 +28,14 @@ _QUOTE_TAG = re.compile(r"</?blockquote(?: expandable)?>")
 
 
 def render(body: str, *, final: bool = True) -> Rendered:
-    """Draw one page. With `final=False` the text may break off anywhere; the HTML is balanced all the same."""
+    """Render one page as balanced HTML; with `final=False` the text may be cut off anywhere."""
     page = _Html()
     text = page.document(parse(body, final=final)).strip("\n")
     return Rendered(text, visible_length(text), page.entities)
 
 
 def visible_length(text: str) -> int:
-    """Count as Telegram does: UTF-16 units once the markup is taken away."""
+    """Count as Telegram does: UTF-16 units without the markup."""
     return utf16_length(html.unescape(_TAG.sub("", text)))
 
 
@@ -44,7 +44,7 @@ class _Html(Dialect):
         self.entities = 0
 
     def tag(self, name: str, inner: str, attributes: str = "") -> str:
-        """Put a tag around what is written, as long as Telegram takes more of them."""
+        """Put a tag around rendered text, unless Telegram's limit of entities is reached."""
         if not inner.strip() or self.entities >= MOST_ENTITIES:
             return inner
         self.entities += 1
@@ -65,7 +65,7 @@ class _Html(Dialect):
         return self.runs(list(_leaves(children, (style,))))
 
     def runs(self, leaves: Sequence[tuple[Inline, tuple[Style, ...]]]) -> str:
-        """Write leaves that share their outer styles inside one tag."""
+        """Write adjacent leaves that share outer styles inside one tag."""
         parts: list[str] = []
         for style, group in groupby(leaves, key=lambda leaf: leaf[1][0] if leaf[1] else None):
             if style is None:
@@ -117,7 +117,7 @@ class _Html(Dialect):
 
 
 def _leaves(children: Sequence[Inline], styles: tuple[Style, ...]) -> Iterator[tuple[Inline, tuple[Style, ...]]]:
-    """Take the styles down to the leaves, each once; code keeps none."""
+    """Return the leaves, each with its styles once; code has none."""
     for child in children:
         match child:
             case Styled(style, inner):

@@ -1,4 +1,4 @@
-"""What Telegram makes live by itself in any text: names with an @, addresses, and whatever ends like a host.
+"""Keep Telegram from turning text into links: mentions, URLs, and anything that ends like a host name.
 
 A bot cannot turn this off. Code is left alone by it, so what must not come to life is written as code; and where no
 more entities fit, with signs that only look the same. See https://core.telegram.org/api/entities.
@@ -40,7 +40,7 @@ _TRAILING = ".,;:!?)]}*_~"
 
 
 def live_parts(text: str) -> Iterator[tuple[int, int]]:
-    """Where in `text` something would come to life: (start, end), in order."""
+    """Return the parts of `text` that Telegram would turn into links, as (start, end) in order."""
     nothing = (len(text), len(text))
     at = 0
     other = host = (-1, -1)
@@ -76,7 +76,7 @@ def _host(text: str, at: int) -> tuple[int, int] | None:
 
 
 def defanged(text: str) -> str:
-    """The text with other signs where something would come to life: for where code cannot be written."""
+    """Replace characters so that nothing becomes a link, for places where code is not possible."""
     shown: list[str] = []
     at = 0
     for start, end in live_parts(text):
@@ -87,7 +87,7 @@ def defanged(text: str) -> str:
 
 
 def without_life(children: Sequence[Inline]) -> tuple[Inline, ...]:
-    """A paragraph in which everything that would come to life, over borders of styles too, is code."""
+    """Write as code everything in a paragraph that would become a link, also across styles."""
     words = _words(children)
     parts = list(live_parts(words))
     return tuple(_split(children, parts, [0])) if parts else tuple(children)

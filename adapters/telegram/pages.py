@@ -1,4 +1,4 @@
-"""Pages as Telegram shows them: HTML, or a text without markup, with nothing that comes to life by itself."""
+"""Render pages for Telegram as HTML or as plain text, without unwanted links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bot.contract import Page, TooLong, Unrenderable, utf16_length
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A page as it is sent."""
+    """A rendered page."""
 
     text: str
     mode: ParseMode | None
@@ -26,7 +26,7 @@ class Drawn:
 
 
 def drawn(page: Page, limit: int) -> Drawn:
-    """Draw a page that may show `limit` UTF-16 units.
+    """Render a page of at most `limit` visible UTF-16 units.
 
     Raises:
         TooLong: it would show more.
@@ -53,7 +53,7 @@ def drawn(page: Page, limit: int) -> Drawn:
 
 
 def _inert(text: str) -> tuple[str, Sequence[MessageEntity]]:
-    """A text without markup, and what in it must be code, or Telegram would bring it to life."""
+    """Return plain text, and the parts of it that must be code so that they do not become links."""
     parts = list(live_parts(text))
     if len(parts) > MOST_ENTITIES:
         return defanged(text), ()
@@ -64,7 +64,7 @@ def _inert(text: str) -> tuple[str, Sequence[MessageEntity]]:
 
 
 def _status(line: str) -> str:
-    """Status lines in italics; what Telegram would bring to life in them is code."""
+    """Write status lines in italics, with parts that would become links as code."""
     shown: list[str] = []
     at = 0
     for start, end in [*live_parts(line), (len(line), len(line))]:

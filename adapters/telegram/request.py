@@ -1,4 +1,4 @@
-"""The Bot API's HTTP requests, over the same client library that Slack, Discord and the models use.
+"""Send Bot API requests over aiohttp, as for Slack, Discord and the models.
 
 The library's own client (httpx) takes about three times the processor time for a request, and with many chats at once
 that is what the next reply waits for. `BaseRequest` is made to be implemented:
@@ -32,7 +32,7 @@ _UPLOAD_SECONDS: Final = 300.0
 
 
 class _ClosedError(Exception):
-    """The connections were closed while a call waited for one."""
+    """The connection pool was closed while a call waited."""
 
 
 NOT_SENT: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL, _ClosedError)
@@ -40,7 +40,7 @@ NOT_SENT: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError,
 
 
 class AiohttpRequest(BaseRequest):
-    """One pool of connections to the Bot API."""
+    """A connection pool for the Bot API."""
 
     def __init__(self, root: str, *, connections: int, read_timeout: float) -> None:
         """
@@ -135,7 +135,7 @@ class AiohttpRequest(BaseRequest):
 
 
 class _Resolver(aiohttp.ThreadedResolver):
-    """A name server that does not answer is nobody to connect to, after as long as any other."""
+    """A resolver that reports a silent name server as a failed connection, within the connect timeout."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
@@ -145,7 +145,7 @@ class _Resolver(aiohttp.ThreadedResolver):
 
 
 def _with_pause(body: bytes) -> bytes:
-    """A refusal with the seconds to wait as a number: the library breaks over anything else, and over none."""
+    """Make `retry_after` of a refusal a number: the library fails on anything else."""
     try:
         answer = json.loads(body)
     except ValueError:
@@ -158,7 +158,7 @@ def _with_pause(body: bytes) -> bytes:
 
 
 def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, dict[str, str]]:
-    """What is sent, and the headers that say what it is. https://core.telegram.org/bots/api#making-requests"""
+    """Return the request body and its headers. https://core.telegram.org/bots/api#making-requests"""
     if data is None:
         return None, {}
     if not data.contains_files:

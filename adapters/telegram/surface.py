@@ -1,4 +1,4 @@
-"""How a reply is shown in a Telegram chat."""
+"""Show a reply in a Telegram chat."""
 
 from __future__ import annotations
 
@@ -212,17 +212,17 @@ class TelegramSurface:
             raise _translated(error) from error
 
     async def find(self, nonce: str) -> MessageRef | None:
-        """Telegram offers no way to look a message up."""
+        """Return None: Telegram has no way to look a message up."""
         return None
 
     def _drawn(self, page: Page) -> Drawn:
-        """The page as it is sent; rendered once for `cost` and `show`."""
+        """Return the rendered page, cached for `cost` and `show`."""
         if self._rendered is None or self._rendered[0] != page:
             self._rendered = (page, drawn(page, LIMITS.hard_length))
         return self._rendered[1]
 
     def _first_reply(self) -> ReplyParameters | None:
-        """In a group the reply's first message points at the question."""
+        """Return the reply parameters that point a group reply's first message at the question."""
         if self._reply_to is None:
             return None
         return ReplyParameters(self._reply_to, allow_sending_without_reply=True)
@@ -232,7 +232,7 @@ _GONE: Final = ("message to edit not found", "message can't be edited", "message
 
 
 def _translated(error: Exception) -> DeliveryError:
-    """A library's error as the core knows it. `BadRequest` is a `NetworkError`, so it is asked first."""
+    """Translate a library error. `BadRequest` is a `NetworkError`, so it is matched first."""
     match error:
         case RetryAfter():
             return RateLimited("Telegram asks for a pause", retry_after=error.retry_after)
@@ -266,14 +266,14 @@ def _translated(error: Exception) -> DeliveryError:
 
 
 def _edit_failed(error: Exception) -> DeliveryError:
-    """The same for an edit, which may be repeated: one that a gateway gave up may still be made behind it."""
+    """Translate a failed edit: after a gateway timeout Telegram may still make it."""
     problem = _translated(error)
     answered = type(error) is NetworkError and not isinstance(error.__cause__, NOT_SENT)
     return Unclear(str(problem)) if answered and type(problem) is DeliveryError else problem
 
 
 def _file_refused(error: Exception) -> DeliveryError:
-    """The same for a file, which Telegram refuses for good in many words: none of them changes by asking again."""
+    """Translate a failed upload: a refusal of a file, however worded, is final."""
     words = error.message.lower() if isinstance(error, TelegramError) else ""
     if "too large" in words or "too big" in words:
         return TooLong("Telegram finds the file too large", by=1)

@@ -1,4 +1,4 @@
-"""What a Telegram update says to the bot: pure functions, no network."""
+"""Read Telegram updates: pure functions, no network."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def meant_for(bot: Bot, updates: Iterable[dict[str, Any]]) -> list[Incoming]:
 
 
 def incoming(update: Update, bot: Bot) -> Incoming | None:
-    """What an update says to the bot; None when it was not meant for it."""
+    """Read an update; None if it is not for the bot."""
     message = update.message or update.edited_message
     if message is None or message.from_user is None or message.from_user.is_bot or message.via_bot is not None:
         return None
@@ -163,7 +163,7 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
 
 
 def _as_one(parts: list[Incoming]) -> Incoming:
-    """The parts of an album as one message: that with somebody's words, or the first."""
+    """Merge the parts of an album into one message: the part with text, or the first."""
     said = next((part for part in parts if _has_words(part)), parts[0])
     if not isinstance(said, MessageSent):
         return said
@@ -176,7 +176,7 @@ def _as_one(parts: list[Incoming]) -> Incoming:
 
 
 def _has_words(said: Incoming) -> bool:
-    """Somebody's words came with it, so that it is more than one picture of an album."""
+    """Return True if the part of an album has text."""
     if not isinstance(said, MessageSent):
         return True
     forwarded = said.quoted is not None and said.quoted.forwarded and said.quoted.text
@@ -193,13 +193,13 @@ def _is_forward(message: Message) -> bool:
 
 
 def _for_us(text: str, bot: Bot) -> bool:
-    """`/new` and `/new@our_bot` are ours, `/new@other_bot` is not."""
+    """Return True for `/new` and `/new@our_bot`, False for `/new@other_bot`."""
     _, at, name = text.split(maxsplit=1)[0].partition("@")
     return not at or name.lower() == (bot.username or "").lower()
 
 
 def _without_mention(message: Message, bot: Bot) -> tuple[str, bool]:
-    """The text without the mentions of the bot, and whether there were any: by entity, never by substring."""
+    """Remove mentions of the bot, found by entity and not by substring, and return whether there were any."""
     units = _words(message).encode("utf-16-le", "surrogatepass")
     kept: list[bytes] = []
     at = 0
@@ -223,7 +223,7 @@ def _names(bot: Bot, entity: MessageEntity, units: bytes) -> bool:
 
 
 def _enclosed(message: Message | ExternalReplyInfo) -> tuple[Enclosure, ...]:
-    """What is in a message beside its text: at most one thing, as Telegram has it."""
+    """Return the attachment of a message: Telegram allows one."""
     for field, kind in _KINDS.items():
         if held := getattr(message, field, None):
             name, media_type = getattr(held, "file_name", None), getattr(held, "mime_type", None)
@@ -233,7 +233,7 @@ def _enclosed(message: Message | ExternalReplyInfo) -> tuple[Enclosure, ...]:
 
 
 def _quoted(message: Message, bot: Bot) -> Quoted | None:
-    """What was forwarded, or what the message replies to."""
+    """Return the forwarded message, or the one replied to."""
     if _is_forward(message):
         quoted = Quoted(text=_words(message), forwarded=True, enclosed=_enclosed(message))
         return _by_author(message, bot, quoted)

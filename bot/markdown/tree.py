@@ -256,7 +256,7 @@ def inlines(tokens: Sequence[Token]) -> tuple[Inline, ...]:
             case "code_inline":
                 here.append(Code(token.content))
             case "image":
-                # O2: an image would be fetched by whoever looks; its words and its address are text.
+                # Every reader's client would fetch an image; show its description and its URL as text.
                 _add(here, token.content)
                 here.extend((Text(" ("), Code(str(token.attrs["src"])), Text(")")))
             case "link_open" | "strong_open" | "em_open" | "s_open" | "spoiler_open":

@@ -1,4 +1,4 @@
-"""From what a model wrote to a name and arguments: rules 1, 2, 3, 6 and 7 of the call syntax."""
+"""Read the tool name and the arguments of a call that a model wrote as text."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Registry:
             return text
         return value if _fits(value, kinds) else text
 
-    # rule 2: objects
+    # Calls written as JSON objects
 
     def calls_in(self, value: Any, *, tagged: bool) -> list[Found] | None:
         """The calls a JSON value stands for, or None when it is not wholly call-like.
@@ -156,7 +156,7 @@ class Registry:
                 first = (key, name, holder)
         return first
 
-    # rule 6: values in a row
+    # Arguments written as bare values on one line
 
     def arguments_from_line(self, name: str, text: str) -> dict[str, Any]:
         """The arguments of `使用工具：name: text`, typed by the schema."""

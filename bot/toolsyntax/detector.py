@@ -66,7 +66,7 @@ class Detector:
 
     @property
     def only_json(self) -> bool:
-        """All calls so far were in the formats that may be the only content of a reply's only fence (format 26)."""
+        """True while every call so far is in a format that may also fill the only fence of a reply."""
         return all(
             family in _FENCED_FAMILIES and (body is Body.JSON or family == "python_tag") for family, body in self._forms
         )

@@ -1,4 +1,4 @@
-"""What is never searched for calls: code fences, inline code, reasoning; and the one fence that is (format 26)."""
+"""Text that is never searched for calls: code fences, inline code, reasoning; except a reply's only JSON fence."""
 
 from __future__ import annotations
 

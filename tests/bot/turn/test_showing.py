@@ -93,7 +93,7 @@ async def test_what_cannot_be_stored_is_not_taken_for_done(
 async def test_statuses_files_and_a_model_that_takes_over_are_shown(rig: Any, attempt: Any) -> None:
     async with rig() as it:
         one, shows = await attempt(it), showing(it)
-        failed = Failed("model_down", "no model answers")
+        failed = Failed("filtered", "refused by its filter")
         async with one.reply:
             await shows.take(one, EarlyCall(CALL, "Reckoning…", dollars=0.25))
             await it.until(lambda: any(page.status for page in it.memory.pages.get("7", {}).values()))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import json
 import os
 import shlex
@@ -81,7 +82,10 @@ def _missing(registry: ToolRegistry, name: str) -> str:
     reason = registry.unavailable.get(name)
     if reason is not None:
         return f"{name} cannot be used here: {reason}"
-    return f"there is no tool {name!r}; available: {', '.join(spec.name for spec in registry.specs())}"
+    names = [spec.name for spec in registry.specs()]
+    near = difflib.get_close_matches(name.lower(), names, 1)
+    meant = f"did you mean {near[0]}? " if near else ""
+    return f"there is no tool {name!r}; {meant}available: {', '.join(names)}"
 
 
 def read_arguments(text: str) -> Arguments:

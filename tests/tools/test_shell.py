@@ -56,7 +56,7 @@ def test_an_unknown_tool_is_exit_2_with_the_list(run: Run) -> None:
     done = run("calculater", "{}")
 
     assert done.code == 2
-    assert "there is no tool 'calculater'; available: " in done.err
+    assert "there is no tool 'calculater'; did you mean calculator? available: " in done.err
     assert "calculator, current_time" in done.err
     assert "Traceback" not in done.err
 

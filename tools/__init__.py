@@ -43,7 +43,7 @@ def open_registry(
     condense: Condense | None = None,
     off: Sequence[str] = (),
 ) -> ToolRegistry:
-    """Every tool that can be offered with these settings; the registry knows why the others are not.
+    """Open every tool that works with these settings; the registry knows why the others do not.
 
     Args:
         off: names and patterns of tools that nobody may use.

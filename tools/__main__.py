@@ -19,7 +19,7 @@ from tools.settings import SETTINGS, ToolSettings
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one tool, or list them; the exit code."""
+    """Run one tool, or list them; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools", description="Run one tool, or list the tools.")
     parser.add_argument("name", nargs="?", help="the tool to run")
     parser.add_argument(
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _secrets(settings: Iterable[ToolSettings]) -> Iterator[str]:
-    """What these settings hold that must not be shown."""
+    """Yield the secrets in these settings."""
     for one in settings:
         for value in dict(one).values():
             if isinstance(value, SecretStr):
@@ -65,7 +65,7 @@ def _secrets(settings: Iterable[ToolSettings]) -> Iterator[str]:
 
 
 def read_settings(file: Path) -> dict[str, ToolSettings]:
-    """Every tool's settings, from the environment and `file`.
+    """Read every tool's settings from the environment and `file`.
 
     Raises:
         ValueError: one is malformed; the sentence names the variable.

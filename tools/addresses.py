@@ -1,4 +1,4 @@
-"""Takes addresses apart that came from outside."""
+"""Split URLs that came from outside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLACE = re.compile(rf"//[^/?#]{{{LONGEST_PLACE + 1}}}")
 
 
 def split_address(url: str) -> SplitResult:
-    """The parts of an address, in time that grows with its length.
+    """Split a URL in linear time.
 
     The standard library puts a host into a normal form of Unicode first, which takes the square of how many combining
     marks stand in it: a second for 40,000.

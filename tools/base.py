@@ -1,4 +1,4 @@
-"""What a tool is: a call by name, a result, and the ports a tool may use. Knows no chat and no model.
+"""The tool interface: calls, results, and the ports a tool may use. Knows no chat and no model.
 
 A tool is written as an annotated async function with a docstring, and `@tool` makes the rest:
 
@@ -41,11 +41,11 @@ class ToolError(Exception):
 
 
 class Unpaid(ToolError):
-    """No budget has enough left for what the call would have to buy."""
+    """No quota has enough left for what the call would have to buy."""
 
 
 class Unavailable(Exception):
-    """A tool cannot be offered as configured; the text says what it needs. `wanted`: the operator has asked for it."""
+    """A tool cannot be offered as configured; the text says what it needs. `wanted`: the operator configured it."""
 
     def __init__(self, message: str, *, wanted: bool = False) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call as a model asked for it."""
+    """One call as a model requested it."""
 
     id: str
     name: str
@@ -65,7 +65,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a piece of a result comes from."""
+    """A source of a result."""
 
     title: str
     url: str
@@ -75,7 +75,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class ProducedFile:
-    """A file that a tool made."""
+    """A file that a tool produced."""
 
     name: str
     media_type: str
@@ -83,7 +83,7 @@ class ProducedFile:
 
 
 class ToolStatus(StrEnum):
-    """How far a call has come."""
+    """The state of a call."""
 
     PENDING = "pending"
     """Asked for by a model."""
@@ -99,7 +99,7 @@ class ToolStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a call came to. `text` is for the model; it is always data, never an instruction."""
+    """The result of a call. `text` is for the model, as data and never as an instruction."""
 
     text: str
     ok: bool = True
@@ -123,7 +123,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """What the model is told of a tool, and how the registry treats it."""
+    """The declaration of a tool: what models are told, and how the registry treats it."""
 
     name: str
     purpose: str
@@ -176,7 +176,7 @@ class ToolSpec:
 
     @property
     def description(self) -> str:
-        """The description a model reads, written from the parts."""
+        """The description for models, assembled from the parts."""
         parts = [f"[{self.category}] {self.purpose}"]
         if self.use_when:
             parts.append(f"Use when: {self.use_when}")
@@ -188,24 +188,24 @@ class ToolSpec:
 
 
 class Facts(Protocol):
-    """Where a tool keeps facts about a person or a chat."""
+    """Storage for facts about a person or a chat."""
 
     async def remember(self, owner: str, text: str, *, outside: bool = False) -> int:
-        """Keep a fact; `outside` as in `ToolContext`."""
+        """Store a fact; `outside` as in `ToolContext`."""
         ...
 
     async def recall(self, owners: tuple[str, ...], query: str, limit: int) -> list[tuple[int, str, str]]:
-        """The best matches as (id, owner, text); all of them, newest first, for an empty query."""
+        """Return the best matches as (id, owner, text); for an empty query all facts, newest first."""
         ...
 
     async def forget(self, owners: tuple[str, ...], fact: int) -> bool: ...
 
 
 class Timers(Protocol):
-    """Where a tool sets a time at which the bot writes again."""
+    """Storage for reminders."""
 
     async def set(self, scope: str, person: str, due: float, text: str, *, outside: bool = False) -> int:
-        """Set one; `outside` as in `ToolContext`.
+        """Set a reminder; `outside` as in `ToolContext`.
 
         Raises:
             ToolError: this chat keeps no target that lasts until then.
@@ -218,7 +218,7 @@ class Timers(Protocol):
 
 
 class Files(Protocol):
-    """Files of this chat that a tool may read."""
+    """Read access to the files of this chat."""
 
     async def read(self, scope: str, name: str) -> bytes | None: ...
 
@@ -229,7 +229,7 @@ def _utc_now() -> datetime.datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """Who calls and with what means. `scope` and `person` are opaque keys, never parsed by a tool."""
+    """The caller and the ports of a call. `scope` and `person` are opaque keys, never parsed by a tool."""
 
     scope: str = "shell"
     """Keeps the state of one chat apart from another's."""
@@ -261,10 +261,10 @@ class ToolContext:
 
 @runtime_checkable
 class Proven(Protocol):
-    """A tool of which only a trial tells whether, and how, it works on this machine."""
+    """A tool that must be tried to know whether, and how, it works on this machine."""
 
     async def prove(self) -> str:
-        """Make the trial; nobody outside this machine is asked. A line for the operator, empty when there is no news.
+        """Try it without contacting other machines; return a line for the operator, empty if nothing is new.
 
         Raises:
             Unavailable: it does not work here.
@@ -273,15 +273,15 @@ class Proven(Protocol):
 
 
 class Tool(Protocol):
-    """One thing a model can have done."""
+    """A tool that a model can call."""
 
     @property
     def spec(self) -> ToolSpec: ...
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
-        """Do it. `arguments` fit the schema. May raise ToolError or anything; the registry makes it a result."""
+        """Run it with `arguments` that fit the schema. Any exception becomes a result in the registry."""
         ...
 
     async def close(self) -> None:
-        """Release what it opened."""
+        """Release its resources."""
         ...

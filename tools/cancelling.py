@@ -1,4 +1,4 @@
-"""Who is meant by a `CancelledError`: the task that sees it, or something that it waits for; and ending with a task."""
+"""Tell whose cancellation a `CancelledError` is, and run a block only as long as a task."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 
 def is_cancelled() -> bool:
-    """Whether somebody cancelled the task that runs now; else what it waited for was cancelled, and it may go on."""
+    """Return True if the current task was cancelled; else only what it awaited was, and it may go on."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
 
 @asynccontextmanager
 async def while_running(task: asyncio.Task[Any]) -> AsyncIterator[None]:
-    """Leave the block, wherever it waits, as soon as `task` ends, in whatever way."""
+    """Leave the block, wherever it waits, as soon as `task` ends in any way."""
     try:
         async with asyncio.timeout(None) as limit:
 

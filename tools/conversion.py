@@ -1,4 +1,4 @@
-"""Arguments in the types that a schema declares, where a model wrote them as text: `"3"` for a number."""
+"""Convert arguments that a model wrote as text to the types of the schema: `"3"` to a number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS: Final[Mapping[str, Json]] = {"true": True, "false": False}
 
 
 def converted(schema: Mapping[str, Any], value: Json, depth: int = 0) -> Json:
-    """`value` with each text replaced that stands where `schema` wants another type and says one without loss.
+    """Return `value` with strings converted where `schema` wants another type and no information is lost.
 
     Numbers, booleans, arrays and objects are read from text; a number becomes text where only text is allowed. What
     cannot be read stays, for the check of the arguments to name.
@@ -42,7 +42,7 @@ def converted(schema: Mapping[str, Any], value: Json, depth: int = 0) -> Json:
 
 
 def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
-    """The types that `schema` allows; empty where it does not say, or says it in a way that is not looked at."""
+    """Return the types that `schema` allows; empty if it does not say, or not in a supported way."""
     wanted = schema.get("type")
     if wanted is not None:
         return frozenset(str(kind) for kind in (wanted if isinstance(wanted, list) else [wanted]))

@@ -1,4 +1,4 @@
-"""Which of the values that an operator hands to a service or a program are secrets.
+"""Find the secrets among the values an operator passes to services and programs.
 
 Better one value too many than one too few: what is masked by mistake can be seen, and `public` in mcp.json excepts it.
 """
@@ -31,12 +31,12 @@ _PIECE = re.compile(r"[^\s\"'=:,;{}]{12,}")
 
 
 def is_key_name(name: str) -> bool:
-    """Whether a variable, header, flag or parameter of this name holds a key."""
+    """Return True if a variable, header, flag or parameter of this name holds a key."""
     return bool(_KEY_NAME.search(name))
 
 
 def hidden(text: str, secrets: Iterable[str]) -> str:
-    """The text without these values as they are: for words of a service that knows them."""
+    """Remove these values from a text, for messages of a service that knows them."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST_HIDDEN:
             text = text.replace(secret, "***")
@@ -44,7 +44,7 @@ def hidden(text: str, secrets: Iterable[str]) -> str:
 
 
 def accounts(text: str) -> Iterator[str]:
-    """The passwords of the addresses in a text; those too short to be found by themselves with user and host too."""
+    """Return the passwords of the URLs in a text; short ones together with user and host."""
     for account, password, host in _ACCOUNT.findall(text):
         yield password
         if len(password) < SHORTEST_SECRET:
@@ -52,7 +52,7 @@ def accounts(text: str) -> Iterator[str]:
 
 
 def in_address(text: str) -> Iterator[str]:
-    """What is secret in an address: its password, the values of its query, the random parts of its path."""
+    """Return the secrets in a URL: its password, its query values, random parts of its path."""
     yield from accounts(text)
     found = _ADDRESS.fullmatch(text.strip())
     if found is None:
@@ -67,7 +67,7 @@ def in_address(text: str) -> Iterator[str]:
 
 
 def in_table(table: Mapping[str, str], public: Sequence[str] = ()) -> Iterator[str]:
-    """What is secret in headers or variables: every value, but for paths, and addresses, of which it is a part."""
+    """Return the secrets in headers or variables: every value except paths, and of URLs only a part."""
     known = _PUBLIC.union(name.lower() for name in public)
     for name, value in table.items():
         if name.lower() in known:
@@ -79,7 +79,7 @@ def in_table(table: Mapping[str, str], public: Sequence[str] = ()) -> Iterator[s
 
 
 def in_arguments(arguments: Sequence[str], public: Sequence[str] = ()) -> Iterator[str]:
-    """What is secret in a command's arguments: what flags and names say are keys, and what looks like one."""
+    """Return the secrets in a command's arguments: values of key-like flags, and what looks like a key."""
     flag = ""
     for argument in arguments:
         given = argument
@@ -104,5 +104,5 @@ def in_arguments(arguments: Sequence[str], public: Sequence[str] = ()) -> Iterat
 
 
 def is_random(text: str) -> bool:
-    """Whether letters and digits change so often in it that nobody has made it up."""
+    """Return True if letters and digits alternate so often that the text must be generated."""
     return any(len(_TURN.findall(run)) > 1 for run in _RUN.findall(text))

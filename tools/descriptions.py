@@ -38,7 +38,7 @@ _EMPTY_WORDS = frozenset(_EMPTY.split())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """What somebody other than its author says of a tool; what is empty here stays as it is."""
+    """Another description of a tool than its author's; empty fields change nothing."""
 
     purpose: str = ""
     category: str = ""
@@ -50,7 +50,7 @@ class Description:
     """Other tools, each with what it is better for."""
 
     def of(self, spec: ToolSpec) -> ToolSpec:
-        """`spec` described so; what it does, and may do, stays the same. Examples that do not fit are left out."""
+        """Return `spec` with this description, dropping examples that do not fit; its behaviour stays."""
         return replace(
             spec,
             purpose=self.purpose or spec.purpose,
@@ -64,13 +64,13 @@ class Description:
 
 
 def fits(spec: ToolSpec, arguments: Mapping[str, Json]) -> bool:
-    """Whether a call with these arguments could run as it is written."""
+    """Return True if a call with these arguments would be valid."""
     given = dict(arguments)
     return not without_unknown(spec.parameters, given)[1] and not check(spec.parameters, given)
 
 
 def told_apart(specs: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
-    """`specs` in their order, those that nearly equal another named with it.
+    """Return `specs` in order, with near-duplicates referring to each other.
 
     What a tool says itself of another one of them stands. Else the first in the order is preferred: our own tools come
     before servers', servers stand as in the file. Tools of one owner are not compared, as their author told them apart.
@@ -109,7 +109,7 @@ def _rather(other: tuple[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Face:
-    """What a tool looks like to somebody who chooses."""
+    """What a tool looks like to a model that chooses."""
 
     owner: str
     name: frozenset[str]
@@ -139,7 +139,7 @@ class _Face:
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words that mean something, singular and plural alike; of Chinese each character."""
+    """Return the meaningful words, singular and plural alike; of Chinese each character."""
     return frozenset(_singular(word) for word in _WORD.findall(text.lower()) if word not in _EMPTY_WORDS)
 
 

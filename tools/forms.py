@@ -1,4 +1,4 @@
-"""How values of settings are written: types that check them, and one sentence for a value that is not written so."""
+"""Types that check the values of settings, and one sentence for each malformed value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN_CHARS = 60
 
 
 def checked_address(text: str) -> str:
-    """The address, without spaces around it.
+    """Return a URL without surrounding spaces.
 
     Raises:
         ValueError: it is none that HTTP can reach. What may be a key in the wrong place is not shown.
@@ -55,7 +55,7 @@ Key = Annotated[SecretStr, AfterValidator(_checked_key)]
 
 
 def sentences(kind: type[BaseModel], error: ValidationError, written: Container[str] = ()) -> list[str]:
-    """What is wrong with each malformed value, in our own words, never a key.
+    """Return one sentence for each malformed value, never showing a key.
 
     Each names the variable: of those that a field is read from, the one in `written`.
     """
@@ -77,7 +77,7 @@ def _sentence(kind: type[BaseModel], wrong: ErrorDetails, written: Container[str
 
 
 def _form(annotation: Any, metadata: tuple[Any, ...]) -> str:
-    """What a field holds, in words."""
+    """Describe what a field holds."""
     if get_origin(annotation) in (Union, types.UnionType):
         annotation = next(one for one in get_args(annotation) if one is not type(None))
     if get_origin(annotation) is Literal:

@@ -39,7 +39,7 @@ class FunctionTool:
 def spec_of(
     function: Function, *, name: str = "", examples: tuple[Mapping[str, Json], ...] = (), **more: Any
 ) -> ToolSpec:
-    """A spec written from a function's signature and docstring; `more` are further fields of `ToolSpec`."""
+    """Build a spec from a function's signature and docstring; `more` are further fields of `ToolSpec`."""
     parts, descriptions = of_docstring(function.__doc__ or "")
     told = {key: value for key, value in parts.items() if key != "purpose"}
     return ToolSpec(
@@ -54,7 +54,7 @@ def spec_of(
 def tool(
     *, name: str = "", examples: tuple[Mapping[str, Json], ...] = (), **more: Any
 ) -> Callable[[Function], FunctionTool]:
-    """Make a tool of the function below; the keywords are fields of `ToolSpec`."""
+    """Turn the decorated function into a tool; the keywords are fields of `ToolSpec`."""
 
     def make(function: Function) -> FunctionTool:
         return FunctionTool(function, spec_of(function, name=name, examples=examples, **more))

@@ -1,4 +1,4 @@
-"""Bounds what it costs to parse JSON from outside, before it is parsed.
+"""Bound the time of parsing outside JSON before it is parsed.
 
 A parser holds the interpreter until it has made every value, and a thread beside the event loop does not help. Its time
 goes with the number of values far more than with the bytes: ten megabytes of one text take ten milliseconds, two
@@ -12,7 +12,7 @@ MOST_VALUES = 50_000
 
 
 class ValueCounter:
-    """Counts the values of a JSON text that arrives in pieces, never too few; texts within it count as one each."""
+    """Counts the values of a JSON text that arrives in pieces: an upper bound, with strings as one value each."""
 
     __slots__ = ("_escaping", "_in_text", "count")
 
@@ -37,5 +37,5 @@ class ValueCounter:
 
     @property
     def too_many(self) -> bool:
-        """Whether a parser would take too long."""
+        """True if a parser would take too long."""
         return self.count > MOST_VALUES

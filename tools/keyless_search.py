@@ -43,7 +43,7 @@ _REGIONS = {
 
 
 def installed() -> bool:
-    """Whether the library is there; it is not loaded for that."""
+    """Return True if the library is installed, without loading it."""
     return importlib.util.find_spec("ddgs") is not None
 
 
@@ -56,7 +56,7 @@ async def search(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
 ) -> list[dict[str, str]]:
-    """The best pages, each with `title`, `url` and `content`; empty when there are none.
+    """Return the best pages, each with `title`, `url` and `content`.
 
     Raises:
         ToolError: no engine answered.

@@ -1,4 +1,4 @@
-"""The languages in which a person is spoken to, and one text written in each of them."""
+"""The languages of the program's texts, and selecting one by a tag."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def language_of_tag(tag: str) -> Language:
 
 
 def is_chinese(tag: str) -> bool:
-    """Whether a tag means Chinese, in whatever script."""
+    """Return True if a tag means Chinese, in any script."""
     return re.match(r"zh(?:[-_]|$)", tag, re.IGNORECASE) is not None
 
 
@@ -35,5 +35,5 @@ def script_of_tag(tag: str) -> Language | None:
 
 
 def in_language(words: Words | str, language: str) -> str:
-    """The column of `words` for a language, given by any tag; a text alone is the same in every language."""
+    """Return the text in `words` for a language tag; a plain string is the same in every language."""
     return words if isinstance(words, str) else words[LANGUAGES.index(language_of_tag(language))]

@@ -1,4 +1,4 @@
-"""Chinese numerals read as numbers: 三十五 → 35, 两百零八 → 208, 1.5亿 stays to its reader."""
+"""Read Chinese numerals: 三十五 → 35, 两百零八 → 208, 1.5亿 stays to its reader."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RUN = re.compile(r"[零〇一二两三四五六七八九十百千万亿]+")
 
 
 def read(run: str) -> int | None:
-    """The whole number that `run` writes; None when it is none, as 万万 or 十两."""
+    """Return the integer that `run` spells; None if malformed, as 万万 or 十两."""
     if run and all(char in DIGITS for char in run):
         return int("".join(str(DIGITS[char]) for char in run))
     total = part = digit = 0

@@ -1,5 +1,4 @@
-"""Text on its way out of the process: control characters made inert, and a stream that sends every line through one
-function."""
+"""Escape control characters in output, and filter every line of a text stream through a function."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ _CONTROLS = re.compile(
 
 
 def inert(text: str) -> str:
-    """The text with every control character written out, but for tabs and ends of lines.
+    """Escape every control character except tabs and line ends.
 
     As JSON writes them (`\\u001b`), so that JSON stays what it was.
     """
@@ -23,7 +22,7 @@ def inert(text: str) -> str:
 
 
 class MaskedStream(io.TextIOBase):
-    """A text stream that sends every line through one function. An open line waits for its end, or for a flush."""
+    """A text stream that filters every line through a function; an open line waits for its end or a flush."""
 
     def __init__(self, stream: TextIO, through: Callable[[str], str]) -> None:
         self.raw = stream

@@ -1,4 +1,4 @@
-"""What a call pays to others: a purse that says whether it may, and a bill that says what it came to."""
+"""Payments of tool calls: a purse that allows them, and a bill that adds them up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Payment:
 
     @contextmanager
     def nothing_for(self, *errors: type[BaseException]) -> Iterator[None]:
-        """Within it, a request that ends in one of these errors costs nothing: it was never done."""
+        """Charge nothing for a request inside the block that ends in one of these errors: it was not carried out."""
         try:
             yield
         except errors:
@@ -26,10 +26,10 @@ class Payment:
 
 
 class Purse(Protocol):
-    """Pays for requests as long as the budgets of who asks last."""
+    """Pays for requests while the asker's quota lasts."""
 
     def pay(self, what: str, dollars: float) -> AbstractAsyncContextManager[Payment]:
-        """Set `dollars` aside for the request that is made within.
+        """Reserve `dollars` for the request made inside the block.
 
         Whatever becomes of it, `Payment.dollars` are spent at the end.
 
@@ -43,7 +43,7 @@ class Purse(Protocol):
 
 
 class Bill:
-    """What one call has paid so far. Without a purse it may pay everything."""
+    """What one call has paid so far; without a purse there is no limit."""
 
     def __init__(self, what: str = "", purse: Purse | None = None) -> None:
         self._what = what
@@ -52,7 +52,7 @@ class Bill:
 
     @asynccontextmanager
     async def pay(self, dollars: float) -> AsyncIterator[Payment]:
-        """Pay for the request that is made within; see `Purse.pay`."""
+        """Pay for the request made inside the block; see `Purse.pay`."""
         paid = self._purse.pay(self._what, dollars) if self._purse and dollars else nullcontext(Payment(dollars))
         async with paid as payment:
             try:

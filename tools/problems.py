@@ -1,4 +1,4 @@
-"""What is wrong with a call's arguments, said to a model in English and to a person in their language."""
+"""Messages about wrong arguments: in English for a model, in their language for a person."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ _PROBLEMS: Final[Mapping[str, Words]] = {
 
 
 def problem(key: str, language: str, **values: object) -> str:
-    """The words `key` in a language."""
+    """Return the message `key` in a language."""
     return in_language(_PROBLEMS[key], language).format(**values)
 
 
 def kind_name(kind: object, language: str) -> str:
-    """A JSON type as a person calls it; what is none stays as it is."""
+    """Return a readable name of a JSON type; other text stays as it is."""
     return problem(f"kind {kind}", language) if f"kind {kind}" in _PROBLEMS else str(kind)

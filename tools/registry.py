@@ -1,4 +1,4 @@
-"""Finds a tool by name, checks the arguments, keeps the time, caches, and never raises.
+"""Run tools by name: check arguments, limit time, cache results, and never raise.
 
 Whatever goes wrong becomes a result that says what happened and what to change. Only cancellation passes through.
 """
@@ -44,16 +44,16 @@ _MIDDLE = "\n[… {left} characters left out …]\n"
 
 
 class ToolSource(Protocol):
-    """Tools that come and go while the program runs."""
+    """A source of tools that can appear and disappear while the program runs."""
 
     @property
     def unavailable(self) -> Mapping[str, str]:
-        """What is not offered now, and why."""
+        """The tools not offered now, each with the reason."""
         ...
 
     @property
     def faults(self) -> Mapping[str, str]:
-        """Those of `unavailable` that were tried and did not work, or cannot work as they are configured."""
+        """The entries of `unavailable` that failed, or cannot work as configured."""
         ...
 
     @property
@@ -62,19 +62,19 @@ class ToolSource(Protocol):
         ...
 
     def start(self) -> None:
-        """Begin to look for tools, in the background of the running event loop. Again: nothing happens."""
+        """Start to look for tools in the background; a second call does nothing."""
         ...
 
     async def settle(self, seconds: float) -> None:
-        """Wait until it is known which tools there are, at most so long."""
+        """Wait until its tools are known, up to a limit of time."""
         ...
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What can be called now."""
+        """Return the tools that can be called now."""
         ...
 
     def tool(self, name: str) -> Tool | None:
-        """A tool by name; also one that is known and only not offered now, which then says so when it is run."""
+        """Return a tool by name; one that is known but not offered now says so when it is run."""
         ...
 
     async def close(self) -> None: ...
@@ -123,7 +123,7 @@ class ToolRegistry:
 
     @property
     def unavailable(self) -> Mapping[str, str]:
-        """Tools that are not offered, and why."""
+        """The tools that are not offered, each with the reason."""
         made = dict(self._missing)
         for source in self._sources:
             made |= source.unavailable
@@ -131,12 +131,12 @@ class ToolRegistry:
 
     @property
     def switched_off(self) -> tuple[str, ...]:
-        """The tools of ours and of the sources that nobody may use, as far as they are known."""
+        """The known tools, ours and the sources', that nobody may use."""
         return tuple(name for name in self.known if self._is_off(name))
 
     @property
     def known(self) -> tuple[str, ...]:
-        """The names of all tools, also of those that are not offered."""
+        """The names of all tools, including those not offered."""
         listed = (spec.name for source in self._sources for spec in source.specs())
         return tuple(dict.fromkeys((*self._tools, *self._missing, *listed)))
 
@@ -145,14 +145,14 @@ class ToolRegistry:
 
     @property
     def faults(self) -> Mapping[str, str]:
-        """Tools that the operator has configured and that are not offered, and why."""
+        """The tools that the operator configured and that are not offered, each with the reason."""
         made = {name: why for name, why in self._missing.items() if name in self._wanted and not self._is_off(name)}
         for source in self._sources:
             made |= source.faults
         return made
 
     def add_source(self, source: ToolSource) -> None:
-        """Offer what `source` has, whenever it has it. It is started at once where an event loop runs."""
+        """Offer the tools of `source` whenever it has them; starts it at once if an event loop runs."""
         self._sources.append(source)
         try:
             asyncio.get_running_loop()
@@ -161,11 +161,11 @@ class ToolRegistry:
         source.start()
 
     async def settle(self, seconds: float) -> None:
-        """Wait until every source knows its tools, at most until so long after it was started."""
+        """Wait until every source knows its tools, up to a limit of time since its start."""
         await asyncio.gather(*(source.settle(seconds) for source in self._sources))
 
     async def prove(self) -> None:
-        """Try the tools of which only a trial tells whether they work here, and withdraw those that do not."""
+        """Try the tools that must be tried on this machine, and withdraw those that fail."""
         for name, tool in list(self._tools.items()):
             if not isinstance(tool, Proven):
                 continue
@@ -190,7 +190,7 @@ class ToolRegistry:
         return tuple(secret for source in self._sources for secret in source.secrets)
 
     def specs(self, permits: Callable[[str], bool] | None = None) -> tuple[ToolSpec, ...]:
-        """What the model may be told of: ours in the table's order, then the sources'; similar ones told apart.
+        """Return the tools for models: ours in the table's order, then the sources', with duplicates told apart.
 
         Args:
             permits: says by name what may be used; None: everything.
@@ -209,7 +209,7 @@ class ToolRegistry:
         return self._told[key][1]
 
     def foreign(self) -> tuple[ToolSpec, ...]:
-        """What the sources offer now, as they describe it themselves."""
+        """Return the tools of the sources with their own descriptions."""
         listed = (spec for source in self._sources for spec in source.specs() if spec.name not in self._tools)
         return tuple(spec for spec in listed if not self._is_off(spec.name))
 
@@ -227,7 +227,7 @@ class ToolRegistry:
         return tool.spec if tool is not None else None
 
     def tool(self, name: str) -> Tool | None:
-        """The tool itself; to run one, `run` is the way."""
+        """Return the tool object; to run it, use `run`."""
         return self._find(name)
 
     def _find(self, name: str) -> Tool | None:
@@ -237,7 +237,7 @@ class ToolRegistry:
         return next((found for source in self._sources if (found := source.tool(name)) is not None), None)
 
     def status(self, call: ToolCall, attempt: int = 1, language: str = "en") -> str:
-        """What a person reads while the call runs: `🔎 Searching the web: tea`, `🐍 Running code (2nd try): …`."""
+        """The status line of a running call: `🔎 Searching the web: tea`, `🐍 Running code (2nd try): …`."""
         spec = self.spec(call.name)
         if spec is None:
             return f"🔧 {call.name}"
@@ -254,7 +254,7 @@ class ToolRegistry:
         return head + (line if len(line) <= room else line[: max(0, room - 1)] + "…")
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolResult:
-        """Make the call. Whatever happens is in the result, but for cancellation."""
+        """Run a call. Every error is in the result; only cancellation is raised."""
         started = self._now()
         tool = self._find(call.name)
         if tool is None:
@@ -285,7 +285,7 @@ class ToolRegistry:
         return replace(result, text=await self._fitted(call, result), seconds=self._now() - started)
 
     async def close(self) -> None:
-        """Cancel what still runs and release what the tools opened, once."""
+        """Cancel running calls and release the tools' resources, once."""
         if self._closed:
             return
         self._closed = True
@@ -299,7 +299,7 @@ class ToolRegistry:
     async def _shared(
         self, tool: Tool, arguments: Mapping[str, object], context: ToolContext, seconds: float
     ) -> ToolResult:
-        """From the cache, from the same call under way, or by running it."""
+        """Return a result from the cache, from the same call under way, or by running the call."""
         spec = tool.spec
         if spec.cache_seconds <= 0:
             return await self._guarded(tool, arguments, context, seconds)
@@ -333,7 +333,7 @@ class ToolRegistry:
     async def _guarded(
         self, tool: Tool, arguments: Mapping[str, object], context: ToolContext, seconds: float
     ) -> ToolResult:
-        """The edge around a tool: whatever it raises becomes a result, with what was paid until then."""
+        """Run a tool, turning any exception into a result with what was paid until then."""
         bill = Bill(tool.spec.name, context.purse)
         result = await self._caught(tool, arguments, replace(context, bill=bill), seconds)
         return replace(result, dollars=bill.dollars) if bill.dollars else result
@@ -360,7 +360,7 @@ class ToolRegistry:
             return _failed(f"{name} failed ({type(error).__name__}). Try other arguments, or answer without it.")
 
     def _wait(self, scope: str, spec: ToolSpec) -> float:
-        """Seconds until this chat may call this tool again; counts the call when it may now."""
+        """Return the seconds until this chat may call this tool again; counts the call if it may now."""
         now = self._now()
         times = self._recent.setdefault((scope, spec.name), deque())
         self._recent.move_to_end((scope, spec.name))
@@ -374,7 +374,7 @@ class ToolRegistry:
         return 0.0
 
     async def _fitted(self, call: ToolCall, result: ToolResult) -> str:
-        """The result's text as long as it may be: condensed where that is wanted and works, else cut."""
+        """Shorten a result's text to the limit: condensed if that is enabled and works, else cut."""
         if self._condense is not None and result.ok and len(result.text) > self._result_chars:
             shorter = await self._condense(call, result.text)
             if shorter:
@@ -382,7 +382,7 @@ class ToolRegistry:
         return self._cut(result.text)
 
     def _cut(self, text: str) -> str:
-        """A result as long as it may be, notice included. Head and tail are kept: errors stand at the end."""
+        """Cut a result to the limit, including the notice; keeps head and tail, since errors stand at the end."""
         most = self._result_chars
         if len(text) <= most:
             return text
@@ -394,7 +394,7 @@ class ToolRegistry:
 
 
 def _try(attempt: int, language: str) -> str:
-    """After a failure, which try this is."""
+    """Return which try this is after failures, as text."""
     if attempt < 2:
         return ""
     ordinal = f"{attempt}{ {2: 'nd', 3: 'rd'}.get(attempt, 'th') }"

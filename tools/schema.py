@@ -49,17 +49,17 @@ class _Root:
     seconds: float = PATTERN_SECONDS
 
     def says(self, key: str, name: str, **values: object) -> str:
-        """A sentence about the argument `name`, or about all of them where it is empty."""
+        """Return a sentence about the argument `name`, or about all arguments if empty."""
         return problem(key, self.language, name=name or problem("arguments", self.language), **values)
 
 
 def check(schema: Mapping[str, Json], value: Json, language: str = "en") -> list[str]:
-    """What is wrong with `value`, a sentence each; empty when it fits. What a schema itself gets wrong asks nothing."""
+    """Return what is wrong with `value`, one sentence each; malformed parts of the schema are ignored."""
     return [_cut(found) for found in _problems(schema, value, "", _Root(schema, language), 0)[:8]]
 
 
 def without_unknown(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> tuple[dict[str, Json], list[str]]:
-    """The arguments that the schema knows, and the names of the others.
+    """Return the arguments that the schema knows, and the names of the others.
 
     An optional argument that is null is left out as well: many models write every argument they do not mean that way.
     """
@@ -182,7 +182,7 @@ _repr.maxstring = _repr.maxlong = _repr.maxother = 80
 
 
 def _short(value: object) -> str:
-    """A value in an error: the beginning says which one is meant."""
+    """Shorten a value for an error message."""
     return _repr.repr(value)
 
 
@@ -237,7 +237,7 @@ def _named(value: Json, language: str) -> str:
 
 
 def of_function(function: Callable[..., Any], descriptions: Mapping[str, str]) -> dict[str, Json]:
-    """The schema of a function's arguments, from its annotations; a parameter named `context` is ours.
+    """Build the schema of a function's arguments from its annotations, without the parameter `context`.
 
     A description that ends with `Example: …` becomes the schema's example.
 
@@ -269,7 +269,7 @@ def of_function(function: Callable[..., Any], descriptions: Mapping[str, str]) -
 
 
 def of_docstring(text: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The parts of a tool's docstring: (`purpose`, `use_when`, `not_for`, `source`) and the arguments' lines."""
+    """Return the parts of a tool's docstring: (`purpose`, `use_when`, `not_for`, `source`) and the arguments' lines."""
     parts: dict[str, str] = {}
     arguments: dict[str, str] = {}
     key, last = "purpose", ""

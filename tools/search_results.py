@@ -1,4 +1,4 @@
-"""A search service's answer as text for a model: a summary, then numbered entries, within a number of characters."""
+"""Write a search service's answer for a model: a summary, then numbered entries, within a length."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ _LABELS: Final[Mapping[str, Words]] = {
 
 
 def label(key: str, language: str, **values: object) -> str:
-    """The words around what was found, in a language given by its tag."""
+    """Return a label in the language of a tag."""
     return in_language(_LABELS[key], language).format(**values)
 
 
 def found_pages(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The results that have an address which can be opened."""
+    """Return the results whose URL can be opened."""
     return [one for one in answer.get("results", []) if isinstance(one, dict) and _address(one)]
 
 
 def best_score(answer: Mapping[str, Any]) -> float | None:
-    """The highest relevance, from 0 to 1; None where the service gives none."""
+    """Return the highest relevance, from 0 to 1; None if the service gives none."""
     return max((score for one in found_pages(answer) if (score := _score(one)) is not None), default=None)
 
 
 def written(query: str, answer: Mapping[str, Any], chars: int, language: str) -> tuple[str, tuple[Source, ...]]:
-    """The text, at most `chars` long, and the pages in it; `language` is that of the labels.
+    """Return the text, at most `chars` long, and the pages in it; `language` is that of the labels.
 
     Long excerpts are shortened before any entry is left out: each one was paid for, and its address alone is of use.
     """
@@ -82,12 +82,12 @@ def written(query: str, answer: Mapping[str, Any], chars: int, language: str) ->
 
 
 def _length(head: str, heads: Sequence[str], notice: str, excerpts: Sequence[str], most: int) -> int:
-    """Characters of the whole with every excerpt at most `most` long."""
+    """Return the total length with every excerpt cut to `most`."""
     return len(head) + sum(len(one) + 1 for one in heads) + len(notice) + sum(min(len(one), most) for one in excerpts)
 
 
 def _share(room: int, excerpts: Sequence[str]) -> int:
-    """The length to which excerpts are cut to fit into `room` together; what short ones leave over, long ones get."""
+    """Return the length to cut excerpts to so that all fit into `room`; long ones use what short ones leave."""
     lengths = sorted(map(len, excerpts))
     for position, length in enumerate(lengths):
         left = len(lengths) - position
@@ -119,7 +119,7 @@ def _score(result: Mapping[str, Any]) -> float | None:
 
 
 def _address(result: Mapping[str, Any]) -> str:
-    """The page's address; empty when it is none that can be opened."""
+    """Return the page's URL; empty if it cannot be opened."""
     url = result.get("url")
     if not isinstance(url, str) or not re.match(r"https?://[^\s]+$", url.strip()):
         return ""
@@ -131,7 +131,7 @@ def _line(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """A text without blank lines, which separate the entries."""
+    """Remove blank lines, which separate the entries."""
     if not isinstance(value, str):
         return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
     return "\n".join(line for line in value.strip().splitlines() if line.strip())

@@ -1,4 +1,4 @@
-"""What tools remember when no bot runs: facts and timers in one JSON file, for `python -m tools --data FILE`.
+"""Facts and timers in one JSON file, for tools run without a bot: `python -m tools --data FILE`.
 
 The bot's own store implements the same ports. Nobody fires these timers; they can be listed and cancelled.
 """
@@ -14,7 +14,7 @@ from tools.base import ToolError
 
 
 class Shelf:
-    """The facts in a file; `timers` are beside them."""
+    """Facts in a file, with `timers` beside them."""
 
     def __init__(self, file: Path) -> None:
         """Raises ValueError when `file` holds something else."""
@@ -36,12 +36,12 @@ class Shelf:
         return self.drop("facts", fact, {"owner": owners})
 
     def rows(self, kind: str) -> dict[str, Any]:
-        """All rows of a kind by their number."""
+        """Return all rows of a kind by number."""
         rows: dict[str, Any] = self._read()[kind]
         return rows
 
     def add(self, kind: str, row: dict[str, Any]) -> int:
-        """Keep a row; its number."""
+        """Store a row and return its number."""
         data = self._read()
         number = int(data["last"]) + 1
         data["last"] = number
@@ -50,7 +50,7 @@ class Shelf:
         return number
 
     def drop(self, kind: str, number: int, wanted: dict[str, tuple[str, ...]]) -> bool:
-        """Remove a row whose fields are among those `wanted`; whether there was one."""
+        """Remove a row whose fields match `wanted`; return False if there is none."""
         data = self._read()
         row = data[kind].get(str(number))
         if row is None or any(row[name] not in values for name, values in wanted.items()):
@@ -82,7 +82,7 @@ class Shelf:
 
 
 class ShelfTimers:
-    """The timers in a shelf's file."""
+    """Timers in the same file."""
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf

@@ -34,7 +34,7 @@ def main(
     mask: Callable[[Iterable[str]], None] | None = None,
     off: Sequence[str] = (),
 ) -> int:
-    """Run the tool `name` with `arguments` (JSON), or list the tools; the exit code.
+    """Run the tool `name` with `arguments` (JSON), or list the tools; return the exit code.
 
     Args:
         data: the file that keeps facts and reminders; None: they cannot be kept.
@@ -89,7 +89,7 @@ def _missing(registry: ToolRegistry, name: str) -> str:
 
 
 def read_arguments(text: str) -> Arguments:
-    """The arguments written in `text`.
+    """Parse the arguments in `text`.
 
     Raises:
         ValueError: they are no JSON object; one sentence says where.
@@ -107,7 +107,7 @@ def read_arguments(text: str) -> Arguments:
 
 
 def listing(registry: ToolRegistry, program: str = "parley tools") -> str:
-    """Every tool with commands that can be pasted into a shell, and why the others are missing."""
+    """List every tool with commands to paste into a shell, and why others are missing."""
     lines: list[str] = []
     for spec in registry.specs():
         lines.append(f"{spec.icon} {spec.name}: {spec.purpose}")
@@ -119,7 +119,7 @@ def listing(registry: ToolRegistry, program: str = "parley tools") -> str:
 
 
 def _zone() -> str:
-    """This machine's time zone by name, where it tells one."""
+    """Return this machine's time zone by name, if known."""
     named = os.environ.get("TZ", "").removeprefix(":")
     if not named:
         try:
@@ -130,7 +130,7 @@ def _zone() -> str:
 
 
 def _kept(name: str, content: bytes) -> Path:
-    """Write a produced file into the current folder, over nothing that is there."""
+    """Write a produced file into the current folder without overwriting."""
     plain = Path(Path(name).name or "file")
     for number in range(1, 1000):
         path = plain if number == 1 else plain.with_stem(f"{plain.stem}-{number}")

@@ -1,4 +1,4 @@
-"""Programs that end with all they have started, however early they are stopped."""
+"""Start programs so that they end together with everything they started."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ async def start(*command: str, env: Mapping[str, str], **options: Any) -> Proces
 
 
 def kill(process: Process) -> None:
-    """Kill a program that `start` has started, with its whole session; one that has ended is left alone."""
+    """Kill a program started by `start` with its whole session, unless it has ended."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
 async def end(process: Process) -> None:
-    """Kill it, and wait until it is gone; what it still wrote is thrown away."""
+    """Kill it, wait until it is gone, and discard its remaining output."""
     kill(process)
     if process.stdin is not None:
         process.stdin.close()

@@ -1,4 +1,4 @@
-"""Databases that may be read and never written: what is asked of them, and how they are named in `DATABASES`."""
+"""Read-only access to the databases in `DATABASES`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def parse(text: str) -> dict[str, str]:
 
 
 def open_database(url: str) -> Database:
-    """The database at an address that `parse` accepted."""
+    """Return the database at a URL that `parse` accepted."""
     if url.lower().startswith("sqlite:"):
         from tools.databases.sqlite import SqliteDatabase
 

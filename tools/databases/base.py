@@ -1,4 +1,4 @@
-"""What is asked of a database, and what it answers."""
+"""The interface of a read-only database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_COUNTED = 100_000
 
 
 class Refused(Exception):
-    """The database did not do it; the text is for the model and holds no address and no password."""
+    """The database refused; the text is for the model, without URL or password."""
 
     def __init__(self, text: str, *, retry: bool = True, unknown_table: bool = False) -> None:
         super().__init__(text)
@@ -24,7 +24,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one question may cost."""
+    """Limits of one query."""
 
     rows: int
     """Rows that are fetched."""
@@ -35,7 +35,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What a question came to."""
+    """The result of a query."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -57,14 +57,14 @@ class Column:
 
 
 class Database(Protocol):
-    """One database, opened anew for each question. Every method raises `Refused`."""
+    """One database, opened for each query. Every method raises `Refused`."""
 
     async def tables(self, limits: Limits) -> Sequence[str]:
-        """The names of tables and views, as a query writes them."""
+        """Return the names of tables and views, quoted as in a query."""
         ...
 
     async def columns(self, table: str, limits: Limits) -> Sequence[Column]:
-        """The columns of a table; none where there is no such table."""
+        """Return the columns of a table; empty if there is no such table."""
         ...
 
     async def select(self, sql: str, limits: Limits) -> Rows:

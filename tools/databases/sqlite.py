@@ -1,4 +1,4 @@
-"""A SQLite file, read by a process of its own that can be ended at any moment."""
+"""Read a SQLite file in a separate process that can be killed at any moment."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Opening addresses that a model or a stranger names: what may be opened, how, and what is read out of it."""
+"""Fetch URLs that a model or a stranger names: which may be opened, how, and what is read from them."""

@@ -1,4 +1,4 @@
-"""Reading a body with an end to it: at most so many bytes after decompression, however small it came."""
+"""Read a response body up to a limit of decompressed bytes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _PIECE = 1024 * 1024
 
 
 class Unreadable(Exception):
-    """The body is not what it says; the text is a sentence."""
+    """The body is not in its declared encoding; the text is a sentence."""
 
 
 class Stream(Protocol):
-    """What a body is read from."""
+    """A source of body bytes."""
 
     async def read(self, n: int = -1) -> bytes: ...
 
 
 async def read_body(stream: Stream, encoding: str, most: int) -> tuple[bytearray, bool]:
-    """The body, decompressed, and whether it was cut at `most` bytes. No more than that is ever held.
+    """Return the decompressed body and whether it was cut at `most` bytes, holding no more than that.
 
     Raises:
         Unreadable: it is packed in a way that was not asked for, or damaged.
@@ -48,7 +48,7 @@ async def read_body(stream: Stream, encoding: str, most: int) -> tuple[bytearray
 
 
 class _Unpacker:
-    """gzip and deflate, never more than asked for at a time, so that a bomb ends at the limit and not in memory."""
+    """Decompresses gzip and deflate in limited pieces, so that a bomb ends at the limit and not in memory."""
 
     def __init__(self, gzip: bool) -> None:
         self._gzip = gzip
@@ -56,7 +56,7 @@ class _Unpacker:
         self._ended = False
 
     def feed(self, data: bytes, room: int) -> Iterator[bytes]:
-        """What `data` unpacks to, in small pieces, at most `room` bytes (above 0) of it."""
+        """Yield the decompressed `data` in small pieces, at most `room` bytes (above 0)."""
         try:
             while data and room > 0 and not self._ended:
                 if self._open is None:
@@ -87,5 +87,5 @@ def _unpacker(encoding: str) -> _Unpacker | None:
 
 
 def _has_header(data: bytes) -> bool:
-    """Whether deflate comes in its zlib wrapping, as it should; some servers send it bare."""
+    """Return True if deflate data has its zlib header, as it should; some servers send it bare."""
     return data[0] & 0x0F == 8 and (len(data) < 2 or (data[0] << 8 | data[1]) % 31 == 0)

@@ -42,7 +42,7 @@ Dial: TypeAlias = Callable[[aiohttp.AddrInfoType], socket.socket]
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A page as it came."""
+    """A fetched page."""
 
     url: str
     """After redirects."""
@@ -56,7 +56,7 @@ class Fetched:
 
 @dataclass(slots=True)
 class _Checked(AbstractResolver):
-    """Answers with the addresses that were checked, and with nothing else; nothing is looked up here."""
+    """A resolver that returns only addresses checked before, and looks up nothing."""
 
     known: dict[tuple[str, int], tuple[Address, ...]] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ class _Checked(AbstractResolver):
 
 
 class Fetcher:
-    """Opens pages. Holds no connection and no cookie from one page to the next.
+    """Fetches pages, without connections or cookies shared between them.
 
     `allow` names what the operator opens on purpose (`host:port`). The rest is for tests.
     """
@@ -112,7 +112,7 @@ class Fetcher:
         pdf: bool = False,
         follow: Callable[[str], bool] = lambda address: True,
     ) -> Fetched:
-        """The page at `address`, or where it redirects to, as far as `follow` allows.
+        """Fetch the page at `address`, following redirects as `follow` allows.
 
         Raises:
             Refused: it must not be opened.
@@ -142,7 +142,7 @@ class Fetcher:
         raise ToolError(f"The page redirects more than {MOST_REDIRECTS} times. Try another address.")
 
     async def _once(self, where: Destination, pdf: bool) -> Fetched | URL:
-        """The page, or where it sends us."""
+        """Return the page, or the redirect target."""
         loop = asyncio.get_running_loop()
         until = loop.time() + CONNECT_SECONDS
         try:
@@ -216,7 +216,7 @@ class Fetcher:
         return Fetched(str(where.url), "application/pdf" if is_pdf else kind, response.charset or "", body, cut)
 
     def _only(self, addresses: Sequence[Address]) -> Dial:
-        """Sockets for `addresses` alone: the last gate before a connection, should a library ever look up again."""
+        """Return a socket factory that connects only to `addresses`, should a library ever look up again."""
         known = {str(one) for one in addresses}
 
         def make(info: aiohttp.AddrInfoType) -> socket.socket:

@@ -1,4 +1,4 @@
-"""A list as long as it may be: cut between its entries, and said how many there are."""
+"""Cut a list between its entries to a length, saying how many there are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _CUT = " […]"
 
 
 def joined(head: str, entries: Sequence[str], chars: int, *, what: str = "results", tail: str = "") -> tuple[str, int]:
-    """Head, entries and tail in at most `chars` characters, and how many entries are in it.
+    """Join head, entries and tail in at most `chars` characters; return the text and the number of entries.
 
     Where they do not all fit, the tail gives way first, and a notice says how many are shown; where not even one
     fits, a part of the first one is, for it says more than nothing.

@@ -1,4 +1,4 @@
-"""From a fetched page to readable Markdown, in a process that can be killed."""
+"""Convert a fetched page to readable Markdown in a process that can be killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_HEAD_BYTES = 64_000
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page says."""
+    """The text and metadata of a page."""
 
     url: str
     text: str
@@ -33,7 +33,7 @@ class Page:
 
 
 async def extract(page: Fetched, *, seconds: float = READ_SECONDS, start: Start = start_plain) -> Page:
-    """The readable text of `page`, read by what `start` starts.
+    """Return the readable text of `page`, read by the process that `start` starts.
 
     Raises:
         ToolError: there is none, or it took too long.
@@ -59,7 +59,7 @@ async def extract(page: Fetched, *, seconds: float = READ_SECONDS, start: Start 
 
 
 async def _run(about: bytes, body: bytes | bytearray, seconds: float, start: Start) -> bytes:
-    """What a reader answers to `about` and `body`."""
+    """Return a reader's answer to `about` and `body`."""
     try:
         answer, _ = await talk(await start(), about, body, seconds)
     except TimeoutError as error:
@@ -80,7 +80,7 @@ def _kind(page: Fetched) -> str:
 
 
 def _fields(head: bytes) -> dict[str, str]:
-    """What the reader says of the page; a page may have taken over its reader.
+    """Validate a reader's answer: a hostile page may have taken over its reader.
 
     Raises:
         ToolError: it is not in the agreed form.

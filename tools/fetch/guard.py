@@ -1,4 +1,4 @@
-"""Which addresses may be opened: only public ones, whatever name, spelling or tunnel leads to them.
+"""Allow only public addresses to be opened, whatever name, spelling or tunnel leads to them.
 
 A check of the name alone is worth nothing: names resolve to anything, and again to something else a moment later. So
 `destination` reads the URL with the same parser that the connection uses, `approved` resolves the name once and checks
@@ -54,7 +54,7 @@ class Refused(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a URL leads, before its name is resolved."""
+    """The destination of a URL, before its name is resolved."""
 
     url: URL
     host: str
@@ -65,7 +65,7 @@ class Destination:
 
 
 def destination(address: str | URL, *, allow: Collection[str] = (), ports: Collection[int] = PORTS) -> Destination:
-    """Where `address` leads, if it is written as an address that may be opened; `allow` holds `host:port`.
+    """Return where `address` leads, if its form allows opening it; `allow` holds `host:port`.
 
     Raises:
         Refused: scheme, port, credentials or the way the host is written.
@@ -91,7 +91,7 @@ def destination(address: str | URL, *, allow: Collection[str] = (), ports: Colle
 
 
 def wire_form(address: str) -> str:
-    """What a request for `address` tells the network: the host, the path and the query, as they are sent.
+    """Return what a request for `address` reveals to the network: host, path and query, as sent.
 
     Two addresses of one wire form are the same request, however they are written; http and https count as one. Empty
     for what is no address that can be opened.
@@ -105,7 +105,7 @@ def wire_form(address: str) -> str:
 
 
 async def approved(where: Destination, lookup: Lookup) -> tuple[Address, ...]:
-    """The addresses that may be connected to; the name is resolved once, here.
+    """Resolve the name once and return the addresses that may be connected to.
 
     Raises:
         Refused: it has no address, or one of them is not public.
@@ -133,7 +133,7 @@ async def approved(where: Destination, lookup: Lookup) -> tuple[Address, ...]:
 
 
 def is_public(address: Address) -> bool:
-    """Whether everybody on the internet reaches the same machine under `address`.
+    """Return True if `address` is globally reachable.
 
     The standard library's `is_global` is not enough: in 3.11 it holds for tunnels into private networks, multicast
     and the metadata services of two clouds.
@@ -150,7 +150,7 @@ def is_public(address: Address) -> bool:
 
 
 def inner(address: ipaddress.IPv6Address) -> tuple[ipaddress.IPv4Address, ...]:
-    """The IPv4 addresses wrapped in `address`: mapped, compatible, NAT64, 6to4, Teredo (server, client), ISATAP."""
+    """Return the IPv4 addresses embedded in `address`: mapped, compatible, NAT64, 6to4, Teredo, ISATAP."""
     found: list[ipaddress.IPv4Address] = []
     low = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     if address.ipv4_mapped is not None:
@@ -186,7 +186,7 @@ def _parsed(address: str | URL) -> URL:
 
 
 def _literal(host: str) -> Address | None:
-    """The address that `host` is; None for a name.
+    """Return `host` as an address; None if it is a name.
 
     Raises:
         Refused: a number in another spelling (127.1, 0x7f000001, 0177.0.0.1), which libraries read differently.
@@ -205,6 +205,6 @@ def _literal(host: str) -> Address | None:
 
 
 def _plain(address: Address) -> Address:
-    """The IPv4 address of a mapped one, which is connected to as such."""
+    """Return the IPv4 address in a mapped one, which is what is connected to."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return mapped if mapped is not None else address

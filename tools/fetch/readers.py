@@ -1,4 +1,4 @@
-"""Where readers run: in a sandbox where this machine has one, else as processes with the bot's rights.
+"""Run page readers in a sandbox where this machine has one, else as processes with the bot's rights.
 
 A page from outside is parsed by libraries in C and C++; one that takes them over finds, in a sandbox, no network, no
 environment, no file of anybody's and no second process. Without a sandbox there remain the limits of the reader itself.
@@ -43,7 +43,7 @@ _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "
 
 
 class Readers:
-    """Starts readers, each for one page."""
+    """Starts reader processes, one for each page."""
 
     def __init__(self) -> None:
         from tools.sandbox.cell import SandboxFailed
@@ -61,13 +61,13 @@ class Readers:
 
     @property
     def summary(self) -> str:
-        """Where readers run, and why not in a sandbox."""
+        """Where readers run, and why not in a sandbox, for the operator."""
         if self._launcher is not None:
             return "pages are read in a bubblewrap sandbox"
         return f"pages are read with the bot's rights, with limits of time and memory, not in a sandbox: {self._reason}"
 
     async def start(self) -> asyncio.subprocess.Process:
-        """A reader that waits for its page.
+        """Start a reader that waits for its page.
 
         Raises:
             SandboxFailed: its sandbox cannot be started now.
@@ -96,7 +96,7 @@ class Readers:
                     log.warning("%s", self.summary)
 
     async def _failure(self, launcher: Launcher, about: bytes, body: bytes) -> str:
-        """Why our own page is not read in a sandbox; empty when it is."""
+        """Return why our test page cannot be read in a sandbox; empty if it can."""
         from tools.sandbox.cell import SandboxFailed
 
         try:
@@ -116,7 +116,7 @@ def _layout() -> Layout:
 
 
 async def start_plain() -> asyncio.subprocess.Process:
-    """A reader without a sandbox."""
+    """Start a reader without a sandbox."""
     return await subprocesses.start(
         sys.executable,
         "-P",  # the folder of the script holds modules whose names must not shadow others
@@ -153,7 +153,7 @@ async def talk(
 
 
 async def _feed(stdin: asyncio.StreamWriter, *parts: bytes | bytearray) -> None:
-    """Write `parts` as fast as they are read; a reader that ends early says why in its answer."""
+    """Write `parts` as fast as they are read, ignoring a reader that ends early: its answer says why."""
     with contextlib.suppress(OSError):
         for part in parts:
             for start in range(0, len(part), _CHUNK):

@@ -1,4 +1,4 @@
-"""What can go wrong with an MCP server, named for what to do next."""
+"""Errors of MCP servers, named for what to do next."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import ClassVar
 
 
 class McpConfigError(Exception):
-    """The configuration cannot be used; the text says what to mend, and trying again does not help."""
+    """The configuration is wrong; the text says what to change, and trying again does not help."""
 
 
 class ServerGone(Exception):
-    """The connection ended: what was asked has no answer, and may or may not have been done."""
+    """The connection ended before the answer: the request may or may not have been carried out."""
 
 
 class ServerRefused(Exception):
@@ -21,7 +21,7 @@ class ServerRefused(Exception):
 
 @dataclass(slots=True)
 class LastWords:
-    """What a program wrote to standard error last, and how it ended: why it ended stands nowhere else."""
+    """The last lines a program wrote to standard error and its exit code, the only signs of why it ended."""
 
     KEPT: ClassVar = 3
 
@@ -29,12 +29,12 @@ class LastWords:
     exit_code: int | None = None
 
     def take(self, line: str) -> None:
-        """Remember a line, unless it is blank."""
+        """Keep a line, unless it is blank."""
         if line.strip():
             self.lines.append(line.strip())
 
     def sentence(self) -> str:
-        """One line for the operator; empty where there is nothing to tell."""
+        """Return one line for the operator; empty if there is nothing to say."""
         how = "" if self.exit_code is None else f"exit code {self.exit_code}"
         said = " | ".join(self.lines)
         return f"{how}; its last words: {said}".removeprefix("; ") if said else how

@@ -1,4 +1,4 @@
-"""A small process between us and a server that is a program, so that nothing of the program's outlives us.
+"""Supervise an MCP server program in a small process, so that none of its processes outlives the bot.
 
     python -I -S keeper.py LIFELINE PROGRAM [ARGUMENT ...]
 
@@ -31,7 +31,7 @@ _SWEEPS = 200
 
 
 def main(lifeline: int, command: list[str]) -> int:
-    """Run `command` to its end, or to ours; its exit code."""
+    """Run `command` until it or the bot ends; return its exit code."""
     os.set_inheritable(lifeline, False)
     _adopt_orphans()
     ended, woken = os.pipe()
@@ -56,7 +56,7 @@ def main(lifeline: int, command: list[str]) -> int:
 
 
 def _watch(program: int, ended: int, lifeline: int) -> int:
-    """Wait for the end of the program, or for its time to be over; its exit code."""
+    """Wait until the program ends or is told to; return its exit code."""
     watched = [ended, lifeline]
     until: float | None = None
     while True:
@@ -80,7 +80,7 @@ def _watch(program: int, ended: int, lifeline: int) -> int:
 
 
 def _collect(program: int) -> int | None:
-    """Take note of everybody who has ended; the program's exit code when it is among them."""
+    """Reap ended processes; return the program's exit code if it is among them."""
     code = None
     while True:
         try:
@@ -95,7 +95,7 @@ def _collect(program: int) -> int | None:
 
 
 def _adopt_orphans() -> None:
-    """Have processes whose parent ends become children of this one, where the system knows how."""
+    """Become the parent of orphaned descendants, where the system supports it."""
     if sys.platform == "linux":
         import ctypes
 
@@ -103,14 +103,14 @@ def _adopt_orphans() -> None:
 
 
 def _let_go_of_streams() -> None:
-    """The streams end when the program ends them, not when we do."""
+    """Close the inherited streams, so that they end with the program and not with this process."""
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
 
 
 def _sweep() -> None:
-    """Kill everything that is left of the program."""
+    """Kill every process left of the program."""
     if sys.platform != "linux":
         # Nobody tells who left the group; and with the group goes this process. Where the bot lives, it does this.
         if os.getppid() == 1:
@@ -130,7 +130,7 @@ def _sweep() -> None:
 
 
 def _descendants() -> list[int]:
-    """Everybody who descends from this process and runs."""
+    """Return the running descendants of this process."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):  # noqa: PTH208 - to import `pathlib` takes longer than all the rest
         if not entry.isdigit():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTool:
-    """A tool as its server announced it."""
+    """A tool as announced by its server."""
 
     name: str
     title: str = ""

@@ -14,7 +14,7 @@ _RUN = re.compile(r"__+")
 
 
 def unique_names(originals: Iterable[str], most: int, *, fallback: str) -> dict[str, str]:
-    """A name for each original, at most `most` characters, no two alike and none with two underscores in a row.
+    """Return a unique name for each original, at most `most` characters, without double underscores.
 
     Which name an original gets depends on the set alone, not on its order. A name that is already fit stays as it
     is; one that lost something that tells it apart (other letters, its end) gets six characters of its checksum.
@@ -35,13 +35,13 @@ def unique_names(originals: Iterable[str], most: int, *, fallback: str) -> dict[
 
 
 def tool_names(prefix: str, tools: Iterable[str]) -> dict[str, str]:
-    """`prefix__tool` for each tool of a server."""
+    """Return `prefix__tool` for each tool of a server."""
     short = unique_names(tools, MOST_CHARS - len(prefix) - len(SEPARATOR), fallback="tool")
     return {tool: f"{prefix}{SEPARATOR}{name}" for tool, name in short.items()}
 
 
 def owner(name: str) -> str:
-    """The prefix of the server a tool belongs to; empty for a tool of our own."""
+    """Return the prefix of a tool's server; empty for a tool of our own."""
     head, separator, _ = name.partition(SEPARATOR)
     return head if separator else ""
 

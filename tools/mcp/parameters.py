@@ -29,7 +29,7 @@ _AS_THEY_ARE = ("const", "default")
 
 
 def usable_schema(schema: object) -> dict[str, Json]:
-    """`schema` as one that can be offered.
+    """Convert `schema` to one that can be offered.
 
     Raises:
         ValueError: it cannot; the text says why.
@@ -128,19 +128,19 @@ class _Tree:
 
 
 def plain_text(text: str, most: int) -> str:
-    """Foreign text as one line without characters that hide or turn others, at most `most` characters."""
+    """Clean outside text to one line of at most `most` characters, without invisible or bidi characters."""
     shown = (one for one in text[: most * 8] if one.isspace() or (one.isprintable() and not _is_tag(one)))
     seen = " ".join("".join(shown).split())
     return seen if len(seen) <= most else seen[: most - 1].rstrip() + "…"
 
 
 def _is_tag(character: str) -> bool:
-    """Tags are letters that nobody sees and a model reads."""
+    """Return True for tag characters, which people do not see and models read."""
     return 0xE0000 <= ord(character) <= 0xE0FFF
 
 
 def _lift_options(schema: dict[str, Json]) -> None:
-    """Providers refuse options at the top: their properties become the schema's own."""
+    """Merge top-level alternatives into the schema, since providers refuse them."""
     for key in _OPTIONS:
         options = schema.pop(key, None)
         for option in options if isinstance(options, list) else []:

@@ -55,7 +55,7 @@ Writing = MemoryObjectSendStream[SessionMessage]
 async def process_transport(
     command: Command, name: str, ended: Callable[[], None], words: LastWords
 ) -> AsyncGenerator[tuple[Reading, Writing], None]:
-    """Start the program and speak to it; `ended` is called when it closes its output.
+    """Start the program and connect to it; `ended` is called when it closes its output.
 
     On leaving, `words` holds the end of its standard error, and its exit code where it ended by itself.
 
@@ -117,7 +117,7 @@ async def _started(command: Command) -> tuple[asyncio.subprocess.Process, Lifeli
 
 
 def _find(command: Command, path: str | None) -> None:
-    """Look whether there is such a program: its keeper could only say so in words.
+    """Find the program's file: its keeper could report a missing one only as text.
 
     Raises:
         OSError: there is none, or it is none.
@@ -129,7 +129,7 @@ def _find(command: Command, path: str | None) -> None:
 
 
 class Lifeline:
-    """Our end of the pipe that a keeper watches; closed in any way, also by our death, it ends the program."""
+    """Our end of the pipe that a keeper watches; when it closes, even by our death, the program ends."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -144,7 +144,7 @@ class Lifeline:
 
 
 async def _end(process: asyncio.subprocess.Process, lifeline: Lifeline, words: LastWords) -> None:
-    """Close its input, which asks a server to end; then its keeper asks it by signal, and kills it."""
+    """End the server: close its input, then have its keeper signal it, and finally kill it."""
     assert process.stdin is not None
     with contextlib.suppress(TimeoutError):
         # One that closed its output is about to end by itself, with a code that tells why.
@@ -161,7 +161,7 @@ async def _end(process: asyncio.subprocess.Process, lifeline: Lifeline, words: L
 
 
 async def _kill(process: asyncio.subprocess.Process, lifeline: Lifeline) -> None:
-    """Have the keeper kill everything, and kill its group where it does not: it is there as long as a member is."""
+    """Have the keeper kill everything, and kill its process group if it does not."""
     lifeline.say(KILL)
     try:
         async with asyncio.timeout(WORDS_SECONDS):
@@ -209,7 +209,7 @@ async def _write(process: asyncio.subprocess.Process, to_send: MemoryObjectRecei
 
 
 async def _drain(process: asyncio.subprocess.Process, listener: _Log) -> None:
-    """Standard error is always read: a full pipe would stop the server."""
+    """Read standard error all the time: a full pipe would block the server."""
     assert process.stderr is not None
     while chunk := await process.stderr.read(65_536):
         listener.take(chunk)
@@ -217,7 +217,7 @@ async def _drain(process: asyncio.subprocess.Process, listener: _Log) -> None:
 
 
 class _Lines:
-    """Cuts bytes into lines, with linear work, and lets go of a line that grows too long but for its beginning."""
+    """Splits bytes into lines in linear time, keeping only the beginning of a line that is too long."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -237,7 +237,7 @@ class _Lines:
 
     @property
     def _excess(self) -> str:
-        """What this line has too much of."""
+        """Which limit this line exceeds."""
         if self._values.too_many:
             return f"{self._values.count} values, more than the {MOST_VALUES} that are taken"
         return f"{self._size} bytes, {MORE_BYTES}" if self._size > MOST_MESSAGE_BYTES else ""
@@ -260,7 +260,7 @@ class TooLong:
 
 
 def _message(line: bytes | TooLong, listener: _Log) -> SessionMessage | None:
-    """The message in a line; a line that is too long answers its call with an error."""
+    """Parse the message in a line; a line that is too long becomes an error answer to its call."""
     if isinstance(line, TooLong):
         found = _ID.search(line.beginning)
         if found is None:
@@ -280,7 +280,7 @@ def _message(line: bytes | TooLong, listener: _Log) -> SessionMessage | None:
 
 
 class _Log:
-    """What a server writes beside its messages, in our log at DEBUG: so many lines and no more."""
+    """Logs a limited number of a server's other lines at DEBUG."""
 
     def __init__(self, name: str, words: LastWords) -> None:
         self._name = name

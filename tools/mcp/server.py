@@ -1,4 +1,4 @@
-"""The owner task of one MCP server: connects, keeps the list of tools, and connects again when that ended.
+"""The owner task of one MCP server: connect, keep the list of tools, and reconnect.
 
 Everything of a connection is entered and left in this one task, as the SDK demands. Calls come from other tasks and
 use the connection while it is up.
@@ -46,7 +46,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class McpServer:
-    """One server and what is known of it now."""
+    """One server and its present state."""
 
     def __init__(self, config: ServerConfig, *, sleep: Sleep = asyncio.sleep) -> None:
         self.config = config
@@ -68,16 +68,16 @@ class McpServer:
 
     @property
     def tools(self) -> Mapping[str, McpTool]:
-        """Its tools as last listed, also while it is down."""
+        """Its tools as last listed, even while it is down."""
         return self._tools
 
     @property
     def offered(self) -> tuple[ToolSpec, ...]:
-        """What can be called now."""
+        """The tools that can be called now."""
         return tuple(tool.spec for tool in self._tools.values()) if self.up else ()
 
     async def session(self, seconds: float) -> Session:
-        """The connection, waiting a little while it is being made.
+        """Return the connection, waiting a little while it is being made.
 
         Raises:
             ToolError: there is none.
@@ -97,11 +97,11 @@ class McpServer:
         return self._session
 
     def doubt(self) -> None:
-        """See soon whether the connection still works."""
+        """Check soon whether the connection still works."""
         self._woken.set()
 
     def stop(self) -> None:
-        """Say that `run` is about to be cancelled. Alone the cancellation may be lost in an error of the SDK's."""
+        """Announce that `run` is about to be cancelled: an error of the SDK may swallow the cancellation."""
         self._stopped = True
 
     async def run(self) -> None:
@@ -128,7 +128,7 @@ class McpServer:
             pause = min(LONGEST_PAUSE, pause * 2)
 
     async def _connected(self, words: LastWords) -> None:
-        """Connect, and follow the list of tools for as long as the connection lasts."""
+        """Connect, and keep the list of tools current while the connection lasts."""
         # Importing the SDK takes seconds of the processor: in a thread, or every chat would stand still.
         module: Any = await asyncio.to_thread(importlib.import_module, "tools.mcp.session")
         self._woken.clear()
@@ -163,7 +163,7 @@ class McpServer:
             await self._sleep(LIST_SECONDS)
 
     def _take(self, title: str, listed: list[ListedTool]) -> None:
-        """Replace the tools; one that did not change stays the same object."""
+        """Replace the tools, keeping the objects of unchanged ones."""
         offered, refused = specs_of(self.config, title, listed)
         for sentence in refused:
             log.warning("MCP server %r: the tool %s", self.config.name, sentence)
@@ -190,7 +190,7 @@ class McpServer:
 
 
 def _reason(error: Exception, config: ServerConfig, words: LastWords) -> str:
-    """One sentence for the operator: the innermost of nested errors and the program's last words, without keys."""
+    """Return one sentence for the operator: the innermost error and the program's last lines, without keys."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     match error:

@@ -44,19 +44,19 @@ _ANSWER: TypeAdapter[_Answer] = TypeAdapter(_Answer)
 
 
 class Session:
-    """A connection that is up."""
+    """An established connection."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     @property
     def title(self) -> str:
-        """What the server calls itself."""
+        """The server's name for itself."""
         info = self._client.server_info
         return (info.title or info.name) if info is not None else ""
 
     async def list_tools(self) -> list[ListedTool]:
-        """All its tools.
+        """Return all its tools.
 
         Raises:
             ServerGone, ServerRefused: as said there.
@@ -77,7 +77,7 @@ class Session:
     async def call(
         self, name: str, arguments: Mapping[str, Any], seconds: float, progress: ProgressFnT
     ) -> types.CallToolResult:
-        """Call a tool. When this is cancelled, or `seconds` are over, the server is told to stop.
+        """Call a tool; on cancellation or after `seconds` the server is told to stop.
 
         Raises:
             ServerGone, ServerRefused: as said there.
@@ -97,7 +97,7 @@ class Session:
 async def open_session(
     config: ServerConfig, changed: Callable[[], None], ended: Callable[[], None], words: LastWords
 ) -> AsyncGenerator[Session, None]:
-    """Connect. `changed` is called when the list of tools may have changed, `ended` when the connection is over.
+    """Connect; `changed` is called when the tools may have changed, `ended` when the connection ends.
 
     Afterwards `words` tell how a program ended.
 
@@ -127,7 +127,7 @@ async def open_session(
 
 
 async def _follow(client: Client, changed: Callable[[], None]) -> None:
-    """Subscribe to changes where the protocol asks for that; older servers tell without being asked."""
+    """Subscribe to changes where the protocol version needs it; older servers send them anyway."""
     if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return
     while True:
@@ -195,7 +195,7 @@ async def _http_transport(endpoint: Endpoint) -> AsyncGenerator[Any, None]:
 
 
 async def _limit(response: httpx2.Response) -> None:
-    """Let no message grow past what one may have; the bytes of an event are limited by the SDK."""
+    """Limit the size of a message; the bytes of an event are limited by the SDK."""
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the server compresses although it was asked not to", request=response.request)
     events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
@@ -219,7 +219,7 @@ class _Limited(httpx2.AsyncByteStream):
             yield chunk
 
     def _count(self, chunk: bytes) -> None:
-        """Count what each message holds: a body is one, and a stream has one between two empty lines.
+        """Count each message's content: a body is one message, a stream has one between empty lines.
 
         Raises:
             StreamError: it holds too much to be parsed.
@@ -240,7 +240,7 @@ class _Limited(httpx2.AsyncByteStream):
 
 
 class _Sieve:
-    """A transport that takes malformed tools out of lists, which the client would refuse as a whole."""
+    """A transport that removes malformed tools from lists, which the client would refuse as a whole."""
 
     def __init__(self, transport: AbstractAsyncContextManager[Any]) -> None:
         self._transport = transport
@@ -254,7 +254,7 @@ class _Sieve:
         return await self._transport.__aexit__(*exc)
 
     def pass_on(self, item: Any) -> Any:
-        """The item, without the tools in it that the protocol does not know as such."""
+        """Return the item without malformed tools."""
         message = item.message if isinstance(item, SessionMessage) else None
         result = message.result if isinstance(message, types.JSONRPCResponse) else None
         if result is not None and isinstance(result.get("tools"), list) and not self._fits(result):
@@ -273,7 +273,7 @@ class _Sieve:
 
 
 class _SievedStream:
-    """What the SDK asks of a stream to read from."""
+    """A read stream for the SDK that filters through a `_Sieve`."""
 
     def __init__(self, stream: Any, sieve: _Sieve) -> None:
         self._stream = stream

@@ -20,7 +20,7 @@ STOP_SECONDS = 4.0
 
 
 class McpSource:
-    """The servers' tools. Nothing is started before `start`."""
+    """The tools of all servers; `start` starts them."""
 
     def __init__(self, config: McpConfig, *, file: Path | None = None, sleep: Sleep = asyncio.sleep) -> None:
         self._file = file
@@ -31,7 +31,7 @@ class McpSource:
 
     @property
     def unavailable(self) -> Mapping[str, str]:
-        """Server → why its tools are not offered now."""
+        """By server, why its tools are not offered now."""
         down = {server.config.name: server.problem for server in self._servers if not server.up}
         return {f"MCP {name}": reason for name, reason in (self._problems | down).items()}
 
@@ -47,7 +47,7 @@ class McpSource:
         return tuple(secret for server in self._servers for secret in server.config.secrets)
 
     def start(self) -> None:
-        """Start every server in the background. Calling it again does nothing."""
+        """Start every server in the background; a second call does nothing."""
         if not self._tasks:
             self._started = asyncio.get_running_loop().time()
             if self._servers:
@@ -57,7 +57,7 @@ class McpSource:
             ]
 
     async def settle(self, seconds: float) -> None:
-        """Wait until every server was tried once, at most until so many seconds after they were started."""
+        """Wait until every server was tried once, up to a limit of seconds since their start."""
         self.start()
         try:
             async with asyncio.timeout_at(self._started + seconds):
@@ -67,15 +67,15 @@ class McpSource:
             pass
 
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What can be called now, in the order of the file."""
+        """Return the tools that can be called now, in the order of the file."""
         return tuple(spec for server in self._servers for spec in server.offered)
 
     def tool(self, name: str) -> Tool | None:
-        """A tool by name, also of a server that is being started again."""
+        """Return a tool by name, even of a server that is restarting."""
         return next((server.tools[name] for server in self._servers if name in server.tools), None)
 
     async def close(self) -> None:
-        """End every server, and with it all that it started."""
+        """End every server and all processes it started."""
         for server in self._servers:
             server.stop()
         pending = set(self._tasks)
@@ -87,7 +87,7 @@ class McpSource:
 
 
 def open_source(file: str, environment: Mapping[str, str] = os.environ) -> McpSource | None:
-    """The servers of `file`; None where it names none."""
+    """Return the servers of `file` as a source; None if it names none."""
     if not file:
         return None
     path = Path(file).expanduser()

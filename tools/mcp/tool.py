@@ -31,19 +31,19 @@ ARGUMENT_CHARS = 400_000
 
 
 class Line(Protocol):
-    """What a tool needs of its server."""
+    """The part of a server that a tool uses."""
 
     async def session(self, seconds: float) -> Session:
-        """The connection that is up, waiting a little for one; raises ToolError when there is none."""
+        """Return the connection, waiting a little for one; raises ToolError if there is none."""
         ...
 
     def doubt(self) -> None:
-        """A call went wrong: see whether the connection still works."""
+        """Check the connection after a failed call."""
         ...
 
 
 class McpTool:
-    """A tool that another program runs for us."""
+    """A tool of an MCP server."""
 
     def __init__(self, line: Line, server: str, listed: ListedTool, spec: ToolSpec) -> None:
         self._line = line
@@ -56,7 +56,7 @@ class McpTool:
         return self._spec
 
     async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
-        """Call it. When this is cancelled or out of time, the server is told."""
+        """Call it; on cancellation or timeout the server is told."""
 
         async def heard(progress: float, total: float | None, message: str | None) -> None:
             if message:
@@ -84,13 +84,13 @@ class McpTool:
         return await asyncio.to_thread(as_result, answer, self._listed.name)
 
     async def close(self) -> None:
-        """Nothing is its own: the connection belongs to the server."""
+        """Do nothing: the connection belongs to the server."""
 
 
 def specs_of(
     config: ServerConfig, title: str, listed: Iterable[ListedTool]
 ) -> tuple[list[tuple[ListedTool, ToolSpec]], list[str]]:
-    """What can be offered of a server's tools, in its order, and a sentence for each that cannot."""
+    """Return the specs of a server's usable tools, in its order, and a sentence for each unusable one."""
     wanted: dict[str, ListedTool] = {}
     for tool in listed:
         if config.offers(tool.name):
@@ -148,12 +148,12 @@ def _spec(config: ServerConfig, title: str, tool: ListedTool, name: str) -> Tool
 
 
 def _using(title: str) -> Words:
-    """What people read while it runs: only the title is the server's, in whatever language that is."""
+    """Return the status line while it runs, of which only the title is the server's."""
     return f"Using {title}", f"正在使用 {title}", f"正在使用 {title}"
 
 
 def _described(schema: dict[str, Json], arguments: Mapping[str, str]) -> dict[str, Json]:
-    """Servers written in Python often describe an argument in the docstring's `Args:` and nowhere else."""
+    """Add argument descriptions from `Args:` in the description, where many Python servers have them."""
     properties = schema["properties"]
     assert isinstance(properties, dict)
     for name, one in properties.items():

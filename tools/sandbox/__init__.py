@@ -1,4 +1,4 @@
-"""Where code of a model runs: confined, limited, one live interpreter per chat, or not at all.
+"""Run a model's code confined and limited, in one live interpreter per chat, or not at all.
 
 limits.py     how much a cell may use
 cell.py       what a cell came to, and the contract every backend keeps

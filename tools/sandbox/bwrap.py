@@ -1,4 +1,4 @@
-"""Runs cells in bubblewrap sandboxes: one for each chat, kept while it is used."""
+"""Run cells in bubblewrap sandboxes, one for each chat, kept while it is used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REMEMBERED = 1024
 
 @dataclass(slots=True)
 class _Place:
-    """A chat: its sandbox, if it has one, and who uses it now."""
+    """One chat's sandbox, if any, and its lock."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     session: Session | None = None
@@ -68,7 +68,7 @@ class Bubblewrap:
 
     @property
     def limits(self) -> Limits:
-        """What every sandbox that is started from now on may use."""
+        """The limits of sandboxes started from now on."""
         return self._launcher.limits
 
     @limits.setter
@@ -84,7 +84,7 @@ class Bubblewrap:
 
     @property
     def live(self) -> int:
-        """How many sandboxes there are."""
+        """The number of sandboxes."""
         return sum(place.session is not None for place in self._places.values())
 
     async def check(self) -> None:
@@ -93,7 +93,7 @@ class Bubblewrap:
         await examine(self.open, self.limits)
 
     async def open(self) -> Session:
-        """A new sandbox, which belongs to the caller."""
+        """Start a sandbox that belongs to the caller."""
         return await Session.start(self._launcher)
 
     def paid_seconds(self, scope: str, seconds: float) -> float:
@@ -115,7 +115,7 @@ class Bubblewrap:
                 del self._places[oldest]
 
     async def sweep(self) -> None:
-        """End the sandboxes that nobody has used for a while."""
+        """End idle sandboxes."""
         for place in list(self._places.values()):
             if place.session is not None and not place.waiting and place.session.used <= self._now() - self._idle:
                 await self._drop(place, f"nothing was run for {self._idle / 60:g} minutes")
@@ -160,7 +160,7 @@ class Bubblewrap:
         return cell
 
     async def _make_room(self) -> None:
-        """End the sandbox that was used longest ago, when there are as many as there may be."""
+        """End the least recently used sandbox if the limit is reached."""
         while self.live >= self._sessions:
             idle = [place for place in self._places.values() if place.session is not None and not place.waiting]
             if not idle:

@@ -1,4 +1,4 @@
-"""What a cell came to, and what every backend promises."""
+"""The result of a cell, and the interface of every backend."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _SIGNATURES: dict[str, tuple[bytes, ...]] = {
 
 
 class SandboxFailed(Exception):
-    """A sandbox could not be started or does not confine; the text says why."""
+    """A sandbox could not be started or does not confine the code; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """What running a cell came to. Everything in it was made by the code: text to read, never to trust."""
+    """The result of a cell. The code made all of it: text to read, never to trust."""
 
     output: str = ""
     """What it printed."""
@@ -45,7 +45,7 @@ class Cell:
 
 
 class Backend(Protocol):
-    """Runs cells, with state kept between the cells of one scope and nothing shared between scopes."""
+    """Runs cells, keeping state between the cells of one tool scope and sharing nothing between scopes."""
 
     name: str
 
@@ -63,7 +63,7 @@ class Backend(Protocol):
         ...
 
     def paid_seconds(self, scope: str, seconds: float) -> float:
-        """`Cell.paid_seconds` at most of a cell that may take `seconds`; 0 where no machine is paid by time."""
+        """Return the most `Cell.paid_seconds` of a cell that may take `seconds`; 0 if time is not paid for."""
         ...
 
     async def run(self, scope: str, code: str, seconds: float) -> Cell:
@@ -82,7 +82,7 @@ class Backend(Protocol):
 
 
 def safe_name(name: str, taken: set[str]) -> str:
-    """`name` as it may be shown and saved anywhere: one plain component, short, not in `taken`, then added to it."""
+    """Make `name` safe to show and save: one plain, short component not in `taken`, which then holds it."""
     plain = unicodedata.normalize("NFC", name[:1000].encode("utf-8", "replace").decode("utf-8"))
     plain = "".join("_" if unicodedata.category(char)[0] in "CZ" and char != " " else char for char in plain)
     plain = re.sub(r'[/\\:*?"<>|@#`]', "_", plain).strip(" .") or "file"
@@ -97,7 +97,7 @@ def safe_name(name: str, taken: set[str]) -> str:
 
 
 def produced(name: str, content: bytes, taken: set[str]) -> ProducedFile:
-    """A file for the chat. It is called an image only when it begins like one."""
+    """Return a file for the chat, called an image only if its content begins like one."""
     safe = safe_name(name, taken)
     media_type = mimetypes.guess_type(safe, strict=True)[0] or "application/octet-stream"
     begins = _SIGNATURES.get(media_type)
@@ -107,5 +107,5 @@ def produced(name: str, content: bytes, taken: set[str]) -> ProducedFile:
 
 
 def size(count: int) -> str:
-    """`count` bytes for a reader."""
+    """Return `count` bytes in readable form."""
     return f"{count / 1048576:.1f} MiB" if count >= 1048576 else f"{max(1, round(count / 1024))} KiB"

@@ -1,4 +1,4 @@
-"""Which backend runs code on this machine: the first of those allowed that proves itself, or none."""
+"""Choose the backend that runs code: the first allowed one that passes its self-test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Maker = Callable[[], Backend]
 
 
 class Choice:
-    """Finds the backend at the first use and keeps it. Code is never run by one that did not pass its self-test."""
+    """Chooses the backend at its first use; one that fails its self-test never runs code."""
 
     def __init__(self, makers: Sequence[tuple[str, Maker]]) -> None:
         """`makers` in the order of preference; each may raise SandboxFailed."""
@@ -22,11 +22,11 @@ class Choice:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why those before the chosen one are not used."""
+        """Why the backends before the chosen one are not used."""
         return self._reasons
 
     async def backend(self) -> Backend:
-        """The chosen one.
+        """Return the chosen backend.
 
         Raises:
             SandboxFailed: none passes; says why each does not. It is tried again the next time.

@@ -1,4 +1,4 @@
-"""Runs cells in E2B's remote sandboxes. Code and what it makes leave this machine, so it has to be asked for.
+"""Run cells in E2B's remote sandboxes. Code and its output leave this machine, so it must be enabled explicitly.
 
 Spoken over plain HTTP: creating a sandbox, running a cell as a stream of JSON lines, ending it. E2B's own package
 does the same calls and would bring thirty others. The sandbox is created without internet access.
@@ -78,7 +78,7 @@ class E2B:
         return "E2B: remote sandboxes, code and files leave this machine"
 
     async def check(self) -> None:
-        """The key opens a sandbox; it is ended at once."""
+        """Check that the key opens a sandbox, and end it at once."""
         remote = await self._create()
         await self._kill(remote)
 
@@ -184,7 +184,7 @@ class E2B:
         return _Remote(name, self._sandbox_url or f"https://{_PORT}-{name}.{domain}", headers)
 
     async def _prolonged(self, remote: _Remote) -> bool:
-        """Whether the sandbox is still there; if so, it stays for another while."""
+        """Extend the sandbox's lifetime; return False if it is gone."""
         url = f"{self._base_url}/sandboxes/{remote.id}/timeout"
         try:
             async with self._client().post(url, json={"timeout": IDLE_SECONDS}, headers=self._keyed()) as response:
@@ -210,11 +210,11 @@ class E2B:
 
 
 class _TooMuch(Exception):
-    """More came back than a cell may print."""
+    """The output exceeds the limit."""
 
 
 class _Gathered:
-    """What the lines of an answer said so far."""
+    """The answer assembled from its lines so far."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

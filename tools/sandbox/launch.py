@@ -1,4 +1,4 @@
-"""The command line that starts a sandbox with bubblewrap.
+"""Build the command line that starts a sandbox with bubblewrap.
 
 As an ordinary user one bubblewrap does everything. As root that would leave the code root on this machine, whom the
 limit of processes does not bind; so an outer one lays out the files, which perhaps only root may reach, gives up
@@ -46,7 +46,7 @@ class Programs:
 
 
 def programs() -> Programs:
-    """Where they are.
+    """Find the programs.
 
     Raises:
         SandboxFailed: one is missing; says which package brings it.
@@ -61,7 +61,7 @@ def programs() -> Programs:
 
 
 def command(found: Programs, layout: Layout, limits: Limits, filter_fd: int, *, root: bool) -> list[str]:
-    """What to run; `filter_fd` is the descriptor of the system call filter, `root` says whether we are root."""
+    """Build the command; `filter_fd` is the descriptor of the system call filter, `root` says whether we are root."""
     inner = [
         found.bubblewrap,
         *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"),

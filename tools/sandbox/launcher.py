@@ -1,4 +1,4 @@
-"""Starts programs in bubblewrap sandboxes: what every sandbox of this machine has in common."""
+"""Start programs in bubblewrap sandboxes: the part common to all uses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Launcher:
         self._filter = filtered
 
     async def start(self) -> asyncio.subprocess.Process:
-        """The launcher's process, with pipes to and from the program.
+        """Start the program and return its process, with pipes.
 
         Raises:
             SandboxFailed: it cannot be run, or would see what it must not.

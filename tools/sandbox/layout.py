@@ -1,4 +1,4 @@
-"""The few files of this machine that a sandbox sees: the interpreter, system libraries and chosen packages, to read.
+"""The files a sandbox can read: the interpreter, system libraries and chosen packages.
 
 Nothing else exists inside: no home, no settings, no program folder, no other packages. The paths inside say nothing
 about the machine.
@@ -33,7 +33,7 @@ PROGRAM = Path(__file__).resolve().parents[2]
 
 
 def private() -> tuple[Path, ...]:
-    """The folders that no sandbox may show: this program's, its working folder, and the home of its user."""
+    """Return the folders no sandbox may contain: this program's, its working folder, and the user's home."""
     found = {PROGRAM, Path.cwd()}
     try:
         found.add(Path.home().resolve())
@@ -45,7 +45,7 @@ def private() -> tuple[Path, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A file or folder of this machine and where a sandbox reads it."""
+    """A file or folder of this machine, and its path in the sandbox."""
 
     source: str
     target: str
@@ -53,7 +53,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a sandbox sees."""
+    """The file system of a sandbox."""
 
     mounts: tuple[Mount, ...]
     links: tuple[tuple[str, str], ...]
@@ -86,7 +86,7 @@ class Layout:
         return tuple(found)
 
     def exposes(self, path: Path) -> bool:
-        """Whether a sandbox can see `path` of this machine."""
+        """Return True if a sandbox can read `path` of this machine."""
         for mount in self.mounts:
             if path.is_relative_to(mount.source):
                 inside = Path(mount.target) / path.relative_to(mount.source)
@@ -96,7 +96,7 @@ class Layout:
 
 
 def code_layout(packages: Iterable[str], *, rich: bool = False) -> Layout:
-    """What a sandbox sees that runs cells, and may import `packages`.
+    """Return the layout of a sandbox for cells that can import `packages`.
 
     `rich` adds the Jupyter kernel and the programs that run cells in it.
     """
@@ -109,7 +109,7 @@ def code_layout(packages: Iterable[str], *, rich: bool = False) -> Layout:
 
 
 def layout(packages: Iterable[str], program: Sequence[Path], beside: Sequence[Path] = ()) -> Layout:
-    """What a sandbox sees that may import `packages` (distributions; those not installed are passed over).
+    """Return the layout of a sandbox that can import `packages` (installed distributions).
 
     Args:
         program: a file that the interpreter runs, and files whose paths inside are its arguments.
@@ -160,7 +160,7 @@ def _normal(name: str) -> str:
 
 
 def _distributions(names: Iterable[str]) -> Iterator[importlib.metadata.Distribution]:
-    """The installed ones of `names` and everything they need."""
+    """Return the installed distributions of `names` with their dependencies."""
     waiting = [_normal(name) for name in names]
     seen = set(waiting)
     while waiting:

@@ -1,4 +1,4 @@
-"""How much a cell may use."""
+"""Resource limits of a cell."""
 
 from __future__ import annotations
 

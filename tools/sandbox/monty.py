@@ -1,4 +1,4 @@
-"""Runs cells in Monty, an interpreter of a subset of Python that has no way to the operating system.
+"""Run cells in Monty, an interpreter for a subset of Python without access to the operating system.
 
 For machines without namespaces. Its workers are processes of their own, with an empty environment; its limits are the
 interpreter's. A small part of the standard library, no packages, no files and no images.
@@ -59,7 +59,7 @@ class Monty:
         return f"Monty {version}: a subset of Python with few modules, no packages, files or images"
 
     async def check(self) -> None:
-        """A calculation works, and files, environment, network and processes are out of reach."""
+        """Check that a calculation works and that files, environment, network and processes are out of reach."""
         refused = ("open('/etc/passwd').read()", "import os\nos.environ", "import socket", "import subprocess")
         try:
             cell = await self.run("self-test", "6 * 7", 2.0)
@@ -163,7 +163,7 @@ class Monty:
             return self._pool
 
     async def _sweep(self, wanted: _Place) -> None:
-        """End the interpreters that nobody used for a while, and the least used where there are too many."""
+        """End idle interpreters, and the least recently used ones above the limit."""
         idle = [place for place in self._places.values() if place.session is not None and not place.waiting]
         idle.sort(key=lambda place: place.used)
         live = sum(place.session is not None for place in self._places.values())

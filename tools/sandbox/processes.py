@@ -1,4 +1,4 @@
-"""What a sandbox's processes are and use, read from procfs without asking them."""
+"""Read a sandbox's processes and their resource use from procfs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What several processes use together."""
+    """The resource use of several processes."""
 
     cpu: float
     """Seconds since they began, those of children that have ended included."""
@@ -23,7 +23,7 @@ class Usage:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that `pid` has started or taken over."""
+    """Return the child processes of `pid`."""
     found: list[int] = []
     try:
         for task in (PROC / str(pid) / "task").iterdir():
@@ -37,7 +37,7 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(pid: int) -> list[int]:
-    """Every process below `pid`, itself not included, parents first."""
+    """Return every descendant of `pid`, parents first."""
     found: list[int] = []
     waiting = [pid]
     while waiting:
@@ -59,7 +59,7 @@ def after_leaders(chain: list[int]) -> list[int]:
 
 
 def usage(pids: list[int]) -> Usage:
-    """What `pids` use; one that has ended counts nothing."""
+    """Return the resource use of `pids`; ended ones count nothing."""
     cpu, memory = 0, 0
     for pid in pids:
         try:
@@ -74,7 +74,7 @@ def usage(pids: list[int]) -> Usage:
 
 
 def proportional_memory(pids: list[int]) -> int | None:
-    """The same memory with each shared page counted once, for a slow second look; None where nobody tells."""
+    """Return their memory with shared pages counted once, more slowly; None if unknown."""
     total = 0
     for pid in pids:
         try:

@@ -1,4 +1,4 @@
-"""Proves, before the first cell, that a sandbox of this machine confines: by code that tries to get out."""
+"""Test before the first cell that a sandbox confines code, by running code that tries to escape."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _CLONE = {"x86_64": 56, "aarch64": 220}
 
 
 async def examine(start: Callable[[], Awaitable[Session]], limits: Limits) -> None:
-    """Start a sandbox that has `limits`, and try to get out of it.
+    """Start a sandbox with `limits` and try to escape from it.
 
     Raises:
         SandboxFailed: it cannot be started, or something got out; says what.

@@ -1,4 +1,4 @@
-"""One live sandbox: starts it, runs a cell in it, watches what it uses, freezes it in between, and ends it.
+"""One live sandbox: start it, run cells, limit its resources, freeze it between cells, and end it.
 
 Whatever comes out of a sandbox is taken for the code's own words. An answer must carry the number drawn for this
 request and keep the format; anything else ends the sandbox.
@@ -34,7 +34,7 @@ _STRAY_POLLS = 10
 
 
 class _Ended(Exception):
-    """The sandbox has to go, or has gone; the text is told to the model."""
+    """The sandbox has ended or must end; the text is for the model."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class _Handles:
 
 
 class Session:
-    """A sandbox that runs."""
+    """A running sandbox."""
 
     def __init__(self, process: asyncio.subprocess.Process, limits: Limits) -> None:
         self._process = process
@@ -98,7 +98,7 @@ class Session:
         return self._process.pid
 
     async def run(self, code: str, seconds: float) -> Cell:
-        """Run one cell. When `lost` is set afterwards, or this was cancelled, the sandbox has ended."""
+        """Run one cell; if `lost` is set afterwards, or this was cancelled, the sandbox has ended."""
         self._cells += 1
         seconds = min(seconds, self._limits.wall)
         name, end = secrets.token_hex(16), f"\0{secrets.token_hex(16)}\n"
@@ -136,7 +136,7 @@ class Session:
         return Cell(output=_text(printed), value=value, error=error, files=files, notes=notes)
 
     async def end(self) -> str:
-        """End every process of the sandbox; returns when they are gone, with what they had still written."""
+        """End every process of the sandbox, wait until they are gone, and return their remaining output."""
         handles, self._handles = self._handles, None
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -170,7 +170,7 @@ class Session:
         return _text(words)
 
     def _hold(self) -> None:
-        """Take hold of the processes, before any code has run: they are a chain that ends in the interpreter."""
+        """Open handles of the processes, a chain that ends in the interpreter, before any code runs."""
         below = processes.descendants(self._process.pid)
         if not below or len(below) > 8 or processes.children(below[-1]):
             raise _Ended("its processes cannot be told apart")
@@ -190,7 +190,7 @@ class Session:
         self._handles = _Handles(opened[0], tuple(opened[1:held]), frozenset(below), tuple(opened[held:]))
 
     def _freeze(self) -> None:
-        """Stop the interpreters: a thread that a cell left behind takes no processor time from anybody."""
+        """Stop the interpreters between cells, so that threads left behind take no processor time."""
         self._signal(signal.SIGSTOP)
 
     def _thaw(self) -> None:
@@ -215,7 +215,7 @@ class Session:
         raise _Ended("Stopped: it left programs running that could not be ended.")
 
     async def _watch(self) -> None:
-        """End the cell when its processes together use too much."""
+        """End the cell if its processes together exceed the limits."""
         assert self._handles is not None
         limits = self._limits
         before = processes.usage(processes.descendants(self._process.pid)).cpu
@@ -238,7 +238,7 @@ class Session:
                     raise _Ended(f"Stopped: its processes used more than {size(limits.memory)} of memory.")
 
     async def _output(self, end: bytes, printed: bytearray) -> None:
-        """Collect what is printed until the end of the cell, up to the limit."""
+        """Collect the output of the cell, up to the limit."""
         assert self._process.stderr is not None
         most = self._limits.output + len(end)
         while True:
@@ -333,5 +333,5 @@ def _text(content: bytes | bytearray) -> str:
 
 
 def _clean(text: str) -> str:
-    """Text that can be stored and sent: no lone surrogates, no NUL."""
+    """Remove lone surrogates and NUL from a text."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")

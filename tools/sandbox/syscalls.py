@@ -1,4 +1,4 @@
-"""The system calls a sandbox may not make, as a seccomp program that bubblewrap installs.
+"""Build the seccomp filter of the system calls that a sandbox may not make.
 
 Namespaces and limits do the confining; this closes what they leave open: memory that no process limit counts (SysV
 shared memory, memfd), sockets that know no network namespace (vsock reaches the hypervisor), the kernel's key rings
@@ -89,7 +89,7 @@ _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 
 
 def program(machine: str = "") -> bytes | None:
-    """The filter for this machine, or None where the numbers of its calls are not known here."""
+    """Return the filter for this machine; None if its system call numbers are unknown."""
     known = _ARCHITECTURES.get(machine or platform.machine())
     if known is None:
         return None

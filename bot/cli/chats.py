@@ -99,7 +99,7 @@ async def trace(store: Store, reference: str) -> AsyncIterator[str]:
         yield f"  {record.state}" + (f" after {seconds:.1f} s" if record.ended_at else "")
         used = record.usage
         tokens = f"{used.prompt} tokens in ({used.cached} cached), {used.completion} out"
-        yield f"  {record.model or 'no model'}: {tokens}, ${record.cost:.4f}"
+        yield f"  {record.model or 'no model'}: {tokens}, ${record.dollars:.4f}"
         for call in await store.turns.calls(turn):
             yield f"  pass {call.passnumber}: {call.call.name} {call.status}, {call.seconds:.1f} s"
             yield f"    given {_short(json.dumps(dict(call.call.arguments), ensure_ascii=False))}"

@@ -25,8 +25,8 @@ def usage_text(report: Report, language: str, *, priced: bool, everybody: bool) 
 
     def amounts(day: Day) -> dict[str, str]:
         money = say("usage_unpriced", language)
-        if priced or day.spent.money:
-            money = counted(day.spent.money, day.most.money, _dollars)
+        if priced or day.spent.dollars:
+            money = counted(day.spent.dollars, day.most.dollars, _dollars)
         tokens = counted(
             day.spent.tokens, day.most.tokens, "{:,.0f}".format, say("usage_tokens", language, count="{count}")
         )
@@ -43,7 +43,7 @@ def usage_text(report: Report, language: str, *, priced: bool, everybody: bool) 
     ]
     if report.tools:
         paid = (
-            f"{name} {amount.messages} × {_dollars(amount.money / max(1, amount.messages))}"
+            f"{name} {amount.messages} × {_dollars(amount.dollars / max(1, amount.messages))}"
             for name, amount in report.tools
         )
         lines.insert(3, say("usage_tools", language, tools=", ".join(paid)))

@@ -59,5 +59,5 @@ def _tokens(last: TurnRecord, prices: Prices, language: str) -> str:
     if prices.of(last.model) is None:
         return f"{tokens}\n{say('why_cost_unknown', language)}"
     # Several models may have answered one turn; what was settled then counts.
-    cost = last.cost or prices.dollars_of(last.model, used) or 0.0
+    cost = last.dollars or prices.dollars_of(last.model, used) or 0.0
     return f"{tokens}\n{say('why_cost', language, cost=f'${cost:.4f}')}"

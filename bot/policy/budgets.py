@@ -187,7 +187,7 @@ class Budgets:
         """Why this payer can have no model call now; None while something is left of every budget."""
         for limit, spent in await self._spent(self._daily(payer)):
             # What is only set aside comes back in part.
-            if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.money <= spent.money:
+            if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.dollars <= spent.dollars:
                 if limit.key == OTHERS and await self._is_admin(payer.person):
                     continue
                 return _unaffordable(limit, self._clock.wall() // DAY * DAY + DAY)
@@ -234,7 +234,7 @@ class Budgets:
                 hopeless = hopeless or not self._holdings.calls(key)
                 if self._holdings.ended == ended and (hopeless or not await self._holdings.next_end(until)):
                     used = result.spent - self._holdings.amount(key)
-                    raise _unaffordable(result.limit, result.until, untouched=used.tokens <= 0 and used.money <= 0)
+                    raise _unaffordable(result.limit, result.until, untouched=used.tokens <= 0 and used.dollars <= 0)
 
     async def _reserve(
         self, limits: Sequence[Limit], least: Amount, most: Amount, others: Sequence[int]
@@ -279,9 +279,9 @@ class Budgets:
         payer = _PAYER.get()
         try:
             await self._spending.settle(reserved, used)
-            if tool and payer is not None and used.money:
+            if tool and payer is not None and used.dollars:
                 own = Limit(f"{_tools_of(payer.person)}{tool}", DAY, Amount())
-                await self._spending.reserve([own], Amount(messages=1, money=used.money))
+                await self._spending.reserve([own], Amount(messages=1, dollars=used.dollars))
         except StoreError as error:
             log.error("what a call used could not be counted; what was set aside for it stays: %s", error)
 
@@ -302,25 +302,25 @@ class Budgets:
     @property
     def _others(self) -> Limit:
         limits, part = self._limits, 1 - self._limits.admin_share
-        return Limit(OTHERS, DAY, Amount(int(limits.tokens_all * part), money=limits.money_all * part))
+        return Limit(OTHERS, DAY, Amount(int(limits.tokens_all * part), dollars=limits.money_all * part))
 
     def _daily(self, payer: Payer | None) -> list[Limit]:
         """The budgets of a day on which somebody spends; side tasks of nobody are on those of all but admins."""
         limits = self._limits
-        daily = [Limit(EVERYBODY, DAY, Amount(tokens=limits.tokens_all, money=limits.money_all))]
+        daily = [Limit(EVERYBODY, DAY, Amount(tokens=limits.tokens_all, dollars=limits.money_all))]
         if payer is None or not payer.admin:
             daily.insert(0, self._others)
         if payer is None:
             return daily
         person, chat, _ = payer.keys
         return [
-            Limit(person, DAY, Amount(tokens=limits.tokens_person, money=limits.money_person)),
+            Limit(person, DAY, Amount(tokens=limits.tokens_person, dollars=limits.money_person)),
             Limit(chat, DAY, Amount(tokens=limits.tokens_chat)),
             *daily,
         ]
 
     def _amount(self, model: str, usage: Usage) -> Amount:
-        return Amount(usage.prompt + usage.completion, money=self.prices.dollars_of(model, usage) or 0.0)
+        return Amount(usage.prompt + usage.completion, dollars=self.prices.dollars_of(model, usage) or 0.0)
 
 
 def _tools_of(person: str) -> str:
@@ -329,7 +329,7 @@ def _tools_of(person: str) -> str:
 
 
 def _exceeds(spent: Amount, most: Amount) -> bool:
-    return 0 < most.tokens < spent.tokens or 0 < most.money < spent.money
+    return 0 < most.tokens < spent.tokens or 0 < most.dollars < spent.dollars
 
 
 def _unaffordable(limit: Limit, until: float, *, untouched: bool = False) -> Unaffordable:

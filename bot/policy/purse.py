@@ -23,7 +23,7 @@ class DayPurse:
     async def pay(self, what: str, dollars: float) -> AsyncIterator[Payment]:
         """Set `dollars` aside for the request that is made within. See `tools.payments.Purse`."""
         try:
-            reserved = await self._budgets.hold(Amount(money=dollars))
+            reserved = await self._budgets.hold(Amount(dollars=dollars))
         except Unaffordable as error:
             raise Unpaid(
                 f"{what} has to be paid for, and the budget for today is used up. Do not call it again; answer without "
@@ -37,4 +37,4 @@ class DayPurse:
             given_up = True
             raise
         finally:
-            await self._budgets.release(reserved, Amount(money=payment.dollars), tool=what, wait=not given_up)
+            await self._budgets.release(reserved, Amount(dollars=payment.dollars), tool=what, wait=not given_up)

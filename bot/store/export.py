@@ -21,7 +21,7 @@ async def export_chat(readers: Readers, chat: ChatId) -> AsyncIterator[dict[str,
         yield {"chat": str(chat), "settings": dict(settings)}
     while True:
         turns = await readers.rows(
-            "SELECT t.id, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.cost, t.error, "
+            "SELECT t.id, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.dollars, t.error, "
             "t.started_at, t.ended_at, t.superseded_by, t.chat, t.first_sequence, t.last_sequence "
             "FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question "
             "WHERE c.chat = ? AND t.id > ? ORDER BY t.id LIMIT ?",

@@ -90,7 +90,7 @@ class TurnRecord:
     reasoning: str
     model: str
     usage: Usage
-    cost: float
+    dollars: float
     error: str
     started_at: float
     ended_at: float

@@ -185,6 +185,11 @@ _UNUSED = (
     "ALTER TABLE pages DROP COLUMN starts",
 )
 
+_DOLLARS = (
+    "ALTER TABLE turns RENAME COLUMN cost TO dollars",
+    "ALTER TABLE spending RENAME COLUMN money TO dollars",
+)
+
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
     _TURNS,
@@ -197,6 +202,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _BY_PERSON,
     _DESCRIPTIONS,
     _UNUSED,
+    _DOLLARS,
 )
 
 

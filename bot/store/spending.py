@@ -17,13 +17,13 @@ class Amount:
 
     tokens: int = 0
     messages: int = 0
-    money: float = 0.0
+    dollars: float = 0.0
 
     def __add__(self, other: Amount) -> Amount:
-        return Amount(self.tokens + other.tokens, self.messages + other.messages, self.money + other.money)
+        return Amount(self.tokens + other.tokens, self.messages + other.messages, self.dollars + other.dollars)
 
     def __sub__(self, other: Amount) -> Amount:
-        return Amount(self.tokens - other.tokens, self.messages - other.messages, self.money - other.money)
+        return Amount(self.tokens - other.tokens, self.messages - other.messages, self.dollars - other.dollars)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Spending:
                 if _exceeds(spent, least, limit.most):
                     return Refused(limit, spent, float(window[2] + limit.seconds))
                 part = min(part, _part(limit.most, spent + least, wish, count))
-            amount = least + Amount(int(wish.tokens * part), wish.messages, wish.money * part)
+            amount = least + Amount(int(wish.tokens * part), wish.messages, wish.dollars * part)
             _add(db, windows, amount)
             return Reserved(amount, tuple(windows))
 
@@ -112,7 +112,7 @@ class Spending:
         """Return the keys with `prefix` that spent most tokens in the present window, the largest first."""
         start = int(self._clock.wall() // seconds) * seconds
         rows = await self._readers.rows(
-            "SELECT key, tokens, messages, money FROM spending WHERE seconds = ? AND start = ? "
+            "SELECT key, tokens, messages, dollars FROM spending WHERE seconds = ? AND start = ? "
             "AND substr(key, 1, ?) = ? ORDER BY tokens DESC, messages DESC, key LIMIT ?",
             (seconds, start, len(prefix), prefix, most),
         )
@@ -123,21 +123,22 @@ class Spending:
         await self._writer.execute("DELETE FROM spending WHERE start + seconds < ?", (self._clock.wall() - 172_800,))
 
 
-_SPENT = "SELECT tokens, messages, money FROM spending WHERE key = ? AND seconds = ? AND start = ?"
+_SPENT = "SELECT tokens, messages, dollars FROM spending WHERE key = ? AND seconds = ? AND start = ?"
 
 
 def _add(db: Connection, windows: Sequence[tuple[str, int, int]], amount: Amount) -> None:
     db.executemany(
         "INSERT INTO spending VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-        "tokens = tokens + excluded.tokens, messages = messages + excluded.messages, money = money + excluded.money",
-        [(*window, amount.tokens, amount.messages, amount.money) for window in windows],
+        "tokens = tokens + excluded.tokens, messages = messages + excluded.messages, "
+        "dollars = dollars + excluded.dollars",
+        [(*window, amount.tokens, amount.messages, amount.dollars) for window in windows],
     )
 
 
 def _part(most: Amount, spent: Amount, wish: Amount, others: int) -> float:
     """Return the share of a wish that one quota allows: all of it, or an equal share of what is left."""
     part = 1.0
-    for limit, used, wished in ((most.tokens, spent.tokens, wish.tokens), (most.money, spent.money, wish.money)):
+    for limit, used, wished in ((most.tokens, spent.tokens, wish.tokens), (most.dollars, spent.dollars, wish.dollars)):
         if limit and wished > 0:
             part = min(part, (limit - used) / (others + 1) / wished)
     return max(0.0, part)
@@ -147,5 +148,5 @@ def _exceeds(spent: Amount, more: Amount, most: Amount) -> bool:
     return (
         0 < most.tokens < spent.tokens + more.tokens
         or 0 < most.messages < spent.messages + more.messages
-        or 0 < most.money < spent.money + more.money
+        or 0 < most.dollars < spent.dollars + more.dollars
     )

@@ -18,7 +18,7 @@ from bot.store.writer import Writer
 from tools.base import ToolStatus
 
 TURN = """
-    SELECT t.id, c.chat, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.cost, t.error,
+    SELECT t.id, c.chat, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.dollars, t.error,
         t.started_at, t.ended_at
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question
 """
@@ -151,7 +151,7 @@ async def replace_last_turn(writer: Writer, readers: Readers, chat: ChatId, by: 
 
 def turn_record(row: Row) -> TurnRecord:
     """Read one row of `TURN`."""
-    id, chat, person, incoming, state, visible, reasoning, model, usage, cost, error, started_at, ended_at = row
+    id, chat, person, incoming, state, visible, reasoning, model, usage, dollars, error, started_at, ended_at = row
     return TurnRecord(
         id=id,
         chat=ChatId.parse(chat),
@@ -162,7 +162,7 @@ def turn_record(row: Row) -> TurnRecord:
         reasoning=reasoning,
         model=model,
         usage=usage_from_json(usage),
-        cost=cost,
+        dollars=dollars,
         error=error,
         started_at=started_at,
         ended_at=ended_at or 0.0,

@@ -118,7 +118,7 @@ class Endings:
             reasoning=self._redact(made.reasoning),
             model=made.model or ("" if attempt.unread else task.model.name),
             usage=made.usage,
-            cost=made.cost,
+            dollars=made.dollars,
             error=self._redact(end.error or reply.lost),
             again_at=due.at if due else None,
             cuts=reply.cuts if due else (),
@@ -126,7 +126,7 @@ class Endings:
         chat = known.question.chat
         self._settling.begin(turn, chat, due)
         self._metrics.turns_ended.add(end.state)
-        made.story.answered(end.state, pages=len(reply.refs), edits=reply.edits, usage=made.usage, dollars=made.cost)
+        made.story.answered(end.state, pages=len(reply.refs), edits=reply.edits, usage=made.usage, dollars=made.dollars)
         new = token_count([as_told(entry) for entry in entries], self._models.estimator(task.model.name).tokens)
         self._summaries.after_turn(
             chat, task.model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0

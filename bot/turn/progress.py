@@ -24,7 +24,7 @@ class Progress:
     """What the model thinks in the pass that is not complete."""
     model: str = ""
     usage: Usage = field(default_factory=Usage)
-    cost: float = 0.0
+    dollars: float = 0.0
     """Dollars, of the models whose price is known."""
     visible: list[str] = field(default_factory=list)
     last_token: float = 0.0

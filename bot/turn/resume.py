@@ -111,11 +111,11 @@ class Attempt:
         for one in before.passes:
             made.passes.append(one.entry)
             made.model, made.usage = one.model, made.usage + one.usage
-            made.cost += prices.dollars_of(one.model, one.usage) or 0.0
+            made.dollars += prices.dollars_of(one.model, one.usage) or 0.0
         for record in before.calls:
             key = (record.passnumber, record.call.id)
             if record.result is not None:
-                made.cost += record.result.dollars
+                made.dollars += record.result.dollars
                 self.results[key] = record.result
                 origin = made.passes[record.passnumber - 1].origin
                 made.results[key] = tool_entry(record.call, record.result, made.marker, origin)

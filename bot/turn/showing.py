@@ -54,7 +54,7 @@ class Showing:
             case PassEnded():
                 await self._pass_ended(attempt, event)
             case EarlyCall(call, status, dollars):
-                made.cost += dollars
+                made.dollars += dollars
                 reply.status(call.id, status)
             case ToolStarted():
                 await self._tool_started(attempt, event)
@@ -78,7 +78,7 @@ class Showing:
     async def _pass_ended(self, attempt: Attempt, event: PassEnded) -> None:
         made, entry, usage = attempt.made, event.entry, event.usage
         made.model, made.usage = event.model or made.model, made.usage + usage
-        made.cost += self._prices.dollars_of(event.model, usage) or 0.0
+        made.dollars += self._prices.dollars_of(event.model, usage) or 0.0
         await self._store.turns.save_pass(attempt.run.turn, len(made.passes) + 1, entry, event.model, usage)
         made.passes.append(entry)
         made.current.clear()
@@ -99,7 +99,7 @@ class Showing:
     async def _tool_finished(self, attempt: Attempt, event: ToolFinished) -> None:
         made, call, result = attempt.made, event.call, event.result
         made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker, made.passes[-1].origin)
-        made.cost += result.dollars
+        made.dollars += result.dollars
         made.citations.add(result.sources)
         learn_result(attempt.policy, self._registry.spec(call.name), call, result)
         await self._store.turns.call_ended(attempt.run.turn, call.id, result)

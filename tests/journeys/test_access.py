@@ -492,7 +492,7 @@ async def test_what_a_turn_cost_is_kept_and_an_admin_sees_the_whole_day(world: A
     assert "120,000 tokens of 2,000,000 (1,880,000 left), $2.40 of $2.00 ($0.00 left)" in everybody
     assert "telegram:8: 4 questions, 120,000 tokens, $2.40" in admin.texts[-1]
     with closing(sqlite3.connect(world.data / "parley.db")) as db:
-        assert [cost for (cost,) in db.execute("SELECT cost FROM turns")] == pytest.approx([0.8] * 3)
+        assert [cost for (cost,) in db.execute("SELECT dollars FROM turns")] == pytest.approx([0.8] * 3)
 
 
 async def test_ten_strangers_of_an_open_bot_leave_its_owner_what_is_kept_for_admins(world: Any, start: Any) -> None:

@@ -20,7 +20,7 @@ LONG = "A leaf and a stone, and what lies between them. " * 800
 def spent(world: Any, key: str = "*") -> tuple[int, float]:
     """Tokens and dollars of today as the database has them."""
     with closing(sqlite3.connect(f"file:{world.data}/parley.db?mode=ro", uri=True)) as db:
-        rows = db.execute("SELECT tokens, money FROM spending WHERE key = ? AND seconds = 86400", (key,)).fetchall()
+        rows = db.execute("SELECT tokens, dollars FROM spending WHERE key = ? AND seconds = 86400", (key,)).fetchall()
     return (sum(row[0] for row in rows), sum(row[1] for row in rows))
 
 

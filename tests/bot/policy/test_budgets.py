@@ -125,7 +125,7 @@ async def test_what_a_call_used_is_counted_for_person_chat_and_everybody(store: 
     for key in ("person telegram:7", "chat telegram:42/-50", "*"):
         [found] = await store.spending.spent([key], DAY)
         assert found.tokens == 340
-        assert found.money == pytest.approx(300 * 0.25e-6 + 40 * 2e-6)
+        assert found.dollars == pytest.approx(300 * 0.25e-6 + 40 * 2e-6)
 
 
 async def test_what_a_call_may_use_is_set_aside_and_the_model_is_allowed_no_more(store: Store, make: Make) -> None:
@@ -243,7 +243,7 @@ async def test_two_hundred_calls_at_once_spend_no_more_than_there_is(
     [all_] = await store.spending.spent(["*"], DAY)
     assert all(isinstance(outcome, list | Unaffordable) for outcome in outcomes)
     assert 0 < all_.tokens <= limits.get("tokens_all", 1e9)
-    assert 0 < all_.money <= limits.get("money_all", 1e9)
+    assert 0 < all_.dollars <= limits.get("money_all", 1e9)
     assert min(model.allowed) >= ANSWER_TOKENS
     assert sum(isinstance(outcome, list) for outcome in outcomes) == len(model.allowed) > 5
 
@@ -395,7 +395,7 @@ async def test_the_model_that_answered_is_paid_not_the_one_that_was_asked(store:
     prices = Prices(read_prices(["openai:gpt-5-mini=1000/1000/1000", "ark:cheap=1/1/1"]))
     await ask(make(prices), Scripted(answer(50, 50, "ark:cheap")))
 
-    assert (await store.spending.spent(["person telegram:7"], DAY))[0].money == pytest.approx(0.0001)
+    assert (await store.spending.spent(["person telegram:7"], DAY))[0].dollars == pytest.approx(0.0001)
 
 
 async def test_twenty_messages_a_minute_and_no_more(make: Make, clock: Any) -> None:
@@ -505,12 +505,12 @@ async def test_what_tools_buy_is_on_the_budgets_of_who_asks(store: Store, make: 
             async with purse.pay("generate_image", 0.06):
                 pass
 
-    assert during.money == pytest.approx(0.06)
+    assert during.dollars == pytest.approx(0.06)
     assert not refused.value.retry
     for key in ("person telegram:7", "chat telegram:42/7", "* but admins", "*"):
-        assert (await store.spending.spent([key], DAY))[0].money == pytest.approx(0.058)
+        assert (await store.spending.spent([key], DAY))[0].dollars == pytest.approx(0.058)
     report = await budgets.report(ADA)
-    assert [(tool, used.messages, round(used.money, 3)) for tool, used in report.tools] == [
+    assert [(tool, used.messages, round(used.dollars, 3)) for tool, used in report.tools] == [
         ("search_web", 2, 0.016),
         ("generate_image", 1, 0.042),
     ]
@@ -530,7 +530,7 @@ async def test_a_request_that_costs_nothing_in_the_end_leaves_no_trace(store: St
         async with DayPurse(budgets).pay("search_web", 0.008) as payment:
             payment.dollars = 0.0
 
-    assert (await store.spending.spent(["person telegram:7"], DAY))[0].money == pytest.approx(0.0)
+    assert (await store.spending.spent(["person telegram:7"], DAY))[0].dollars == pytest.approx(0.0)
     assert (await budgets.report(ADA)).tools == ()
 
 
@@ -550,7 +550,7 @@ async def test_a_paid_request_that_is_stopped_counts_as_made(store: Store, make:
     await asyncio.gather(buying, return_exceptions=True)
     await budgets.close()
 
-    assert (await store.spending.spent(["person telegram:7"], DAY))[0].money == pytest.approx(0.25)
+    assert (await store.spending.spent(["person telegram:7"], DAY))[0].dollars == pytest.approx(0.25)
 
 
 async def test_two_hundred_purchases_at_once_spend_no_more_than_there_is(store: Store, make: Make) -> None:
@@ -567,5 +567,5 @@ async def test_two_hundred_purchases_at_once_spend_no_more_than_there_is(store: 
     await asyncio.gather(*(buy(number) for number in range(200)))
 
     [spent] = await store.spending.spent(["*"], DAY)
-    assert spent.money == pytest.approx(bought * 0.042)
-    assert 0.8 - 0.167 < spent.money <= 0.8
+    assert spent.dollars == pytest.approx(bought * 0.042)
+    assert 0.8 - 0.167 < spent.dollars <= 0.8

@@ -80,7 +80,7 @@ async def test_a_setting_belongs_to_its_chat(store: Store, chat: ChatId) -> None
 
 
 MINUTE = Limit("telegram:1", 60, Amount(messages=2))
-DAY = Limit("*", 86_400, Amount(tokens=1000, money=0.5))
+DAY = Limit("*", 86_400, Amount(tokens=1000, dollars=0.5))
 
 
 async def test_a_budget_is_reserved_under_every_limit_or_under_none(store: Store) -> None:
@@ -141,7 +141,7 @@ async def test_as_much_is_reserved_as_every_limit_lets_and_others_leave(store: S
 
     assert isinstance(whole, Reserved) and whole.amount == most
     # 0.4 dollars of the 0.8 that were wished for are left of b, so half of the tokens.
-    assert isinstance(half, Reserved) and (half.amount.tokens, half.amount.money) == (3_000, pytest.approx(0.5))
+    assert isinstance(half, Reserved) and (half.amount.tokens, half.amount.dollars) == (3_000, pytest.approx(0.5))
     assert isinstance(shared, Reserved) and shared.amount.tokens == 1_000 + 500
     assert isinstance(rest, Reserved) and rest.amount.tokens == 500
     assert isinstance(await store.spending.reserve([limits[0]], Amount(1), most), Refused)

@@ -47,7 +47,7 @@ async def test_passes_results_and_what_they_paid_are_taken_over(rig: Any, attemp
         made = one.made
         assert [entry.text for entry in made.passes] == ["I look it up."] and made.reasoning == "First."
         assert (made.model, made.usage) == ("openai:scripted", Usage(1_000, 500))
-        assert made.cost == pytest.approx(0.008 + (1_000 * 1 + 500 * 2) / 1e6)
+        assert made.dollars == pytest.approx(0.008 + (1_000 * 1 + 500 * 2) / 1e6)
         assert one.results[1, "c1"].text == FOUND.text and "A leaf." in made.results[1, "c1"].text
         assert not one.unknown
         assert "tea.example" in made.citations.footer("As [1] says.", "en")

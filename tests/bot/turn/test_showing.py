@@ -59,7 +59,7 @@ async def test_a_turn_is_stored_step_by_step(rig: Any, attempt: Any) -> None:
             assert await shows.take(one, end) is end
 
         assert it.shown() == ["I reckon.\n\nIt is 42."]
-        assert one.made.cost == 0.5 and one.made.usage == Usage(10, 5)
+        assert one.made.dollars == 0.5 and one.made.usage == Usage(10, 5)
 
 
 @pytest.mark.parametrize("method", ["save_pass", "call_started", "call_ended"])
@@ -105,5 +105,5 @@ async def test_statuses_files_and_a_model_that_takes_over_are_shown(rig: Any, at
 
         (text,) = it.shown()
         assert text.startswith("Tea is\n\n") and text.endswith("\n\na leaf.") and len(text.split("\n\n")) == 3
-        assert one.made.cost == 0.25 and one.made.current == ["Tea is", "a leaf."]
+        assert one.made.dollars == 0.25 and one.made.current == ["Tea is", "a leaf."]
         assert [file.state for file in (await it.bot.store.turns.load(one.run.turn)).attachments] == ["final"]

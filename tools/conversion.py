@@ -57,22 +57,30 @@ def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _fits(value: Json, kinds: frozenset[str]) -> bool:
-    match value:
-        case None:
-            return "null" in kinds
-        case bool():
-            return "boolean" in kinds
-        case str():
-            return "string" in kinds
-        case int():
-            return bool(kinds & {"integer", "number"})
-        case float():
-            return "number" in kinds or ("integer" in kinds and value.is_integer())
-        case list():
-            return "array" in kinds
+def is_of(value: Json, kind: object) -> bool | None:
+    """Return whether a value is of a type that JSON Schema names; None for a type that it does not know."""
+    match kind:
+        case "string":
+            return isinstance(value, str)
+        case "integer":
+            whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+            return whole and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "boolean":
+            return isinstance(value, bool)
+        case "array":
+            return isinstance(value, list)
+        case "object":
+            return isinstance(value, dict)
+        case "null":
+            return value is None
         case _:
-            return "object" in kinds
+            return None
+
+
+def _fits(value: Json, kinds: frozenset[str]) -> bool:
+    return any(is_of(value, kind) for kind in kinds)
 
 
 def _read(text: str, kinds: frozenset[str]) -> Json:

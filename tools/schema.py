@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tools.base import Json
+from tools.conversion import is_of
 from tools.problems import kind_name, problem
 
 MOST_STEPS = 20_000
@@ -87,7 +88,7 @@ def _problems(schema: Any, value: Json, path: str, root: _Root, depth: int) -> l
     wanted = schema.get("type")
     if wanted is not None:
         kinds = wanted if isinstance(wanted, list) else [wanted]
-        if kinds and not any(_is(value, kind) for kind in kinds):
+        if kinds and all(is_of(value, kind) is False for kind in kinds):
             either = problem("or", root.language).join(kind_name(kind, root.language) for kind in kinds)
             return [root.says("type", path, kinds=either, given=_named(value, root.language))]
     choices = schema.get("enum")
@@ -197,27 +198,6 @@ def _resolve(root: Mapping[str, Json], reference: str) -> Any:
             part = part.replace("~1", "/").replace("~0", "~")
             node = node.get(part) if isinstance(node, Mapping) else None
     return node
-
-
-def _is(value: Json, kind: object) -> bool:
-    match kind:
-        case "string":
-            return isinstance(value, str)
-        case "integer":
-            whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-            return whole and not isinstance(value, bool)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "boolean":
-            return isinstance(value, bool)
-        case "array":
-            return isinstance(value, list)
-        case "object":
-            return isinstance(value, dict)
-        case "null":
-            return value is None
-        case _:
-            return True
 
 
 def _named(value: Json, language: str) -> str:

@@ -617,6 +617,7 @@ FED: dict[str, Callable[[str], object]] = {
     "tools.credentials.in_address": lambda text: list(credentials.in_address(text)),
     "tools.credentials.in_arguments": lambda text: list(credentials.in_arguments([text, f"--token={text}"])),
     "tools.credentials.in_table": lambda text: list(credentials.in_table({"X-A": text})),
+    "tools.conversion.is_of": "tools.conversion.converted",
     "tools.fetch.entries.joined": lambda text: entries.joined(text, text.split("a"), 8000),
     "tools.languages.language_of_tag": languages.language_of_tag,
     "tools.languages.language_of_tag, in parts": lambda text: languages.language_of_tag(f"zh-{text.replace('a', '-')}"),

@@ -7,25 +7,6 @@ from __future__ import annotations
 
 import re
 
-from bot.safety.links import LinkFilter, LinkPolicy
-from bot.safety.redactor import REMOVED, Redactor, redact
-from bot.safety.spellings import secret_forms
-from tools.credentials import SHORTEST_SECRET
-
-__all__ = [
-    "REMOVED",
-    "SHORTEST_SECRET",
-    "AnswerFilter",
-    "LinkFilter",
-    "LinkPolicy",
-    "Redactor",
-    "clean_answer",
-    "clean_name",
-    "clean_untrusted",
-    "redact",
-    "secret_forms",
-]
-
 _FLAG = "\U0001f3f4[\U000e0020-\U000e007e]{3,7}\U000e007f"
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _OVERRIDES = "\u202a-\u202e\u2066-\u2069"

@@ -10,16 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.safety.characters import (
-    REMOVED,
-    AnswerFilter,
-    Redactor,
-    clean_answer,
-    clean_name,
-    clean_untrusted,
-    redact,
-    secret_forms,
-)
+from bot.safety.characters import AnswerFilter, clean_answer, clean_name, clean_untrusted
+from bot.safety.redactor import REMOVED, Redactor, redact
+from bot.safety.spellings import secret_forms
 
 SECRET = "sk-abcdefghijkl"
 LONGER = "sk-abcdefghijklmno"

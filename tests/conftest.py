@@ -85,10 +85,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.no_cover)
 
 
+_HELD_TURNS = 30
+"""Turns of the loop in which what was written to a local socket arrives."""
+_TURNS = 100_000
+
+
 class FakeClock:
     """Time that stands still until a test moves it."""
 
     def __init__(self) -> None:
+        self.outside: set[asyncio.Future[None]] = set()
+        """What other threads do for tasks of this loop: time stands still until it is done."""
         self.now = 1_000.0
         self.started = 1_790_000_000.0
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
@@ -110,9 +117,15 @@ class FakeClock:
         await future
 
     async def settle(self) -> None:
-        """Let everything that can run now run."""
-        for _ in range(30):
+        """Let every task run until it waits for this clock, or for something outside of this process."""
+        loop: Any = asyncio.get_running_loop()
+        for turn in range(_TURNS):
             await asyncio.sleep(0)
+            if self.outside:
+                await asyncio.wait(self.outside)
+            elif not loop._ready and turn >= _HELD_TURNS:
+                return
+        raise AssertionError("a task turns without waiting for anything")
 
     async def advance(self, seconds: float) -> None:
         """Move on, waking every sleeper at its time."""
@@ -129,8 +142,24 @@ class FakeClock:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    """It waits for the threads of every database: what they do takes none of its time."""
+    # Loaded late: what is loaded with this file is not counted.
+    from bot.store.database import Database
+
+    clock, together = FakeClock(), Database.together
+
+    async def noticed(database: Database, work: Any) -> Any:
+        done = asyncio.get_running_loop().create_future()
+        clock.outside.add(done)
+        try:
+            return await together(database, work)
+        finally:
+            clock.outside.discard(done)
+            done.set_result(None)
+
+    monkeypatch.setattr(Database, "together", noticed)
+    return clock
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from bot.reply.record import Recorded
 from bot.reply.settling import Settling
 from bot.reply.stream import ReplyStream
 from bot.store import Store
-from bot.store.readers import COUNT
 
 CHAT = ChatId("telegram", "42", "7")
 ADA = Sender(id="telegram:7", name="Ada")
@@ -104,10 +103,10 @@ class Desk:
         async with reply:
             for piece in pieces:
                 reply.append(piece)
-                await self.pass_(1.0)
+                await self.clock.advance(1.0)
             ending = asyncio.create_task(reply.finish())
             for _ in range(20):
-                await self.pass_(0.5)
+                await self.clock.advance(0.5)
             assert ending.done()
         due = self.settling.due(reply, resumed=resumed)
         await self.store.turns.close(
@@ -125,24 +124,6 @@ class Desk:
         self.ended = self.clock.now
         self.screen.calls.clear()
         return turn
-
-    async def pass_(self, seconds: float) -> None:
-        """Let time go by, from one sleeper's end to the next, and the database's own threads work in between."""
-        until = self.clock.now + seconds
-        await self._work()
-        while self.clock.now < until:
-            wakes = [at for at, _, _ in self.clock._sleepers if self.clock.now < at < until]
-            await self.clock.advance(min(wakes, default=until) - self.clock.now)
-            await self._work()
-
-    async def _work(self) -> None:
-        before, same = None, 0
-        while same < 8:  # no chain of queries is longer
-            await asyncio.gather(*(self.store.turns.unsettled() for _ in range(COUNT)))
-            await self.store.writer.run(lambda db: None)
-            await self.clock.settle()
-            now = (len(self.screen.calls), len(self.clock._sleepers), self.settling.waiting)
-            before, same = now, same + 1 if now == before else 0
 
     async def close(self) -> None:
         await self.settling.close()
@@ -177,7 +158,7 @@ LOST = Unclear("the connection broke")
 
 async def test_what_was_answered_throughout_is_not_shown_again(desk: Desk) -> None:
     await desk.answer("It", " rains.")
-    await desk.pass_(1_000.0)
+    await desk.clock.advance(1_000.0)
 
     assert desk.screen.calls == [] and desk.settling.waiting == 0
     assert await desk.store.turns.unsettled() == []
@@ -188,11 +169,11 @@ async def test_an_edit_that_is_made_late_does_not_stand_last(when: float, desk: 
     """Whenever it is made: that nothing had to be changed before says nothing."""
     await desk.answer("It", " rains", " today.", faults=(None, LOST))
     assert desk.screen.texts == ["It rains today."]
-    await desk.pass_(when)
+    await desk.clock.advance(when)
 
     desk.screen.apply()
     assert desk.screen.texts == ["It rains"]
-    await desk.pass_(150.1 - when)
+    await desk.clock.advance(150.1 - when)
 
     assert desk.screen.texts == ["It rains today."]
     assert desk.times == [2.0, 15.0, 150.0]
@@ -210,9 +191,9 @@ async def test_the_next_process_goes_on_with_what_is_not_settled(desk: Desk, clo
     assert other.settling.waiting == 0
     await other.settling.resume("telegram")
     await other.settling.resume("telegram")
-    await other.pass_(2.1)
+    await other.clock.advance(2.1)
     soon = list(screen.texts)
-    await other.pass_(150.0)
+    await other.clock.advance(150.0)
     await other.close()
 
     assert soon == ["It rains today."]
@@ -221,7 +202,7 @@ async def test_the_next_process_goes_on_with_what_is_not_settled(desk: Desk, clo
 
 async def test_the_last_edit_of_a_former_process_may_be_late_too(desk: Desk) -> None:
     await desk.answer("It", " rains.", resumed=True)
-    await desk.pass_(150.1)
+    await desk.clock.advance(150.1)
 
     assert desk.times == [2.0, 15.0, 150.0]
 
@@ -232,7 +213,7 @@ async def test_all_pages_are_put_right_as_they_were_cut(desk: Desk) -> None:
     whole = list(desk.screen.texts)
     assert len(whole) > 3
     desk.screen.texts[:] = ["older"] * len(whole)
-    await desk.pass_(2.5)
+    await desk.clock.advance(2.5)
 
     assert desk.screen.texts == whole
 
@@ -240,7 +221,7 @@ async def test_all_pages_are_put_right_as_they_were_cut(desk: Desk) -> None:
 async def test_what_was_deleted_meanwhile_stays_deleted(desk: Desk) -> None:
     await desk.answer("It", " rains", " today.", faults=(None, LOST))
     desk.screen.faults = [MessageGone("deleted")]
-    await desk.pass_(150.1)
+    await desk.clock.advance(150.1)
 
     assert len(desk.screen.texts) == 1 and desk.times == [2.0]
 
@@ -248,7 +229,7 @@ async def test_what_was_deleted_meanwhile_stays_deleted(desk: Desk) -> None:
 async def test_nothing_is_shown_again_where_the_person_left(desk: Desk) -> None:
     await desk.answer("It", " rains", " today.", faults=(None, LOST))
     desk.screen.faults = [Unreachable("blocked")]
-    await desk.pass_(200.0)
+    await desk.clock.advance(200.0)
 
     assert len(desk.times) <= 3 and await desk.store.turns.unsettled() == []
 
@@ -256,7 +237,7 @@ async def test_nothing_is_shown_again_where_the_person_left(desk: Desk) -> None:
 async def test_a_forgotten_chat_is_left_alone(desk: Desk) -> None:
     await desk.answer("It", " rains", " today.", faults=(None, LOST))
     await desk.store.history.forget(CHAT)
-    await desk.pass_(200.0)
+    await desk.clock.advance(200.0)
 
     assert desk.times == []
 
@@ -264,12 +245,12 @@ async def test_a_forgotten_chat_is_left_alone(desk: Desk) -> None:
 async def test_a_platform_without_a_connection_is_waited_for(desk: Desk) -> None:
     await desk.answer("It", " rains", " today.", faults=(None, LOST))
     desk.connected = False
-    await desk.pass_(40.0)
+    await desk.clock.advance(40.0)
     desk.screen.apply()
     desk.connected = True
-    await desk.pass_(31.0)
+    await desk.clock.advance(31.0)
     soon = list(desk.screen.texts)
-    await desk.pass_(150.0)
+    await desk.clock.advance(150.0)
 
     assert soon == ["It rains today."] and desk.times[-1] >= 150.0
 
@@ -277,9 +258,9 @@ async def test_a_platform_without_a_connection_is_waited_for(desk: Desk) -> None
 async def test_what_a_platform_refused_for_a_day_is_shown_then(desk: Desk) -> None:
     await desk.answer("It", " rains", " today.", faults=(None, RateLimited("tomorrow", retry_after=DAY)))
     assert desk.screen.texts == ["It"]
-    await desk.pass_(DAY - 60.0)
+    await desk.clock.advance(DAY - 60.0)
     early = list(desk.screen.calls)
-    await desk.pass_(60.0)
+    await desk.clock.advance(60.0)
 
     assert early == [] and desk.screen.texts == ["It rains today."]
     assert await desk.store.turns.unsettled() == [] and desk.settling.waiting == 0
@@ -290,13 +271,13 @@ async def test_what_waits_for_a_day_survives_a_restart(desk: Desk, clock: Any, s
     await desk.answer("It rains today.", faults=(RateLimited("tomorrow", retry_after=DAY),))
     assert screen.texts == []
     await desk.close()
-    await desk.pass_(3_600.0)
+    await desk.clock.advance(3_600.0)
 
     other = Desk(desk.store, clock, screen)
     await other.settling.resume("telegram")
-    await other.pass_(DAY - 3_700.0)
+    await other.clock.advance(DAY - 3_700.0)
     early = list(screen.texts)
-    await other.pass_(120.0)
+    await other.clock.advance(120.0)
     await other.close()
 
     assert early == [] and screen.texts == ["It rains today."]
@@ -311,9 +292,9 @@ async def test_what_a_platform_refused_for_long_comes_in_order(desk: Desk, clock
     other = Desk(desk.store, clock, screen)
     await other.settling.resume("telegram")
     screen.faults = [RateLimited("tomorrow", retry_after=1_000.0)]
-    await other.pass_(DAY)
+    await other.clock.advance(DAY)
     early = list(screen.texts)
-    await other.pass_(2_000.0)
+    await other.clock.advance(2_000.0)
     await other.close()
 
     assert early == [] and screen.texts == ["The first.", "The second."]
@@ -323,7 +304,7 @@ async def test_a_platform_that_refuses_again_and_again_is_left_at_last(desk: Des
     refusal = RateLimited("tomorrow", retry_after=DAY)
     await desk.answer("It", " rains", " today.", faults=(None, *[refusal] * 100))
     for _ in range(12):
-        await desk.pass_(DAY)
+        await desk.clock.advance(DAY)
 
     assert len(desk.times) == 8 and await desk.store.turns.unsettled() == []
     assert any("stays as it is" in record.getMessage() for record in caplog.records)
@@ -335,6 +316,6 @@ async def test_a_clock_that_was_set_back_makes_nobody_wait_for_weeks(desk: Desk,
     await desk.store.turns.show_again(turn, desk.clock.wall() + 90 * DAY)
     await desk.settling.resume("telegram")
     screen.apply()
-    await desk.pass_(DAY + 1.0)
+    await desk.clock.advance(DAY + 1.0)
 
     assert screen.texts == ["It rains today."]

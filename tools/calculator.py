@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 from collections.abc import Mapping
+from typing import Any
 
 from tools.base import Json, ToolError
 from tools.function import FunctionTool, tool
@@ -74,15 +77,13 @@ async def calculator(expression: str, digits: int = 15) -> str:
             mean, combinations, round …); "in" or "to" converts. Example: "5 km in miles"
         digits: How many digits of a result that does not end, 1 to 40.
     """
-    # Imported at the first use: the start of the bot need not wait for it.
-    from tools.calculation.display import MOST_DIGITS, compute
-    from tools.calculation.numbers import CalculationError
-
-    if not 1 <= digits <= MOST_DIGITS:
-        raise ToolError(f"digits must be from 1 to {MOST_DIGITS}, not {digits}.")
+    # Imported at the first use, in a thread: neither the start of the bot nor another chat waits for it.
+    display: Any = await asyncio.to_thread(importlib.import_module, "tools.calculation.display")
+    if not 1 <= digits <= display.MOST_DIGITS:
+        raise ToolError(f"digits must be from 1 to {display.MOST_DIGITS}, not {digits}.")
     try:
-        return compute(expression, int(digits))
-    except CalculationError as error:
+        return str(display.compute(expression, int(digits)))
+    except display.CalculationError as error:
         raise ToolError(_told(expression, error)) from error
 
 

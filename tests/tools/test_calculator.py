@@ -417,6 +417,24 @@ def test_a_long_list_of_steps_is_stopped_by_the_clock() -> None:
         Parser(read("1+" * 20 + "1"), clock=lambda: float(next(ticks))).run()
 
 
+FAR_OFF = {
+    "sin(1e-60)": "1e-60",
+    "tan(3e-58)": "3e-58",
+    "sin(1e-45 / 3)": "≈ 3.333333333333333333333333333333333333333e-46",
+    "sinh(1e-15)": "≈ 1.000000000000000000000000000000166666667e-15",
+    "sin(1e12°)": "≈ -0.9848077530122080593667430245895230136706",
+    "atan2(1e999999999, 1e-999999999) in deg": "90°",
+    "perm(10^60, 1000)": "≈ 1e60000",
+    "perm(10^4900, 3)": "≈ 1e14700",
+    "comb(10^4900, 4) * 24": "≈ 1e19600",
+    "comb(10^40, 500) * 500! / perm(10^40, 500)": "1",
+}
+
+
+async def test_forty_digits_are_right_far_from_one() -> None:
+    assert {expression: await answer(expression, digits=40) for expression in FAR_OFF} == FAR_OFF
+
+
 async def test_more_digits_are_shown_on_request() -> None:
     assert await answer("sqrt(2)", digits=30) == "≈ 1.41421356237309504880168872421"
     assert await answer("pi", digits=40) == "≈ 3.141592653589793238462643383279502884197"

@@ -1,35 +1,57 @@
-"""Sines, logarithms and their kin to 60 digits; the angles are radians."""
+"""Trigonometric, hyperbolic and factorial functions to 60 digits, computed by mpmath; angles are radians.
+
+Powers, exponentials and logarithms stay with `decimal`: it is compiled, and its exponents are those of `numbers`.
+"""
 
 from __future__ import annotations
 
 import math
-from decimal import Context, Decimal
+from collections.abc import Callable
+from decimal import Decimal, Overflow
 from fractions import Fraction
+from typing import Any, TypeAlias
+
+from mpmath import MPContext
 
 from tools.calculation.numbers import CONTEXT, CalculationError, Number, decimal, less, magnitude, negative, power
 
-_WIDE = Context(prec=100, Emax=10**9, Emin=-(10**9))
-_PI = Decimal(
-    "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798214808651"
-)
-_LARGEST_ANGLE = Decimal("1e30")
-_PLACES = Decimal("1e-55")
-PI: Decimal = CONTEXT.plus(_PI)
-E: Decimal = CONTEXT.exp(Decimal(1))
+Real: TypeAlias = Any
+"""A number of mpmath, which has no type annotations."""
+
+_LARGEST_ANGLE = Fraction(10**30)
+_LARGEST = 10**10
+"""Its factorial and its exponential have more digits than the exponent of a decimal can count."""
 _EXACT_FACTORIAL = 1_700
-_STIRLING = (
-    *(Fraction(1, 12), Fraction(-1, 360), Fraction(1, 1260), Fraction(-1, 1680), Fraction(1, 1188)),
-    *(Fraction(-691, 360360), Fraction(1, 156), Fraction(-3617, 122400), Fraction(43867, 244188)),
-)
-"""Coefficients of Stirling's series; with n over 1,700 the error lies beyond the 60th digit."""
+_BITS = 280
+_MP = MPContext()
+_MP.prec = _BITS
+_BLUR = _MP.mpf(10) ** -54
+"""The relative error of an angle after a few inexact steps."""
+
+
+def _real(value: Number) -> Real:
+    """`value` as a number of mpmath. The exponent of a decimal is not expanded into digits."""
+    if isinstance(value, Fraction):
+        return _MP.mpf(value.numerator) / value.denominator
+    exponent = value.adjusted()
+    return _MP.mpf(format(value.scaleb(-exponent, CONTEXT), "f")) * _MP.mpf(10) ** exponent
+
+
+def _decimal(value: Real) -> Decimal:
+    """`value` rounded to a decimal of 60 digits. Raises Overflow."""
+    return CONTEXT.create_decimal(_MP.nstr(value, 65))
+
+
+PI: Decimal = _decimal(_MP.pi)
+E: Decimal = _decimal(_MP.e)
 
 
 def sine(angle: Number) -> Number:
-    return _shortened(_sine(_reduced(angle)))
+    return _of_angle(_MP.sin, angle)
 
 
 def cosine(angle: Number) -> Number:
-    return _shortened(_sine(_WIDE.add(_reduced(angle), _WIDE.divide(_PI, Decimal(2)))))
+    return _of_angle(_MP.cos, angle)
 
 
 def tangent(angle: Number) -> Number:
@@ -39,46 +61,39 @@ def tangent(angle: Number) -> Number:
     return CONTEXT.divide(decimal(sine(angle)), decimal(below))
 
 
+def _of_angle(function: Callable[[Real], Real], angle: Number) -> Number:
+    """A sine or cosine; 0, ±1/2 and ±1 exactly where only the rounding of pi makes a difference."""
+    if less(_LARGEST_ANGLE, magnitude(angle)):
+        raise CalculationError("the angle is too large to be told from its neighbours")
+    x = _real(angle)
+    value, blur = function(x), abs(x) * _BLUR
+    for exact in (Fraction(0), Fraction(1), Fraction(-1), Fraction(1, 2), Fraction(-1, 2)):
+        if abs(value - _real(exact)) <= blur:
+            return exact
+    return _decimal(value)
+
+
 def arctangent(value: Number) -> Number:
-    x = decimal(value)
-    if x.adjusted() > 200:
-        return CONTEXT.divide(PI.copy_sign(x), Decimal(2))
-    # Halving the angle four times makes the series short.
-    for _ in range(4):
-        x = _WIDE.divide(x, _WIDE.add(1, _WIDE.sqrt(_WIDE.add(1, _WIDE.multiply(x, x)))))
-    square, term, total, number = _WIDE.multiply(x, x), x, x, 1
-    while term and term.adjusted() > total.adjusted() - 80:
-        number += 2
-        term = _WIDE.minus(_WIDE.multiply(term, square))
-        total = _WIDE.add(total, _WIDE.divide(term, Decimal(number)))
-    return CONTEXT.multiply(total, Decimal(16))
+    return _decimal(_MP.atan(_real(value)))
 
 
 def arcsine(value: Number) -> Number:
     if less(Fraction(1), magnitude(value)):
         raise CalculationError("the arcsine needs a number from -1 to 1")
-    if magnitude(value) == 1:
-        return CONTEXT.divide(PI if value > 0 else CONTEXT.minus(PI), Decimal(2))
-    x = decimal(value)
-    return arctangent(_WIDE.divide(x, _WIDE.sqrt(_WIDE.subtract(1, _WIDE.multiply(x, x)))))
+    return _decimal(_MP.asin(_real(value)))
 
 
 def arccosine(value: Number) -> Number:
     if less(Fraction(1), magnitude(value)):
         raise CalculationError("the arccosine needs a number from -1 to 1")
-    return CONTEXT.subtract(CONTEXT.divide(PI, Decimal(2)), decimal(arcsine(value)))
+    return _decimal(_MP.acos(_real(value)))
 
 
 def arctangent2(y: Number, x: Number) -> Number:
     """The angle of the point (x, y)."""
-    if not x:
-        if not y:
-            raise CalculationError("the point (0, 0) has no angle")
-        return CONTEXT.divide(PI if y > 0 else CONTEXT.minus(PI), Decimal(2))
-    angle = decimal(arctangent(CONTEXT.divide(decimal(y), decimal(x))))
-    if x > 0:
-        return angle
-    return CONTEXT.add(angle, PI if y >= 0 else CONTEXT.minus(PI))
+    if not x and not y:
+        raise CalculationError("the point (0, 0) has no angle")
+    return _decimal(_MP.atan2(_real(y), _real(x)))
 
 
 def exponential(value: Number) -> Number:
@@ -106,27 +121,25 @@ def logarithm(value: Number, base: Number | None = None) -> Number:
 
 
 def hyperbolic_sine(value: Number) -> Number:
-    if not value:
-        return Fraction(0)
-    x = decimal(value)
-    if x.adjusted() < -20:
-        return CONTEXT.add(x, CONTEXT.divide(CONTEXT.power(x, Decimal(3)), Decimal(6)))
-    return CONTEXT.divide(CONTEXT.subtract(_exp(x), _exp(CONTEXT.minus(x))), Decimal(2))
+    return _hyperbolic(_MP.sinh, value)
 
 
 def hyperbolic_cosine(value: Number) -> Number:
-    if not value:
-        return Fraction(1)
-    x = decimal(value)
-    return CONTEXT.divide(CONTEXT.add(_exp(x), _exp(CONTEXT.minus(x))), Decimal(2))
+    return _hyperbolic(_MP.cosh, value)
 
 
 def hyperbolic_tangent(value: Number) -> Number:
-    if not value:
-        return Fraction(0)
     if less(Fraction(100), magnitude(value)):
         return Fraction(1 if value > 0 else -1)
-    return CONTEXT.divide(decimal(hyperbolic_sine(value)), decimal(hyperbolic_cosine(value)))
+    return _hyperbolic(_MP.tanh, value)
+
+
+def _hyperbolic(function: Callable[[Real], Real], value: Number) -> Number:
+    if not value:
+        return Fraction(int(function(0)))
+    if less(Fraction(_LARGEST), magnitude(value)):
+        raise Overflow
+    return _decimal(function(_real(value)))
 
 
 def factorial(number: int) -> Number:
@@ -134,11 +147,12 @@ def factorial(number: int) -> Number:
         raise CalculationError("the factorial needs a number that is not negative")
     if number <= _EXACT_FACTORIAL:
         return Fraction(math.factorial(number))
-    return CONTEXT.exp(_ln_factorial(number))
+    _check_countable(number)
+    return _decimal(_MP.factorial(number))
 
 
 def combinations(total: int, chosen: int) -> Number:
-    """How many ways there are to choose."""
+    """The number of ways to choose, order aside."""
     if total < 0 or chosen < 0:
         raise CalculationError("combinations need numbers that are not negative")
     if chosen > total:
@@ -146,63 +160,34 @@ def combinations(total: int, chosen: int) -> Number:
     few = min(chosen, total - chosen)
     if few * max(1, total.bit_length()) <= 16_000:
         return Fraction(math.comb(total, few))
-    logarithms = CONTEXT.subtract(_ln_factorial(total), _ln_factorial(few))
-    return CONTEXT.exp(CONTEXT.subtract(logarithms, _ln_factorial(total - few)))
+    return _decimal(_ordered(total, few) / _MP.factorial(few))
 
 
 def permutations(total: int, chosen: int) -> Number:
-    """How many ordered ways there are to choose."""
+    """The number of ordered ways to choose."""
     if total < 0 or chosen < 0:
         raise CalculationError("permutations need numbers that are not negative")
     if chosen > total:
         return Fraction(0)
     if chosen * max(1, total.bit_length()) <= 16_000:
         return Fraction(math.perm(total, chosen))
-    return CONTEXT.exp(CONTEXT.subtract(_ln_factorial(total), _ln_factorial(total - chosen)))
+    return _decimal(_ordered(total, chosen))
 
 
-def _ln_factorial(number: int) -> Decimal:
-    if number <= _EXACT_FACTORIAL:
-        return CONTEXT.ln(Decimal(math.factorial(number)))
-    n = Decimal(number)
-    total = CONTEXT.subtract(CONTEXT.multiply(n, CONTEXT.ln(n)), n)
-    turns = CONTEXT.ln(CONTEXT.multiply(CONTEXT.multiply(PI, Decimal(2)), n))
-    total = CONTEXT.add(total, CONTEXT.divide(turns, Decimal(2)))
-    for index, part in enumerate(_STIRLING):
-        below = CONTEXT.power(n, Decimal(2 * index + 1))
-        total = CONTEXT.add(total, CONTEXT.divide(decimal(part), below))
-    return total
+def _ordered(total: int, chosen: int) -> Real:
+    """The number of permutations, as a number of mpmath: its exponent has no limit."""
+    _check_countable(chosen)
+    if total.bit_length() > _BITS:
+        # So much larger than `chosen` that every factor equals `total` in all digits kept.
+        return _MP.mpf(total) ** chosen
+    # Twice the precision: the two logarithms may agree in as many digits as `total` has.
+    whole, rest = (_MP.loggamma(number + 1, prec=2 * _BITS) for number in (total, total - chosen))
+    return _MP.exp(whole - rest)
 
 
-def _exp(value: Decimal) -> Decimal:
-    return CONTEXT.exp(value)
-
-
-def _reduced(angle: Number) -> Decimal:
-    """The same angle between minus and plus half a turn."""
-    x = _WIDE.divide(Decimal(angle.numerator), Decimal(angle.denominator)) if isinstance(angle, Fraction) else angle
-    if abs(x) > _LARGEST_ANGLE:
-        raise CalculationError("the angle is too large to be told from its neighbours")
-    turn = _WIDE.multiply(_PI, Decimal(2))
-    return _WIDE.subtract(x, _WIDE.multiply(turn, _WIDE.to_integral_value(_WIDE.divide(x, turn))))
-
-
-def _sine(x: Decimal) -> Decimal:
-    square, term, total, number = _WIDE.multiply(x, x), x, x, 1
-    while term and term.adjusted() > -90:
-        number += 2
-        term = _WIDE.minus(_WIDE.divide(_WIDE.multiply(term, square), Decimal(number * (number - 1))))
-        total = _WIDE.add(total, term)
-    return total
-
-
-def _shortened(value: Decimal) -> Number:
-    """55 places: what lies below them is the rounding of pi, so that sin(180°) is 0."""
-    short = value.quantize(_PLACES, context=_WIDE)
-    for exact in (Fraction(0), Fraction(1), Fraction(-1), Fraction(1, 2), Fraction(-1, 2)):
-        if abs(short - decimal(exact)) <= 10 * _PLACES:
-            return exact
-    return CONTEXT.plus(short)
+def _check_countable(number: int) -> None:
+    if number > _LARGEST:
+        raise Overflow
 
 
 def absolute_power_root(value: Number, degree: int) -> Number:

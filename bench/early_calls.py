@@ -18,7 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bot.agent.loop import Agent, Task
+from bot.agent.loop import Agent
+from bot.agent.task import Task
 from bot.contract.transcript import UserEntry
 from bot.model.base import Answer, CallPiece, Piece, Request, TextPiece
 from tools.base import Json, ToolCall, ToolContext, ToolResult, ToolSpec

@@ -19,8 +19,10 @@ from bot.agent.events import (
     ToolStarted,
     answered_with,
 )
-from bot.agent.loop import GAP, Agent, AgentLimits, CallKey, Task
+from bot.agent.loop import Agent, AgentLimits
+from bot.agent.modelpass import GAP
 from bot.agent.sources import Citations, source_line
+from bot.agent.task import CallKey, Task
 
 __all__ = [
     "GAP",

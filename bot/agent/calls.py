@@ -10,9 +10,9 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from bot.agent.callpolicy import CallPolicy, Refuse, Run, Verdict
@@ -39,6 +39,19 @@ CORRECTIONS = 2
 def signature(call: ToolCall) -> str:
     """What makes two calls the same: the name and the arguments, however they were written."""
     return call.name + json.dumps(call.arguments, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(slots=True)
+class _Plan:
+    """How the calls of one pass run."""
+
+    finished: list[ToolFinished] = field(default_factory=list)
+    """Calls that have their result without running."""
+    groups: list[list[ToolCall]] = field(default_factory=list)
+    """Calls to run: the groups side by side, each one in its order."""
+    twins: dict[str, list[ToolCall]] = field(default_factory=dict)
+    """Signature of a call that runs → further calls of this pass with the same signature."""
+    cleared: dict[str, Run] = field(default_factory=dict)
 
 
 class CallRunner:
@@ -156,71 +169,23 @@ class CallRunner:
         Args:
             cut: the pass ended in the middle of a call. The model is told once; then its next pass is the last.
         """
-        self._failed_now.clear()
         if cut and any(call.problem for call in calls):
             self.over = self.over or self._told_of_cut
             self._told_of_cut = True
+        plan = self._plan(calls)
         queue: asyncio.Queue[CallEvent | None] = asyncio.Queue()
-        fresh = any(not self._seen[signature(call)] for call in calls)
-        self._stale_rounds = 0 if fresh else self._stale_rounds + 1
-        work: list[list[ToolCall]] = []
-        in_order: list[ToolCall] = []
-        twins: dict[str, list[ToolCall]] = {}
-        cleared: dict[str, Run] = {}
-        for number, call in enumerate(calls):
-            key = signature(call)
-            self._seen[key] += 1
-            if self._seen[key] >= 3:
-                self.over = True
-            spec = self._registry.spec(call.name)
-            judged = key in self._early
-            verdict = Run() if spec is None or judged else self._clearance.verdict(spec, call)
-            problem = self._problem(call, number, verdict)
-            if problem is not None:
-                queue.put_nowait(ToolFinished(call, problem))
-            elif key in self._results:
-                queue.put_nowait(ToolFinished(call, self._again(key)))
-            elif key in twins:
-                twins[key].append(call)
-            else:
-                twins[key] = []
-                if isinstance(verdict, Run):
-                    cleared[key] = verdict
-                if spec is not None and spec.effects:
-                    in_order.append(call)
-                else:
-                    work.append([call])
-        if in_order:
-            work.append(in_order)
-        if self._stale_rounds >= 2:
-            self.over = True
+        for finished in plan.finished:
+            queue.put_nowait(finished)
 
-        async def one_after_another(group: list[ToolCall]) -> None:
-            for call in group:
-                begun = self._early.take(signature(call))
-                gate: AbstractAsyncContextManager[None] = self._gate if begun is None else nullcontext()
-                async with gate:
-                    queue.put_nowait(ToolStarted(call, begun.status if begun else self._status(call)))
-                    result = await (begun.task if begun else self._made(call, cleared[signature(call)]))
-                result, self._numbers = numbered(result, self._numbers)
-                self._note(call, result)
-                queue.put_nowait(ToolFinished(call, result, result.sources))
-                for file in result.files:
-                    queue.put_nowait(FileProduced(File(file.name, file.media_type, file.content)))
-                for twin in twins[signature(call)]:
-                    queue.put_nowait(
-                        ToolFinished(twin, self._again(signature(call)) if result.ok else replace(result, dollars=0.0))
-                    )
-
-        async def everything() -> None:
+        async def run_all() -> None:
             try:
-                async with asyncio.TaskGroup() as group:
-                    for batch in work:
-                        group.create_task(one_after_another(batch))
+                async with asyncio.TaskGroup() as tasks:
+                    for group in plan.groups:
+                        tasks.create_task(self._run_group(group, plan, queue.put_nowait))
             finally:
                 queue.put_nowait(None)
 
-        task = asyncio.create_task(everything(), name="tool calls")
+        task = asyncio.create_task(run_all(), name="tool calls")
         try:
             while (event := await queue.get()) is not None:
                 yield event
@@ -228,6 +193,56 @@ class CallRunner:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    def _plan(self, calls: Sequence[ToolCall]) -> _Plan:
+        """Decide about each call of a pass, and whether the model goes round in circles."""
+        self._failed_now.clear()
+        fresh = any(not self._seen[signature(call)] for call in calls)
+        self._stale_rounds = 0 if fresh else self._stale_rounds + 1
+        self.over = self.over or self._stale_rounds >= 2
+        plan = _Plan()
+        in_order: list[ToolCall] = []
+        for number, call in enumerate(calls):
+            key = signature(call)
+            self._seen[key] += 1
+            self.over = self.over or self._seen[key] >= 3
+            spec = self._registry.spec(call.name)
+            judged = key in self._early
+            verdict = Run() if spec is None or judged else self._clearance.verdict(spec, call)
+            if (problem := self._problem(call, number, verdict)) is not None:
+                plan.finished.append(ToolFinished(call, problem))
+            elif key in self._results:
+                plan.finished.append(ToolFinished(call, self._again(key)))
+            elif key in plan.twins:
+                plan.twins[key].append(call)
+            else:
+                plan.twins[key] = []
+                if isinstance(verdict, Run):
+                    plan.cleared[key] = verdict
+                if spec is not None and spec.effects:
+                    in_order.append(call)
+                else:
+                    plan.groups.append([call])
+        if in_order:
+            plan.groups.append(in_order)
+        return plan
+
+    async def _run_group(self, group: Iterable[ToolCall], plan: _Plan, report: Callable[[CallEvent], None]) -> None:
+        """Run calls one after another, and report of each what happens."""
+        for call in group:
+            key = signature(call)
+            begun = self._early.take(key)
+            gate: AbstractAsyncContextManager[None] = self._gate if begun is None else nullcontext()
+            async with gate:
+                report(ToolStarted(call, begun.status if begun else self._status(call)))
+                result = await (begun.task if begun else self._made(call, plan.cleared[key]))
+            result, self._numbers = numbered(result, self._numbers)
+            self._note(call, result)
+            report(ToolFinished(call, result, result.sources))
+            for file in result.files:
+                report(FileProduced(File(file.name, file.media_type, file.content)))
+            for twin in plan.twins[key]:
+                report(ToolFinished(twin, self._again(key) if result.ok else replace(result, dollars=0.0)))
 
     async def _made(self, call: ToolCall, verdict: Run) -> ToolResult:
         context = replace(self._context, outside=self._clearance.outside, follow=verdict.follow)

@@ -12,7 +12,8 @@ import pytest
 
 from bot.agent.callpolicy import CallPolicy
 from bot.agent.events import EarlyCall, Event, Failed, Finished, PassEnded, TextDelta, ToolFinished, ToolStarted
-from bot.agent.loop import Agent, AgentLimits, Task
+from bot.agent.loop import Agent, AgentLimits
+from bot.agent.task import Task
 from bot.contract.errors import ModelBusy, ModelDropped
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import SystemEntry, UserEntry

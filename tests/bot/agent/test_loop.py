@@ -20,7 +20,8 @@ from bot.agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from bot.agent.loop import Agent, AgentLimits, Task
+from bot.agent.loop import Agent, AgentLimits
+from bot.agent.task import Task
 from bot.context.shortening import drop_oldest
 from bot.contract.errors import (
     ContextTooLong,

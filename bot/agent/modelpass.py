@@ -1,0 +1,224 @@
+"""One pass: the model is asked, and what it streams is sorted into text, reasoning and calls.
+
+A model that fails before anybody saw a word of it is asked again; one that fails later is replaced by the next one.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, closing
+from dataclasses import replace
+from typing import TypeAlias
+
+from bot.agent.calls import CallRunner
+from bot.agent.events import EarlyCall, Failed, ModelReplaced, ReasoningDelta, TextDelta
+from bot.agent.nudges import GO_ON
+from bot.agent.task import Task
+from bot.context import ends_with_results, shortened
+from bot.contract import (
+    AssistantEntry,
+    ContextTooLong,
+    Entry,
+    ModelAway,
+    ModelBusy,
+    ModelDropped,
+    ModelError,
+    ModelRefused,
+    ModelSlow,
+    Unaffordable,
+    UserEntry,
+)
+from bot.model import Answer, CallPiece, ReasoningPiece, Request, TextPiece, stream_of
+from bot.toolsyntax import Call, Detector, Reasoning, Text
+from tools.base import ToolCall
+
+GAP = "\n\n"
+"""What stands between the texts of two passes."""
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | EarlyCall
+
+
+class ModelPass:
+    """One pass of a turn, and what it brought so far."""
+
+    def __init__(self, task: Task, request: Request, runner: CallRunner, *, shown_before: bool) -> None:
+        """
+        Args:
+            runner: begins early calls, and is told of what the model is told when that gets shorter.
+            shown_before: earlier passes of this turn showed text.
+        """
+        self._task = task
+        self._request = request
+        self._runner = runner
+        self._shown_before = shown_before
+        self._shown: list[str] = []
+        self._reasoning: list[str] = []
+        self._text_calls: list[ToolCall] = []
+        self._native_calls: list[ToolCall] = []
+        """Those that were whole before the end."""
+        self._pieced = False
+        """More than one model wrote it."""
+        self.answer: Answer | None = None
+        self.failure: Failed | None = None
+        """Why there is no answer; the last that `run` does is to set this or `answer`."""
+        self.unread = False
+        """It held a written call that was cut off or beyond repair, or nothing but the marks around one."""
+        self.shorter: tuple[Entry, ...] | None = None
+        """What was left of the conversation for it to fit; the next pass begins from there."""
+
+    @property
+    def visible(self) -> str:
+        """The text that a person saw of it."""
+        return "".join(self._shown)
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether the model asked for calls, also for ones that will not run."""
+        return bool(self._text_calls or (self.answer and self.answer.calls))
+
+    def entry(self, *, last: bool, origin: str) -> AssistantEntry:
+        """What history keeps of it. Native calls win over calls written as text; the last pass calls nothing."""
+        answer = self.answer
+        assert answer is not None
+        native = bool(answer.calls)
+        calls: tuple[ToolCall, ...] = ()
+        if not last:
+            calls = answer.calls or tuple(self._text_calls)
+        wrote = bool(calls) and not native
+        whole = native == bool(calls) and not self._pieced
+        return AssistantEntry(
+            text=self.visible,
+            calls=calls,
+            native=native or not wrote,
+            written=answer.text if wrote else "",
+            reasoning="".join(self._reasoning),
+            provider=answer.provider if whole else "",
+            raw=answer.raw if whole and not self._text_calls else {},
+            origin=origin,
+        )
+
+    async def run(self) -> AsyncGenerator[Delta | ModelReplaced, None]:
+        """Ask the model, once more when it fails before anybody saw a word of it.
+
+        When it fails later, a model that stands behind it goes on from what was seen.
+        """
+        request, attempt = self._request, 0
+        entries, begun = request.entries, len(self._task.entries)
+        while True:
+            attempt += 1
+            try:
+                async with aclosing(self._stream(request)) as deltas:
+                    async for delta in deltas:
+                        yield delta
+            except (ModelBusy, ModelDropped, ModelSlow, ContextTooLong) as error:
+                if isinstance(error, ContextTooLong) and not self._shown:
+                    shorter = shortened(request)
+                    if shorter is not None:
+                        request = shorter
+                        entries = self.shorter = request.entries
+                        self._runner.told(entries)
+                        self._clear()
+                        continue
+                if self._shown and error.failed:
+                    written = (AssistantEntry(text=self.visible), UserEntry(GO_ON))
+                    request = replace(request, entries=(*entries, *written), after=error.failed)
+                    self._clear()
+                    self._pieced = True
+                    yield ModelReplaced()
+                    continue
+                # A slow model is waited for again only where there are results to lose.
+                again = isinstance(error, ModelDropped) or (isinstance(error, ModelSlow) and len(entries) > begun)
+                if attempt == 1 and not self._shown and again:
+                    self._clear()
+                    continue
+                self.failure = _failure(error, results=ends_with_results(request.entries))
+            except ModelError as error:
+                self.failure = _failure(error)
+            return
+
+    def _clear(self) -> None:
+        """Forget a try that nobody saw anything of, or whose text the next model is given."""
+        self._reasoning.clear()
+        self._text_calls.clear()
+        self._native_calls.clear()
+        self.answer = None
+        self.unread = False
+
+    async def _stream(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Read one stream: visible text and reasoning come out, calls written as text are kept.
+
+        A whole call that the end of the stream would run begins at once, if it may.
+        """
+        detector = Detector({spec.name: spec.parameters for spec in (*self._task.tools, *request.tools)})
+        calling = request.tool_choice != "none" and bool(request.tools)
+        with closing(detector):
+            async with aclosing(stream_of(self._task.model, request)) as pieces:
+                async for piece in pieces:
+                    match piece:
+                        case TextPiece(text, prompted):
+                            # Else native calls may follow, and then these are not run.
+                            for delta in self._sort(detector.feed(text), begin=calling and prompted):
+                                yield delta
+                        case ReasoningPiece(text):
+                            self._reasoning.append(text)
+                            yield ReasoningDelta(text)
+                        case CallPiece(call):
+                            self._native_calls.append(call)
+                            if calling and (early := self._runner.begin(self._native_calls)) is not None:
+                                yield early
+                        case Answer():
+                            self.answer = piece
+            if self.answer is None:
+                raise ModelDropped("the model's stream ended without an answer")
+            for delta in self._sort(detector.finish(cut=self.answer.finish in ("length", "cut", "content_filter"))):
+                yield delta
+        said = bool(self._shown or self._text_calls or self._reasoning)
+        self.unread = bool(detector.dropped) or (bool(self.answer.text.strip()) and not said)
+
+    def _sort(self, items: Sequence[Text | Reasoning | Call], *, begin: bool = False) -> list[Delta]:
+        """Keep what the detector found, and return what is reported of it.
+
+        Args:
+            begin: its calls may begin at once.
+        """
+        deltas: list[Delta] = []
+        for item in items:
+            match item:
+                case Text(text) if text:
+                    # Two passes' texts are two paragraphs.
+                    gap = GAP if self._shown_before and not self._shown else ""
+                    self._shown.append(text)
+                    deltas.append(TextDelta(gap + text))
+                case Reasoning(text):
+                    self._reasoning.append(text)
+                    deltas.append(ReasoningDelta(text))
+                case Call(name, arguments, problem=problem):
+                    identifier = f"call_{secrets.token_hex(6)}"
+                    self._text_calls.append(ToolCall(identifier, name, arguments, problem))
+                    if begin and (early := self._runner.begin(self._text_calls)) is not None:
+                        deltas.append(early)
+                case _:
+                    pass
+        return deltas
+
+
+def _failure(error: ModelError, *, results: bool = False) -> Failed:
+    """What the person and the operator are told of a model that does not answer."""
+    match error:
+        case ModelAway():
+            key = "away"
+        case ModelBusy():
+            key = "busy"
+        case ModelSlow():
+            key = "slow"
+        case ModelRefused():
+            key = "refused"
+        case ContextTooLong(window=window):
+            key = "too_much_found" if results else "too_long"
+            return Failed(key, str(error), window=window)
+        case Unaffordable(whose=whose, until=until):
+            return Failed(f"spent_{whose}", str(error), retry=False, until=until)
+        case _:
+            key = "dropped"
+    return Failed(key, str(error), retry=not isinstance(error, ModelRefused))

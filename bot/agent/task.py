@@ -1,0 +1,40 @@
+"""The task of a turn: one question with everything that the tool loop needs to answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from bot.contract import AssistantEntry, Entry
+from bot.model import Model
+from bot.policy import Permits, everything
+from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
+
+CallKey: TypeAlias = tuple[int, str]
+"""The number of a pass, from 1, and a call's id: some servers call the first call of every pass `call_0`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One question, ready to be asked."""
+
+    entries: tuple[Entry, ...]
+    """Everything the model is told before this turn's own passes: our words, the history, the question."""
+    model: Model
+    tools: tuple[ToolSpec, ...]
+    """The tools offered; empty for a question that needs none."""
+    permits: Permits = everything
+    """What the person who asks may use: nothing else runs, whoever names it."""
+    context: ToolContext
+    deadline: float
+    """Monotonic time at which the turn ends."""
+    tool_choice: str = "auto"
+    begin_with: ToolCall | None = None
+    """A call that is made before the first pass: the person named it, or the question plainly needs it."""
+    passes: tuple[AssistantEntry, ...] = ()
+    """Passes already made before a restart, in order."""
+    results: Mapping[CallKey, ToolResult] = field(default_factory=dict)
+    """What their calls came to, where they have come to something."""
+    outcome_unknown: frozenset[CallKey] = frozenset()
+    """Calls with effects that had begun when the process died: not made again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from telegram import (
     Bot,
@@ -110,56 +110,73 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     command = words.parse(text)
     if command is not None and not _for_us(text, bot):
         return None
-    replied = message.reply_to_message
-    to_us = replied is not None and replied.from_user is not None and replied.from_user.id == bot.id
     stripped, mentioned = ("", False) if forwarded else _without_mention(message, bot)
     # In a group, a command that names no bot and is none of ours is another bot's.
     ordered = command is not None and (command[0] in words.BY_WORD or "@" in text.split(maxsplit=1)[0])
-    if not direct and not (to_us or mentioned or ordered):
+    if not (direct or mentioned or ordered or _replies_to(bot, message)):
         return None
     if not _words(message) and not _enclosed(message):
         return None
-    thread = str(message.message_thread_id or "") if message.is_topic_message else ""
-    chat = ChatId("telegram", str(bot.id), str(message.chat.id), thread)
-    user = message.from_user
-    sender = Sender(id=f"telegram:{user.id}", name=user.full_name, language=user.language_code or "")
-    target = ReplyTarget(
-        "telegram",
-        {
-            "chat": message.chat.id,
-            "thread": message.message_thread_id if message.is_topic_message else None,
-            "reply_to": None if direct else message.message_id,
-            "group": not direct,
-        },
+    where = _Where(
+        delivery=str(update.update_id),
+        chat=ChatId("telegram", str(bot.id), str(message.chat.id), str(_topic(message) or "")),
+        sender=_sender(message.from_user),
+        target=_target(message),
+        sent_at=message.date.timestamp(),
+        message_id=str(message.message_id),
     )
-    sent_at = message.date.timestamp()
-    delivery = str(update.update_id)
     if update.edited_message is not None:
-        return MessageEdited(
-            delivery=delivery,
-            chat=chat,
-            sender=sender,
-            target=target,
-            sent_at=sent_at,
-            message_id=str(message.message_id),
-            text=stripped,
-        )
+        return MessageEdited(**where, text=stripped)
     word, argument = command if command is not None else ("", stripped)
     return MessageSent(
-        delivery=delivery,
+        **where,
         # The parts of an album are separate updates, in one batch or in several.
         also=(f"album {message.chat.id}/{message.media_group_id}",) if message.media_group_id else (),
-        chat=chat,
-        sender=sender,
-        target=target,
-        sent_at=sent_at,
         text=argument,
         command=word,
-        message_id=str(message.message_id),
         group=not direct,
         quoted=_quoted(message, bot),
         enclosed=() if forwarded else _enclosed(message),
     )
+
+
+class _Where(TypedDict):
+    """What a new message and an edited one have in common."""
+
+    delivery: str
+    chat: ChatId
+    sender: Sender
+    target: ReplyTarget
+    sent_at: float
+    message_id: str
+
+
+def _sender(user: User) -> Sender:
+    return Sender(id=f"telegram:{user.id}", name=user.full_name, language=user.language_code or "")
+
+
+def _topic(message: Message) -> int | None:
+    """Return the forum topic that a message stands in."""
+    return message.message_thread_id if message.is_topic_message else None
+
+
+def _target(message: Message) -> ReplyTarget:
+    """Return where the reply goes; in a group it quotes the message."""
+    group = message.chat.type != "private"
+    return ReplyTarget(
+        "telegram",
+        {
+            "chat": message.chat.id,
+            "thread": _topic(message),
+            "reply_to": message.message_id if group else None,
+            "group": group,
+        },
+    )
+
+
+def _replies_to(bot: Bot, message: Message) -> bool:
+    replied = message.reply_to_message
+    return replied is not None and replied.from_user is not None and replied.from_user.id == bot.id
 
 
 def _as_one(parts: list[Incoming]) -> Incoming:

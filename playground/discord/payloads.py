@@ -155,6 +155,17 @@ def attachment(file: Attachment, place: Channel, root: str) -> Json:
     }
 
 
+def poll(question: str, expiry: str) -> Json:
+    answers = [{"answer_id": n, "poll_media": {"text": text}} for n, text in enumerate(("yes", "no"), 1)]
+    return {
+        "question": {"text": question},
+        "answers": answers,
+        "expiry": expiry,
+        "allow_multiselect": False,
+        "layout_type": 1,
+    }
+
+
 def message(said: Message, people: Mapping[str, Person], bot: Person, clock: Clock, root: str) -> Json:
     """A message with everything in it; what the bot may not see is taken out by `without_content`."""
     body: Json = {
@@ -180,14 +191,7 @@ def message(said: Message, people: Mapping[str, Person], bot: Person, clock: Clo
             {"id": str(number), "name": name, "format_type": 1} for number, name in enumerate(said.stickers, 700)
         ]
     if said.poll:
-        answers = [{"answer_id": n, "poll_media": {"text": text}} for n, text in enumerate(("yes", "no"), 1)]
-        body["poll"] = {
-            "question": {"text": said.poll},
-            "answers": answers,
-            "expiry": clock.date(said.created + 86_400),
-            "allow_multiselect": False,
-            "layout_type": 1,
-        }
+        body["poll"] = poll(said.poll, clock.date(said.created + 86_400))
     if said.nonce is not None:
         body["nonce"] = said.nonce
     if said.webhook:

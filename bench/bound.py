@@ -107,7 +107,9 @@ def together(replies: int, seconds: float) -> list[Writing]:
     return [Writing(0.0, 0.0, seconds)] * replies
 
 
-def best(limits: Limits, writings: Sequence[Writing], *, once: bool = False) -> Bound:
+def best(  # noqa: C901  # one pass over the moments at which something can be shown
+    limits: Limits, writings: Sequence[Writing], *, once: bool = False
+) -> Bound:
     """What could be seen of replies written so; first words count from the question.
 
     With `once`, no first post is the whole text: where a post cannot be repeated safely, that is what keeps a crash

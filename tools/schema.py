@@ -165,7 +165,7 @@ def _listed(schema: Mapping[str, Any], word: str) -> list[Any]:
 
 def _matches(pattern: str, value: str, root: _Root) -> bool:
     # Not the standard library's: a pattern may come from a stranger's server and take for ever.
-    import regex  # type: ignore[import-untyped]  # it ships no types
+    import regex
 
     if root.seconds <= 0:
         return True

@@ -25,7 +25,7 @@ from tools.search_results import best_score, found_pages, label, written
 from tools.settings import SearchSettings
 
 if TYPE_CHECKING:
-    from tavily import AsyncTavilyClient  # type: ignore[import-untyped]  # it ships no types
+    from tavily import AsyncTavilyClient
 
 log = logging.getLogger(__name__)
 

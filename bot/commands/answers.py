@@ -54,7 +54,7 @@ class CommandAnswers:
         self._redact = redact
         self._thoughts = thoughts
 
-    async def to(self, message: MessageSent, language: str) -> str:
+    async def to(self, message: MessageSent, language: str) -> str:  # noqa: C901  # a case for each command
         """What a command is answered with, as Markdown; commands that run or end a turn are not for here."""
         form = self._surface(message).limits.command_form
         match message.command:

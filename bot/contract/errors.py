@@ -80,9 +80,11 @@ def pause(named: object) -> float:
     """The seconds to wait when a platform named `named`: a usual pause for no number, and never more than a day."""
     if isinstance(named, datetime.timedelta):
         named = named.total_seconds()
+    if not isinstance(named, str | int | float):
+        return _USUAL_PAUSE
     try:
-        seconds = float(named)  # type: ignore[arg-type]  # whatever it is, see below
-    except (TypeError, ValueError):
+        seconds = float(named)
+    except ValueError:
         return _USUAL_PAUSE
     except OverflowError:
         return LONGEST_PAUSE

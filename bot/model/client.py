@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
-from typing import Any
 from urllib.parse import urlsplit
 
 from bot.contract import (
@@ -23,15 +20,16 @@ from bot.contract import (
     ToolsRefused,
     Usage,
 )
-from bot.model.assembly import MOST_ARGUMENT_CHARS, Delta, StreamFault
-from bot.model.base import Answer, CallPiece, Piece, ReasoningPiece, Request, TextPiece
-from bot.model.failures import NETWORK_ERRORS, NotUnderstood, dropped, failure, stream_fault
+from bot.model.assembly import StreamFault
+from bot.model.base import Answer, CallPiece, Piece, Request
+from bot.model.failures import NETWORK_ERRORS, NotUnderstood, failure, stream_fault
 from bot.model.learned import Learned
 from bot.model.lengths import AnswerTooLong, affords_another, name_in, without
 from bot.model.ollama import OllamaWire
 from bot.model.options import FIRST_TOKEN_SECONDS, ModelOptions
 from bot.model.patience import Patience
 from bot.model.providers import ModelName
+from bot.model.reading import CHARS_PER_ARGUMENT_TOKEN, StreamReading
 from bot.model.rendering import Declared
 from bot.model.transport import ENDING
 from bot.model.usage import Estimator
@@ -39,20 +37,10 @@ from bot.model.wire import Body, Wire
 
 _BUSY_PAUSES = (0.5, 1.0)
 """Seconds after which a busy server is asked again."""
-_GRACE_SECONDS = 5.0
-"""How long, after the finish reason, usage and the end may still take."""
-_DRAIN_SECONDS = 0.05
-"""How long the end of the body may take after `[DONE]`; a body read to its end leaves the connection usable."""
-_PIECE_CHARS = 8_000
-"""Longer pieces are handed on in parts, with a pause between: whoever takes them must not hold up the event loop."""
 _COUNTED_MARGIN = 1.25
 """How far our count of tokens may be from the server's."""
 _LEAST_TOKENS = 16
 """An answer is never limited to less; the least that OpenAI's Responses take."""
-_ARGUMENT_CHARS = 3.0
-"""Characters of arguments, which are JSON, in a token."""
-_REASONING_FACTOR = 5
-"""Reasoning may be this many times as long as the answer."""
 
 
 class ModelClient:
@@ -109,7 +97,9 @@ class ModelClient:
         """The window as the server itself named it; 0 while it has not."""
         return self._learned.window(*self._key)
 
-    async def stream(self, request: Request, *, longest_wait: float = float("inf")) -> AsyncGenerator[Piece, None]:
+    async def stream(  # noqa: C901  # each error of a server has its own way on
+        self, request: Request, *, longest_wait: float = float("inf")
+    ) -> AsyncGenerator[Piece, None]:
         """Ask, and yield pieces until one `Answer`; see `bot.model.base.Model`.
 
         A busy server is asked again up to twice before the first piece, unless it names a wait beyond
@@ -211,7 +201,7 @@ class ModelClient:
                 # A server that knows no limit is stopped at it; one that does counts itself, and better.
                 margin = _COUNTED_MARGIN if name_in(body) else 1.0
                 most_chars, tokens = request.max_output_chars, self.estimator.tokens_once
-                reading = _Reading(wire, most_chars, ending, most_tokens * margin, tokens)
+                reading = StreamReading(wire, most_chars, ending, most_tokens * margin, tokens)
                 read = reading.pieces(response.iter_bytes(), patience, self.name, prompted=not native)
                 async with aclosing(read) as pieces:
                     async for piece in pieces:
@@ -257,7 +247,7 @@ class ModelClient:
             return ModelDropped(f"{self.name} broke off with an error after it had begun to answer")
         return fault
 
-    def _answer(self, reading: _Reading, wire: Wire, body: Body, native: bool, request_id: str) -> Answer:
+    def _answer(self, reading: StreamReading, wire: Wire, body: Body, native: bool, request_id: str) -> Answer:
         assembly, text, reasoning = reading.assembly, "".join(reading.text), "".join(reading.reasoning)
         finish = reading.finish
         calls = () if finish == "cut" else assembly.calls()
@@ -270,7 +260,7 @@ class ModelClient:
         else:
             said = text + reasoning + "".join(json.dumps(dict(call.arguments), ensure_ascii=False) for call in calls)
             # Arguments that were cut off are written too, and charged for.
-            lost = 0 if calls else int(assembly.size / _ARGUMENT_CHARS)
+            lost = 0 if calls else int(assembly.size / CHARS_PER_ARGUMENT_TOKEN)
             usage = Usage(prompt, self.estimator.tokens(said) + lost, 0, self.estimator.tokens(reasoning))
         return Answer(
             text=text,
@@ -284,188 +274,6 @@ class ModelClient:
             raw=assembly.message() if finish != "cut" else {},
             request_id=request_id,
         )
-
-
-class _Reading:
-    """What one stream brought, and how it ended."""
-
-    def __init__(
-        self,
-        wire: Wire,
-        most_chars: int,
-        ending: Callable[[], None],
-        most_tokens: float,
-        tokens: Callable[[str], float],
-    ) -> None:
-        """
-        Args:
-            ending: is called when the end is near.
-            most_tokens: of text, reasoning and arguments together; 0: no limit.
-            tokens: estimates the tokens of a text.
-        """
-        self.assembly = wire.assembly()
-        self._decoder = wire.decoder()
-        self._ending = ending
-        self.text: list[str] = []
-        self.reasoning: list[str] = []
-        self.finish = ""
-        self.fault: StreamFault | ModelError | None = None
-        """Why it ended early; what came before has been yielded."""
-        self._most = most_chars
-        self._text_chars = 0
-        self._reasoning_chars = 0
-        self._most_tokens = most_tokens
-        self._tokens = tokens
-        self._counted = 0.0
-        """Tokens of what was written, counted from where they could become too many."""
-        self._done = False
-        self._events = 0
-
-    async def pieces(
-        self, chunks: Any, patience: Patience, name: str, *, prompted: bool
-    ) -> AsyncGenerator[TextPiece | ReasoningPiece | CallPiece, None]:
-        """Yield text and reasoning as they come, those of one read together, and calls as they become whole."""
-        decoder = self._decoder
-        async with aclosing(chunks):
-            following = partial(anext, chunks, None)
-            over = False
-            while not over:
-                chunk: bytes | None = None
-                broken: ModelError | None = None
-                try:
-                    chunk = await patience.wait(following)
-                except ModelSlow as error:
-                    broken = error
-                except NETWORK_ERRORS as error:
-                    broken = dropped(error, model=name)
-                delta = Delta()
-                over = chunk is None
-                if broken is None:
-                    over = self._take(decoder.finish() if chunk is None else decoder.feed(chunk), delta, name) or over
-                    if chunk is None and not self._events:
-                        self._not_a_stream(decoder.stray, delta, name)
-                reasoning, text = self._limit(delta)
-                if reasoning:
-                    yield ReasoningPiece(reasoning)
-                for start in range(0, len(text), _PIECE_CHARS):
-                    if start:
-                        await asyncio.sleep(0)
-                    yield TextPiece(text[start : start + _PIECE_CHARS], prompted)
-                if delta.progress:
-                    patience.progressed()
-                if self.finish == "cut":
-                    return
-                if broken is None and self.fault is None:
-                    for call in self.assembly.whole_calls():
-                        yield CallPiece(call)
-                if self.assembly.finish and not self._done:
-                    self._ending()
-                    patience.progressed(_GRACE_SECONDS)
-            if self._done:
-                await _drain(following)
-            self._end(broken, name)
-
-    def take_fault(self) -> StreamFault | ModelError:
-        """Why it ended early, for who raises it: held here too, the error and this object would be a circle."""
-        assert self.fault is not None
-        fault, self.fault = self.fault, None
-        return fault
-
-    def _take(self, events: list[bytes], delta: Delta, name: str) -> bool:
-        """Take events in; whether the stream is over."""
-        for data in events:
-            if data == b"[DONE]" or data.strip() == b"[DONE]":
-                self._done = True
-                return True
-            self._events += 1
-            try:
-                for event in _parse(data):
-                    self.assembly.add(event, delta)
-            except StreamFault as fault:
-                self.fault = fault
-                return True
-            except ValueError:
-                self.fault = ModelDropped(f"the stream of {name} holds a line that is no JSON")
-                return True
-        return False
-
-    def _not_a_stream(self, stray: str, delta: Delta, name: str) -> None:
-        """A body that holds no events: a web page, an error, or a whole answer in one piece."""
-        text = stray.strip()
-        if text.startswith("{"):
-            self._take([text.encode()], delta, name)
-        elif text:
-            kind = "a web page" if text.startswith("<") else "something else"
-            self.fault = ModelDropped(f"{name} sent {kind} in place of a stream; check the base URL")
-
-    def _limit(self, delta: Delta) -> tuple[str, str]:
-        """What of `delta` may still be yielded; too much ends the stream as `cut`."""
-        text, reasoning = delta.text, delta.reasoning
-        if reasoning:
-            self._reasoning_chars += len(reasoning)
-            if self._reasoning_chars > self._most * _REASONING_FACTOR:
-                self.finish = "cut"
-            self.reasoning.append(reasoning)
-        if text:
-            room = self._most - self._text_chars
-            if len(text) > room:
-                self.finish = "cut"
-                text = text[:room]
-            self._text_chars += len(text)
-            if text:
-                self.text.append(text)
-        if self.assembly.size > MOST_ARGUMENT_CHARS or self._too_many_tokens(reasoning + text):
-            self.finish = "cut"
-        return reasoning, text
-
-    def _too_many_tokens(self, new: str) -> bool:
-        chars = self._text_chars + self._reasoning_chars
-        if not self._most_tokens or (chars + self.assembly.size) < self._most_tokens:
-            # No script that people write has more tokens than characters.
-            return False
-        whole = "" if self._counted else "".join((*self.text, *self.reasoning))
-        self._counted += self._tokens(whole or new)
-        return self._counted + self.assembly.size / _ARGUMENT_CHARS > self._most_tokens
-
-    def _end(self, broken: ModelError | None, name: str) -> None:
-        """Decide whether the answer is whole: only a finish reason says so, or complete calls before `[DONE]`."""
-        self.finish = self.assembly.finish
-        if self.finish or self.fault is not None:
-            return
-        if self._done and broken is None:
-            calls = self.assembly.calls()
-            if calls and not any(call.problem for call in calls):
-                self.finish = "tool_calls"
-                return
-        self.fault = broken or ModelDropped(f"the stream of {name} ended without a finish reason")
-
-
-async def _drain(following: Any) -> None:
-    try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            while await following() is not None:
-                pass
-    except (TimeoutError, *NETWORK_ERRORS):
-        pass
-
-
-def _parse(data: bytes) -> list[dict[str, Any]]:
-    """The object of an event. Servers that forget the blank line between two events send both as one.
-
-    Raises:
-        ValueError: it is no JSON.
-    """
-    text = data.decode("utf-8", "replace")
-    try:
-        event = json.loads(text)
-    except RecursionError as error:
-        raise ValueError("nested beyond measure") from error
-    except ValueError:
-        if "\n" not in text:
-            raise
-        lines = [line for line in text.split("\n") if line.strip() not in ("", "[DONE]")]
-        return [event for event in map(json.loads, lines) if isinstance(event, dict)]
-    return [event] if isinstance(event, dict) else []
 
 
 def _is_empty(answer: Answer) -> bool:

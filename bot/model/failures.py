@@ -98,7 +98,7 @@ _QUOTA = re.compile(
 _OVERLOADED = re.compile(r"overloaded|rate.?limit|too many requests|server_error|temporarily|unavailable|try again")
 
 
-def refusal(
+def refusal(  # noqa: C901  # a table of what servers say, the surest first
     status: int,
     said: str,
     *,

@@ -162,7 +162,7 @@ def _left(content: aiohttp.StreamReader) -> bytes:
     broken = content.exception()
     if broken is None:
         return b""
-    content.set_exception(None)  # type: ignore[arg-type]
+    content.set_exception(None)  # type: ignore[arg-type]  # aiohttp types no None, and has no other way
     try:
         return content.read_nowait()
     finally:

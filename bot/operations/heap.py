@@ -19,6 +19,7 @@ import ctypes
 import gc
 import os
 from asyncio import selector_events, sslproto
+from typing import Any
 
 READ = 4 * 1024
 """Bytes read from a socket at once: more than a stream sends at a time, and small enough for any gap in the heap."""
@@ -44,11 +45,11 @@ def keep_compact() -> bool:
 
 def read_in_pieces() -> bool:
     """Limit asyncio's socket reads, with and without TLS, to `READ` bytes; return False where it has no limit."""
-    readers = [getattr(selector_events, "_SelectorTransport", None), getattr(sslproto, "SSLProtocol", None)]
+    readers: list[Any] = [getattr(selector_events, "_SelectorTransport", None), getattr(sslproto, "SSLProtocol", None)]
     if not all(isinstance(getattr(reader, "max_size", None), int) for reader in readers):
         return False
     for reader in readers:
-        reader.max_size = READ  # type: ignore[union-attr]
+        reader.max_size = READ
     return True
 
 

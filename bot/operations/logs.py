@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path, PurePath
+from types import FrameType
+from typing import TextIO
 
 from bot.contract import origin_of, reference_of
 from bot.operations.outlet import Outlet, raw
@@ -107,7 +109,7 @@ class _ForMachines(_Formatter):
         return json.dumps(value, ensure_ascii=False)
 
 
-class _Handler(logging.StreamHandler):  # type: ignore[type-arg]  # generic in the stubs alone
+class _Handler(logging.StreamHandler[TextIO]):
     """Writes to a stream, and drops a line that cannot be written: `logging` would print its arguments unmasked."""
 
     def handleError(self, record: logging.LogRecord) -> None:
@@ -161,9 +163,9 @@ def _template(record: logging.LogRecord) -> str:
 
 def _literal(record: logging.LogRecord) -> str:
     """The beginning of the message that stands as a constant in the function that logs it."""
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None and (frame.f_code.co_filename, frame.f_lineno) != (record.pathname, record.lineno):
-        frame = frame.f_back  # type: ignore[assignment]  # None ends the loop
+        frame = frame.f_back
     message = record.msg
     if frame is None or not isinstance(message, str):
         return ""

@@ -154,7 +154,9 @@ def find_cut(page: str, floor: int, length: int, measure: Callable[[str], int], 
     return Cut(at, border)
 
 
-def _choose(page: str, floor: int, limit: int, room: int, found: _Candidates) -> int:
+def _choose(  # noqa: C901  # the places to cut at, the best first
+    page: str, floor: int, limit: int, room: int, found: _Candidates
+) -> int:
     table = found.table
     if table is not None and table.start > floor and _table_end(page, table) - table.start <= room:
         return table.start  # it fits on a page of its own

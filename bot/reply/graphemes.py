@@ -15,7 +15,7 @@ _FLAG_HALVES = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 @lru_cache(maxsize=1)
 def _cluster() -> Any:
     # Loaded at the first text that needs it: most cuts fall between two ASCII letters.
-    import regex  # type: ignore[import-untyped]  # ships no types
+    import regex
 
     return regex.compile(r"\X")
 

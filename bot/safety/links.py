@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Collection
-from itertools import count
 from typing import TypeAlias
 
 from bot.markdown import (
@@ -24,26 +22,13 @@ from bot.markdown import (
     LineScanner,
     bare_mail,
     bare_url,
-    escape,
     mail_link,
     scheme_of,
 )
 from bot.safety.linkpolicy import Code, Link, LinkPolicy, Text
+from bot.safety.spans import is_marked_words, last_marker, mark_code, mark_words, separate, without_markers
 
 __all__ = ["LinkFilter", "LinkPolicy"]
-
-
-def code_span(text: str, taken: Collection[int] = ()) -> str:
-    """Write a URL as inline code, with backtick runs of a length not in `taken`."""
-    text = " ".join(text.split("\n")).replace("|", "%7C").replace("`", "%60")
-    marks = "`" * next(size for size in count(1) if size not in taken)
-    return f"{marks}{text}{marks}"
-
-
-def as_words(url: str) -> str:
-    """Write a URL as words that no Markdown parser turns into a link: without its web scheme."""
-    text = re.sub(r"^https?://(?=.)", "", " ".join(url.split()), flags=re.IGNORECASE)
-    return escape(text.replace("|", "%7C").replace("`", "%60").replace("\\", "%5C"))
 
 
 _Found: TypeAlias = tuple[str, int]
@@ -53,8 +38,6 @@ _LABEL_HELD = 600
 _URL_HELD = 2_100
 _CODE_HELD = 400
 _MAIL_HELD = 255
-_PIECE = 1_000
-"""Characters of a URL in one code span."""
 
 _MARKER_PART = re.compile(r"[-*+]|\d{1,9}[.)]?")
 _LEAD = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t][ \t>]*)*")
@@ -67,17 +50,6 @@ _SPECIAL = re.compile(
 )
 _NEW_BLOCK = re.compile(r"\n(?=[ \t]*(?:[#>\-+*=|]|```|~~~|\d|\n|\Z))")
 """Matches where a paragraph may end, and inline code with it."""
-_OPENS, _CLOSES = "\ue010", "\ue011"
-"""Stand for a moment at the ends of code that is written for an address."""
-_BEGINS, _ENDS = "\ue012", "\ue013"
-"""The same for an address that is written as words."""
-_BORDERS = re.compile(f"[{_OPENS}{_CLOSES}{_BEGINS}{_ENDS}]")
-_JOINS = r"A-Za-z0-9@/:#&=%+~$\-_`\\"
-"""What would make one address of two, or of a word and an address."""
-_TOO_NEAR = re.compile(
-    rf"(?<=[`\\]){_OPENS}|{_CLOSES}(?=[`{_OPENS}])|(?<=[{_JOINS}.?{_ENDS}{_CLOSES}]){_BEGINS}"
-    rf"|{_ENDS}(?=[{_JOINS}{_OPENS}{_BEGINS}])"
-)
 _BESIDE_WORDS = re.compile(r"\\\S*\Z")
 """Something escaped in the same run of signs."""
 _DEFINES = re.compile(rf"(?:\]:|\A[ \t]{{{MAIL_REACH // 2}}})[ \t]*\Z")
@@ -140,7 +112,7 @@ class LinkFilter:
 
     def feed(self, text: str) -> str:
         """Take more Markdown and return what may be shown now."""
-        text = _BORDERS.sub("", text)
+        text = without_markers(text)
         self._later.append(text)
         if self._awaits is not None and self._awaits.search(text) is None:
             return ""
@@ -152,21 +124,16 @@ class LinkFilter:
 
     def _span(self, url: str) -> str:
         """Return a URL as code or as words, with a marker at each end."""
-        if self._policy.unknown == "text":
-            return f"{_BEGINS}{as_words(url)}{_ENDS}"
-        # In pieces that no page cuts: the beginning of an address without its end would be no code.
-        pieces = [url[at : at + _PIECE] for at in range(0, len(url), _PIECE)]
-        return " ".join(f"{_OPENS}{code_span(piece, self._ticks)}{_CLOSES}" for piece in pieces)
+        return mark_words(url) if self._policy.unknown == "text" else mark_code(url, self._ticks)
 
     def _apart(self, text: str) -> str:
         """Separate inserted code from backticks and backslashes beside it."""
         if not text:
             return ""
         before = self._last[-1:]
-        text = before + self._closed + text
-        self._closed = text[-1] if text[-1] in (_CLOSES, _ENDS) else ""
-        text = _BORDERS.sub("", _TOO_NEAR.sub(" ", text))
-        text = text[len(before) :]
+        marked = before + self._closed + text
+        self._closed = last_marker(text)
+        text = separate(marked)[len(before) :]
         self._last = (self._last + text)[-MAIL_REACH:]
         return text
 
@@ -296,7 +263,7 @@ class LinkFilter:
         if result is None:
             self._address = grows
             return start, True
-        if grows and result[0].startswith(_BEGINS):
+        if grows and is_marked_words(result[0]):
             shown.append(" ")
         shown.append(result[0])
         self._address |= grows and _GROWS.fullmatch(result[0]) is not None
@@ -339,7 +306,9 @@ class LinkFilter:
         self._ticks.add(run)
         return text[start:end], end
 
-    def _bracket(self, text: str, start: int, final: bool, apart: str) -> _Found | None:
+    def _bracket(  # noqa: C901  # each way in which a bracket is no link, in order
+        self, text: str, start: int, final: bool, apart: str
+    ) -> _Found | None:
         """Handle a link or an image; any other bracket is text."""
         image = text[start] == "!"
         opened = start + image

@@ -36,7 +36,8 @@ class Database(aiosqlite.Connection):
         `work` keeps to the connection it is given: nothing of SQLite's may leave the thread, a cursor neither.
         Cancelled, it is done all the same.
         """
-        return await self._execute(work, self._conn)  # type: ignore[no-any-return, no-untyped-call]
+        done: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]  # aiosqlite types it not
+        return done
 
 
 def database(place: Path | str, *, uri: bool = False, timeout: float) -> Database:

@@ -129,7 +129,7 @@ class Detector:
                 continue
             c = r.text[r.pos]
             if c.isspace():
-                end = _SPACES.match(r.text, r.pos).end()  # type: ignore[union-attr]  # it matches everything
+                end = _end_of(_SPACES, r.text, r.pos)
                 self._show(r.text[r.pos : end])
                 r.pos = end
             elif v.blank and r.offset >= self._plain_until and (yield from self._line(c)):
@@ -143,7 +143,7 @@ class Detector:
             elif not v.inline and (c in "<[" or (c == "f" and not self._in_word)):
                 yield from self._marker(c)
             else:
-                end = _PLAIN.match(r.text, r.pos + 1).end()  # type: ignore[union-attr]  # it matches everything
+                end = _end_of(_PLAIN, r.text, r.pos + 1)
                 self._show(r.text[r.pos : end])
                 r.pos = end
 
@@ -308,6 +308,13 @@ class Detector:
             known = found.name in self._registry
             problem = "" if known else f"there is no tool {found.name!r}"
             self._visible.add(Call(found.name, found.arguments, known, raw, problem))
+
+
+def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
+    """Return the end of a pattern that matches everywhere, if only nothing."""
+    found = pattern.match(text, start)
+    assert found is not None
+    return found.end()
 
 
 def parse(text: str, tools: Mapping[str, Schema]) -> tuple[str, list[Call]]:

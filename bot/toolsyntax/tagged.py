@@ -176,7 +176,7 @@ class TaggedCalls:
 
     # after the body
 
-    def rest(self, tagged: Tagged | None) -> Steps[Outcome | None]:
+    def rest(self, tagged: Tagged | None) -> Steps[Outcome | None]:  # noqa: C901  # a branch for each sign that may follow
         """Read what belongs to the call after its body; an outcome when that is one more body."""
         r = self._reader
         kinds = tagged.family.bodies if tagged and tagged.family else ()

@@ -57,7 +57,9 @@ class Stream:
         self._seen = seen
         self._answer = web.StreamResponse(headers={**headers, "Content-Type": kind, "Cache-Control": "no-cache"})
 
-    async def write(self, frames: Iterable[Frame]) -> web.StreamResponse:
+    async def write(  # noqa: C901  # a branch for each fault, in the order in which they are checked
+        self, frames: Iterable[Frame]
+    ) -> web.StreamResponse:
         """Send `frames`, or as many of them as the reply's faults let through."""
         reply, answer = self._reply, self._answer
         await answer.prepare(self._request)

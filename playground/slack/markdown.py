@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
+from functools import partial
 
 from playground.slack.mrkdwn import Drawn, anchor, angle
 
@@ -108,8 +109,12 @@ def _inline(source: str, names: Mapping[str, str], drawn: Drawn) -> tuple[str, s
     markup = html.escape(text)
     for pattern, tag in _STYLES:
         text = pattern.sub(_inside, text)
-        markup = pattern.sub(lambda match, tag=tag: f"<{tag}>{_inside(match)}</{tag}>", markup)  # type: ignore[misc]
+        markup = pattern.sub(partial(_tagged, tag), markup)
     return _fill(text, slots, 0), _fill(markup, slots, 1)
+
+
+def _tagged(tag: str, match: re.Match[str]) -> str:
+    return f"<{tag}>{_inside(match)}</{tag}>"
 
 
 def _inside(match: re.Match[str]) -> str:

@@ -58,7 +58,7 @@ from bot.model import arguments, assembly, failures, lengths, ollama, protocol, 
 from bot.operations import outlet
 from bot.reply import cutting, graphemes
 from bot.reply.paging import Paginator, beginning, worth_showing
-from bot.safety import characters, enclosures, linkpolicy, links, redacted, redactor, spellings, untrusted
+from bot.safety import characters, enclosures, linkpolicy, links, redacted, redactor, spans, spellings, untrusted
 from bot.store import facts, incoming
 from bot.store import text as stored
 from bot.toolchoice import descriptions, greetings, index, named, presearch, terms
@@ -497,9 +497,11 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.safety.links.LinkFilter.feed, live": _streamed(
         lambda: links.LinkFilter(linkpolicy.LinkPolicy(unknown="live")), 64
     ),
-    "bot.safety.links.as_words": links.as_words,
+    "bot.safety.spans.as_words": spans.as_words,
     "bot.safety.links.LinkFilter.feed, in pieces": _streamed(lambda: links.LinkFilter(linkpolicy.LinkPolicy()), 64),
-    "bot.safety.links.code_span": links.code_span,
+    "bot.safety.spans.as_code": spans.as_code,
+    "bot.safety.spans.mark_code": lambda text: spans.mark_code(text, ()),
+    "bot.safety.spans.separate": spans.separate,
     "bot.markdown.tree.escape": tree.escape,
     "bot.markdown.tree.quote": tree.quote,
     "bot.toolchoice.named.named_call": lambda text: named.named_call(f"/tool look {text}", (SPEC, OTHER)),
@@ -676,6 +678,7 @@ SIZES = {"adapters.formatting": 2_000, "bot.reply.paging": 10_000}
 """What is drawn is a page, 4,096 characters at most; and text is cut into pages while it grows."""
 
 INSIDE: dict[str, str] = {
+    "bot.safety.spans": "bot.safety.links.LinkFilter.feed",
     "adapters.console.adapter": "adapters.console.terminal.Screen.show",
     "adapters.discord.intake.message_sent": "adapters.discord.intake.message_edited",
     "adapters.discord.threads": "adapters.discord.intake.message_edited",
@@ -796,6 +799,7 @@ OWN: dict[str, str] = {
     "bot.configuration": _OPERATOR,
     "bot.context.brief": _HANDS_ON,
     "bot.agent.calls": _HANDS_ON,
+    "bot.agent.modelpass": _HANDS_ON,
     "bot.context.chatoptions": _HANDS_ON,
     "bot.cli.chats": _OPERATOR,
     "bot.policy.chatsfile": _OPERATOR,
@@ -820,6 +824,7 @@ OWN: dict[str, str] = {
     "bot.commands.language": _HANDS_ON,
     "bot.model.chain": _HANDS_ON,
     "bot.model.client": _HANDS_ON,
+    "bot.model.reading": _HANDS_ON,
     "bot.model.learned": _SHORT,
     "bot.model.providers": _OPERATOR,
     "bot.model.responses.ResponsesWire": _HANDS_ON,

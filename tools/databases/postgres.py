@@ -23,7 +23,7 @@ from tools.databases.base import MOST_COUNTED, Cell, Column, Limits, Refused, Ro
 from tools.databases.powers import powers_query
 
 if TYPE_CHECKING:
-    import asyncpg  # type: ignore[import-untyped]  # it ships no types
+    import asyncpg
 
 log = logging.getLogger(__name__)
 

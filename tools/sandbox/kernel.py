@@ -374,7 +374,7 @@ def _nest_loops() -> None:
     plain = asyncio.run
 
     def run(*given: Any, **named: Any) -> Any:
-        import nest_asyncio2  # type: ignore[import-untyped]
+        import nest_asyncio2
 
         asyncio.run = plain
         nest_asyncio2.apply()

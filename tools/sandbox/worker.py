@@ -233,8 +233,9 @@ def _evaluate(code: str, name: str, names: dict[str, Any]) -> Any:
     """Run `code`; what its last line is worth, when that is an expression without a semicolon."""
     tree = ast.parse(code, name)
     last: ast.Expression | None = None
-    if tree.body and isinstance(tree.body[-1], ast.Expr) and not code.rstrip().endswith(";"):
-        last = ast.Expression(tree.body.pop().value)  # type: ignore[attr-defined]
+    if tree.body and isinstance(end := tree.body[-1], ast.Expr) and not code.rstrip().endswith(";"):
+        last = ast.Expression(end.value)
+        del tree.body[-1]
     result = None
     for part, mode in ((tree, "exec"), (last, "eval")):
         if part is None:

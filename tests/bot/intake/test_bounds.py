@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bot.intake import admission
-from bot.model.client import _Reading
 from bot.model.patience import Patience
+from bot.model.reading import StreamReading
 from bot.policy import once
 from bot.policy.metering import MeteredModel
 from bot.reply.pageset import PageSet
@@ -77,7 +77,7 @@ async def test_what_a_turn_held_is_freed_when_it_ends_without_a_search_for_garba
 
         monkeypatch.setattr(of, "__init__", noted)
 
-    for one in (ReplyStream, PageSet, Patience, Paginator, Detector, MeteredModel, _Reading):
+    for one in (ReplyStream, PageSet, Patience, Paginator, Detector, MeteredModel, StreamReading):
         watch(one)
     replies = {
         "whole": lambda: Reply("Tea is a leaf."),

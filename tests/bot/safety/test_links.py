@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from bot.markdown import tree
 from bot.markdown.addresses import hides_host, trim_url
 from bot.safety.linkpolicy import Code, Link, Text, Unknown, carries_data
-from bot.safety.links import LinkFilter, LinkPolicy, as_words
+from bot.safety.links import LinkFilter, LinkPolicy
+from bot.safety.spans import as_words
 
 KNOWN = "https://known.org/a?b=1"
 

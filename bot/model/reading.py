@@ -1,0 +1,210 @@
+"""The stream of one answer: read to its end within its limits, whatever a server sends in its place."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+
+from bot.contract import ModelDropped, ModelError, ModelSlow
+from bot.model.assembly import MOST_ARGUMENT_CHARS, Delta, StreamFault
+from bot.model.base import CallPiece, ReasoningPiece, TextPiece
+from bot.model.failures import NETWORK_ERRORS, dropped
+from bot.model.patience import Patience
+from bot.model.wire import Wire
+
+_DRAIN_SECONDS = 0.05
+"""How long the end of the body may take after `[DONE]`; a body read to its end leaves the connection usable."""
+_GRACE_SECONDS = 5.0
+"""How long, after the finish reason, usage and the end may still take."""
+_PIECE_CHARS = 8_000
+"""Longer pieces are handed on in parts, with a pause between: whoever takes them must not hold up the event loop."""
+CHARS_PER_ARGUMENT_TOKEN = 3.0
+"""Characters of arguments, which are JSON, in a token."""
+_REASONING_FACTOR = 5
+"""Reasoning may be this many times as long as the answer."""
+
+
+class StreamReading:
+    """What one stream brought, and how it ended."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        most_chars: int,
+        ending: Callable[[], None],
+        most_tokens: float,
+        tokens: Callable[[str], float],
+    ) -> None:
+        """
+        Args:
+            ending: is called when the end is near.
+            most_tokens: of text, reasoning and arguments together; 0: no limit.
+            tokens: estimates the tokens of a text.
+        """
+        self.assembly = wire.assembly()
+        self._decoder = wire.decoder()
+        self._ending = ending
+        self.text: list[str] = []
+        self.reasoning: list[str] = []
+        self.finish = ""
+        self.fault: StreamFault | ModelError | None = None
+        """Why it ended early; what came before has been yielded."""
+        self._most = most_chars
+        self._text_chars = 0
+        self._reasoning_chars = 0
+        self._most_tokens = most_tokens
+        self._tokens = tokens
+        self._counted = 0.0
+        """Tokens of what was written, counted from where they could become too many."""
+        self._done = False
+        self._events = 0
+
+    async def pieces(
+        self, chunks: Any, patience: Patience, name: str, *, prompted: bool
+    ) -> AsyncGenerator[TextPiece | ReasoningPiece | CallPiece, None]:
+        """Yield text and reasoning as they come, those of one read together, and calls as they become whole."""
+        decoder = self._decoder
+        async with aclosing(chunks):
+            following = partial(anext, chunks, None)
+            over = False
+            while not over:
+                chunk: bytes | None = None
+                broken: ModelError | None = None
+                try:
+                    chunk = await patience.wait(following)
+                except ModelSlow as error:
+                    broken = error
+                except NETWORK_ERRORS as error:
+                    broken = dropped(error, model=name)
+                delta = Delta()
+                over = chunk is None
+                if broken is None:
+                    over = self._take(decoder.finish() if chunk is None else decoder.feed(chunk), delta, name) or over
+                    if chunk is None and not self._events:
+                        self._not_a_stream(decoder.stray, delta, name)
+                reasoning, text = self._limit(delta)
+                if reasoning:
+                    yield ReasoningPiece(reasoning)
+                for start in range(0, len(text), _PIECE_CHARS):
+                    if start:
+                        await asyncio.sleep(0)
+                    yield TextPiece(text[start : start + _PIECE_CHARS], prompted)
+                if delta.progress:
+                    patience.progressed()
+                if self.finish == "cut":
+                    return
+                if broken is None and self.fault is None:
+                    for call in self.assembly.whole_calls():
+                        yield CallPiece(call)
+                if self.assembly.finish and not self._done:
+                    self._ending()
+                    patience.progressed(_GRACE_SECONDS)
+            if self._done:
+                await _drain(following)
+            self._end(broken, name)
+
+    def take_fault(self) -> StreamFault | ModelError:
+        """Why it ended early, for who raises it: held here too, the error and this object would be a circle."""
+        assert self.fault is not None
+        fault, self.fault = self.fault, None
+        return fault
+
+    def _take(self, events: list[bytes], delta: Delta, name: str) -> bool:
+        """Take events in; whether the stream is over."""
+        for data in events:
+            if data == b"[DONE]" or data.strip() == b"[DONE]":
+                self._done = True
+                return True
+            self._events += 1
+            try:
+                for event in _parse(data):
+                    self.assembly.add(event, delta)
+            except StreamFault as fault:
+                self.fault = fault
+                return True
+            except ValueError:
+                self.fault = ModelDropped(f"the stream of {name} holds a line that is no JSON")
+                return True
+        return False
+
+    def _not_a_stream(self, stray: str, delta: Delta, name: str) -> None:
+        """A body that holds no events: a web page, an error, or a whole answer in one piece."""
+        text = stray.strip()
+        if text.startswith("{"):
+            self._take([text.encode()], delta, name)
+        elif text:
+            kind = "a web page" if text.startswith("<") else "something else"
+            self.fault = ModelDropped(f"{name} sent {kind} in place of a stream; check the base URL")
+
+    def _limit(self, delta: Delta) -> tuple[str, str]:
+        """What of `delta` may still be yielded; too much ends the stream as `cut`."""
+        text, reasoning = delta.text, delta.reasoning
+        if reasoning:
+            self._reasoning_chars += len(reasoning)
+            if self._reasoning_chars > self._most * _REASONING_FACTOR:
+                self.finish = "cut"
+            self.reasoning.append(reasoning)
+        if text:
+            room = self._most - self._text_chars
+            if len(text) > room:
+                self.finish = "cut"
+                text = text[:room]
+            self._text_chars += len(text)
+            if text:
+                self.text.append(text)
+        if self.assembly.size > MOST_ARGUMENT_CHARS or self._too_many_tokens(reasoning + text):
+            self.finish = "cut"
+        return reasoning, text
+
+    def _too_many_tokens(self, new: str) -> bool:
+        chars = self._text_chars + self._reasoning_chars
+        if not self._most_tokens or (chars + self.assembly.size) < self._most_tokens:
+            # No script that people write has more tokens than characters.
+            return False
+        whole = "" if self._counted else "".join((*self.text, *self.reasoning))
+        self._counted += self._tokens(whole or new)
+        return self._counted + self.assembly.size / CHARS_PER_ARGUMENT_TOKEN > self._most_tokens
+
+    def _end(self, broken: ModelError | None, name: str) -> None:
+        """Decide whether the answer is whole: only a finish reason says so, or complete calls before `[DONE]`."""
+        self.finish = self.assembly.finish
+        if self.finish or self.fault is not None:
+            return
+        if self._done and broken is None:
+            calls = self.assembly.calls()
+            if calls and not any(call.problem for call in calls):
+                self.finish = "tool_calls"
+                return
+        self.fault = broken or ModelDropped(f"the stream of {name} ended without a finish reason")
+
+
+async def _drain(following: Any) -> None:
+    try:
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            while await following() is not None:
+                pass
+    except (TimeoutError, *NETWORK_ERRORS):
+        pass
+
+
+def _parse(data: bytes) -> list[dict[str, Any]]:
+    """The object of an event. Servers that forget the blank line between two events send both as one.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    text = data.decode("utf-8", "replace")
+    try:
+        event = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested beyond measure") from error
+    except ValueError:
+        if "\n" not in text:
+            raise
+        lines = [line for line in text.split("\n") if line.strip() not in ("", "[DONE]")]
+        return [event for event in map(json.loads, lines) if isinstance(event, dict)]
+    return [event] if isinstance(event, dict) else []

@@ -1,4 +1,8 @@
-"""Quantities: a number with its units. What measures different things is neither added nor compared."""
+"""Quantities: a number with its units. What measures different things is neither added nor compared.
+
+By hand instead of pint 0.25: there a root of a fraction is a float, a decimal cannot be converted, 20 °C + 5 K is an
+error, and a step takes ten times as long. See docs/decisions.md, 2026-11-22.
+"""
 
 from __future__ import annotations
 

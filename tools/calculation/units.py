@@ -2,6 +2,9 @@
 
 A line is: symbol, factor, names. A star after the symbol lets SI prefixes stand before it, a plus those of bytes;
 `_` is a space in a name; English names also match with a plural s. What two countries measure differently has a note.
+
+By hand instead of pint 0.25: its registry lacks 637 of these 1,965 names and takes 49 for other units, and its import
+and definitions take 430 ms and 11 MB (this table: 19 ms, 1.8 MB). See docs/decisions.md, 2026-11-22.
 """
 
 from __future__ import annotations

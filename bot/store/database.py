@@ -1,46 +1,60 @@
-"""A connection that runs several statements in one trip to its thread.
+"""A SQLite connection on a thread of its own, which does in one trip what belongs together.
 
-aiosqlite carries every statement to its connection's thread and every result back; that way costs more than most
-statements. What belongs together goes there once.
+The trip to a thread and back costs more than most statements, so it is made for a function and not for a statement.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Callable, Generator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
-
-import aiosqlite
+from typing import TypeVar
 
 T = TypeVar("T")
 
-_ROWS_A_STEP = 64
-"""aiosqlite's own default, for cursors that are read step by step."""
 
+class Database:
+    """An open connection; `async with` closes it."""
 
-class Database(aiosqlite.Connection):
-    """An `aiosqlite.Connection`; `await` or `async with` opens it."""
-
-    def __await__(self) -> Generator[Any, None, Database]:
-        yield from super().__await__()
-        return self
+    def __init__(self, db: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
+        self._db = db
+        self._thread = thread
+        self._closed = False
 
     async def __aenter__(self) -> Database:
-        return await self
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def together(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on the connection's thread and return what it returned; it raises what `work` raises.
 
         `work` keeps to the connection it is given: nothing of SQLite's may leave the thread, a cursor neither.
-        Cancelled, it is done all the same.
+        Cancelled once it has begun, it is done all the same.
         """
-        done: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]  # aiosqlite types it not
-        return done
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, self._db)
+
+    async def close(self) -> None:
+        """Close the connection behind the work under way, and end its thread; closing twice is no error."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            await self.together(sqlite3.Connection.close)
+        finally:
+            self._thread.shutdown(wait=False)
 
 
-def database(place: Path | str, *, uri: bool = False, timeout: float) -> Database:
-    """A connection to `place` that commits when it is told to, and waits `timeout` seconds for a lock."""
-    connector = partial(sqlite3.connect, place, uri=uri, timeout=timeout, isolation_level=None, cached_statements=256)
-    return Database(connector, _ROWS_A_STEP)
+async def open_database(place: Path | str, *, uri: bool = False, timeout: float) -> Database:
+    """Open a connection that commits when it is told to, and waits `timeout` seconds for a lock."""
+    thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite")
+    connect = partial(sqlite3.connect, place, uri=uri, timeout=timeout, isolation_level=None, cached_statements=256)
+    try:
+        return Database(await asyncio.get_running_loop().run_in_executor(thread, connect), thread)
+    except BaseException:
+        thread.shutdown(wait=False)
+        raise

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.contract import Clock
-from bot.store.database import database
+from bot.store.database import open_database
 from bot.store.faults import store_error
 from bot.store.intake import count_unfinished
 from bot.store.opening import beside, damage_of, size_of
@@ -49,7 +49,7 @@ async def inspect(path: Path, clock: Clock) -> Inspection | None:
     unfinished: Mapping[str, int] = {}
     if not damage:
         try:
-            async with database(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE) as opened:
+            async with await open_database(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE) as opened:
                 journal, unfinished = await opened.together(_look)
         except sqlite3.Error as error:
             raise store_error(error) from error

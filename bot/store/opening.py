@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from bot.contract import Clock, SettingsError, StoreError
-from bot.store.database import Database, database
+from bot.store.database import Database, open_database
 from bot.store.faults import Fault, fault_of, store_error
 from bot.store.schema import known_version
 
@@ -52,7 +52,7 @@ def make_place(path: Path) -> None:
 
 async def connect(path: Path, *, busy_timeout: float, write: bool) -> Database:
     """Open one connection with the settings every connection of the store has."""
-    opened = await database(path, timeout=busy_timeout)
+    opened = await open_database(path, timeout=busy_timeout)
     try:
         await opened.together(partial(_set_writer if write else _set_reader, path))
     except BaseException:
@@ -169,6 +169,6 @@ async def _quick_check(path: Path, mode: str, clock: Clock, busy_timeout: float)
             raise
         return str(found[0]) if found else "ok"
 
-    async with database(f"{path.as_uri()}?mode={mode}", uri=True, timeout=busy_timeout) as opened:
+    async with await open_database(f"{path.as_uri()}?mode={mode}", uri=True, timeout=busy_timeout) as opened:
         said = await opened.together(check)
     return "" if said == "ok" else said.replace("\n", " ")

@@ -224,7 +224,7 @@ class Writer:
             await self._drop()
         elif self._db is not None:
             try:
-                await self._db.rollback()
+                await self._db.together(sqlite3.Connection.rollback)
             except sqlite3.Error:
                 await self._drop()
 

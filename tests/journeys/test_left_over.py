@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections import Counter
-from contextlib import suppress
 from typing import Any
 
-from bot.store.database import Database
 from playground.model import Reply
 
 OURS = ("bot.", "adapters.", "tools.")
@@ -34,12 +32,8 @@ def script(body: Any) -> Reply:
     return Reply(f"About {question}: **tea** is a leaf.\n\n- green\n- black")
 
 
-async def held() -> Counter[str]:
+def held() -> Counter[str]:
     """How many objects of our own types there are, and tasks by what they run."""
-    for database in [one for one in gc.get_objects() if isinstance(one, Database)]:
-        # Its thread keeps what it did last, and what came of it, until it does something else.
-        with suppress(ValueError):  # closed
-            await database.together(lambda _: None)
     gc.collect()
     running: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
     kinds = Counter(f"task {one.__qualname__}" for one in running)
@@ -71,7 +65,7 @@ async def test_a_turn_that_ended_leaves_nothing_behind_on_any_platform(world: An
                 await world.model.asked(asked + 6)
                 await bot.dispatcher.idle()
             await bot.summaries.idle()
-            return await held()
+            return held()
 
         before = await turns(1)
         after = await turns(2)
@@ -80,6 +74,6 @@ async def test_a_turn_that_ended_leaves_nothing_behind_on_any_platform(world: An
             if not after - before:
                 break
             await asyncio.sleep(0.25)
-            after = await held()
+            after = held()
 
         assert after - before == Counter()

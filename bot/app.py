@@ -21,10 +21,10 @@ from bot.pacing import Pacer
 from bot.policy import (
     SERVERS_SECONDS,
     Access,
-    BudgetLimits,
-    Budgets,
     Once,
     Prices,
+    QuotaLimits,
+    Quotas,
     ToolRights,
     metered,
     misnamed,
@@ -104,14 +104,14 @@ class App:
             admins=core.admins,
             groups=(*core.allowed_workspaces, *core.allowed_roles),
         )
-        self.budgets = Budgets(
+        self.quotas = Quotas(
             self.store.spending,
             self._clock,
-            BudgetLimits.of(core),
+            QuotaLimits.of(core),
             Prices(read_prices(core.prices)),
             self.access.is_admin,
         )
-        stack.push_async_callback(self.budgets.close)
+        stack.push_async_callback(self.quotas.close)
         self._once = Once(self.store.access.once, self._clock)
 
     def _join_tools(self, stack: AsyncExitStack) -> None:
@@ -202,7 +202,7 @@ class App:
             clock=self._clock,
             options=TurnOptions.of(core, self._secrets),
             surface=self._surface,
-            budgets=self.budgets,
+            quotas=self.quotas,
             once=self._once,
             summaries=self.summaries,
             briefings=self._briefings,
@@ -246,7 +246,7 @@ class App:
             access=self.access,
             models=self.models,
             registry=self.registry,
-            budgets=self.budgets,
+            quotas=self.quotas,
             briefings=self._briefings,
             book=self._book,
             rights=self.rights,
@@ -272,7 +272,7 @@ class App:
         admission = Admission(
             store=self.store,
             access=self.access,
-            budgets=self.budgets,
+            quotas=self.quotas,
             queue=self._queue,
             clock=self._clock,
             limits=AdmissionLimits.of(self._core),
@@ -304,8 +304,8 @@ class App:
         await self._stack.aclose()
 
     def _paid(self, model: Chain) -> Model:
-        """The same model, on the budgets of who asks."""
-        return metered(model, self.budgets, self.models.estimator)
+        """The same model, on the quotas of who asks."""
+        return metered(model, self.quotas, self.models.estimator)
 
     def _tokens_of(self, model: str) -> Callable[[str], int]:
         """What estimates the tokens of a text for a model."""

@@ -37,7 +37,7 @@ class Purse(Protocol):
             what: the tool that pays.
 
         Raises:
-            ToolError: no budget has so much left.
+            ToolError: no quota has so much left.
         """
         ...
 

@@ -11,7 +11,7 @@ from bot.context import PERSONA_CHARS, Briefings, ChatBook, ChatFacts
 from bot.contract import OFF, MessageSent, Surface, help_text
 from bot.markdown import quote
 from bot.model import Models
-from bot.policy import Access, Budgets, ToolRights, payer_of
+from bot.policy import Access, Quotas, ToolRights, payer_of
 from bot.safety import Redact, clean_name, clean_untrusted
 from bot.sentences import say
 from bot.store import Store
@@ -30,7 +30,7 @@ class CommandAnswers:
         access: Access,
         models: Models,
         registry: ToolRegistry,
-        budgets: Budgets,
+        quotas: Quotas,
         briefings: Briefings,
         book: ChatBook,
         rights: ToolRights,
@@ -46,7 +46,7 @@ class CommandAnswers:
         self._access = access
         self._models = models
         self._registry = registry
-        self._budgets = budgets
+        self._quotas = quotas
         self._briefings = briefings
         self._book = book
         self._rights = rights
@@ -77,7 +77,7 @@ class CommandAnswers:
                 text = await self._briefings.report(message, language)
             case "why":
                 text = await receipt(
-                    self._store, self._budgets.prices, message.chat, language, self._redact, thoughts=self._thoughts
+                    self._store, self._quotas.prices, message.chat, language, self._redact, thoughts=self._thoughts
                 )
             case "whoami":
                 text = say("whoami", language, person=message.sender.id, chat=message.chat)
@@ -103,9 +103,9 @@ class CommandAnswers:
     async def _usage(self, message: MessageSent, language: str) -> str:
         """What this person and this chat used today; in private, an admin is told of everybody."""
         admin = not message.group and await self._access.admin(message.sender)
-        report = await self._budgets.report(payer_of(message), everybody=admin)
+        report = await self._quotas.report(payer_of(message), everybody=admin)
         model = await self._book.model(message.chat)
-        return usage_text(report, language, priced=self._budgets.prices.of(model) is not None, everybody=admin)
+        return usage_text(report, language, priced=self._quotas.prices.of(model) is not None, everybody=admin)
 
     async def _people(self, message: MessageSent, language: str) -> str:
         if not await self._access.admin(message.sender):

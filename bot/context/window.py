@@ -27,10 +27,10 @@ def turns_of(history: Sequence[Entry]) -> list[list[Entry]]:
     return turns
 
 
-def fit(history: Sequence[Entry], budget: int, tokens: Callable[[str], int]) -> list[Entry]:
-    """Return the newest whole turns of `history` with at most `budget` tokens together."""
+def fit(history: Sequence[Entry], room: int, tokens: Callable[[str], int]) -> list[Entry]:
+    """Return the newest whole turns of `history` with at most `room` tokens together."""
     chosen: list[list[Entry]] = []
-    left = budget
+    left = room
     for turn in reversed(turns_of(history)):
         shorter = [as_told(entry) for entry in turn]
         needed = token_count(shorter, tokens)

@@ -19,7 +19,7 @@ BotError
 │   ├── ModelRefused    key, model name or content → tell the person, tell the operator, do not retry
 │   │   └── ToolsRefused   the server knows no native tools → ask again in prompt mode
 │   ├── ContextTooLong  window → drop the oldest turns, cut results, leave the tools out, until it fits
-│   └── Unaffordable    whose, until → nothing was asked; say when the budget starts afresh
+│   └── Unaffordable    whose, until → nothing was asked; say when the quota starts afresh
 └── StoreError          the database is unusable → answer nothing that cannot be recorded
 ToolError               in tools/base.py; leaves the registry only as a ToolResult the model can read
 """
@@ -168,14 +168,14 @@ class ContextTooLong(ModelError):
 
 
 class Unaffordable(ModelError):
-    """The call would exceed a budget; the model was not asked."""
+    """The call would exceed a quota; the model was not asked."""
 
     def __init__(self, message: str, *, whose: str, until: float) -> None:
         super().__init__(message)
         self.whose = whose
         """`person`, `chat` or `all`; `nobody` where nothing is used, and the call alone would be too much."""
         self.until = until
-        """Wall-clock time at which the budget starts afresh."""
+        """Wall-clock time at which the quota starts afresh."""
 
 
 class StoreError(BotError):

@@ -12,8 +12,8 @@ from bot.policy import (
     DAY,
     MINUTE,
     Access,
-    Budgets,
     OncePer,
+    Quotas,
     once_in_chat,
     once_per_person,
     once_spent,
@@ -85,14 +85,14 @@ class Admission:
         *,
         store: Store,
         access: Access,
-        budgets: Budgets,
+        quotas: Quotas,
         queue: TurnQueue,
         clock: Clock,
         limits: AdmissionLimits | None = None,
     ) -> None:
         self._store = store
         self._access = access
-        self._budgets = budgets
+        self._quotas = quotas
         self._queue = queue
         self._clock = clock
         self._limits = limits or AdmissionLimits()
@@ -121,7 +121,7 @@ class Admission:
         return refused or Begin(message, language)
 
     async def _counted(self, message: MessageSent) -> bool:
-        count = self._budgets.message if message.command in _ASKS_A_MODEL else self._budgets.command
+        count = self._quotas.message if message.command in _ASKS_A_MODEL else self._quotas.command
         return await count(payer_of(message))
 
     def _no_room(self, message: MessageSent, language: Language) -> Refuse | None:
@@ -149,7 +149,7 @@ class Admission:
     async def _spent(self, message: MessageSent, language: Language) -> Refuse | None:
         """Refuse a question that nothing is left for today."""
         payer = payer_of(message)
-        spent = await self._budgets.exhausted(payer) if message.command in _ASKS_A_MODEL else None
+        spent = await self._quotas.exhausted(payer) if message.command in _ASKS_A_MODEL else None
         if spent is None:
             return None
         wait = how_long(max(1.0, spent.until - self._clock.wall()), language)

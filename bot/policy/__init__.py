@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bot.policy.access import Access
-from bot.policy.budgets import DAY, MINUTE, BudgetLimits, Budgets, Day, Payer, Report, once_spent, paid_by, payer_of
 from bot.policy.chatsfile import ChatsFile, read_chats
 from bot.policy.metering import metered
 from bot.policy.once import Once, OncePer, once_in_chat, once_per_person
 from bot.policy.prices import Prices, read_prices
 from bot.policy.purse import DayPurse
+from bot.policy.quotas import DAY, MINUTE, Day, Payer, QuotaLimits, Quotas, Report, once_spent, paid_by, payer_of
 from bot.policy.toolrights import SERVERS_SECONDS, Permit, Permits, ToolRights, everything, misnamed
 
 __all__ = [
@@ -16,8 +16,6 @@ __all__ = [
     "MINUTE",
     "SERVERS_SECONDS",
     "Access",
-    "BudgetLimits",
-    "Budgets",
     "ChatsFile",
     "Day",
     "DayPurse",
@@ -27,6 +25,8 @@ __all__ = [
     "Permit",
     "Permits",
     "Prices",
+    "QuotaLimits",
+    "Quotas",
     "Report",
     "ToolRights",
     "everything",

@@ -1,4 +1,4 @@
-"""What the calls under way have set aside of each budget: they may give most of it back."""
+"""What the calls under way have set aside of each quota: they may give most of it back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bot.store import Amount, Reserved
 
 
 class Holdings:
-    """Counts, per budget, the calls that hold a part of it or ask for one. For one process."""
+    """Counts, per quota, the calls that hold a part of it or ask for one. For one process."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -26,7 +26,7 @@ class Holdings:
 
     @contextmanager
     def asking(self, keys: Sequence[str]) -> Iterator[None]:
-        """Within it a call asks for a part of these budgets."""
+        """Within it a call asks for a part of these quotas."""
         self._asking.update(keys)
         try:
             yield
@@ -34,11 +34,11 @@ class Holdings:
             self._asking -= Counter(keys)  # what comes to nothing is forgotten
 
     def others(self, keys: Sequence[str]) -> list[int]:
-        """For each of these budgets, how many calls besides the one that asks here hold a part or ask for one."""
+        """For each of these quotas, how many calls besides the one that asks here hold a part or ask for one."""
         return [max(0, self._calls[key] + self._asking[key] - 1) for key in keys]
 
     def calls(self, key: str) -> int:
-        """The calls that hold a part of this budget."""
+        """The calls that hold a part of this quota."""
         return self._calls[key]
 
     def amount(self, key: str) -> Amount:

@@ -1,4 +1,4 @@
-"""A model whose every request is reserved on the budgets first and settled by what it used."""
+"""A model whose every request is reserved on the quotas first and settled by what it used."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from bot.model import (
     token_count,
     tool_token_count,
 )
-from bot.policy.budgets import ANSWER_TOKENS, PROMPT_MARGIN, WISHED_TOKENS, Budgets
+from bot.policy.quotas import ANSWER_TOKENS, PROMPT_MARGIN, WISHED_TOKENS, Quotas
 
 
-def metered(chain: Chain, budgets: Budgets, estimator: Callable[[str], Estimator]) -> Chain:
+def metered(chain: Chain, quotas: Quotas, estimator: Callable[[str], Estimator]) -> Chain:
     """The same models, each spending only what may be spent; `estimator` knows how each one counts tokens."""
-    return chain.each(lambda model: MeteredModel(model, budgets, estimator(model.name).tokens))
+    return chain.each(lambda model: MeteredModel(model, quotas, estimator(model.name).tokens))
 
 
 class MeteredModel:
     """A model of a chain that reserves before each call, may use no more, and settles after it."""
 
-    def __init__(self, model: Link, budgets: Budgets, tokens: Callable[[str], int]) -> None:
+    def __init__(self, model: Link, quotas: Quotas, tokens: Callable[[str], int]) -> None:
         self._model = model
-        self._budgets = budgets
+        self._quotas = quotas
         self._tokens = tokens
 
     @property
@@ -52,7 +52,7 @@ class MeteredModel:
         most = int(prompt * PROMPT_MARGIN)
         # As many tokens as the characters that may be read have in the script that needs most.
         wished = max(WISHED_TOKENS, int(request.max_output_chars * WIDE_TOKENS))
-        reserved = await self._budgets.reserve(self.name, Usage(most, ANSWER_TOKENS), Usage(most, wished))
+        reserved = await self._quotas.reserve(self.name, Usage(most, ANSWER_TOKENS), Usage(most, wished))
         request = replace(request, max_tokens=reserved.amount.tokens - most)
         model, used, said = self.name, Usage(prompt), list[str]()
         given_up = False
@@ -78,7 +78,7 @@ class MeteredModel:
             # Cut short, no server tells what it used: the prompt was read, and this much was written.
             if said:
                 used = Usage(prompt, self._tokens("".join(said)))
-            await self._budgets.settle(reserved, model, used, wait=not given_up)
+            await self._quotas.settle(reserved, model, used, wait=not given_up)
 
     def _prompt(self, request: Request) -> int:
         told = token_count(request.entries, self._tokens) + tool_token_count(request.tools, self._tokens)

@@ -1,7 +1,7 @@
 """What a model call costs: a table of prices, which the setting `PRICES` may extend or correct.
 
-A model without a row costs an unknown amount. That is said as such, never guessed: budgets in money do not see it,
-budgets in tokens do.
+A model without a row costs an unknown amount. That is said as such, never guessed: quotas in money do not see it,
+quotas in tokens do.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DATED = re.compile(r"(-preview)?(-latest|-\d{4,8}|-\d{4}-\d\d-\d\d|-\d\d-\d{4})
 
 # List prices of August 2026 for prompts of ordinary length, without discounts for batches or nights, as collected in
 # https://github.com/pydantic/genai-prices; Ark's are the lowest tier of May 2026, in yuan at 7.1.
-# Where a name moves to newer models, the dearest it has stood for: a budget should err on the safe side.
+# Where a name moves to newer models, the dearest it has stood for: a quota should err on the safe side.
 _ROWS = (
     Price("openai:gpt-5.5", 5.00, 0.50, 30.00),
     Price("openai:gpt-5.4", 2.50, 0.25, 15.00),

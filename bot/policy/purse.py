@@ -1,4 +1,4 @@
-"""Pays for what tools buy, on the budgets of who asks."""
+"""Pays for what tools buy, on the quotas of who asks."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.contract import Unaffordable
-from bot.policy.budgets import Budgets
+from bot.policy.quotas import Quotas
 from bot.store import Amount
 from tools.base import Unpaid
 from tools.payments import Payment
 
 
 class DayPurse:
-    """A `tools.payments.Purse` for everybody: who pays is who is named by `bot.policy.budgets.paid_by`."""
+    """A `tools.payments.Purse` for everybody: who pays is who is named by `bot.policy.quotas.paid_by`."""
 
-    def __init__(self, budgets: Budgets) -> None:
-        self._budgets = budgets
+    def __init__(self, quotas: Quotas) -> None:
+        self._quotas = quotas
 
     @asynccontextmanager
     async def pay(self, what: str, dollars: float) -> AsyncIterator[Payment]:
         """Set `dollars` aside for the request that is made within. See `tools.payments.Purse`."""
         try:
-            reserved = await self._budgets.hold(Amount(dollars=dollars))
+            reserved = await self._quotas.hold(Amount(dollars=dollars))
         except Unaffordable as error:
             raise Unpaid(
-                f"{what} has to be paid for, and the budget for today is used up. Do not call it again; answer without "
+                f"{what} has to be paid for, and the quota for today is used up. Do not call it again; answer without "
                 "it, and say so.",
                 retry=False,
             ) from error
@@ -37,4 +37,4 @@ class DayPurse:
             given_up = True
             raise
         finally:
-            await self._budgets.release(reserved, Amount(dollars=payment.dollars), tool=what, wait=not given_up)
+            await self._quotas.release(reserved, Amount(dollars=payment.dollars), tool=what, wait=not given_up)

@@ -16,7 +16,7 @@ from bot.context import Briefings, ChatBook, Summaries
 from bot.contract import Backoff, Clock, MessageSent, StoreError, Surface, Unreachable, reference_of
 from bot.model import Models
 from bot.operations import Metrics, Story
-from bot.policy import Budgets, Once, Permit, paid_by
+from bot.policy import Once, Permit, Quotas, paid_by
 from bot.reply import Notices, Replies, ReplyStream, Settling
 from bot.sentences import say
 from bot.store import InboxState, Store, TurnState
@@ -53,7 +53,7 @@ class Conversation:
         clock: Clock,
         options: TurnOptions,
         surface: Callable[[MessageSent], Surface],
-        budgets: Budgets,
+        quotas: Quotas,
         once: Once,
         summaries: Summaries,
         briefings: Briefings,
@@ -71,12 +71,12 @@ class Conversation:
         self._clock = clock
         self._options = options
         self._surface = surface
-        self._prices = budgets.prices
+        self._prices = quotas.prices
         self._offers = offers
         self._metrics = metrics or Metrics()
-        self._lookup = Lookup(store, models, book, briefings, budgets, earlier)
-        self._asking = Asking(store, models, briefings, offers, budgets, clock, options)
-        self._showing = Showing(store, registry, budgets.prices, self._metrics, clock)
+        self._lookup = Lookup(store, models, book, briefings, quotas, earlier)
+        self._asking = Asking(store, models, briefings, offers, quotas, clock, options)
+        self._showing = Showing(store, registry, quotas.prices, self._metrics, clock)
         self._endings = Endings(store, models, once, settling, summaries, self._metrics, clock, options)
 
     async def run(self, turn: int, question: MessageSent, language: str, ending: Callable[[], Ending | None]) -> None:

@@ -9,7 +9,7 @@ from bot.agent import CallKey, learn_result
 from bot.context import Briefings, ChatBook, ChatFacts, ChatOptions, Past, Pinned, user_entry
 from bot.contract import File, MessageSent, SurfaceLimits, UserEntry
 from bot.model import Models
-from bot.policy import Budgets, Payer, Prices
+from bot.policy import Payer, Prices, Quotas
 from bot.reply import ReplyStream, files_before
 from bot.safety import LinkPolicy, enclosures, tool_entry
 from bot.store import FILE_BYTES, Store, StoredTurn
@@ -50,14 +50,14 @@ class Lookup:
         models: Models,
         book: ChatBook,
         briefings: Briefings,
-        budgets: Budgets,
+        quotas: Quotas,
         earlier: EarlierWords,
     ) -> None:
         self._store = store
         self._models = models
         self._book = book
         self._briefings = briefings
-        self._budgets = budgets
+        self._quotas = quotas
         self._earlier = earlier
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
 
@@ -78,7 +78,7 @@ class Lookup:
                 self._book.of(question.chat),
                 self._briefings.past(question),
                 ChatFacts(store.facts, question).pinned(),
-                self._budgets.payer(question),
+                self._quotas.payer(question),
             )
         question = await self._earlier.completed(question, options.model or self._models.name)
         return Known(before, options, past, facts, payer, question, user_entry(question, past.quoted_origin))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.policy.budgets import payer_of
+from bot.policy.quotas import payer_of
 from bot.toolchoice.descriptions import described, key_of, like, needs_description
 from bot.toolchoice.index import ToolIndex
 from playground.model import Reply
@@ -114,8 +114,8 @@ async def test_what_a_model_says_of_a_tool_is_told_with_it_and_said_once(rig: An
         assert search.examples == ({"query": "parental leave"},)
         # What a call may do is the server's own declaration.
         assert it.bot.registry.spec("kb__search").outside and search.outside and search.effects
-        # What it cost is on the budget of the day, and on nobody's own.
-        report = await it.bot.budgets.report(payer_of(it.message("x")), everybody=True)
+        # What it cost is on the quota of the day, and on nobody's own.
+        report = await it.bot.quotas.report(payer_of(it.message("x")), everybody=True)
         assert report.everybody.spent.tokens > 0 == report.person.spent.tokens
         await it.say("What does the handbook say on parental leave?")
         [sent] = [one for one in it.model.requests[-1].body["tools"] if one["function"]["name"] == "kb__search"]

@@ -455,7 +455,7 @@ async def test_used_up_is_not_said_where_nothing_was_used(world: Any, start: Any
     assert not world.model.requests
 
 
-async def test_a_budget_that_ends_within_a_turn_keeps_what_stands_and_says_so(world: Any, start: Any) -> None:
+async def test_a_quota_that_ends_within_a_turn_keeps_what_stands_and_says_so(world: Any, start: Any) -> None:
     world.model.script = lambda body: Reply(
         "Let me look.",
         calls=(("current_time", {}),),

@@ -15,7 +15,7 @@ BOUNDED = {
     "bot.contract.messages.ChatId": "of these",
     "bot.contract.messages.Sender": "of these",
     "bot.contract.messages.ReplyTarget": "of these",
-    "bot.policy.budgets.Payer": "in the contexts of connections, and of timers that asyncio sweeps when half are over",
+    "bot.policy.quotas.Payer": "in the contexts of connections, and of timers that asyncio sweeps when half are over",
     "tools.registry._Kept": "results that may be asked for again: tools.registry.CACHE_ENTRIES",
     "tools.base.ToolResult": "of these",
     "tools.base.Source": "of these",

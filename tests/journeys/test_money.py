@@ -90,7 +90,7 @@ async def test_tools_that_are_paid_end_with_the_money_and_the_person_sees_what_t
     def script(body: Any) -> Reply:
         if body["messages"][-1]["role"] != "tool":
             return Reply(calls=(("search_web", {"query": f"solar power {next(calls)}", "mode": "deep"}),))
-        return Reply("Not paid." if "budget" in body["messages"][-1]["content"] else "Found.")
+        return Reply("Not paid." if "quota" in body["messages"][-1]["content"] else "Found.")
 
     world.model.script = script
     settings = {"MONEY_PER_DAY_PERSON": "0.04", "TAVILY_CREDIT_PRICE": "0.008", "TOOL_MODE": "native"}

@@ -40,7 +40,7 @@ class FakePurse:
     @asynccontextmanager
     async def pay(self, what: str, dollars: float) -> AsyncIterator[Payment]:
         if dollars > self.left:
-            raise Unpaid("The budget is spent.", retry=False)
+            raise Unpaid("The quota is spent.", retry=False)
         self.aside.append(dollars)
         payment = Payment(dollars)
         try:
@@ -134,7 +134,7 @@ async def test_a_search_that_nobody_can_pay_is_not_made(tavily: TavilyServer) ->
 
     result = await call(tool, purse, query="solar power")
 
-    assert (result.text, result.retry) == ("Error: The budget is spent.", False)
+    assert (result.text, result.retry) == ("Error: The quota is spent.", False)
     assert tavily.requests == []
     await tool.close()
 

@@ -8,7 +8,7 @@ from typing import Any
 from bot.agent.condensing import Condenser
 from bot.contract.errors import ModelBusy
 from bot.model.base import Answer, Piece, Request
-from bot.policy.budgets import paid_by, payer_of
+from bot.policy.quotas import paid_by, payer_of
 from playground.model import Reply
 from tools.base import ToolCall, ToolContext
 from tools.function import tool
@@ -59,7 +59,7 @@ async def test_where_the_model_fails_the_result_is_cut(clock: Any) -> None:
     assert "characters left out" in result.text
 
 
-async def test_what_condensing_uses_is_on_the_budgets_of_who_asked(rig: Any) -> None:
+async def test_what_condensing_uses_is_on_the_quotas_of_who_asked(rig: Any) -> None:
     async with rig(CONDENSE_RESULTS="true", TOKENS_PER_DAY_PERSON="16000") as it:
         registry, asks = it.bot.registry, payer_of(it.message("hello"))
         it.model.script = lambda body: Reply("Two thousand equal entries.")
@@ -68,7 +68,7 @@ async def test_what_condensing_uses_is_on_the_budgets_of_who_asked(rig: Any) -> 
         with paid_by(asks):
             result = await registry.run(ToolCall("1", "long_one", {}), context)
             assert result.text.endswith("Two thousand equal entries.")
-            report = await it.bot.budgets.report(asks)
+            report = await it.bot.quotas.report(asks)
             assert report.person.spent.tokens > 1_000
 
             again = await registry.run(ToolCall("2", "long_one", {}), context)

@@ -779,7 +779,7 @@ async def test_after_words_were_shown_nothing_is_asked_again() -> None:
     [
         (ModelBusy("429"), "busy", True),
         (ModelRefused("no such model"), "refused", False),
-        (Unaffordable("budget", whose="person", until=9.0), "spent_person", False),
+        (Unaffordable("quota", whose="person", until=9.0), "spent_person", False),
     ],
 )
 async def test_each_failure_has_its_own_sentence(error: ModelError, sentence: str, retry: bool) -> None:

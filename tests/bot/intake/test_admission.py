@@ -13,7 +13,7 @@ import pytest
 from bot.contract import ChatId, MessageSent, ReplyTarget, Sender
 from bot.intake import admission as module
 from bot.intake.admission import Admission, AdmissionLimits, Answer, Begin, Refuse
-from bot.policy import DAY, MINUTE, Access, BudgetLimits, Budgets, once_in_chat, once_per_person, once_spent, payer_of
+from bot.policy import DAY, MINUTE, Access, QuotaLimits, Quotas, once_in_chat, once_per_person, once_spent, payer_of
 from bot.sentences import say
 from bot.store import Amount, Limit, Store
 from bot.turn import Running, TurnQueue
@@ -54,12 +54,12 @@ Make = Callable[..., Admission]
 
 @pytest.fixture
 def make(store: Store, queue: TurnQueue, clock: FakeClock) -> Make:
-    def make(limits: AdmissionLimits | None = None, **budgets: Any) -> Admission:
+    def make(limits: AdmissionLimits | None = None, **quotas: Any) -> Admission:
         none: dict[str, Any] = {"messages_per_minute": 0, "tokens_person": 0, "tokens_all": 0}
         return Admission(
             store=store,
             access=Access(store.access, clock, allow_all=False, users=(ADA, BOB), chats=(), admins=()),
-            budgets=Budgets(store.spending, clock, BudgetLimits(**(none | budgets))),
+            quotas=Quotas(store.spending, clock, QuotaLimits(**(none | quotas))),
             queue=queue,
             clock=clock,
             limits=limits,
@@ -163,7 +163,7 @@ async def test_a_spent_quota_refuses_questions_until_it_is_renewed_and_commands_
     admission = make(tokens_person=10)
     payer = payer_of(message())
     await store.spending.reserve([Limit(payer.keys[0], DAY, Amount())], Amount(tokens=11))
-    spent = await Budgets(store.spending, clock, BudgetLimits(tokens_person=10)).exhausted(payer)
+    spent = await Quotas(store.spending, clock, QuotaLimits(tokens_person=10)).exhausted(payer)
     assert spent is not None
 
     refused = await admission.decide(1, message())

@@ -1,4 +1,4 @@
-"""Roles, pairing, once in a while, settings of a chat, and budgets."""
+"""Roles, pairing, once in a while, settings of a chat, and quotas."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ MINUTE = Limit("telegram:1", 60, Amount(messages=2))
 DAY = Limit("*", 86_400, Amount(tokens=1000, dollars=0.5))
 
 
-async def test_a_budget_is_reserved_under_every_limit_or_under_none(store: Store) -> None:
+async def test_a_quota_is_reserved_under_every_limit_or_under_none(store: Store) -> None:
     assert isinstance(await store.spending.reserve([MINUTE, DAY], Amount(600, 1)), Reserved)
 
     refused = await store.spending.reserve([MINUTE, DAY], Amount(600, 1))
@@ -95,7 +95,7 @@ async def test_a_budget_is_reserved_under_every_limit_or_under_none(store: Store
     )
 
 
-async def test_many_at_once_cannot_overdraw_a_budget(store: Store) -> None:
+async def test_many_at_once_cannot_overdraw_a_quota(store: Store) -> None:
     outcomes = await asyncio.gather(*(store.spending.reserve([MINUTE], Amount(messages=1)) for _ in range(10)))
 
     assert sum(isinstance(outcome, Reserved) for outcome in outcomes) == 2

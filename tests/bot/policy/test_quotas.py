@@ -1,4 +1,4 @@
-"""Budgets: reserved before a model call, settled after it, whatever becomes of the call."""
+"""Quotas: reserved before a model call, settled after it, whatever becomes of the call."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from bot.contract.messages import ChatId
 from bot.contract.transcript import Usage, UserEntry
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
 from bot.model.usage import WIDE_TOKENS
-from bot.policy.budgets import (
-    ANSWER_TOKENS,
-    DAY,
-    PROMPT_MARGIN,
-    WAIT_SECONDS,
-    BudgetLimits,
-    Budgets,
-    Payer,
-    once_spent,
-    paid_by,
-)
 from bot.policy.metering import MeteredModel
 from bot.policy.once import Once
 from bot.policy.prices import Prices, read_prices
 from bot.policy.purse import DayPurse
+from bot.policy.quotas import (
+    ANSWER_TOKENS,
+    DAY,
+    PROMPT_MARGIN,
+    WAIT_SECONDS,
+    Payer,
+    QuotaLimits,
+    Quotas,
+    once_spent,
+    paid_by,
+)
 from bot.store import Amount, Store
 from tools.base import Unpaid
 
@@ -81,7 +81,7 @@ async def store(tmp_path: Path, clock: Any) -> AsyncIterator[Store]:
         yield opened
 
 
-Make = Callable[..., Budgets]
+Make = Callable[..., Quotas]
 
 
 async def is_owner(person: str) -> bool:
@@ -90,9 +90,9 @@ async def is_owner(person: str) -> bool:
 
 @pytest.fixture
 def make(store: Store, clock: Any) -> Make:
-    def make(prices: Prices | None = None, **limits: Any) -> Budgets:
+    def make(prices: Prices | None = None, **limits: Any) -> Quotas:
         none = {"messages_per_minute": 0, "tokens_person": 0, "tokens_all": 0}
-        return Budgets(store.spending, clock, BudgetLimits(**(none | limits)), prices, is_owner)
+        return Quotas(store.spending, clock, QuotaLimits(**(none | limits)), prices, is_owner)
 
     return make
 
@@ -102,8 +102,8 @@ def once(store: Store, clock: Any) -> Once:
     return Once(store.access.once, clock)
 
 
-async def ask(budgets: Budgets, model: Scripted, payer: Payer | None = ADA) -> list[Piece]:
-    metered = MeteredModel(model, budgets, len)
+async def ask(quotas: Quotas, model: Scripted, payer: Payer | None = ADA) -> list[Piece]:
+    metered = MeteredModel(model, quotas, len)
     if payer is None:
         return [piece async for piece in metered.stream(QUESTION)]
     with paid_by(payer):
@@ -116,12 +116,12 @@ async def spent(store: Store, key: str = "person telegram:7") -> int:
 
 
 async def test_what_a_call_used_is_counted_for_person_chat_and_everybody(store: Store, make: Make) -> None:
-    budgets = make()
+    quotas = make()
 
-    pieces = await ask(budgets, Scripted(TextPiece("hello"), answer(300, 40)), ADA_ELSEWHERE)
+    pieces = await ask(quotas, Scripted(TextPiece("hello"), answer(300, 40)), ADA_ELSEWHERE)
 
     assert [type(piece) for piece in pieces] == [TextPiece, Answer]
-    # A group's topics share one budget.
+    # A group's topics share one quota.
     for key in ("person telegram:7", "chat telegram:42/-50", "*"):
         [found] = await store.spending.spent([key], DAY)
         assert found.tokens == 340
@@ -129,10 +129,10 @@ async def test_what_a_call_used_is_counted_for_person_chat_and_everybody(store: 
 
 
 async def test_what_a_call_may_use_is_set_aside_and_the_model_is_allowed_no_more(store: Store, make: Make) -> None:
-    budgets = make(tokens_person=RESERVED + WISHED + LEAST + 10_000)
+    quotas = make(tokens_person=RESERVED + WISHED + LEAST + 10_000)
     hold = asyncio.Event()
     held = Scripted(hold.wait, answer(10, 10))
-    running = [asyncio.create_task(ask(budgets, held)) for _ in range(2)]
+    running = [asyncio.create_task(ask(quotas, held)) for _ in range(2)]
     while held.asked < 2:
         await asyncio.sleep(0)
 
@@ -146,15 +146,15 @@ async def test_what_a_call_may_use_is_set_aside_and_the_model_is_allowed_no_more
 
 
 async def test_a_call_waits_where_what_is_left_is_only_set_aside(make: Make) -> None:
-    budgets = make(tokens_person=LEAST)
+    quotas = make(tokens_person=LEAST)
     hold = asyncio.Event()
     held, second = Scripted(hold.wait, answer(10, 10)), Scripted(answer(10, 10))
-    running = asyncio.create_task(ask(budgets, held))
+    running = asyncio.create_task(ask(quotas, held))
     while not held.asked:
         await asyncio.sleep(0)
-    waiting = asyncio.create_task(ask(budgets, second))
-    assert await budgets.exhausted(ADA) is None
-    assert (await budgets.report(ADA)).person.spent.tokens == 0
+    waiting = asyncio.create_task(ask(quotas, second))
+    assert await quotas.exhausted(ADA) is None
+    assert (await quotas.report(ADA)).person.spent.tokens == 0
     assert second.asked == 0
 
     hold.set()
@@ -165,13 +165,13 @@ async def test_a_call_waits_where_what_is_left_is_only_set_aside(make: Make) -> 
 
 
 async def test_a_call_that_waited_is_made_with_what_comes_back(make: Make) -> None:
-    budgets = make(tokens_person=LEAST + 500)
+    quotas = make(tokens_person=LEAST + 500)
     hold = asyncio.Event()
     held, second = Scripted(hold.wait, answer(10, 10)), Scripted(answer(10, 10))
-    running = asyncio.create_task(ask(budgets, held))
+    running = asyncio.create_task(ask(quotas, held))
     while not held.asked:
         await asyncio.sleep(0)
-    waiting = asyncio.create_task(ask(budgets, second))
+    waiting = asyncio.create_task(ask(quotas, second))
     hold.set()
     await asyncio.gather(running, waiting)
 
@@ -180,35 +180,35 @@ async def test_a_call_that_waited_is_made_with_what_comes_back(make: Make) -> No
 
 
 async def test_a_call_waits_no_longer_than_people_do(make: Make, clock: Any) -> None:
-    budgets = make(tokens_person=LEAST)
+    quotas = make(tokens_person=LEAST)
     held = Scripted(asyncio.Event().wait)
-    running = asyncio.create_task(ask(budgets, held))
+    running = asyncio.create_task(ask(quotas, held))
     while not held.asked:
         await asyncio.sleep(0)
-    waiting = asyncio.create_task(ask(budgets, Scripted(answer(1, 1))))
+    waiting = asyncio.create_task(ask(quotas, Scripted(answer(1, 1))))
     await clock.settle()
     await clock.advance(WAIT_SECONDS)
     with pytest.raises(Unaffordable):
         await waiting
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    await budgets.close()
+    await quotas.close()
 
 
 async def test_a_call_for_which_enough_is_spent_already_is_refused_at_once(make: Make) -> None:
-    budgets = make(tokens_person=3 * LEAST)
-    await ask(budgets, Scripted(answer(LEAST, LEAST + 10)))
+    quotas = make(tokens_person=3 * LEAST)
+    await ask(quotas, Scripted(answer(LEAST, LEAST + 10)))
     held = Scripted(asyncio.Event().wait)
     with pytest.raises(Unaffordable):
-        await ask(budgets, held)
+        await ask(quotas, held)
 
 
 async def test_money_limits_an_answer_too(make: Make) -> None:
     prices = Prices(read_prices([f"{Scripted.name}=0/0/1000"]))
     model = Scripted(answer(10, 10))
-    budgets = make(prices, money_person=5.0)
+    quotas = make(prices, money_person=5.0)
 
-    await ask(budgets, model)
+    await ask(quotas, model)
 
     assert model.allowed == [5_000]
 
@@ -235,10 +235,10 @@ class Writing(Scripted):
 async def test_two_hundred_calls_at_once_spend_no_more_than_there_is(
     store: Store, make: Make, limits: dict[str, float]
 ) -> None:
-    budgets, model = make(**limits), Writing()
+    quotas, model = make(**limits), Writing()
     payers = [Payer(f"telegram:{number}", ChatId("telegram", "42", str(number))) for number in range(200)]
 
-    outcomes = await asyncio.gather(*(ask(budgets, model, payer) for payer in payers), return_exceptions=True)
+    outcomes = await asyncio.gather(*(ask(quotas, model, payer) for payer in payers), return_exceptions=True)
 
     [all_] = await store.spending.spent(["*"], DAY)
     assert all(isinstance(outcome, list | Unaffordable) for outcome in outcomes)
@@ -249,11 +249,11 @@ async def test_two_hundred_calls_at_once_spend_no_more_than_there_is(
 
 
 async def test_two_hundred_short_calls_at_once_are_all_made(make: Make) -> None:
-    """As many as the ordinary budget of a day lets: what is set aside for long answers comes back."""
-    budgets = make(tokens_all=2_000_000)
+    """As many as the ordinary quota of a day lets: what is set aside for long answers comes back."""
+    quotas = make(tokens_all=2_000_000)
     payers = [Payer(f"telegram:{number}", ChatId("telegram", "42", str(number))) for number in range(200)]
 
-    outcomes = await asyncio.gather(*(ask(budgets, Scripted(answer(100, 300)), payer) for payer in payers))
+    outcomes = await asyncio.gather(*(ask(quotas, Scripted(answer(100, 300)), payer) for payer in payers))
 
     assert len(outcomes) == 200
 
@@ -274,9 +274,9 @@ async def test_a_stream_that_breaks_off_costs_the_prompt_and_what_was_written(st
 
 
 async def test_a_stopped_call_is_settled_too(store: Store, make: Make) -> None:
-    budgets = make()
+    quotas = make()
     model = Scripted(TextPiece("12345"), asyncio.Event().wait)
-    running = asyncio.create_task(ask(budgets, model))
+    running = asyncio.create_task(ask(quotas, model))
     while not model.asked:
         await asyncio.sleep(0)
     for _ in range(3):
@@ -284,20 +284,20 @@ async def test_a_stopped_call_is_settled_too(store: Store, make: Make) -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    await budgets.close()
+    await quotas.close()
 
     assert await spent(store) == PROMPT + 5
 
 
 async def test_a_call_stopped_before_it_was_made_leaves_nothing_set_aside(store: Store, make: Make) -> None:
-    budgets = make()
+    quotas = make()
     model = Scripted(answer(1, 1))
-    running = asyncio.create_task(ask(budgets, model))
+    running = asyncio.create_task(ask(quotas, model))
     await asyncio.sleep(0)  # it waits for the database now
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    await budgets.close()
+    await quotas.close()
 
     assert model.asked == 0
     assert await spent(store) == 0
@@ -306,15 +306,15 @@ async def test_a_call_stopped_before_it_was_made_leaves_nothing_set_aside(store:
 async def test_what_a_killed_process_set_aside_counts_until_the_day_ends(store: Store, make: Make, clock: Any) -> None:
     with paid_by(ADA):
         await make(tokens_person=2 * LEAST - 1).reserve("openai:gpt-5-mini", Usage(RESERVED, ANSWER_TOKENS))
-    budgets = make(tokens_person=2 * LEAST - 1)  # of the next process
+    quotas = make(tokens_person=2 * LEAST - 1)  # of the next process
 
     with pytest.raises(Unaffordable) as refused:
-        await ask(budgets, Scripted(answer(1, 1)))
+        await ask(quotas, Scripted(answer(1, 1)))
     assert refused.value.whose == "person"
     assert refused.value.until % DAY == 0
 
     clock.started += refused.value.until - clock.wall()
-    await ask(budgets, Scripted(answer(1, 1)))
+    await ask(quotas, Scripted(answer(1, 1)))
 
 
 @pytest.mark.parametrize(
@@ -327,53 +327,53 @@ async def test_what_a_killed_process_set_aside_counts_until_the_day_ends(store: 
         ({"money_all": 0.0025}, "all", False),
     ],
 )
-async def test_each_budget_refuses_those_it_concerns(
+async def test_each_quota_refuses_those_it_concerns(
     make: Make, limits: dict[str, float], whose: str, others: bool
 ) -> None:
-    budgets = make(**limits)
-    await ask(budgets, Scripted(answer(100, 1000)), ADA_ELSEWHERE)
+    quotas = make(**limits)
+    await ask(quotas, Scripted(answer(100, 1000)), ADA_ELSEWHERE)
 
     with pytest.raises(Unaffordable) as refused:
-        await ask(budgets, Scripted(answer(1, 1)), ADA_ELSEWHERE)
+        await ask(quotas, Scripted(answer(1, 1)), ADA_ELSEWHERE)
     assert refused.value.whose == whose
     if others:
-        await ask(budgets, Scripted(answer(1, 1)), BOB_ELSEWHERE)
+        await ask(quotas, Scripted(answer(1, 1)), BOB_ELSEWHERE)
     else:
         with pytest.raises(Unaffordable):
-            await ask(budgets, Scripted(answer(1, 1)), BOB_ELSEWHERE)
+            await ask(quotas, Scripted(answer(1, 1)), BOB_ELSEWHERE)
 
 
 @pytest.mark.parametrize("limits", [{"tokens_all": 100_000}, {"money_all": 0.1}])
 async def test_what_strangers_spend_leaves_the_owner_a_share(make: Make, limits: dict[str, float]) -> None:
     prices = Prices(read_prices([f"{Scripted.name}=1/1/1"]))
-    budgets = make(prices, admin_share=0.2, **limits)
+    quotas = make(prices, admin_share=0.2, **limits)
     for number in range(10):
         stranger = Payer(f"telegram:{100 + number}", ChatId("telegram", "42", str(100 + number)))
         for _ in range(4):
             with suppress(Unaffordable):
-                await ask(budgets, Scripted(answer(1_000, 9_000)), stranger)
+                await ask(quotas, Scripted(answer(1_000, 9_000)), stranger)
 
-    assert await budgets.exhausted(ADA) is not None
-    assert await budgets.exhausted(OWNER) is None
-    assert (await budgets.report(OWNER)).others.spent.tokens == 80_000
-    await ask(budgets, Scripted(answer(1_000, 9_000)), OWNER)
-    await ask(budgets, Scripted(answer(1_000, 9_000)), OWNER)
+    assert await quotas.exhausted(ADA) is not None
+    assert await quotas.exhausted(OWNER) is None
+    assert (await quotas.report(OWNER)).others.spent.tokens == 80_000
+    await ask(quotas, Scripted(answer(1_000, 9_000)), OWNER)
+    await ask(quotas, Scripted(answer(1_000, 9_000)), OWNER)
     with pytest.raises(Unaffordable):
-        await ask(budgets, Scripted(answer(1, 1)), OWNER)
+        await ask(quotas, Scripted(answer(1, 1)), OWNER)
 
 
 async def test_what_the_owner_spends_is_not_taken_from_the_others(make: Make) -> None:
-    budgets = make(tokens_all=100_000, admin_share=0.2)
-    await ask(budgets, Scripted(answer(10_000, 10_000)), OWNER)
+    quotas = make(tokens_all=100_000, admin_share=0.2)
+    await ask(quotas, Scripted(answer(10_000, 10_000)), OWNER)
 
     for _ in range(8):
-        await ask(budgets, Scripted(answer(5_000, 5_000)), BOB_ELSEWHERE)
+        await ask(quotas, Scripted(answer(5_000, 5_000)), BOB_ELSEWHERE)
     with pytest.raises(Unaffordable) as refused:
-        await ask(budgets, Scripted(answer(1, 1)), BOB_ELSEWHERE)
+        await ask(quotas, Scripted(answer(1, 1)), BOB_ELSEWHERE)
     assert refused.value.whose == "all"
 
 
-async def test_a_side_task_of_nobody_is_on_everybodys_budget(store: Store, make: Make) -> None:
+async def test_a_side_task_of_nobody_is_on_everybodys_quota(store: Store, make: Make) -> None:
     await ask(make(), Scripted(answer(5, 5)), None)
 
     assert await spent(store, "*") == 10
@@ -381,12 +381,12 @@ async def test_a_side_task_of_nobody_is_on_everybodys_budget(store: Store, make:
 
 
 async def test_a_model_of_unknown_price_costs_no_money_but_all_its_tokens(store: Store, make: Make) -> None:
-    budgets = make(money_person=0.000_001)
+    quotas = make(money_person=0.000_001)
     model = Scripted(answer(50, 50, "vendor:unheard"))
     model.name = "vendor:unheard"
 
     for _ in range(3):
-        await ask(budgets, model)
+        await ask(quotas, model)
 
     assert await store.spending.spent(["person telegram:7"], DAY) == [Amount(300)]
 
@@ -399,77 +399,77 @@ async def test_the_model_that_answered_is_paid_not_the_one_that_was_asked(store:
 
 
 async def test_twenty_messages_a_minute_and_no_more(make: Make, clock: Any) -> None:
-    budgets = make(messages_per_minute=20)
+    quotas = make(messages_per_minute=20)
 
-    assert all([await budgets.message(ADA) for _ in range(20)])
-    assert not await budgets.message(ADA_ELSEWHERE)
-    assert await budgets.message(BOB_ELSEWHERE)
+    assert all([await quotas.message(ADA) for _ in range(20)])
+    assert not await quotas.message(ADA_ELSEWHERE)
+    assert await quotas.message(BOB_ELSEWHERE)
 
     clock.started += 60
-    assert await budgets.message(ADA)
+    assert await quotas.message(ADA)
 
 
 async def test_commands_are_counted_apart_and_are_no_questions_of_the_day(make: Make) -> None:
-    budgets = make(messages_per_minute=2)
+    quotas = make(messages_per_minute=2)
 
-    assert [await budgets.message(ADA) for _ in range(3)] == [True, True, False]
-    assert [await budgets.command(ADA) for _ in range(3)] == [True, True, False]
-    assert (await budgets.report(ADA)).person.spent.messages == 2
+    assert [await quotas.message(ADA) for _ in range(3)] == [True, True, False]
+    assert [await quotas.command(ADA) for _ in range(3)] == [True, True, False]
+    assert (await quotas.report(ADA)).person.spent.messages == 2
 
 
-async def test_a_spent_budget_is_known_before_a_turn_begins_and_told_once_a_window(
+async def test_a_spent_quota_is_known_before_a_turn_begins_and_told_once_a_window(
     make: Make, once: Once, clock: Any
 ) -> None:
-    budgets = make(tokens_person=1500)
-    assert await budgets.exhausted(ADA) is None
-    await ask(budgets, Scripted(answer(1000, 500)))
+    quotas = make(tokens_person=1500)
+    assert await quotas.exhausted(ADA) is None
+    await ask(quotas, Scripted(answer(1000, 500)))
 
-    refusal = await budgets.exhausted(ADA)
+    refusal = await quotas.exhausted(ADA)
     assert refusal is not None
     told = []
     for one in (ADA, ADA, ADA_ELSEWHERE, ADA):
         told.append(await once.first(once_spent(refusal.whose, refusal.until, one)))
         clock.started += 0.1  # a time that no float holds exactly
     assert told == [True, False, False, False]
-    assert await budgets.exhausted(BOB_ELSEWHERE) is None
+    assert await quotas.exhausted(BOB_ELSEWHERE) is None
 
     clock.started += refusal.until - clock.wall()
-    assert await budgets.exhausted(ADA) is None
+    assert await quotas.exhausted(ADA) is None
 
 
-async def test_a_chats_spent_budget_is_told_the_chat_once_not_each_of_its_people(make: Make, once: Once) -> None:
-    budgets = make(tokens_chat=10)
-    await ask_anyway(budgets, ADA_ELSEWHERE)
+async def test_a_chats_spent_quota_is_told_the_chat_once_not_each_of_its_people(make: Make, once: Once) -> None:
+    quotas = make(tokens_chat=10)
+    await ask_anyway(quotas, ADA_ELSEWHERE)
 
     told = []
     for payer in (ADA_ELSEWHERE, BOB_ELSEWHERE):
-        refusal = await budgets.exhausted(payer)
+        refusal = await quotas.exhausted(payer)
         assert refusal is not None
         assert refusal.whose == "chat"
         told.append(await once.first(once_spent(refusal.whose, refusal.until, payer)))
     assert told == [True, False]
 
 
-async def ask_anyway(budgets: Budgets, payer: Payer) -> None:
-    """Spend 100 tokens whatever the budgets say: as a call does that used more than was set aside."""
+async def ask_anyway(quotas: Quotas, payer: Payer) -> None:
+    """Spend 100 tokens whatever the quotas say: as a call does that used more than was set aside."""
     with paid_by(payer):
-        reserved = await budgets.reserve("x:y", Usage(1, 1))
-        await budgets.settle(reserved, "x:y", Usage(60, 40))
+        reserved = await quotas.reserve("x:y", Usage(1, 1))
+        await quotas.settle(reserved, "x:y", Usage(60, 40))
 
 
 async def test_today_as_a_person_and_as_an_admin_sees_it(make: Make) -> None:
-    budgets = make(tokens_person=1000)
+    quotas = make(tokens_person=1000)
     for payer, times in ((ADA, 1), (BOB_ELSEWHERE, 2)):
         for _ in range(times):
-            await budgets.message(payer)
-            await ask_anyway(budgets, payer)
+            await quotas.message(payer)
+            await ask_anyway(quotas, payer)
 
-    seen = await budgets.report(ADA)
+    seen = await quotas.report(ADA)
     assert (seen.person.spent.tokens, seen.person.spent.messages, seen.person.most.tokens) == (100, 1, 1000)
     assert seen.top == ()
     assert 0 < seen.resets_in <= DAY
 
-    whole = await budgets.report(ADA, everybody=True)
+    whole = await quotas.report(ADA, everybody=True)
     assert (whole.everybody.spent.tokens, whole.everybody.spent.messages) == (300, 3)
     assert [(person, amount.tokens) for person, amount in whole.top] == [("telegram:8", 200), ("telegram:7", 100)]
 
@@ -489,9 +489,9 @@ async def test_a_database_that_fails_while_settling_costs_nobody_an_answer(
     assert "the disk is full" in caplog.text
 
 
-async def test_what_tools_buy_is_on_the_budgets_of_who_asks(store: Store, make: Make) -> None:
-    budgets = make(money_person=0.10, admin_share=0.2)
-    purse = DayPurse(budgets)
+async def test_what_tools_buy_is_on_the_quotas_of_who_asks(store: Store, make: Make) -> None:
+    quotas = make(money_person=0.10, admin_share=0.2)
+    purse = DayPurse(quotas)
     with paid_by(ADA):
         async with purse.pay("generate_image", 0.06) as payment:
             [during] = await store.spending.spent(["person telegram:7"], DAY)
@@ -509,7 +509,7 @@ async def test_what_tools_buy_is_on_the_budgets_of_who_asks(store: Store, make: 
     assert not refused.value.retry
     for key in ("person telegram:7", "chat telegram:42/7", "* but admins", "*"):
         assert (await store.spending.spent([key], DAY))[0].dollars == pytest.approx(0.058)
-    report = await budgets.report(ADA)
+    report = await quotas.report(ADA)
     assert [(tool, used.messages, round(used.dollars, 3)) for tool, used in report.tools] == [
         ("search_web", 2, 0.016),
         ("generate_image", 1, 0.042),
@@ -525,22 +525,22 @@ async def _nothing() -> AsyncIterator[None]:
 
 
 async def test_a_request_that_costs_nothing_in_the_end_leaves_no_trace(store: Store, make: Make) -> None:
-    budgets = make(money_person=0.10)
+    quotas = make(money_person=0.10)
     with paid_by(ADA):
-        async with DayPurse(budgets).pay("search_web", 0.008) as payment:
+        async with DayPurse(quotas).pay("search_web", 0.008) as payment:
             payment.dollars = 0.0
 
     assert (await store.spending.spent(["person telegram:7"], DAY))[0].dollars == pytest.approx(0.0)
-    assert (await budgets.report(ADA)).tools == ()
+    assert (await quotas.report(ADA)).tools == ()
 
 
 async def test_a_paid_request_that_is_stopped_counts_as_made(store: Store, make: Make) -> None:
-    budgets = make()
+    quotas = make()
     begun = asyncio.Event()
 
     async def buy() -> None:
         with paid_by(ADA):
-            async with DayPurse(budgets).pay("generate_image", 0.25):
+            async with DayPurse(quotas).pay("generate_image", 0.25):
                 begun.set()
                 await asyncio.Event().wait()
 
@@ -548,7 +548,7 @@ async def test_a_paid_request_that_is_stopped_counts_as_made(store: Store, make:
     await begun.wait()
     buying.cancel()
     await asyncio.gather(buying, return_exceptions=True)
-    await budgets.close()
+    await quotas.close()
 
     assert (await store.spending.spent(["person telegram:7"], DAY))[0].dollars == pytest.approx(0.25)
 

@@ -1,6 +1,6 @@
-"""How much may be spent: budgets reserved before a model call and settled after it.
+"""How much may be spent: quotas reserved before a model call and settled after it.
 
-A budget is somebody's (a person's, a chat's, everybody's), for a minute or a day (UTC), in messages, tokens or money.
+A quota is somebody's (a person's, a chat's, everybody's), for a minute or a day (UTC), in messages, tokens or money.
 Every model call goes through a `MeteredModel`: the most that it can use is set aside first and the model is allowed no
 more, so that a hundred calls at once cannot spend the same rest; what it really used replaces that afterwards, also
 when it failed or was stopped. Where what is left is only set aside and not spent, a call waits for others to end. What
@@ -41,8 +41,8 @@ MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetLimits:
-    """The budgets; 0 is no limit. From the settings."""
+class QuotaLimits:
+    """The quotas; 0 is no limit. From the settings."""
 
     messages_per_minute: int = 20
     tokens_person: int = 200_000
@@ -54,7 +54,7 @@ class BudgetLimits:
     """The part of what everybody may spend that only admins can."""
 
     @classmethod
-    def of(cls, core: CoreSettings) -> BudgetLimits:
+    def of(cls, core: CoreSettings) -> QuotaLimits:
         return cls(
             messages_per_minute=core.messages_per_minute,
             tokens_person=core.tokens_per_day_person,
@@ -68,7 +68,7 @@ class BudgetLimits:
 
 @dataclass(frozen=True, slots=True)
 class Payer:
-    """On whose budgets something is done."""
+    """On whose quotas something is done."""
 
     person: str
     chat: ChatId
@@ -77,7 +77,7 @@ class Payer:
 
     @property
     def keys(self) -> tuple[str, str, str]:
-        """The person's, the chat's and everybody's; a chat's threads share one budget."""
+        """The person's, the chat's and everybody's; a chat's threads share one quota."""
         place = ChatId(self.chat.platform, self.chat.account, self.chat.chat)
         return f"person {self.person}", f"chat {place}", EVERYBODY
 
@@ -100,7 +100,7 @@ class Report:
     others: Day
     """Everybody but the admins."""
     resets_in: float
-    """Seconds until the budgets start afresh."""
+    """Seconds until the quotas start afresh."""
     tools: tuple[tuple[str, Amount], ...] = ()
     """What the person's part was paid for tools, as (tool, how often and how much)."""
     top: tuple[tuple[str, Amount], ...] = ()
@@ -111,12 +111,12 @@ _PAYER: ContextVar[Payer | None] = ContextVar("payer", default=None)
 
 
 def payer_of(message: MessageSent) -> Payer:
-    """Who pays for what a message asks for, as somebody who is no admin; `Budgets.payer` knows better."""
+    """Who pays for what a message asks for, as somebody who is no admin; `Quotas.payer` knows better."""
     return Payer(message.sender.id, message.chat)
 
 
 def once_spent(whose: str, until: float, payer: Payer) -> OncePer:
-    """How often a person (of a chat's budget: a chat) is told that nothing is left of a budget: once until then."""
+    """How often a person (of a chat's quota: a chat) is told that nothing is left of a quota: once until then."""
     who = payer.keys[1] if whose == "chat" else payer.keys[0]
     # The day is part of the key: a time that shrinks as the day passes would never be the same twice.
     return OncePer(f"spent {whose} {who} {until:.0f}", DAY, lasting=True)
@@ -124,7 +124,7 @@ def once_spent(whose: str, until: float, payer: Payer) -> OncePer:
 
 @contextmanager
 def paid_by(payer: Payer) -> Iterator[None]:
-    """Within it, and in the tasks begun within it, every metered model call is on `payer`'s budgets."""
+    """Within it, and in the tasks begun within it, every metered model call is on `payer`'s quotas."""
     token = _PAYER.set(payer)
     try:
         yield
@@ -132,14 +132,14 @@ def paid_by(payer: Payer) -> Iterator[None]:
         _PAYER.reset(token)
 
 
-class Budgets:
-    """All budgets of the process, counted in the store."""
+class Quotas:
+    """All quotas of the process, counted in the store."""
 
     def __init__(
         self,
         spending: Spending,
         clock: Clock,
-        limits: BudgetLimits | None = None,
+        limits: QuotaLimits | None = None,
         prices: Prices | None = None,
         admin: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
@@ -149,7 +149,7 @@ class Budgets:
         """
         self._spending = spending
         self._clock = clock
-        self._limits = limits or BudgetLimits()
+        self._limits = limits or QuotaLimits()
         self.prices = prices or Prices()
         self._admin = admin
         self._settling: set[asyncio.Task[None]] = set()
@@ -184,7 +184,7 @@ class Budgets:
         return isinstance(await self._spending.reserve(limits, Amount(messages=1)), Reserved)
 
     async def exhausted(self, payer: Payer) -> Unaffordable | None:
-        """Why this payer can have no model call now; None while something is left of every budget."""
+        """Why this payer can have no model call now; None while something is left of every quota."""
         for limit, spent in await self._spent(self._daily(payer)):
             # What is only set aside comes back in part.
             if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.dollars <= spent.dollars:
@@ -214,7 +214,7 @@ class Budgets:
         """Set aside what a call can use: `most`, or as much of it as there is, but no less than `least`.
 
         Raises:
-            Unaffordable: it would exceed a budget, whatever the calls under way give back.
+            Unaffordable: it would exceed a quota, whatever the calls under way give back.
         """
         return await self.hold(self._amount(model, least), self._amount(model, most or least))
 
@@ -294,7 +294,7 @@ class Budgets:
             await self._settle(result, Amount())
 
     async def _spent(self, limits: Sequence[Limit]) -> list[tuple[Limit, Amount]]:
-        """What was spent of each budget, without what calls under way have set aside."""
+        """What was spent of each quota, without what calls under way have set aside."""
         held = [self._holdings.amount(limit.key) for limit in limits]
         spent = await self._spending.spent([limit.key for limit in limits], DAY)
         return [(limit, one - other) for limit, one, other in zip(limits, spent, held, strict=True)]
@@ -305,7 +305,7 @@ class Budgets:
         return Limit(OTHERS, DAY, Amount(int(limits.tokens_all * part), dollars=limits.money_all * part))
 
     def _daily(self, payer: Payer | None) -> list[Limit]:
-        """The budgets of a day on which somebody spends; side tasks of nobody are on those of all but admins."""
+        """The quotas of a day on which somebody spends; side tasks of nobody are on those of all but admins."""
         limits = self._limits
         daily = [Limit(EVERYBODY, DAY, Amount(tokens=limits.tokens_all, dollars=limits.money_all))]
         if payer is None or not payer.admin:
@@ -334,6 +334,6 @@ def _exceeds(spent: Amount, most: Amount) -> bool:
 
 def _unaffordable(limit: Limit, until: float, *, untouched: bool = False) -> Unaffordable:
     if untouched:
-        return Unaffordable(f"one question exceeds the whole budget of {limit.key}", whose="nobody", until=until)
+        return Unaffordable(f"one question exceeds the whole quota of {limit.key}", whose="nobody", until=until)
     whose = "all" if limit.key in (EVERYBODY, OTHERS) else limit.key.partition(" ")[0]
-    return Unaffordable(f"the budget of {limit.key} is spent for today", whose=whose, until=until)
+    return Unaffordable(f"the quota of {limit.key} is spent for today", whose=whose, until=until)

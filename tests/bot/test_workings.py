@@ -16,7 +16,7 @@ from bot.store import CallRecord
 from bot.turn.progress import Progress
 from bot.turn.workings import COLLAPSED_CHARS, MOST_CALLS, RESULT_CHARS, call_lines, code_line, collapsed_reasoning
 from playground.model import Reply
-from tools.base import ToolCall, ToolResult
+from tools.base import ToolCall, ToolResult, ToolStatus
 
 KEY = "sk-loopback-key-1234"
 CALL = (("calculator", {"expression": "17*3"}),)
@@ -24,7 +24,7 @@ CALL = (("calculator", {"expression": "17*3"}),)
 
 def record(text: str = "51", **more: Any) -> CallRecord:
     call = ToolCall("c1", "calculator", {"expression": "17*3"} | more)
-    return CallRecord(1, 0, call, False, "completed", 0.0, 1.25, ToolResult(text=text))
+    return CallRecord(1, 0, call, False, ToolStatus.COMPLETED, 0.0, 1.25, ToolResult(text=text))
 
 
 def test_a_call_is_one_line_and_its_result_another() -> None:

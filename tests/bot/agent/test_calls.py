@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bot.agent.calls import CallEvent, CallRunner, signature
 from bot.agent.events import ToolFinished, ToolStarted
-from tools.base import Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
+from tools.base import Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
 from tools.registry import ToolRegistry
 
 JSON: Any = st.recursive(
@@ -125,7 +125,7 @@ async def test_a_person_reads_which_try_it_is(runner: CallRunner) -> None:
 
 
 async def test_a_pass_before_a_restart_counts_as_one_failure_however_many_calls_failed(runner: CallRunner) -> None:
-    failed = ToolResult(text="Error", ok=False, status="failed")
+    failed = ToolResult(text="Error", ok=False, status=ToolStatus.FAILED)
 
     runner.remember([(call(str(number)), failed) for number in range(5)])
 

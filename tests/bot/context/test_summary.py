@@ -14,7 +14,7 @@ from bot.contract.errors import ModelBusy
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.model.base import Answer, Piece, Request, TextPiece
-from bot.store import Store, Summary
+from bot.store import Store, Summary, TurnState
 from tools.base import ToolCall
 
 CHAT = ChatId("telegram", "42", "7")
@@ -90,7 +90,7 @@ async def say(store: Store, number: int, *entries: Entry, chat: ChatId = CHAT) -
     assert turn is not None
     await store.turns.open(turn, chat, ADA.id)
     told = entries or (UserEntry(f"question {number}"), AssistantEntry(f"answer {number}: {LONG}"))
-    await store.turns.close(turn, "done", told, visible="", reasoning="", model="", usage=Usage())
+    await store.turns.close(turn, TurnState.DONE, told, visible="", reasoning="", model="", usage=Usage())
     return turn
 
 

@@ -29,7 +29,7 @@ from bot.reply.notices import Notices
 from bot.reply.opening import Replies
 from bot.safety import LinkPolicy
 from bot.sentences import language_of
-from bot.store import Store
+from bot.store import Store, TurnState
 
 CHAT = ChatId("telegram", "42", "7")
 SECRET = "sk-very-secret-key"
@@ -182,7 +182,9 @@ async def test_an_ended_reply_is_opened_with_the_text_it_had(
     language = language_of(question.text)
     async with replies.answer(screen, CHAT, before, policy, language, question=question) as reply:
         reply.append(HOSTILE)
-    await store.turns.close(turn, "done", [], visible=reply.text, reasoning="", model="", usage=Usage(), again_at=0.0)
+    await store.turns.close(
+        turn, TurnState.DONE, [], visible=reply.text, reasoning="", model="", usage=Usage(), again_at=0.0
+    )
     whole = screen.texts.copy()
     screen.texts[:] = ["an older text"]
 

@@ -18,7 +18,7 @@ from bot.reply.opening import Replies
 from bot.reply.record import Recorded
 from bot.reply.settling import Settling
 from bot.reply.stream import ReplyStream
-from bot.store import Store
+from bot.store import Store, TurnState
 
 CHAT = ChatId("telegram", "42", "7")
 ADA = Sender(id="telegram:7", name="Ada")
@@ -111,7 +111,7 @@ class Desk:
         due = self.settling.due(reply, resumed=resumed)
         await self.store.turns.close(
             turn,
-            "done",
+            TurnState.DONE,
             [],
             visible=reply.text,
             reasoning="",

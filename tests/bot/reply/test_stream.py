@@ -24,6 +24,7 @@ from bot.contract.surface import CallCost, RateBudget, SurfaceLimits, Window
 from bot.pacing.pacer import Pacer
 from bot.reply.pages import ShownBefore
 from bot.reply.stream import ReplyStream
+from bot.store import PageState
 
 
 @dataclass
@@ -367,7 +368,7 @@ async def test_what_was_deleted_is_not_shown_again_for_its_own_sake(start: Any, 
     """A reply that was whole once: its text is only put right where it stands."""
     screen.shown = {"m0": [Page("an older text")], "m1": [Page("another")]}
     screen.faults = [MessageGone("deleted")]
-    before = {number: ShownBefore(MessageRef(f"m{number}"), "final") for number in range(2)}
+    before = {number: ShownBefore(MessageRef(f"m{number}"), PageState.FINAL) for number in range(2)}
     reply = await start(preamble="x" * 150 + "\n\n" + "y" * 150, cuts=(152,), shown=before, calm=True)
 
     await finish(reply, clock)
@@ -380,7 +381,7 @@ async def test_what_is_shown_again_leaves_the_calls_to_those_who_wait(start: Any
     screen.budgets = (RateBudget("chat", rate=0.1, burst=1),)
     screen.shown = {"m0": [Page("x")]}
     calm = [
-        await start(preamble=f"again {n}", shown={0: ShownBefore(MessageRef("m0"), "final")}, calm=True)
+        await start(preamble=f"again {n}", shown={0: ShownBefore(MessageRef("m0"), PageState.FINAL)}, calm=True)
         for n in range(3)
     ]
     ends = [asyncio.create_task(reply.finish()) for reply in calm]
@@ -396,7 +397,7 @@ async def test_what_is_shown_again_leaves_the_calls_to_those_who_wait(start: Any
 
 async def test_pages_stay_cut_as_an_earlier_process_cut_them(start: Any, screen: Screen, clock: Any) -> None:
     screen.shown = {"m0": [Page("x")], "m1": [Page("x")]}
-    before = {number: ShownBefore(MessageRef(f"m{number}"), "final") for number in range(2)}
+    before = {number: ShownBefore(MessageRef(f"m{number}"), PageState.FINAL) for number in range(2)}
     reply = await start(preamble="word " * 30, cuts=(20,), shown=before, calm=True)
 
     await finish(reply, clock)
@@ -685,7 +686,7 @@ async def test_a_status_is_shown_beside_the_text_and_gone_at_the_end(start: Any,
 
 async def test_a_resumed_reply_completes_the_same_message(start: Any, screen: Screen, clock: Any) -> None:
     screen.shown["m7"] = [Page("half of")]
-    reply = await start(shown={0: ShownBefore(MessageRef("m7"), "shown")})
+    reply = await start(shown={0: ShownBefore(MessageRef("m7"), PageState.SHOWN)})
     reply.append("half of it, and the rest")
 
     await finish(reply, clock)
@@ -698,7 +699,7 @@ async def test_a_resumed_message_stays_until_there_is_something_to_read_in_its_p
     start: Any, screen: Screen, clock: Any
 ) -> None:
     """A mark alone shows nothing, and a platform that refuses it must not cost the answer its markup."""
-    reply = await start(shown={0: ShownBefore(MessageRef("m0"), "shown")})
+    reply = await start(shown={0: ShownBefore(MessageRef("m0"), PageState.SHOWN)})
 
     reply.append("#")
     await clock.settle()
@@ -713,7 +714,7 @@ async def test_messages_left_over_from_an_earlier_longer_try_are_taken_away(
     start: Any, screen: Screen, clock: Any
 ) -> None:
     screen.shown = {"m7": [Page("one")], "m8": [Page("two")]}
-    shown = {0: ShownBefore(MessageRef("m7"), "shown"), 1: ShownBefore(MessageRef("m8"), "shown")}
+    shown = {0: ShownBefore(MessageRef("m7"), PageState.SHOWN), 1: ShownBefore(MessageRef("m8"), "shown")}
     reply = await start(shown=shown)
     reply.append("short")
 
@@ -760,7 +761,7 @@ async def test_a_file_that_a_former_process_may_have_posted_is_told_of_and_not_p
     """Only where a repeated post is recognised, it is made again."""
     for safe, told, posted in ((False, ["a.png"], []), (True, [], ["a.png"])):
         monkeypatch.setattr(screen, "cost", lambda page, at, safe=safe: CallCost(repeats_safely=safe))
-        reply = await start(attached={0: ShownBefore(None, "sending")})
+        reply = await start(attached={0: ShownBefore(None, PageState.SENDING)})
         reply.append("See:")
         reply.attach(File("a.png", "image/png", b"1"))
 
@@ -771,7 +772,7 @@ async def test_a_file_that_a_former_process_may_have_posted_is_told_of_and_not_p
 
 
 async def test_files_come_after_the_text_and_once(start: Any, screen: Screen, clock: Any) -> None:
-    reply = await start(attached={0: ShownBefore(MessageRef("f0"), "final")})
+    reply = await start(attached={0: ShownBefore(MessageRef("f0"), PageState.FINAL)})
     reply.append("See:")
     reply.attach(File("a.png", "image/png", b"1"))
     reply.attach(File("b.png", "image/png", b"2"))
@@ -848,7 +849,7 @@ async def test_a_platform_that_cannot_look_a_post_up_or_take_it_back_now_does_no
     monkeypatch.setattr(Screen, "remove", refuse)
     screen.repeats = False
     reply = await start(
-        shown={0: ShownBefore(None, "sending"), 1: ShownBefore(MessageRef("m7"), "shown")},
+        shown={0: ShownBefore(None, PageState.SENDING), 1: ShownBefore(MessageRef("m7"), "shown")},
     )
     reply.append("All of it at once.")
     task = asyncio.create_task(reply.finish())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.contract.messages import ChatId, Incoming, MessageSent, ReplyTarget, Sender
 from bot.store import Store
 
 
@@ -50,6 +50,13 @@ def url(tmp_path: Path) -> str:
 async def store(url: str, clock: HandClock) -> AsyncIterator[Store]:
     async with Store.open(url, clock=clock, busy_timeout=0.001) as opened:
         yield opened
+
+
+async def taken_in(store: Store, incoming: Incoming) -> int:
+    """The inbox id of a delivery that was never seen before."""
+    id = await store.intake.take_in(incoming)
+    assert id is not None
+    return id
 
 
 @pytest.fixture

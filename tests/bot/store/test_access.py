@@ -8,6 +8,7 @@ import pytest
 
 from bot.contract.messages import ChatId
 from bot.store import Amount, Limit, Refused, Reserved, Store
+from tests.bot.store.conftest import HandClock
 
 
 async def test_a_role_is_given_changed_and_taken_away(store: Store) -> None:
@@ -26,7 +27,7 @@ async def test_a_role_is_given_changed_and_taken_away(store: Store) -> None:
         await store.access.set_role("telegram:1", "king")
 
 
-async def test_a_pairing_code_makes_one_owner_however_many_try_at_once(store: Store, clock) -> None:
+async def test_a_pairing_code_makes_one_owner_however_many_try_at_once(store: Store, clock: HandClock) -> None:
     await store.access.set_pairing("hash", clock.wall() + 900)
 
     used = await asyncio.gather(*(store.access.use_pairing("hash", f"telegram:{number}") for number in range(5)))
@@ -35,7 +36,7 @@ async def test_a_pairing_code_makes_one_owner_however_many_try_at_once(store: St
     assert list((await store.access.roles()).values()) == ["owner"]
 
 
-async def test_a_pairing_code_is_worth_nothing_wrong_late_or_replaced(store: Store, clock) -> None:
+async def test_a_pairing_code_is_worth_nothing_wrong_late_or_replaced(store: Store, clock: HandClock) -> None:
     await store.access.set_pairing("old", clock.wall() + 900)
     await store.access.set_pairing("hash", clock.wall() + 900)
     assert not await store.access.use_pairing("old", "telegram:1")
@@ -46,7 +47,7 @@ async def test_a_pairing_code_is_worth_nothing_wrong_late_or_replaced(store: Sto
     assert not await store.access.any_owner()
 
 
-async def test_a_guesser_makes_a_pairing_code_void(store: Store, clock) -> None:
+async def test_a_guesser_makes_a_pairing_code_void(store: Store, clock: HandClock) -> None:
     await store.access.set_pairing("hash", clock.wall() + 900)
     for guess in range(20):
         await store.access.use_pairing(f"guess {guess}", "telegram:666")
@@ -54,7 +55,7 @@ async def test_a_guesser_makes_a_pairing_code_void(store: Store, clock) -> None:
     assert not await store.access.use_pairing("hash", "telegram:1")
 
 
-async def test_once_a_day_means_once_across_restarts_and_strange_clocks(url: str, clock) -> None:
+async def test_once_a_day_means_once_across_restarts_and_strange_clocks(url: str, clock: HandClock) -> None:
     async with Store.open(url, clock=clock) as store:
         assert [await store.access.once("refusal", 86_400) for _ in range(3)] == [True, False, False]
         assert await store.access.once("another", 86_400)
@@ -111,7 +112,7 @@ async def test_settling_charges_what_was_really_spent(store: Store) -> None:
     assert isinstance(await store.spending.reserve([DAY], Amount(900)), Reserved)
 
 
-async def test_a_window_ends_and_says_when(store: Store, clock) -> None:
+async def test_a_window_ends_and_says_when(store: Store, clock: HandClock) -> None:
     clock.day = 1_800_000_000.0 + 30
     await store.spending.reserve([MINUTE], Amount(messages=2))
     refused = await store.spending.reserve([MINUTE], Amount(messages=1))

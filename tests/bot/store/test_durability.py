@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from bot.contract.messages import ChatId
 from bot.store import Store
 from bot.store.database import Database
 from bot.store.schema import STEPS
+from tests.bot.store.conftest import HandClock, Message, Program, taken_in
 
 TAKES_IN_UNTIL_KILLED = """
 import asyncio, sys
@@ -76,7 +78,9 @@ asyncio.run(main())
 """
 
 
-async def test_what_was_answered_is_there_after_kill_9(url: str, clock, program) -> None:
+async def test_what_was_answered_is_there_after_kill_9(
+    url: str, clock: HandClock, program: Callable[..., Program]
+) -> None:
     writer = program(TAKES_IN_UNTIL_KILLED, url)
     lines = [writer.hear() for _ in range(50)]
 
@@ -90,7 +94,7 @@ async def test_what_was_answered_is_there_after_kill_9(url: str, clock, program)
     assert len(kept) - len(lines) <= 1, "at most the message whose commit was never announced"
 
 
-async def test_what_waits_is_committed_together(store: Store, message) -> None:
+async def test_what_waits_is_committed_together(store: Store, message: Message) -> None:
     before = store.writer.commits
 
     await asyncio.gather(*(store.intake.take_in(message(str(number))) for number in range(100)))
@@ -114,9 +118,9 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[None]:
 
 
 async def test_what_belongs_together_goes_to_the_database_at_once(
-    store: Store, chat: ChatId, message, ways: list[None]
+    store: Store, chat: ChatId, message: Message, ways: list[None]
 ) -> None:
-    turns = await asyncio.gather(*(store.intake.take_in(message(str(number))) for number in range(100)))
+    turns = await asyncio.gather(*(taken_in(store, message(str(number))) for number in range(100)))
     assert len(ways) <= 2
     await store.turns.open(turns[0], chat, "telegram:7")
     ways.clear()
@@ -124,12 +128,12 @@ async def test_what_belongs_together_goes_to_the_database_at_once(
     assert len(ways) == 1
 
 
-async def test_an_operation_that_fails_takes_back_only_its_own_work(store: Store, message) -> None:
-    def broken(db) -> None:
+async def test_an_operation_that_fails_takes_back_only_its_own_work(store: Store, message: Message) -> None:
+    def broken(db: sqlite3.Connection) -> None:
         db.execute("INSERT INTO roles VALUES ('telegram:1', 'owner', 0)")
         raise KeyError("a mistake")
 
-    def refused(db) -> None:
+    def refused(db: sqlite3.Connection) -> None:
         db.execute("INSERT INTO roles VALUES ('telegram:2', 'owner', 0)")
         db.execute("INSERT INTO roles VALUES ('telegram:2', 'owner', 0)")
 
@@ -149,7 +153,7 @@ async def test_an_operation_that_fails_takes_back_only_its_own_work(store: Store
     assert not await store.access.any_owner()
 
 
-async def test_nobody_waits_for_an_operation_that_was_cancelled_before_its_turn(store: Store, message) -> None:
+async def test_nobody_waits_for_an_operation_that_was_cancelled_before_its_turn(store: Store, message: Message) -> None:
     tasks = [asyncio.create_task(store.intake.take_in(message(str(number)))) for number in range(2)]
     await asyncio.sleep(0)
     tasks[0].cancel()
@@ -159,7 +163,7 @@ async def test_nobody_waits_for_an_operation_that_was_cancelled_before_its_turn(
     assert [row.incoming.delivery for row in await store.intake.waiting()] == ["1"]
 
 
-async def test_leaving_waits_for_what_is_being_written(url: str, clock, message) -> None:
+async def test_leaving_waits_for_what_is_being_written(url: str, clock: HandClock, message: Message) -> None:
     async with Store.open(url, clock=clock) as store:
         tasks = [asyncio.create_task(store.intake.take_in(message(str(number)))) for number in range(300)]
         await asyncio.sleep(0)
@@ -172,11 +176,16 @@ async def test_leaving_waits_for_what_is_being_written(url: str, clock, message)
 
 
 async def test_a_lock_of_another_program_for_half_a_minute_loses_nothing(
-    store: Store, tmp_path: Path, clock, message, program, caplog
+    store: Store,
+    tmp_path: Path,
+    clock: HandClock,
+    message: Message,
+    program: Callable[..., Program],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     other = program(HOLDS_THE_LOCK, f"{tmp_path}/parley.db")
     assert other.hear() == "locked"
-    clock.at[30.0] = lambda: (other.tell(), other.hear())
+    clock.at[30.0] = lambda: let_go(other)
 
     ids = await asyncio.gather(*(store.intake.take_in(message(str(number))) for number in range(20)))
 
@@ -186,7 +195,7 @@ async def test_a_lock_of_another_program_for_half_a_minute_loses_nothing(
 
 
 async def test_a_lock_that_stays_is_told_in_a_sentence_and_reading_goes_on(
-    store: Store, tmp_path: Path, clock, message, program
+    store: Store, tmp_path: Path, clock: HandClock, message: Message, program: Callable[..., Program]
 ) -> None:
     await store.intake.take_in(message("1"))
     other = program(HOLDS_THE_LOCK, f"{tmp_path}/parley.db")
@@ -202,7 +211,7 @@ async def test_a_lock_that_stays_is_told_in_a_sentence_and_reading_goes_on(
 
 
 async def test_a_lock_does_not_hold_up_the_end_of_the_process(
-    url: str, tmp_path: Path, clock, message, program
+    url: str, tmp_path: Path, clock: HandClock, message: Message, program: Callable[..., Program]
 ) -> None:
     async with Store.open(url, clock=clock, busy_timeout=0.001) as store:
         other = program(HOLDS_THE_LOCK, f"{tmp_path}/parley.db")
@@ -215,19 +224,26 @@ async def test_a_lock_does_not_hold_up_the_end_of_the_process(
     assert clock.passed < 5
 
 
-async def test_the_start_waits_for_a_lock_too(url: str, tmp_path: Path, clock, message, program) -> None:
+def let_go(other: Program) -> None:
+    other.tell()
+    other.hear()
+
+
+async def test_the_start_waits_for_a_lock_too(
+    url: str, tmp_path: Path, clock: HandClock, message: Message, program: Callable[..., Program]
+) -> None:
     async with Store.open(url, clock=clock):
         pass
     other = program(HOLDS_THE_LOCK, f"{tmp_path}/parley.db")
     assert other.hear() == "locked"
-    clock.at[20.0] = lambda: (other.tell(), other.hear())
+    clock.at[20.0] = lambda: let_go(other)
 
     async with Store.open(url, clock=clock, busy_timeout=0.001) as store:
         assert await store.intake.take_in(message("1")) == 1
 
 
 async def test_a_full_disk_refuses_new_messages_keeps_reading_and_recovers(
-    store: Store, clock, message, caplog
+    store: Store, clock: HandClock, message: Message, caplog: pytest.LogCaptureFixture
 ) -> None:
     await store.intake.take_in(message("0"))
     await limit_pages(store, 1)  # as few as there are already
@@ -253,7 +269,7 @@ async def test_a_full_disk_refuses_new_messages_keeps_reading_and_recovers(
     assert len(await store.intake.waiting()) == number + 1
 
 
-async def test_on_a_full_disk_the_operations_that_fit_are_written(store: Store, message) -> None:
+async def test_on_a_full_disk_the_operations_that_fit_are_written(store: Store, message: Message) -> None:
     await limit_pages(store, 1)
 
     outcomes = await asyncio.gather(
@@ -267,7 +283,7 @@ async def test_on_a_full_disk_the_operations_that_fit_are_written(store: Store, 
     assert [row.incoming.delivery for row in await store.intake.waiting()] == ["small", "small too"]
 
 
-def test_a_file_that_may_not_grow_recovers_without_a_restart(url: str, program) -> None:
+def test_a_file_that_may_not_grow_recovers_without_a_restart(url: str, program: Callable[..., Program]) -> None:
     writer = program(WRITES_AGAINST_A_FILE_LIMIT, url)
 
     assert writer.hear() == "StoreError True"
@@ -275,7 +291,7 @@ def test_a_file_that_may_not_grow_recovers_without_a_restart(url: str, program) 
     assert writer.process.wait(20) == 0
 
 
-async def test_a_connection_that_turned_read_only_is_opened_anew(store: Store, message) -> None:
+async def test_a_connection_that_turned_read_only_is_opened_anew(store: Store, message: Message) -> None:
     """SQLite decides once, at opening, whether a file can be written."""
     await store.writer.run(lambda db: db.execute("PRAGMA query_only = ON").fetchall())
     with pytest.raises(StoreError, match="cannot be written"):
@@ -286,7 +302,7 @@ async def test_a_connection_that_turned_read_only_is_opened_anew(store: Store, m
 
 @pytest.mark.parametrize("damage", ["text", "tiny", "header", "pages", "truncated"])
 async def test_a_damaged_file_is_kept_aside_and_a_new_one_begun(
-    url: str, tmp_path: Path, clock, message, caplog, damage: str
+    url: str, tmp_path: Path, clock: HandClock, message: Message, caplog: pytest.LogCaptureFixture, damage: str
 ) -> None:
     file = tmp_path / "parley.db"
     async with Store.open(url, clock=clock) as store:
@@ -321,7 +337,7 @@ async def test_a_damaged_file_is_kept_aside_and_a_new_one_begun(
     assert str(kept) in caplog.text
 
 
-async def test_the_log_of_an_emptied_file_is_kept(url: str, tmp_path: Path, clock) -> None:
+async def test_the_log_of_an_emptied_file_is_kept(url: str, tmp_path: Path, clock: HandClock) -> None:
     (tmp_path / "parley.db").touch()
     (tmp_path / "parley.db-wal").write_bytes(b"the newest messages")
 
@@ -332,7 +348,7 @@ async def test_the_log_of_an_emptied_file_is_kept(url: str, tmp_path: Path, cloc
     assert kept.read_bytes() == b"the newest messages"
 
 
-async def test_two_damaged_files_of_one_second_are_both_kept(url: str, tmp_path: Path, clock) -> None:
+async def test_two_damaged_files_of_one_second_are_both_kept(url: str, tmp_path: Path, clock: HandClock) -> None:
     for text in "one", "two":
         (tmp_path / "parley.db").write_text(text)
         async with Store.open(url, clock=clock):
@@ -341,7 +357,7 @@ async def test_two_damaged_files_of_one_second_are_both_kept(url: str, tmp_path:
     assert sorted(path.read_text() for path in tmp_path.glob("*.damaged-*")) == ["one", "two"]
 
 
-async def test_another_programs_database_is_left_alone(url: str, tmp_path: Path, clock) -> None:
+async def test_another_programs_database_is_left_alone(url: str, tmp_path: Path, clock: HandClock) -> None:
     file = tmp_path / "parley.db"
     connection = sqlite3.connect(file)
     connection.execute("CREATE TABLE photos (id)")
@@ -357,7 +373,7 @@ async def test_another_programs_database_is_left_alone(url: str, tmp_path: Path,
     assert [path.name for path in tmp_path.iterdir()] == ["parley.db"]
 
 
-async def test_a_database_of_a_later_version_is_left_alone(url: str, tmp_path: Path, clock) -> None:
+async def test_a_database_of_a_later_version_is_left_alone(url: str, tmp_path: Path, clock: HandClock) -> None:
     async with Store.open(url, clock=clock) as store:
         await store.writer.run(lambda db: db.execute(f"PRAGMA user_version = {len(STEPS) + 1}").fetchall())
 
@@ -366,13 +382,13 @@ async def test_a_database_of_a_later_version_is_left_alone(url: str, tmp_path: P
             pass
 
 
-async def test_a_folder_in_place_of_a_file_is_a_setting_to_mend(tmp_path: Path, clock) -> None:
+async def test_a_folder_in_place_of_a_file_is_a_setting_to_mend(tmp_path: Path, clock: HandClock) -> None:
     with pytest.raises(SettingsError, match="names a folder"):
         async with Store.open(f"sqlite:///{tmp_path}", clock=clock):
             pass
 
 
-async def test_missing_folders_are_made_and_only_the_owner_may_read(tmp_path: Path, clock) -> None:
+async def test_missing_folders_are_made_and_only_the_owner_may_read(tmp_path: Path, clock: HandClock) -> None:
     async with Store.open(f"sqlite:///{tmp_path}/a/b/parley.db", clock=clock) as store:
         await store.access.once("key", 1)
         modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "a/b").iterdir()}
@@ -382,7 +398,7 @@ async def test_missing_folders_are_made_and_only_the_owner_may_read(tmp_path: Pa
 
 
 async def test_a_database_that_others_could_read_is_its_owners_alone_after_the_next_start(
-    tmp_path: Path, clock, caplog
+    tmp_path: Path, clock: HandClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With its logs and what was kept of it when it was damaged; a folder that was there is left as it is."""
     path, kept, beside = tmp_path / "parley[1].db", tmp_path / "parley[1].db.damaged-x", tmp_path / "parley[1].db.mine"
@@ -405,7 +421,7 @@ async def test_a_database_that_others_could_read_is_its_owners_alone_after_the_n
     assert [record.args[0].name for record in caplog.records if "664" in record.getMessage()] == names
 
 
-async def test_another_programs_database_keeps_its_mode(tmp_path: Path, clock) -> None:
+async def test_another_programs_database_keeps_its_mode(tmp_path: Path, clock: HandClock) -> None:
     path = tmp_path / "parley.db"
     with closing(sqlite3.connect(path)) as other:
         other.execute("CREATE TABLE theirs (id)")
@@ -419,7 +435,7 @@ async def test_another_programs_database_keeps_its_mode(tmp_path: Path, clock) -
 
 
 async def test_every_connection_is_as_durable_as_promised(store: Store) -> None:
-    def settings(db) -> list[int | str]:
+    def settings(db: sqlite3.Connection) -> list[int | str]:
         names = ("journal_mode", "synchronous", "foreign_keys", "secure_delete", "auto_vacuum")
         return [db.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
 
@@ -447,8 +463,8 @@ async def test_what_is_read_side_by_side_is_one_way_to_the_database(
     assert found[0] is None and found[1] == (None, []) and found[2] == [] and found[4] == {}
 
 
-async def test_a_read_that_fails_fails_alone(store: Store, chat: ChatId, message) -> None:
-    def broken(db) -> None:
+async def test_a_read_that_fails_fails_alone(store: Store, chat: ChatId, message: Message) -> None:
+    def broken(db: sqlite3.Connection) -> None:
         raise RuntimeError("a mistake of ours")
 
     reads = store.history._readers
@@ -462,7 +478,7 @@ async def test_a_read_that_fails_fails_alone(store: Store, chat: ChatId, message
         return_exceptions=True,
     )
 
-    assert first == {} and len(fourth) == 1
+    assert first == {} and isinstance(fourth, list) and len(fourth) == 1
     assert isinstance(second, RuntimeError)
     assert isinstance(third, StoreError) and isinstance(third.__cause__, sqlite3.Error)
 
@@ -482,7 +498,7 @@ async def test_a_read_that_nobody_waits_for_any_more_is_left_out(store: Store) -
     assert ran == ["wanted"]
 
 
-async def test_reads_under_way_end_before_the_store_is_closed(url: str, clock) -> None:
+async def test_reads_under_way_end_before_the_store_is_closed(url: str, clock: HandClock) -> None:
     async with Store.open(url, clock=clock) as store:
         reads = store.history._readers
         under_way = [asyncio.create_task(reads.rows("SELECT 1")) for _ in range(70)]
@@ -493,7 +509,7 @@ async def test_reads_under_way_end_before_the_store_is_closed(url: str, clock) -
         await reads.rows("SELECT 1")
 
 
-async def test_work_that_ends_an_iteration_fails_and_what_is_beside_it_does_not(store: Store, message) -> None:
+async def test_work_that_ends_an_iteration_fails_and_what_is_beside_it_does_not(store: Store, message: Message) -> None:
     def ended(_: Any) -> None:
         next(iter(()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -12,25 +13,25 @@ import pytest
 from bot.contract.errors import StoreError
 from bot.contract.messages import ChatId, MessageRef, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
-from bot.store import PageRecord, Store, Summary
+from bot.store import HistoryRow, PageRecord, PageState, Store, Summary, TurnState
 from bot.store.history import NEWEST
 from bot.store.schema import STEPS, upgrade
+from tests.bot.store.conftest import HandClock, Message, taken_in
 from tools.base import ToolCall
 
 OTHER = ChatId("telegram", "42", "8")
 SECRET = "Rosebud was the sledge"
 
 
-async def say(store: Store, message, number: int, *entries: Entry, where: ChatId | None = None) -> int:
+async def say(store: Store, message: Message, number: int, *entries: Entry, where: ChatId | None = None) -> int:
     """One turn, from message to end."""
     incoming = message(f"m{number}", f"{SECRET}?", **({"where": where} if where else {}))
-    turn = await store.intake.take_in(incoming)
-    assert turn is not None
+    turn = await taken_in(store, incoming)
     await store.turns.open(turn, incoming.chat, "telegram:1")
-    await store.turns.save_page(turn, 0, body=SECRET, ref=MessageRef(f"r{number}"), state="final", nonce="")
+    await store.turns.save_page(turn, 0, body=SECRET, ref=MessageRef(f"r{number}"), state=PageState.FINAL, nonce="")
     await store.turns.close(
         turn,
-        "done",
+        TurnState.DONE,
         entries or (UserEntry(f"question {number}"), AssistantEntry(f"answer {number}")),
         visible=SECRET,
         reasoning=SECRET,
@@ -46,11 +47,11 @@ def calls(count: int) -> tuple[Entry, ...]:
     return (UserEntry("q"), AssistantEntry("", asked), *results, AssistantEntry("a"))
 
 
-def texts(rows) -> list[str]:
+def texts(rows: Sequence[HistoryRow]) -> list[str]:
     return [row.entry.text for row in rows]
 
 
-async def test_a_chat_remembers_in_order_and_no_other_chats_words(store: Store, chat: ChatId, message) -> None:
+async def test_a_chat_remembers_in_order_and_no_other_chats_words(store: Store, chat: ChatId, message: Message) -> None:
     await say(store, message, 1)
     await say(store, message, 2, where=OTHER)
     await say(store, message, 3)
@@ -64,7 +65,7 @@ async def test_a_chat_remembers_in_order_and_no_other_chats_words(store: Store, 
     assert await store.history.entries(ChatId("telegram", "42", "nobody")) == []
 
 
-async def test_long_answers_come_back_whole(store: Store, chat: ChatId, message) -> None:
+async def test_long_answers_come_back_whole(store: Store, chat: ChatId, message: Message) -> None:
     long = "很长的回答。" * 10_000
 
     await say(store, message, 1, UserEntry("q"), AssistantEntry(long))
@@ -74,7 +75,7 @@ async def test_long_answers_come_back_whole(store: Store, chat: ChatId, message)
 
 @pytest.mark.parametrize("limit", range(1, 12))
 async def test_a_cut_never_begins_inside_a_call_and_its_results(
-    store: Store, chat: ChatId, message, limit: int
+    store: Store, chat: ChatId, message: Message, limit: int
 ) -> None:
     await say(store, message, 1, *calls(3))
     await say(store, message, 2, *calls(2))
@@ -89,17 +90,19 @@ async def test_a_cut_never_begins_inside_a_call_and_its_results(
         assert isinstance(rows[0].entry, UserEntry), "whole turns, where they fit"
 
 
-async def test_sizes_are_the_ones_given_and_else_an_estimate(store: Store, chat: ChatId, message) -> None:
-    turn = await store.intake.take_in(message("a"))
-    entries = [UserEntry("你好" * 100), AssistantEntry("b")]
-    await store.turns.close(turn, "done", entries, visible="", reasoning="", model="", usage=Usage(), tokens=[7, 8])
+async def test_sizes_are_the_ones_given_and_else_an_estimate(store: Store, chat: ChatId, message: Message) -> None:
+    turn = await taken_in(store, message("a"))
+    entries: list[Entry] = [UserEntry("你好" * 100), AssistantEntry("b")]
+    await store.turns.close(
+        turn, TurnState.DONE, entries, visible="", reasoning="", model="", usage=Usage(), tokens=[7, 8]
+    )
     await say(store, message, 1, *entries)
 
     assert [row.tokens for row in await store.history.entries(chat)][:2] == [7, 8]
     assert [row.tokens for row in await store.history.entries(chat)][2] >= 200
 
 
-async def test_after_new_the_model_sees_nothing_from_before(store: Store, chat: ChatId, message) -> None:
+async def test_after_new_the_model_sees_nothing_from_before(store: Store, chat: ChatId, message: Message) -> None:
     await say(store, message, 1)
     await store.history.set_summary(chat, "They said hello.", 2, first=1, after=0)
 
@@ -111,7 +114,7 @@ async def test_after_new_the_model_sees_nothing_from_before(store: Store, chat: 
     assert await store.history.summary(chat) is None
 
 
-async def test_a_summary_stands_until_the_next(store: Store, chat: ChatId, message) -> None:
+async def test_a_summary_stands_until_the_next(store: Store, chat: ChatId, message: Message) -> None:
     await say(store, message, 1)
     assert await store.history.summary(chat) is None
 
@@ -122,7 +125,9 @@ async def test_a_summary_stands_until_the_next(store: Store, chat: ChatId, messa
     assert await store.history.summary(chat) == Summary("Hello was said twice.", 2)
 
 
-async def test_chats_are_listed_with_who_wrote_last_and_how_much(store: Store, chat: ChatId, message, clock) -> None:
+async def test_chats_are_listed_with_who_wrote_last_and_how_much(
+    store: Store, chat: ChatId, message: Message, clock: HandClock
+) -> None:
     await say(store, message, 1)
     clock.day += 60
     await say(store, message, 2, where=OTHER)
@@ -136,7 +141,7 @@ async def test_chats_are_listed_with_who_wrote_last_and_how_much(store: Store, c
     assert first.bytes == 2 * second.bytes > 0
 
 
-async def test_an_export_holds_every_turn_as_json(store: Store, chat: ChatId, message) -> None:
+async def test_an_export_holds_every_turn_as_json(store: Store, chat: ChatId, message: Message) -> None:
     for number in range(60):
         await say(store, message, number, *(calls(1) if number == 0 else ()))
     await say(store, message, 99, where=OTHER)
@@ -151,12 +156,12 @@ async def test_an_export_holds_every_turn_as_json(store: Store, chat: ChatId, me
 
 
 async def test_a_forgotten_chat_is_gone_from_every_table_and_from_the_file(
-    store: Store, chat: ChatId, message, tmp_path: Path
+    store: Store, chat: ChatId, message: Message, tmp_path: Path
 ) -> None:
     for number in range(30):
         await say(store, message, number, UserEntry(SECRET), AssistantEntry(SECRET * 500))
     await say(store, message, 99, UserEntry("Their own words"), where=OTHER)
-    running = await store.intake.take_in(message("running", SECRET))
+    running = await taken_in(store, message("running", SECRET))
     await store.turns.open(running, chat, "telegram:1")
     await store.turns.call_started(
         running, ToolCall("c", "search", {"q": SECRET}), passnumber=1, position=0, effects=False
@@ -187,15 +192,19 @@ def others_secrets(content: bytes) -> int:
     return 3 if content.startswith(b"SQLite format 3") else 0
 
 
-async def test_a_turn_that_runs_while_its_chat_is_forgotten_writes_nothing(store: Store, chat: ChatId, message) -> None:
-    running = await store.intake.take_in(message("1"))
+async def test_a_turn_that_runs_while_its_chat_is_forgotten_writes_nothing(
+    store: Store, chat: ChatId, message: Message
+) -> None:
+    running = await taken_in(store, message("1"))
     await store.turns.open(running, chat, "telegram:1")
 
     await store.history.forget(chat)
     await store.turns.save_pass(running, 1, AssistantEntry("a"), "m", Usage())
     await store.turns.call_started(running, ToolCall("c", "t", {}), passnumber=1, position=0, effects=False)
-    await store.turns.save_page(running, 0, body="a", ref=MessageRef("1"), state="shown", nonce="")
-    await store.turns.close(running, "done", [UserEntry("a")], visible="", reasoning="", model="", usage=Usage())
+    await store.turns.save_page(running, 0, body="a", ref=MessageRef("1"), state=PageState.SHOWN, nonce="")
+    await store.turns.close(
+        running, TurnState.DONE, [UserEntry("a")], visible="", reasoning="", model="", usage=Usage()
+    )
 
     assert await store.history.entries(chat) == []
     assert await store.history.chats() == []
@@ -203,7 +212,7 @@ async def test_a_turn_that_runs_while_its_chat_is_forgotten_writes_nothing(store
 
 
 async def test_a_message_that_was_forgotten_is_not_answered_when_it_is_delivered_again(
-    store: Store, chat: ChatId, message
+    store: Store, chat: ChatId, message: Message
 ) -> None:
     await say(store, message, 1)
 
@@ -213,7 +222,7 @@ async def test_a_message_that_was_forgotten_is_not_answered_when_it_is_delivered
 
 
 async def test_the_file_shrinks_when_a_large_chat_is_forgotten(
-    store: Store, chat: ChatId, message, tmp_path: Path
+    store: Store, chat: ChatId, message: Message, tmp_path: Path
 ) -> None:
     for number in range(40):
         await say(store, message, number, UserEntry("x" * 50_000))
@@ -226,7 +235,7 @@ async def test_the_file_shrinks_when_a_large_chat_is_forgotten(
 
 
 async def test_the_newest_rows_are_read_by_their_place_however_much_history_there_is(
-    store: Store, chat: ChatId, message
+    store: Store, chat: ChatId, message: Message
 ) -> None:
     """The plan touches the chat's newest rows only: no table is scanned and nothing is sorted."""
     await say(store, message, 1)
@@ -238,7 +247,7 @@ async def test_the_newest_rows_are_read_by_their_place_however_much_history_ther
 
 @pytest.mark.parametrize("step", range(1, len(STEPS) + 1))
 async def test_a_database_of_every_earlier_step_is_brought_up_to_date(
-    url: str, tmp_path: Path, clock, chat: ChatId, message, step: int
+    url: str, tmp_path: Path, clock: HandClock, chat: ChatId, message: Message, step: int
 ) -> None:
     with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as db:
         upgrade(db, STEPS[:step])
@@ -264,7 +273,9 @@ async def test_a_database_of_every_earlier_step_is_brought_up_to_date(
     connection.close()
 
 
-async def test_the_pages_of_a_running_turn_outlive_an_upgrade(url: str, tmp_path: Path, clock, chat: ChatId) -> None:
+async def test_the_pages_of_a_running_turn_outlive_an_upgrade(
+    url: str, tmp_path: Path, clock: HandClock, chat: ChatId
+) -> None:
     """A version before the eleventh step stored columns that nobody read."""
     with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as db:
         upgrade(db, STEPS[:10])
@@ -278,10 +289,10 @@ async def test_the_pages_of_a_running_turn_outlive_an_upgrade(url: str, tmp_path
     async with Store.open(url, clock=clock) as store:
         state = await store.turns.load(7)
 
-    assert state.pages == (PageRecord(0, 4, "It r", MessageRef("99", "draft"), "shown", "n-0"),)
+    assert state.pages == (PageRecord(0, 4, "It r", MessageRef("99", "draft"), PageState.SHOWN, "n-0"),)
 
 
-async def test_a_step_that_fails_leaves_the_file_at_the_step_before(url: str, tmp_path: Path, clock) -> None:
+async def test_a_step_that_fails_leaves_the_file_at_the_step_before(url: str, tmp_path: Path, clock: HandClock) -> None:
     with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as db:
         with pytest.raises(StoreError):
             upgrade(db, (*STEPS[:1], ("CREATE TABLE half (id)", "CREATE NONSENSE")))
@@ -294,7 +305,9 @@ async def test_a_step_that_fails_leaves_the_file_at_the_step_before(url: str, tm
         assert await store.history.chats() == []
 
 
-async def test_what_a_model_is_told_is_the_summary_and_what_came_after_it(store: Store, chat: ChatId, message) -> None:
+async def test_what_a_model_is_told_is_the_summary_and_what_came_after_it(
+    store: Store, chat: ChatId, message: Message
+) -> None:
     assert await store.history.told(chat) == (None, [])
     for number in (1, 2, 3):
         await say(store, message, number)

@@ -7,20 +7,21 @@ import asyncio
 import pytest
 
 from bot.contract.messages import ChatId
-from bot.store import Store
+from bot.store import InboxState, Store
 from bot.store.states import UNFINISHED
+from tests.bot.store.conftest import HandClock, Message, taken_in
 
 DAY = 86_400.0
 
 
-async def test_a_message_delivered_ten_times_is_taken_in_once(store: Store, message) -> None:
+async def test_a_message_delivered_ten_times_is_taken_in_once(store: Store, message: Message) -> None:
     ids = await asyncio.gather(*(store.intake.take_in(message("u1")) for _ in range(10)))
 
     assert sorted(ids, key=str) == [1] + [None] * 9
     assert [row.incoming for row in await store.intake.waiting()] == [message("u1")]
 
 
-async def test_a_redelivery_after_a_restart_is_recognised(url: str, clock, message) -> None:
+async def test_a_redelivery_after_a_restart_is_recognised(url: str, clock: HandClock, message: Message) -> None:
     async with Store.open(url, clock=clock) as store:
         await store.intake.take_in(message("u1"))
 
@@ -28,7 +29,7 @@ async def test_a_redelivery_after_a_restart_is_recognised(url: str, clock, messa
         assert await store.intake.take_in(message("u1")) is None
 
 
-async def test_one_message_that_arrives_as_two_events_is_taken_in_once(store: Store, message) -> None:
+async def test_one_message_that_arrives_as_two_events_is_taken_in_once(store: Store, message: Message) -> None:
     first = message("event-1", also=("C1/17.5",))
     second = message("event-2", also=("C1/17.5",))
 
@@ -37,22 +38,24 @@ async def test_one_message_that_arrives_as_two_events_is_taken_in_once(store: St
     assert await store.intake.take_in(message("event-2")) is None, "the second event's own key was kept too"
 
 
-async def test_the_same_delivery_id_means_another_message_for_another_account(store: Store, message) -> None:
+async def test_the_same_delivery_id_means_another_message_for_another_account(store: Store, message: Message) -> None:
     assert await store.intake.take_in(message("1", where=ChatId("telegram", "42", "7")))
     assert await store.intake.take_in(message("1", where=ChatId("telegram", "43", "7")))
     assert await store.intake.take_in(message("1", where=ChatId("discord", "42", "7")))
 
 
-async def test_half_a_surrogate_pair_does_not_make_a_message_unstorable(store: Store, message) -> None:
+async def test_half_a_surrogate_pair_does_not_make_a_message_unstorable(store: Store, message: Message) -> None:
     await store.intake.take_in(message("1", "emoji cut in two: \ud83d"))
 
     [row] = await store.intake.waiting()
     assert row.incoming == message("1", "emoji cut in two: \ud83d")
 
 
-async def test_attempts_are_counted_before_the_work_and_survive_it(url: str, clock, message) -> None:
+async def test_attempts_are_counted_before_the_work_and_survive_it(
+    url: str, clock: HandClock, message: Message
+) -> None:
     async with Store.open(url, clock=clock) as store:
-        id = await store.intake.take_in(message())
+        id = await taken_in(store, message())
         assert await store.intake.begin(id) == 1
 
     async with Store.open(url, clock=clock) as store:
@@ -61,11 +64,11 @@ async def test_attempts_are_counted_before_the_work_and_survive_it(url: str, clo
         assert await store.intake.begin(id) == 2
 
 
-async def test_an_ended_row_waits_no_more_and_keeps_its_first_end(store: Store, message) -> None:
-    id = await store.intake.take_in(message())
+async def test_an_ended_row_waits_no_more_and_keeps_its_first_end(store: Store, message: Message) -> None:
+    id = await taken_in(store, message())
 
-    await store.intake.end(id, "stopped")
-    await store.intake.end(id, "done")
+    await store.intake.end(id, InboxState.STOPPED)
+    await store.intake.end(id, InboxState.DONE)
 
     assert await store.intake.waiting() == []
     assert await store.intake.begin(id) == 0
@@ -73,18 +76,20 @@ async def test_an_ended_row_waits_no_more_and_keeps_its_first_end(store: Store, 
 
 
 async def test_an_unknown_end_is_a_mistake_of_the_caller(store: Store) -> None:
-    with pytest.raises(ValueError, match="'finished' is no end"):
-        await store.intake.end(1, "finished")
+    with pytest.raises(ValueError, match="is no end"):
+        await store.intake.end(1, InboxState.NEW)
 
 
-async def test_rows_wait_in_the_order_of_their_intake(store: Store, message) -> None:
+async def test_rows_wait_in_the_order_of_their_intake(store: Store, message: Message) -> None:
     for delivery in "9", "3", "7":
         await store.intake.take_in(message(delivery))
 
     assert [row.incoming.delivery for row in await store.intake.waiting()] == ["9", "3", "7"]
 
 
-async def test_a_row_of_a_later_version_is_given_up_and_the_others_go_on(store: Store, message, caplog) -> None:
+async def test_a_row_of_a_later_version_is_given_up_and_the_others_go_on(
+    store: Store, message: Message, caplog: pytest.LogCaptureFixture
+) -> None:
     await store.intake.take_in(message("1"))
     await store.intake.take_in(message("2"))
     await store.writer.execute("""UPDATE inbox SET incoming = '{"kind": "telepathy"}' WHERE id = 1""")
@@ -94,9 +99,11 @@ async def test_a_row_of_a_later_version_is_given_up_and_the_others_go_on(store: 
     assert "inbox row 1 cannot be read" in caplog.text
 
 
-async def test_delivery_keys_are_kept_for_a_week_and_not_for_ever(store: Store, clock, message) -> None:
-    id = await store.intake.take_in(message("u1"))
-    await store.intake.end(id, "done")
+async def test_delivery_keys_are_kept_for_a_week_and_not_for_ever(
+    store: Store, clock: HandClock, message: Message
+) -> None:
+    id = await taken_in(store, message("u1"))
+    await store.intake.end(id, InboxState.DONE)
 
     clock.day += 8 * DAY
     await store.prune()

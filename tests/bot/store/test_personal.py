@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.contract.messages import ChatId, MessageRef, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
-from bot.store import Store
+from bot.store import InboxState, PageState, Store, TurnState
 from bot.store.personal import Holding
+from tests.bot.store.conftest import Message, taken_in
 from tools.base import ToolCall, ToolResult
 
 GROUP = ChatId("telegram", "42", "-100")
@@ -21,7 +21,7 @@ Say = Callable[..., Awaitable[int]]
 
 
 @pytest.fixture
-def say(store: Store, message: Any) -> Say:
+def say(store: Store, message: Message) -> Say:
     """One whole turn of a person, with a call, a page and a file; its id."""
     number = 0
 
@@ -29,8 +29,7 @@ def say(store: Store, message: Any) -> Say:
         nonlocal number
         number += 1
         group = where == GROUP
-        turn = await store.intake.take_in(message(f"m{number}", text, where=where, sender=who, group=group))
-        assert turn is not None
+        turn = await taken_in(store, message(f"m{number}", text, where=where, sender=who, group=group))
         await store.turns.begin(turn, where, who.id)
         if again:
             await store.turns.replace_last(where, turn)
@@ -39,24 +38,26 @@ def say(store: Store, message: Any) -> Say:
         await store.turns.call_started(turn, call, passnumber=1, position=0, effects=False)
         await store.turns.call_ended(turn, "c", ToolResult(text=text))
         ref = MessageRef(f"r{number}")
-        await store.turns.save_page(turn, 0, body=text, ref=ref, state="final", nonce="")
+        await store.turns.save_page(turn, 0, body=text, ref=ref, state=PageState.FINAL, nonce="")
         file = await store.files.put(str(where), f"{number}.txt", "text/plain", f"{number} {text}".encode())
-        await store.files.save_attachment(turn, 0, file, ref=ref, state="final", nonce="")
+        await store.files.save_attachment(turn, 0, file, ref=ref, state=PageState.FINAL, nonce="")
         entries = (
             UserEntry(text),
             AssistantEntry("", (call,)),
             ToolEntry("c", "search", text),
             AssistantEntry(text * 300),
         )
-        await store.turns.close(turn, "done", entries, visible=text, reasoning=text, model="m", usage=Usage(1, 1))
-        await store.intake.end(turn, "done")
+        await store.turns.close(
+            turn, TurnState.DONE, entries, visible=text, reasoning=text, model="m", usage=Usage(1, 1)
+        )
+        await store.intake.end(turn, InboxState.DONE)
         return turn
 
     return say
 
 
 async def test_everything_of_a_person_is_gone_and_the_others_keep_theirs(
-    store: Store, chat: ChatId, message: Any, say: Say, tmp_path: Path
+    store: Store, chat: ChatId, message: Message, say: Say, tmp_path: Path
 ) -> None:
     await say(SECRET, ADA, chat)
     await say("Bob asks", BOB, GROUP)
@@ -65,7 +66,7 @@ async def test_everything_of_a_person_is_gone_and_the_others_keep_theirs(
     await say("Bob asks on", BOB, GROUP)
     await store.settings.set(chat, "model", SECRET)
     await store.settings.set(GROUP, "model", "of the group")
-    await store.intake.end(await store.intake.take_in(message("command", SECRET, sender=ADA)) or 0, "done")
+    await store.intake.end(await store.intake.take_in(message("command", SECRET, sender=ADA)) or 0, InboxState.DONE)
     await store.facts.remember(ADA.id, SECRET)
     await store.facts.remember(str(GROUP), SECRET, ADA.id)
     await store.facts.remember(str(GROUP), "Bob likes tea", BOB.id)

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.contract.messages import ChatId, File, MessageRef, ReplyTarget, Sender
-from bot.store import Keep, Store
+from bot.store import Keep, PageState, Store
 from bot.store.facts import FACTS, match_expression, words
 from bot.store.files import FILE_BYTES
+from tests.bot.store.conftest import HandClock, Message, taken_in
 from tools.base import Facts, Files, Timers, ToolError
 
 ADA = Sender(id="telegram:1", name="Ada", language="en", groups=("slack:T1",))
@@ -88,7 +89,7 @@ def test_no_text_breaks_the_search(fact: str, query: str) -> None:
     connection.close()
 
 
-async def test_a_timer_is_due_with_everything_needed_to_write_again(url: str, clock, chat: ChatId) -> None:
+async def test_a_timer_is_due_with_everything_needed_to_write_again(url: str, clock: HandClock, chat: ChatId) -> None:
     target = ReplyTarget("telegram", {"chat": 7})
     async with Store.open(url, clock=clock) as store:
         timers = store.timers.bind(chat, ADA, target)
@@ -139,7 +140,7 @@ async def test_the_newest_file_of_a_name_is_read_in_its_own_chat_only(store: Sto
     assert await store.files.get(99) is None
 
 
-async def test_equal_content_is_kept_once_until_its_last_file_goes(store: Store, clock) -> None:
+async def test_equal_content_is_kept_once_until_its_last_file_goes(store: Store, clock: HandClock) -> None:
     await store.files.put("chat", "a.bin", "application/octet-stream", b"same")
     again = await store.files.put("chat", "a.bin", "application/octet-stream", b"same")
     clock.day += 20 * 86_400
@@ -156,7 +157,7 @@ async def test_equal_content_is_kept_once_until_its_last_file_goes(store: Store,
     assert await digests(store) == []
 
 
-async def test_files_are_kept_as_long_as_the_operator_says(store: Store, clock) -> None:
+async def test_files_are_kept_as_long_as_the_operator_says(store: Store, clock: HandClock) -> None:
     for name in ("a", "b"):
         await store.files.put("chat", name, "x/y", name.encode() * (1 << 20))
         clock.day += 86_400
@@ -191,12 +192,12 @@ async def test_files_have_a_limit_each_and_together(store: Store) -> None:
     assert len(await digests(store)) == 4
 
 
-async def test_the_delivery_of_a_file_is_recorded_like_a_page(store: Store, chat: ChatId, message) -> None:
-    turn = await store.intake.take_in(message())
+async def test_the_delivery_of_a_file_is_recorded_like_a_page(store: Store, chat: ChatId, message: Message) -> None:
+    turn = await taken_in(store, message())
     await store.turns.open(turn, chat, "telegram:1")
     file = await store.files.put(str(chat), "plot.png", "image/png", b"\x89PNG")
-    await store.files.save_attachment(turn, 0, file, ref=None, state="sending", nonce="n")
-    await store.files.save_attachment(turn, 0, file, ref=MessageRef("99"), state="final", nonce="n")
+    await store.files.save_attachment(turn, 0, file, ref=None, state=PageState.SENDING, nonce="n")
+    await store.files.save_attachment(turn, 0, file, ref=MessageRef("99"), state=PageState.FINAL, nonce="n")
 
     [attachment] = (await store.turns.load(turn)).attachments
 

@@ -6,7 +6,6 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,8 +13,9 @@ from hypothesis import strategies as st
 
 from bot.contract.messages import ChatId, MessageRef, MessageSent, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
-from bot.store import Keep, Store
+from bot.store import InboxState, Keep, PageState, Store, TurnState
 from bot.store.retention import _ANSWERED, _ENDED, _STEP_BYTES, _STEP_ROWS, DAY, portions
+from tests.bot.store.conftest import HandClock, Message, taken_in
 from tools.base import ToolCall, ToolResult
 
 OTHER = ChatId("telegram", "42", "8")
@@ -26,7 +26,7 @@ Say = Callable[..., Awaitable[int]]
 
 
 @pytest.fixture
-def say(store: Store, message: Any) -> Say:
+def say(store: Store, message: Message) -> Say:
     """One turn with everything that may hang on it, from message to end; its id."""
     number = 0
 
@@ -34,8 +34,7 @@ def say(store: Store, message: Any) -> Say:
         nonlocal number
         number += 1
         incoming = message(f"m{number}", text, **({"where": where} if where else {}))
-        turn = await store.intake.take_in(incoming)
-        assert turn is not None
+        turn = await taken_in(store, incoming)
         await store.turns.begin(turn, incoming.chat, "telegram:1")
         if again:
             await store.turns.replace_last(incoming.chat, turn)
@@ -44,12 +43,14 @@ def say(store: Store, message: Any) -> Say:
         await store.turns.call_started(turn, call, passnumber=1, position=0, effects=False)
         await store.turns.call_ended(turn, "c", ToolResult(text=text))
         ref = MessageRef(f"r{number}")
-        await store.turns.save_page(turn, 0, body=text, ref=ref, state="final", nonce="")
+        await store.turns.save_page(turn, 0, body=text, ref=ref, state=PageState.FINAL, nonce="")
         file = await store.files.put(str(incoming.chat), f"{number}.txt", "text/plain", text.encode())
-        await store.files.save_attachment(turn, 0, file, ref=ref, state="final", nonce="")
+        await store.files.save_attachment(turn, 0, file, ref=ref, state=PageState.FINAL, nonce="")
         long = AssistantEntry(text * 300)
         entries = (UserEntry(text), AssistantEntry("", (call,)), ToolEntry("c", "search", text), long)
-        await store.turns.close(turn, "done", entries, visible=text, reasoning=text, model="m", usage=Usage(1, 1))
+        await store.turns.close(
+            turn, TurnState.DONE, entries, visible=text, reasoning=text, model="m", usage=Usage(1, 1)
+        )
         return turn
 
     return say
@@ -79,7 +80,7 @@ async def count(store: Store) -> dict[str, int]:
     return {table: rows for table, rows in found.items() if rows}
 
 
-async def test_what_was_said_is_kept_until_somebody_says_otherwise(store: Store, say: Say, clock: Any) -> None:
+async def test_what_was_said_is_kept_until_somebody_says_otherwise(store: Store, say: Say, clock: HandClock) -> None:
     await say()
     clock.day += 10_000 * DAY
 
@@ -90,7 +91,7 @@ async def test_what_was_said_is_kept_until_somebody_says_otherwise(store: Store,
 
 
 async def test_after_its_time_nothing_of_a_turn_is_left(
-    url: str, tmp_path: Path, store: Store, say: Say, clock: Any
+    url: str, tmp_path: Path, store: Store, say: Say, clock: HandClock
 ) -> None:
     await say()
     await say(where=OTHER)
@@ -116,15 +117,16 @@ async def test_after_its_time_nothing_of_a_turn_is_left(
     assert await count(store) == {}
 
 
-async def test_its_words_are_in_no_file_any_more(tmp_path: Path, clock: Any, url: str) -> None:
+async def test_its_words_are_in_no_file_any_more(tmp_path: Path, clock: HandClock, url: str) -> None:
     async with Store.open(url, clock=clock) as store:
         sender, target = Sender(id="telegram:1", name=SECRET), ReplyTarget("telegram", {})
         sent = MessageSent(delivery="1", chat=OTHER, sender=sender, target=target, text=SECRET)
-        turn = await store.intake.take_in(sent)
-        assert turn is not None
+        turn = await taken_in(store, sent)
         await store.turns.open(turn, OTHER, "telegram:1")
         entries = (UserEntry(SECRET), AssistantEntry(SECRET * 300))
-        await store.turns.close(turn, "done", entries, visible=SECRET, reasoning="", model="m", usage=Usage(1, 1))
+        await store.turns.close(
+            turn, TurnState.DONE, entries, visible=SECRET, reasoning="", model="m", usage=Usage(1, 1)
+        )
         clock.day += 8 * DAY
         await store.prune(WEEK)
 
@@ -132,7 +134,7 @@ async def test_its_words_are_in_no_file_any_more(tmp_path: Path, clock: Any, url
 
 
 async def test_days_are_whole_so_that_a_summary_is_made_anew_at_most_once_a_day(
-    store: Store, say: Say, chat: ChatId, clock: Any
+    store: Store, say: Say, chat: ChatId, clock: HandClock
 ) -> None:
     clock.day = clock.day // DAY * DAY
     for hour in (1, 2, 25):
@@ -147,7 +149,9 @@ async def test_days_are_whole_so_that_a_summary_is_made_anew_at_most_once_a_day(
     assert (await count(store))["turns"] == 1
 
 
-async def test_a_summary_goes_with_what_it_was_made_from(store: Store, say: Say, chat: ChatId, clock: Any) -> None:
+async def test_a_summary_goes_with_what_it_was_made_from(
+    store: Store, say: Say, chat: ChatId, clock: HandClock
+) -> None:
     await say()
     clock.day += 6 * DAY
     await say("And now?")
@@ -165,7 +169,7 @@ async def test_a_summary_goes_with_what_it_was_made_from(store: Store, say: Say,
 
 
 async def test_a_question_is_kept_as_long_as_its_newest_answer(
-    store: Store, say: Say, chat: ChatId, clock: Any
+    store: Store, say: Say, chat: ChatId, clock: HandClock
 ) -> None:
     first = await say("What is tea?")
     clock.day += 3 * DAY
@@ -186,12 +190,11 @@ async def test_a_question_is_kept_as_long_as_its_newest_answer(
 
 
 async def test_what_became_no_turn_is_kept_for_a_day_and_known_for_a_week(
-    store: Store, say: Say, clock: Any, message: Any
+    store: Store, say: Say, clock: HandClock, message: Message
 ) -> None:
     """A stranger's message, say. What waits is kept, and what belongs to a turn."""
-    refused = await store.intake.take_in(message("stranger", SECRET))
-    assert refused is not None
-    await store.intake.end(refused, "refused")
+    refused = await taken_in(store, message("stranger", SECRET))
+    await store.intake.end(refused, InboxState.REFUSED)
     await say("And now?")
     await store.intake.take_in(message("waits"))
 
@@ -205,19 +208,19 @@ async def test_what_became_no_turn_is_kept_for_a_day_and_known_for_a_week(
     clock.day += 6 * DAY
     await store.prune()
     assert await store.intake.take_in(message("stranger")) is None
-    late = await store.intake.take_in(message("another"))
-    assert late is not None
-    await store.intake.end(late, "done")
+    late = await taken_in(store, message("another"))
+    await store.intake.end(late, InboxState.DONE)
     clock.day += 2 * DAY
     await store.prune()
     assert (await count(store))["inbox"] == 2
 
 
-async def test_a_turn_that_was_given_up_goes_too(store: Store, chat: ChatId, clock: Any, message: Any) -> None:
-    turn = await store.intake.take_in(message())
-    assert turn is not None
+async def test_a_turn_that_was_given_up_goes_too(
+    store: Store, chat: ChatId, clock: HandClock, message: Message
+) -> None:
+    turn = await taken_in(store, message())
     await store.turns.begin(turn, chat, "telegram:1")
-    await store.intake.end(turn, "failed")
+    await store.intake.end(turn, InboxState.FAILED)
     clock.day += 9 * DAY
 
     await store.prune(WEEK)
@@ -225,7 +228,7 @@ async def test_a_turn_that_was_given_up_goes_too(store: Store, chat: ChatId, clo
     assert await count(store) == {}
 
 
-async def test_others_write_between_the_steps(store: Store, say: Say, clock: Any, message: Any) -> None:
+async def test_others_write_between_the_steps(store: Store, say: Say, clock: HandClock, message: Message) -> None:
     for number in range(130):
         await store.intake.end(await store.intake.take_in(message(f"r{number}")), "refused")  # type: ignore[arg-type]
     for _ in range(3):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bot.contract.messages import ChatId, MessageRef
+from bot.contract.messages import ChatId, MessageRef, MessageSent
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
-from bot.store import Store, StoredTurn
-from tools.base import ProducedFile, Source, ToolCall, ToolResult
+from bot.store import InboxState, PageState, Store, StoredTurn, TurnState
+from tests.bot.store.conftest import HandClock, Message, taken_in
+from tools.base import ProducedFile, Source, ToolCall, ToolResult, ToolStatus
 
 SEARCH = ToolCall("call_0", "search_web", {"query": "weather"})
 AGAIN = ToolCall("call_0", "search_web", {"query": "weather tomorrow"})
@@ -20,33 +21,34 @@ USAGE = Usage(10, 20, 5, 1)
 
 
 @pytest.fixture
-async def turn(store: Store, chat: ChatId, message) -> int:
+async def turn(store: Store, chat: ChatId, message: Message) -> int:
     """A turn that has just been opened."""
     return await begin(store, message("q1", "What is the weather?"))
 
 
-async def begin(store: Store, incoming) -> int:
-    turn = await store.intake.take_in(incoming)
-    assert turn is not None
+async def begin(store: Store, incoming: MessageSent) -> int:
+    turn = await taken_in(store, incoming)
     await store.intake.begin(turn)
     await store.turns.open(turn, incoming.chat, incoming.sender.id)
     return turn
 
 
-async def close(store: Store, turn: int, *entries: Entry, state: str = "done", visible: str = "Hello") -> None:
+async def close(
+    store: Store, turn: int, *entries: Entry, state: TurnState = TurnState.DONE, visible: str = "Hello"
+) -> None:
     await store.turns.close(turn, state, entries, visible=visible, reasoning="", model="openai:x", usage=USAGE)
 
 
 async def test_a_turn_goes_on_in_another_process_with_everything_that_was_stored(
-    store: Store, url: str, clock, turn: int
+    store: Store, url: str, clock: HandClock, turn: int
 ) -> None:
     await store.turns.save_pass(turn, 1, ASKS, "openai:x", USAGE)
     await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
     await store.turns.call_ended(turn, "call_0", FOUND)
     await store.turns.call_started(turn, AGAIN, passnumber=2, position=0, effects=True)
     ref = MessageRef("99", "draft")
-    await store.turns.save_page(turn, 0, body="It r", ref=None, state="sending", nonce="n-0")
-    await store.turns.save_page(turn, 0, body="It rains.", ref=ref, state="shown", nonce="n-0")
+    await store.turns.save_page(turn, 0, body="It r", ref=None, state=PageState.SENDING, nonce="n-0")
+    await store.turns.save_page(turn, 0, body="It rains.", ref=ref, state=PageState.SHOWN, nonce="n-0")
 
     async with Store.open(url, clock=clock) as other:
         state = await other.turns.load(turn)
@@ -93,7 +95,7 @@ async def test_parallel_calls_with_one_id_each_get_their_result(store: Store, tu
     for position in range(2):
         await store.turns.call_started(turn, SEARCH, passnumber=1, position=position, effects=False)
     await store.turns.call_ended(turn, "call_0", ToolResult(text="one"))
-    await store.turns.call_ended(turn, "call_0", ToolResult(text="two", ok=False, status="timeout"))
+    await store.turns.call_ended(turn, "call_0", ToolResult(text="two", ok=False, status=ToolStatus.TIMEOUT))
 
     calls = await store.turns.calls(turn)
 
@@ -105,7 +107,7 @@ async def test_parallel_calls_with_one_id_each_get_their_result(store: Store, tu
 
 async def test_a_call_that_runs_again_forgets_its_first_outcome(store: Store, turn: int) -> None:
     await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
-    await store.turns.call_ended(turn, "call_0", ToolResult(text="cut off", ok=False, status="cancelled"))
+    await store.turns.call_ended(turn, "call_0", ToolResult(text="cut off", ok=False, status=ToolStatus.CANCELLED))
 
     await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
 
@@ -119,7 +121,7 @@ async def test_every_call_of_a_pass_leaves_a_record_whatever_becomes_of_it(store
     await store.turns.save_pass(turn, 1, AssistantEntry("", calls), "openai:x", USAGE)
     assert [call.status for call in await store.turns.calls(turn)] == ["pending"] * 4
 
-    await store.turns.call_ended(turn, "c0", ToolResult(text="again", status="cached"))
+    await store.turns.call_ended(turn, "c0", ToolResult(text="again", status=ToolStatus.CACHED))
     await store.turns.call_started(turn, calls[1], passnumber=1, position=1, effects=False)
     await store.turns.call_ended(turn, "c1", ToolResult(text="It rains."))
     await store.turns.call_started(turn, calls[2], passnumber=1, position=2, effects=False)
@@ -130,7 +132,7 @@ async def test_every_call_of_a_pass_leaves_a_record_whatever_becomes_of_it(store
     assert [call.status for call in await store.turns.calls(turn)] == ["cached", "completed", "cancelled", "cancelled"]
 
 
-async def test_opening_a_turn_again_changes_nothing(store: Store, chat: ChatId, clock, turn: int) -> None:
+async def test_opening_a_turn_again_changes_nothing(store: Store, chat: ChatId, clock: HandClock, turn: int) -> None:
     before = await store.turns.record(turn)
     clock.day += 60
 
@@ -147,8 +149,13 @@ async def test_an_ended_turn_is_history_and_keeps_nothing_for_resuming(store: St
     await store.turns.save_pass(turn, 1, ASKS, "openai:x", USAGE)
     await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
     await store.turns.call_ended(turn, "call_0", FOUND)
-    await store.turns.save_page(turn, 0, body="It rains.", ref=MessageRef("99"), state="final", nonce="n")
-    entries = [UserEntry("What is the weather?"), ASKS, ToolEntry("call_0", "search_web", "It rains."), answer("Rain.")]
+    await store.turns.save_page(turn, 0, body="It rains.", ref=MessageRef("99"), state=PageState.FINAL, nonce="n")
+    entries: list[Entry] = [
+        UserEntry("What is the weather?"),
+        ASKS,
+        ToolEntry("call_0", "search_web", "It rains."),
+        answer("Rain."),
+    ]
 
     await close(store, turn, *entries, visible="Rain.")
 
@@ -171,11 +178,11 @@ async def test_an_answer_cannot_be_closed_twice(store: Store, chat: ChatId, turn
     assert last.state == "done"
 
 
-async def test_a_turn_given_up_before_it_was_opened_has_a_record(store: Store, chat: ChatId, message) -> None:
-    turn = await store.intake.take_in(message("poison"))
+async def test_a_turn_given_up_before_it_was_opened_has_a_record(store: Store, chat: ChatId, message: Message) -> None:
+    turn = await taken_in(store, message("poison"))
 
     await store.turns.close(
-        turn, "failed", [], visible="Sorry.", reasoning="", model="", usage=Usage(), error="two attempts"
+        turn, TurnState.FAILED, [], visible="Sorry.", reasoning="", model="", usage=Usage(), error="two attempts"
     )
 
     last = await store.turns.last(chat)
@@ -184,7 +191,9 @@ async def test_a_turn_given_up_before_it_was_opened_has_a_record(store: Store, c
     assert await store.intake.waiting() == []
 
 
-async def test_the_last_turn_is_found_for_retry_and_why(store: Store, chat: ChatId, turn: int, message) -> None:
+async def test_the_last_turn_is_found_for_retry_and_why(
+    store: Store, chat: ChatId, turn: int, message: Message
+) -> None:
     await close(store, turn, UserEntry("a"), answer("b"), visible="b")
     running = await begin(store, message("q2"))
 
@@ -203,7 +212,7 @@ async def test_the_last_turn_is_found_for_retry_and_why(store: Store, chat: Chat
 
 
 async def test_a_retry_takes_the_answer_out_of_history_and_keeps_the_question(
-    store: Store, chat: ChatId, turn: int, message
+    store: Store, chat: ChatId, turn: int, message: Message
 ) -> None:
     await close(store, turn, UserEntry("weather?"), answer("Sun."))
     retry = await begin(store, message("q2", command="retry"))
@@ -223,7 +232,7 @@ async def test_a_retry_takes_the_answer_out_of_history_and_keeps_the_question(
     assert (last.id, last.incoming) == (retry, message("q1", "What is the weather?")), "to be asked a third time"
 
 
-async def test_there_is_nothing_to_retry_after_new(store: Store, chat: ChatId, turn: int, message) -> None:
+async def test_there_is_nothing_to_retry_after_new(store: Store, chat: ChatId, turn: int, message: Message) -> None:
     await close(store, turn, UserEntry("a"), answer("b"))
     await store.history.new(chat)
     retry = await begin(store, message("q2", command="retry"))
@@ -233,13 +242,13 @@ async def test_there_is_nothing_to_retry_after_new(store: Store, chat: ChatId, t
 
 
 async def test_whose_words_a_message_of_ours_holds_is_that_of_its_turn(
-    store: Store, chat: ChatId, turn: int, message
+    store: Store, chat: ChatId, turn: int, message: Message
 ) -> None:
-    await store.turns.save_page(turn, 0, body="x", ref=MessageRef("99"), state="shown", nonce="")
+    await store.turns.save_page(turn, 0, body="x", ref=MessageRef("99"), state=PageState.SHOWN, nonce="")
     assert await store.turns.origin(chat, "99") == OUTSIDE  # not ended: nobody knows yet
 
-    entries = [UserEntry("q", "telegram:7"), AssistantEntry("a", origin="telegram:7")]
-    await store.turns.close(turn, "done", entries, visible="", reasoning="", model="", usage=Usage())
+    entries: list[Entry] = [UserEntry("q", "telegram:7"), AssistantEntry("a", origin="telegram:7")]
+    await store.turns.close(turn, TurnState.DONE, entries, visible="", reasoning="", model="", usage=Usage())
 
     assert await store.turns.origin(chat, "99") == "telegram:7"
     assert await store.turns.origin(ChatId("telegram", "42", "8"), "99") == OUTSIDE
@@ -254,8 +263,10 @@ async def test_half_a_surrogate_pair_from_a_model_does_not_cost_the_answer(
     await store.turns.save_pass(turn, 1, AssistantEntry(torn, (call,)), "m", Usage())
     await store.turns.call_started(turn, call, passnumber=1, position=0, effects=False)
     await store.turns.call_ended(turn, torn, ToolResult(text=torn))
-    await store.turns.save_page(turn, 0, body=torn, ref=None, state="shown", nonce="")
-    await store.turns.close(turn, "done", [UserEntry(torn)], visible=torn, reasoning=torn, model="", usage=Usage())
+    await store.turns.save_page(turn, 0, body=torn, ref=None, state=PageState.SHOWN, nonce="")
+    await store.turns.close(
+        turn, TurnState.DONE, [UserEntry(torn)], visible=torn, reasoning=torn, model="", usage=Usage()
+    )
 
     assert [row.entry for row in await store.history.entries(chat)] == [UserEntry(torn)]
     assert [call.status for call in await store.turns.calls(turn)] == ["completed"]
@@ -270,10 +281,11 @@ def answer(text: str) -> AssistantEntry:
     return AssistantEntry(text)
 
 
-async def test_beginning_counts_the_attempt_and_opens_the_record_at_once(store: Store, chat: ChatId, message) -> None:
+async def test_beginning_counts_the_attempt_and_opens_the_record_at_once(
+    store: Store, chat: ChatId, message: Message
+) -> None:
     incoming = message("q7", "And now?")
-    turn = await store.intake.take_in(incoming)
-    assert turn is not None
+    turn = await taken_in(store, incoming)
     commits = store.writer.commits
 
     assert await store.turns.begin(turn, chat, incoming.sender.id) == 1
@@ -281,24 +293,31 @@ async def test_beginning_counts_the_attempt_and_opens_the_record_at_once(store: 
     assert await store.turns.begin(turn, chat, incoming.sender.id) == 2
 
 
-async def test_what_has_ended_is_neither_counted_nor_opened(store: Store, chat: ChatId, message) -> None:
+async def test_what_has_ended_is_neither_counted_nor_opened(store: Store, chat: ChatId, message: Message) -> None:
     incoming = message("q8", "Too late")
-    turn = await store.intake.take_in(incoming)
-    assert turn is not None
-    await store.intake.end(turn, "offline")
+    turn = await taken_in(store, incoming)
+    await store.intake.end(turn, InboxState.OFFLINE)
 
     assert await store.turns.begin(turn, chat, incoming.sender.id) == 0
     assert await store.history.chats() == []
 
 
 async def test_a_reply_that_is_to_be_shown_again_is_found_by_the_next_process(
-    store: Store, url: str, clock, turn: int, chat: ChatId
+    store: Store, url: str, clock: HandClock, turn: int, chat: ChatId
 ) -> None:
     for number in range(2):
         ref = MessageRef(f"9{number}")
-        await store.turns.save_page(turn, number, body="It", ref=ref, state="final", nonce="n")
+        await store.turns.save_page(turn, number, body="It", ref=ref, state=PageState.FINAL, nonce="n")
     await store.turns.close(
-        turn, "done", [], visible="It rains.", reasoning="", model="", usage=USAGE, again_at=clock.wall() + 2, cuts=(3,)
+        turn,
+        TurnState.DONE,
+        [],
+        visible="It rains.",
+        reasoning="",
+        model="",
+        usage=USAGE,
+        again_at=clock.wall() + 2,
+        cuts=(3,),
     )
 
     async with Store.open(url, clock=clock) as other:
@@ -315,9 +334,11 @@ async def test_a_reply_that_is_to_be_shown_again_is_found_by_the_next_process(
     ]
 
 
-async def test_a_reply_of_a_forgotten_chat_is_not_shown_again(store: Store, clock, turn: int, chat: ChatId) -> None:
+async def test_a_reply_of_a_forgotten_chat_is_not_shown_again(
+    store: Store, clock: HandClock, turn: int, chat: ChatId
+) -> None:
     await store.turns.close(
-        turn, "done", [], visible="It rains.", reasoning="", model="", usage=USAGE, again_at=clock.wall()
+        turn, TurnState.DONE, [], visible="It rains.", reasoning="", model="", usage=USAGE, again_at=clock.wall()
     )
     await store.history.forget(chat)
 
@@ -325,7 +346,9 @@ async def test_a_reply_of_a_forgotten_chat_is_not_shown_again(store: Store, cloc
     assert await store.turns.shown(turn) is None
 
 
-async def test_a_question_that_is_answered_again_is_shown_where_it_was_asked_again(store: Store, message, chat) -> None:
+async def test_a_question_that_is_answered_again_is_shown_where_it_was_asked_again(
+    store: Store, message: Message, chat: ChatId
+) -> None:
     first = await begin(store, message("q1", "What is the weather?"))
     await close(store, first)
     again = await begin(store, message("q2", "retry"))

@@ -21,7 +21,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,6 +31,8 @@ settings.register_profile("quick", max_examples=40, deadline=None, suppress_heal
 settings.load_profile("quick")
 
 
+RawJson: TypeAlias = Any
+"""What a service, a file or a database said, as it came: which of its parts there are is what a test finds out."""
 ALONE = ("__main__", "kernel", "worker")
 """Modules that are programs of their own."""
 UNCOUNTED = [Path(__file__).with_name(name) for name in ("journeys", "playground")]

@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from bot.store.database import database
+from bot.store.database import open_database
 from tests.conftest import FakeClock
 
 
@@ -19,7 +19,7 @@ async def test_time_stands_still_while_a_database_works(tmp_path: Path, clock: F
             await opened.together(lambda _: time.sleep(0.02))
             times.append(clock.now)
 
-    async with database(tmp_path / "parley.db", timeout=1.0) as opened:
+    async with await open_database(tmp_path / "parley.db", timeout=1.0) as opened:
         working = asyncio.create_task(work())
         await clock.advance(500.0)
         working.cancel()

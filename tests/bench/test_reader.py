@@ -112,4 +112,4 @@ def test_several_messages_are_read_one_after_the_other() -> None:
 
 
 def test_text_shown_before_the_models_first_token_is_waiting_for_nobody() -> None:
-    assert follow([(0.5, 4.0)], 1.0, 3.0) == (0.0, pytest.approx(2.0))
+    assert [*follow([(0.5, 4.0)], 1.0, 3.0)] == [0.0, pytest.approx(2.0)]

@@ -19,7 +19,32 @@ from bot.contract.surface import CallCost, SurfaceLimits
 from playground.model import ModelServer
 
 
-class Place:
+class BareSurface:
+    """A surface without files, signs and looks; a test gives it the parts that it looks at."""
+
+    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
+        return CallCost()
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        raise AssertionError
+
+    async def remove(self, at: MessageRef) -> None:
+        raise AssertionError
+
+    async def typing(self, words: str) -> None:
+        raise AssertionError
+
+    def receipt_cost(self, waits: bool) -> CallCost | None:
+        return None
+
+    async def receipt(self, message_id: str, waits: bool) -> None:
+        raise AssertionError
+
+    async def find(self, nonce: str) -> MessageRef | None:
+        return None
+
+
+class Place(BareSurface):
     """One chat of the platform in memory."""
 
     limits = SurfaceLimits(3000, 4000, len, typing_seconds=0.0)
@@ -27,9 +52,6 @@ class Place:
     def __init__(self, memory: Memory, chat: str) -> None:
         self._memory = memory
         self._chat = chat
-
-    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
-        return CallCost()
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
         if self._chat in self._memory.unreachable:
@@ -46,16 +68,7 @@ class Place:
     async def remove(self, at: MessageRef) -> None:
         self._memory.pages.get(self._chat, {}).pop(at.id, None)
 
-    def receipt_cost(self, waits: bool) -> None:
-        return None
-
-    async def receipt(self, message_id: str, waits: bool) -> None:
-        return None
-
     async def typing(self, words: str) -> None:
-        return None
-
-    async def find(self, nonce: str) -> MessageRef | None:
         return None
 
 

@@ -250,8 +250,10 @@ def test_the_example_begins_with_what_most_people_need_and_shows_nothing_that_do
 @pytest.mark.parametrize("address", ["https://me:pw@slack.example/api/", "https://me@h/", "https://h/?key=1"])
 def test_an_address_that_would_get_in_the_way_of_the_token_is_refused_without_showing_it(address: str) -> None:
     for settings in (
-        SlackSettings(slack_bot_token="xoxb-1", slack_app_token="xapp-1", slack_api_base_url=address),
-        DiscordSettings(discord_bot_token="x", discord_api_base_url=address),
+        SlackSettings.model_validate(
+            {"slack_bot_token": "xoxb-1", "slack_app_token": "xapp-1", "slack_api_base_url": address}
+        ),
+        DiscordSettings.model_validate({"discord_bot_token": "x", "discord_api_base_url": address}),
     ):
         with pytest.raises(SettingsError, match="_API_BASE_URL must be an address without user, password") as told:
             settings.require()

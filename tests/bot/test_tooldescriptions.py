@@ -15,11 +15,11 @@ from bot.policy.quotas import payer_of
 from bot.toolchoice.descriptions import described, key_of, like, needs_description
 from bot.toolchoice.index import ToolIndex
 from playground.model import Reply
-from tools.base import ToolSpec
+from tools.base import Json, ToolSpec
 from tools.descriptions import Description, told_apart
 
 SERVER = Path(__file__).parents[1] / "tools" / "mcp" / "servers" / "plain.py"
-QUERY = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+QUERY: dict[str, Json] = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
 LISTED = [
     {"name": "search", "description": "Performs a search.", "inputSchema": QUERY},
     {"name": "find", "description": "Performs a search of entries.", "inputSchema": QUERY},
@@ -243,7 +243,7 @@ def test_chinese_sentences_are_sentences() -> None:
 def test_whoever_says_when_to_use_a_tool_is_let_be() -> None:
     assert needs_description(SPEC)
     for more in ({"use_when": "x"}, {"not_for": "x"}, {"rather": (("a", "b"),)}, {"examples": ({"query": "x"},)}):
-        assert not needs_description(ToolSpec(name="a", purpose="b", parameters={}, **more))  # type: ignore[arg-type]
+        assert not needs_description(ToolSpec(name="a", purpose="b", parameters={}, **more))
 
 
 def test_the_key_changes_with_what_the_server_says_and_takes() -> None:

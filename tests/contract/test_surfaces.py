@@ -664,12 +664,13 @@ async def test_a_post_whose_answer_cannot_be_read_may_have_happened(scene: Scene
 async def test_whatever_else_is_answered_in_an_odd_way_is_no_error_of_ours(scene: Scene, answer: str) -> None:
     """Also the signs that nobody waits for, and the looks: what may be raised there is a `DeliveryError`."""
     ref = await scene.surface.show(Page("It rains"), None, "t1-0")
-    for call in (
+    calls: list[Callable[[], Awaitable[object]]] = [
         lambda: scene.surface.attach(File("table.csv", "text/csv", b"a,b\n"), ref, "t1-f0"),
         lambda: scene.surface.attach(File("plot.png", "image/png", b"png"), ref, "t1-f1"),
         lambda: scene.surface.find("t9-9"),
         lambda: scene.surface.remove(ref),
-    ):
+    ]
+    for call in calls:
         scene.faults.add("*", Fault(answer=answer))
         try:
             await call()

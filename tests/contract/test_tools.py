@@ -380,7 +380,8 @@ async def test_arguments_it_cannot_fulfil_are_an_error_result(scene: Scene) -> N
 async def test_arguments_of_wrong_types_never_reach_it(scene: Scene) -> None:
     registry = ToolRegistry([scene.tool])
     # A number is no wrong value for a text: it says the same.
-    for number, value in enumerate(([], {}, True, {"a": [1]})):
+    values: list[Json] = [[], {}, True, {"a": [1]}]
+    for number, value in enumerate(values):
         wrong = dict.fromkeys(_properties(scene.tool.spec.parameters), value)
         result = await registry.run(_call(scene, wrong), ToolContext(scope=str(number)))
         assert not result.ok

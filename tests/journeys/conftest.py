@@ -21,6 +21,7 @@ from playground.model import ModelServer
 from playground.slack import SlackServer
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
+from tests.conftest import Nursery, Started
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -78,23 +79,33 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 class Process:
     """The bot as `python -m bot run`, killed and started at will."""
 
-    def __init__(self, world: World, nursery: Any) -> None:
+    def __init__(self, world: World, nursery: Nursery | None) -> None:
         """Without `nursery` the program is loaded anew each time, which costs a second."""
         self.world = world
         self.nursery = nursery
-        self.child: Any = None
+        self._child: Started | asyncio.subprocess.Process | None = None
         self.log = (world.data / "log.txt").open("wb")
         self.null = os.open(os.devnull, os.O_RDWR)
 
     async def start(self) -> None:
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.world.data), **self.world.environment()}
         if self.nursery is None:
-            self.child = await asyncio.create_subprocess_exec(
+            self._child = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "bot", "run", env=environment, stderr=self.log, cwd=ROOT
             )
             return
         streams = (self.null, self.null, self.log.fileno())
-        self.child = self.nursery.start("bot", "run", folder=ROOT, environment=environment, streams=streams)
+        self._child = self.nursery.start("bot", "run", folder=ROOT, environment=environment, streams=streams)
+
+    @property
+    def started(self) -> bool:
+        return self._child is not None
+
+    @property
+    def child(self) -> Started | asyncio.subprocess.Process:
+        """The process that was started last."""
+        assert self._child is not None
+        return self._child
 
     @property
     def said(self) -> str:
@@ -102,14 +113,12 @@ class Process:
         return (self.world.data / "log.txt").read_text()
 
     async def kill(self) -> None:
-        assert self.child is not None
         if self.child.returncode is None:
             self.child.send_signal(signal.SIGKILL)
         await self.child.wait()
 
     async def stop(self) -> int:
         """Ask it to end and wait until it has; its exit code."""
-        assert self.child is not None
         if self.child.returncode is None:
             self.child.terminate()
         return await self.child.wait()
@@ -121,7 +130,7 @@ async def process(world: World, request: pytest.FixtureRequest) -> AsyncIterator
     long = request.node.get_closest_marker("soak") is not None
     process = Process(world, None if long else request.getfixturevalue("nursery"))
     yield process
-    if process.child is not None:
+    if process.started:
         await process.kill()
     process.log.close()
     os.close(process.null)

@@ -8,7 +8,8 @@ import random
 import re
 import sqlite3
 import statistics
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -135,7 +136,7 @@ def answering(*places: Place) -> None:
     places[0].world.model.script = script
 
 
-async def everywhere(places: Sequence[Place], one: Callable[[Place], Awaitable[None]]) -> None:
+async def everywhere(places: Sequence[Place], one: Callable[[Place], Coroutine[None, None, None]]) -> None:
     """Let it happen on all platforms side by side."""
     async with asyncio.TaskGroup() as group:
         for place in places:
@@ -688,14 +689,14 @@ async def test_one_flooded_chat_does_not_slow_another_chats_first_words(world: A
     quiet = [Place(world, "telegram", 100 + number) for number in range(10)]
     flooded = Place(world, "telegram", 7)
 
+    async def wait_of(one: Place) -> float:
+        before, since = len(one.messages), time.monotonic()
+        one.say("please tell me")
+        await one.until(lambda texts: len(texts) > before)
+        return time.monotonic() - since
+
     async def first_words(places: list[Place]) -> float:
-        loop, waits = asyncio.get_running_loop(), []
-        for one in places:
-            before, since = len(one.messages), loop.time()
-            one.say("please tell me")
-            await one.until(lambda texts, one=one, before=before: len(texts) > before)
-            waits.append(loop.time() - since)
-        return statistics.median(waits)
+        return statistics.median([await wait_of(one) for one in places])
 
     async with start("telegram", TOOL_MODE="prompt") as bot:
         alone = await first_words(quiet)

@@ -173,7 +173,7 @@ async def test_a_file_that_cannot_be_posted_is_told_with_the_turn(world: Any, st
 
     _, sentence = [message.text for message in world.telegram.screen.of("7")]
     assert re.fullmatch(r"The file image-\S+ could not be posted here\. \(Reference (t\d+)\)", sentence)
-    assert f"turn {re.search(r't[0-9]+', sentence)[0]}: file" in caplog.text
+    assert f"turn {re.findall(r't[0-9]+', sentence)[0]}: file" in caplog.text
 
 
 @pytest.mark.parametrize("key", FAILURES)

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,12 @@ async def until(seen: Callable[[], object], seconds: float = 60.0, every: float 
 
 def asked(body: Any) -> str:
     return str([message["content"] for message in body["messages"] if message["role"] == "user"][-1])
+
+
+def all_ended(world: Any, count: int) -> bool:
+    """Whether there are so many messages, and all came to an end."""
+    found = states(world)
+    return found.total() == count and not found["new"] + found["running"]
 
 
 def states(world: Any) -> Counter[str]:
@@ -120,11 +127,7 @@ async def test_ten_thousand_messages_over_a_thousand_chats(world: Any, process: 
         for chat in chats:
             say(world, chat, number)
         count = 1 + len(chats) * (number + 1)
-        await until(
-            lambda count=count: (ended := states(world)).total() == count and not ended["new"] + ended["running"],
-            300,
-            0.5,
-        )
+        await until(partial(all_ended, world, count), 300, 0.5)
         print(f"round {number}: {resident(process.child.pid) - before:.0f} MiB more")
     grown, seconds = resident(process.child.pid) - before, time.monotonic() - since
     ended = states(world)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +15,11 @@ from bot.contract.surface import Deliver
 from playground.model import Reply
 
 ANSWER = " ".join(f"word{number}" for number in range(60)) + " end-of-answer"
-ADAPTERS = {"telegram": TelegramAdapter, "slack": SlackAdapter, "discord": DiscordAdapter}
+ADAPTERS: dict[str, type[TelegramAdapter | SlackAdapter | DiscordAdapter]] = {
+    "telegram": TelegramAdapter,
+    "slack": SlackAdapter,
+    "discord": DiscordAdapter,
+}
 
 
 @pytest.mark.parametrize("platform", ADAPTERS)
@@ -41,9 +46,12 @@ async def test_an_error_in_receiving_disturbs_no_answer_and_what_comes_later_is_
     server = getattr(world, platform)
     person = {"telegram": 7, "slack": "U7", "discord": 7}[platform]
     server.person(person, "Ada")
-    chat: Any = {"telegram": lambda: 7, "slack": lambda: server.direct("U7"), "discord": lambda: server.direct(7).id}[
-        platform
-    ]()
+    chats: dict[str, Callable[[], int | str]] = {
+        "telegram": lambda: 7,
+        "slack": lambda: world.slack.direct("U7"),
+        "discord": lambda: world.discord.direct(7).id,
+    }
+    chat = chats[platform]()
     go_on = asyncio.Event()
     world.model.reply(Reply(ANSWER, hang_after=40, until=go_on, words_per_second=300), Reply("Second answer."))
     async with start(platform) as bot:

@@ -168,14 +168,12 @@ async def test_a_message_that_kills_the_process_twice_is_apologised_for_once_and
         await process.kill()
 
     await process.start()
-    for name in PLATFORMS:
-        await chats.until(lambda name=name: f"Fine: something else for {name}" in chats.texts(name))
+    await chats.until(lambda: all(f"Fine: something else for {name}" in chats.texts(name) for name in PLATFORMS))
     assert await process.stop() == 0
     await process.start()
     await chats.ready(4)
     chats.ask("the last for")
-    for name in PLATFORMS:
-        await chats.until(lambda name=name: f"Fine: the last for {name}" in chats.texts(name))
+    await chats.until(lambda: all(f"Fine: the last for {name}" in chats.texts(name) for name in PLATFORMS))
 
     for name in PLATFORMS:
         texts = chats.texts(name)
@@ -209,10 +207,11 @@ async def test_what_waited_longer_than_a_quarter_of_an_hour_is_asked_for_again_a
     go_on.set()
     await process.start()
 
+    def answered(name: str) -> bool:
+        return sorted(len(text) for text in chats.texts(name))[1:] == [len(answer(name))]
+
+    await chats.until(lambda: all(answered(name) for name in PLATFORMS))
     for name in PLATFORMS:
-        await chats.until(
-            lambda name=name: sorted(len(text) for text in chats.texts(name))[1:] == [len(answer(name))], 30
-        )
         assert answer(name) in chats.texts(name)
         assert sum("I was offline when you wrote this" in text for text in chats.texts(name)) == 1
     assert not any(asked(request.body).startswith("and tell") for request in world.model.requests)

@@ -96,8 +96,7 @@ async def locked_for(seconds: float, world: Any, start: Any, caplog: Any) -> Non
             go_on.set()
             await asyncio.sleep(seconds)
             assert not any(chats.texts(name) for name in PLATFORMS)
-        for name in PLATFORMS:
-            await chats.until(lambda name=name: chats.texts(name) == [answer(f"please tell {name}")])
+        await chats.until(lambda: all(chats.texts(name) == [answer(f"please tell {name}")] for name in PLATFORMS))
         await bot.dispatcher.idle()
 
     assert chats.texts("bob") == [answer("begin for bob")]
@@ -138,12 +137,10 @@ async def test_a_full_disk_is_told_once_and_everything_goes_on_when_there_is_roo
     assert len(world.model.requests) == before
 
     resource.prlimit(process.child.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    for name in PLATFORMS:
-        await chats.until(lambda name=name: answer(f"please tell {name}") in chats.texts(name))
+    await chats.until(lambda: all(answer(f"please tell {name}") in chats.texts(name) for name in PLATFORMS))
     await chats.until(lambda: answer("and tell bob") in chats.texts("bob"))
     chats.ask("then tell")
-    for name in PLATFORMS:
-        await chats.until(lambda name=name: answer(f"then tell {name}") in chats.texts(name))
+    await chats.until(lambda: all(answer(f"then tell {name}") in chats.texts(name) for name in PLATFORMS))
 
     for name in (*PLATFORMS, "bob"):
         texts = chats.texts(name)

@@ -45,7 +45,7 @@ async def test_the_log_tells_question_passes_tools_and_answer_under_one_referenc
         await ask(world, bot, "please work out what six times seven is")
 
     told = [line for line in log.getvalue().splitlines() if "bot.operations.story" in line]
-    assert len({re.search(r"\[(telegram:\S+ t\d+ [0-9a-f]{6})\]", line)[1] for line in told}) == 1
+    assert len({tuple(re.findall(r"\[(telegram:\S+ t\d+ [0-9a-f]{6})\]", line)) for line in told}) == 1
     said = [line.partition("] ")[2] for line in told]
     assert said[0] == "question of telegram:7, 39 characters"
     assert re.fullmatch(

@@ -86,14 +86,15 @@ from tools import (
     wikipedia,
     zones,
 )
-from tools.base import Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
+from tools.base import Json, Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
 from tools.calculation import display, units
 from tools.calculation import reader as calculation
 from tools.fetch import bodies, entries, extraction, guard, reader, service
 from tools.fetch import client as fetch_client
 from tools.function import tool
 from tools.mcp import config, content, names, parameters
-from tools.mcp.tool import ListedTool, specs_of
+from tools.mcp.listed import ListedTool
+from tools.mcp.tool import specs_of
 from tools.registry import ToolRegistry
 from tools.sandbox import cell
 
@@ -104,20 +105,24 @@ BOT = Bot("42:token")
 BOT._bot_user = User(42, "Parley", True, username="parley_bot")
 NOW = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
 SECRETS = ("sk-live-0123456789abcdef", "aaaaaaaaaaaaaaab", "hunter2hunter2!")
-PARAMETERS = {
+PROPERTIES: dict[str, Json] = {
+    "query": {"type": "string"},
+    "count": {"type": "integer"},
+    "order": {"type": "string", "enum": ["new", "old"]},
+    "places": {"type": "array", "items": {"type": "string"}},
+    "more": {"type": "object"},
+}
+PARAMETERS: dict[str, Json] = {
     "type": "object",
-    "properties": {
-        "query": {"type": "string"},
-        "count": {"type": "integer"},
-        "order": {"type": "string", "enum": ["new", "old"]},
-        "places": {"type": "array", "items": {"type": "string"}},
-        "more": {"type": "object"},
-    },
+    "properties": PROPERTIES,
     "required": ["query"],
 }
 SPEC = ToolSpec(name="look", purpose="Look.", parameters=PARAMETERS, subject="query", per_minute=10**9)
 OTHER = ToolSpec(name="search_web", purpose="Search the web.", parameters=PARAMETERS)
-TOOLS = {"look": PARAMETERS, "search_web": {"type": "object", "properties": {"query": {"type": "string"}}}}
+TOOLS: dict[str, dict[str, Json]] = {
+    "look": PARAMETERS,
+    "search_web": {"type": "object", "properties": {"query": {"type": "string"}}},
+}
 
 
 def _same(text: str) -> str:
@@ -575,11 +580,11 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.model.assembly.ChatAssembly.add": _chat_stream,
     "bot.model.assembly.SplitCharacters.join": _halves,
     "bot.model.failures.refusal": lambda text: [
-        failures.refusal(status, text, model="m", key="K", sent=("tools", "tool_choice", "stop"))
+        failures.refusal(status, text, model="m", key="K", sent=dict.fromkeys(("tools", "tool_choice", "stop")))
         for status in (0, 400, 404, 500)
     ],
     "bot.model.failures.retry_after": lambda text: failures.retry_after({"retry-after": text}, 0.0),
-    "bot.model.failures.stream_fault": lambda text: failures.stream_fault({"m": text}, model="m", key="K", sent=()),
+    "bot.model.failures.stream_fault": lambda text: failures.stream_fault({"m": text}, model="m", key="K", sent={}),
     "bot.model.lengths.refused_length": lambda text: lengths.refused_length(
         text[:8000], 100, asked=1000, model="m", shown=""
     ),
@@ -597,9 +602,7 @@ FED: dict[str, Callable[[str], object]] = {
         REGISTRY.arguments_from_parentheses(name, text) for name in TOOLS
     ],
     "bot.toolsyntax.arguments.Registry.name": REGISTRY.name,
-    "bot.toolsyntax.arguments.Registry.typed": lambda text: [
-        REGISTRY.typed("look", key, text) for key in PARAMETERS["properties"]
-    ],
+    "bot.toolsyntax.arguments.Registry.typed": lambda text: [REGISTRY.typed("look", key, text) for key in PROPERTIES],
     "bot.toolsyntax.detector.Detector.feed": _streamed(lambda: Detector(TOOLS), 10**9),
     "bot.toolsyntax.detector.Detector.feed, in pieces": _streamed(lambda: Detector(TOOLS), 16),
     "bot.toolsyntax.detector.parse": lambda text: [
@@ -661,7 +664,10 @@ FED: dict[str, Callable[[str], object]] = {
 
 
 def _runs(*units: str) -> dict[str, Callable[[int], str]]:
-    return {repr(unit): lambda size, unit=unit: (unit * (size // len(unit) + 1))[:size] for unit in units}
+    def run(unit: str) -> Callable[[int], str]:
+        return lambda size: (unit * (size // len(unit) + 1))[:size]
+
+    return {repr(unit): run(unit) for unit in units}
 
 
 SHAPES: dict[str, Callable[[int], str]] = {

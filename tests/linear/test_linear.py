@@ -119,7 +119,7 @@ class Meter:
         if whole - always <= little:
             return 0.0
         if grown <= most:
-            return grown ** (1 / math.log2(PART))
+            return math.pow(grown, 1 / math.log2(PART))
         grown = self._ratio(feed, shape, size)
         return min(grown, self._ratio(feed, shape, 2 * size)) if MOST < grown < float("inf") else grown
 

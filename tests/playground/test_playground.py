@@ -19,6 +19,7 @@ from aiohttp import web
 from playground.child import BOT, ROOT, Child
 from playground.choices import of_ollama
 from playground.show import Playground
+from playground.windows import DiscordWindow
 from tools.settings import SETTINGS
 
 ECHO = """
@@ -189,9 +190,9 @@ async def test_a_slash_command_without_what_it_needs_is_explained(tmp_path: Path
     shown = playground(tmp_path)
     question = {"name": "question", "description": "What", "type": 3, "required": True}
     async with opened(shown) as page:
-        shown.windows["discord"]._server.commands.registered[""] = {
-            "1": {"id": "1", "name": "ask", "type": 1, "options": [question]}
-        }
+        window = shown.windows["discord"]
+        assert isinstance(window, DiscordWindow)
+        window._server.commands.registered[""] = {"1": {"id": "1", "name": "ask", "type": 1, "options": [question]}}
         told = await page.does("say", platform="discord", place=shown.windows["discord"].places[0].id, text="/ask")
 
     assert (told["status"], told["problem"]) == (409, "/ask needs something behind it: /ask QUESTION")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -406,7 +409,7 @@ def test_exact_numbers_never_grow_beyond_the_limit() -> None:
     for expression in ("(3^10000) * (3^10000)", "1/3^5000 + 1/7^5000", "1000! * 1000! * 1000!"):
         value, _ = Parser(read(expression)).run()
         number = value.number
-        if isinstance(number, numbers.Fraction):
+        if isinstance(number, Fraction):
             assert max(number.numerator.bit_length(), number.denominator.bit_length()) <= numbers.MOST_BITS
 
 
@@ -515,7 +518,7 @@ def test_integers_are_exact(left: int, right: int) -> None:
 
 @given(st.decimals(-1000000, 1000000, places=4), st.decimals(-1000000, 1000000, places=4))
 @settings(deadline=None)
-def test_decimals_are_exact(left: numbers.Decimal, right: numbers.Decimal) -> None:
+def test_decimals_are_exact(left: Decimal, right: Decimal) -> None:
     shown = compute(f"({left:f}) + ({right:f})").rpartition(" = ")[2]
 
-    assert numbers.Decimal(shown) == left + right
+    assert Decimal(shown) == left + right

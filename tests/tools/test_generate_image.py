@@ -24,9 +24,14 @@ async def server() -> AsyncIterator[ModelServer]:
         yield server
 
 
+def read(**given: str) -> ImageSettings:
+    """As from the environment, with these in front."""
+    return ImageSettings.model_validate(given)
+
+
 def settings(server: ModelServer, **more: str) -> ImageSettings:
     given = {"image_model": "openai:gpt-image-1", "image_api_key": KEY, "image_base_url": server.base_url, **more}
-    return ImageSettings(**given)  # type: ignore[arg-type]
+    return ImageSettings.model_validate(given)
 
 
 @pytest.fixture
@@ -122,7 +127,7 @@ async def test_older_models_are_asked_in_their_own_words(server: ModelServer) ->
 
 def test_without_a_model_or_a_key_it_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    for given in (None, ImageSettings(), ImageSettings(image_model="gpt-image-1")):
+    for given in (None, read(), read(image_model="gpt-image-1")):
         with pytest.raises(Unavailable, match="IMAGE_"):
             open_tool(given)
 
@@ -130,10 +135,10 @@ def test_without_a_model_or_a_key_it_is_not_offered(monkeypatch: pytest.MonkeyPa
 def test_key_and_address_of_the_chat_models_are_used_unless_it_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-chat")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://one.example/v1")
-    assert ImageSettings().image_api_key.get_secret_value() == "sk-of-the-chat"
-    assert ImageSettings().image_base_url == "http://one.example/v1"
+    assert read().image_api_key.get_secret_value() == "sk-of-the-chat"
+    assert read().image_base_url == "http://one.example/v1"
 
     monkeypatch.setenv("IMAGE_API_KEY", "sk-of-its-own")
     monkeypatch.setenv("IMAGE_BASE_URL", "http://two.example/v1")
-    assert ImageSettings().image_api_key.get_secret_value() == "sk-of-its-own"
-    assert ImageSettings().image_base_url == "http://two.example/v1"
+    assert read().image_api_key.get_secret_value() == "sk-of-its-own"
+    assert read().image_base_url == "http://two.example/v1"

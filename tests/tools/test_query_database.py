@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from tools.base import Json, ToolCall, ToolContext, ToolResult, Unavailable
 from tools.databases import parse
@@ -24,7 +25,7 @@ async def ask(tool: QueryDatabase, **arguments: Json) -> ToolResult:
 
 
 def named(databases: str, seconds: float = 5.0) -> QueryDatabase:
-    return open_tool(DatabaseSettings(databases=databases, database_seconds=seconds))
+    return open_tool(DatabaseSettings(databases=SecretStr(databases), database_seconds=seconds))
 
 
 @pytest.fixture

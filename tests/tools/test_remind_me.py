@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -38,7 +39,9 @@ def timers() -> Noted:
     return Noted()
 
 
-async def call(timers: Noted, zone: str = "Europe/Paris", scope: str = "c", **arguments: Json) -> ToolResult:
+async def call(
+    timers: Noted, arguments: Mapping[str, Json], *, scope: str = "c", zone: str = "Europe/Paris"
+) -> ToolResult:
     context = ToolContext(scope=scope, person="p", zone=zone, now=lambda: NOW, timers=timers)
     return await ToolRegistry([open_tool()]).run(ToolCall("1", "remind_me", arguments), context)
 
@@ -63,7 +66,7 @@ async def call(timers: Noted, zone: str = "Europe/Paris", scope: str = "c", **ar
 )
 async def test_a_time_is_understood_in_the_persons_zone(timers: Noted, given: dict[str, Json], due: str) -> None:
     """Days are days of the wall clock: summer time ends within the week. A time that the clocks skip is the next."""
-    result = await call(timers, text="Tea!", **given)
+    result = await call(timers, {"text": "Tea!", **given})
 
     assert result.ok, result.text
     [row] = timers.rows.values()
@@ -86,17 +89,17 @@ async def test_a_time_is_understood_in_the_persons_zone(timers: Noted, given: di
     ],
 )
 async def test_what_cannot_be_set_is_said_and_nothing_is_set(timers: Noted, given: dict[str, Json], said: str) -> None:
-    result = await call(timers, **{"text": "Tea!", **given})
+    result = await call(timers, {"text": "Tea!", **given})
 
     assert not result.ok and said in result.text
     assert timers.rows == {}
 
 
 async def test_reminders_are_listed_and_cancelled_by_number(timers: Noted) -> None:
-    set_one = await call(timers, text="Call Mia", at="2026-12-01 09:00")
-    listed = await call(timers, action="list")
-    wrong = await call(timers, action="cancel", number=7)
-    cancelled = await call(timers, action="cancel", number=1)
+    set_one = await call(timers, {"text": "Call Mia", "at": "2026-12-01 09:00"})
+    listed = await call(timers, {"action": "list"})
+    wrong = await call(timers, {"action": "cancel", "number": 7})
+    cancelled = await call(timers, {"action": "cancel", "number": 1})
 
     assert set_one.text == (
         "Reminder 1 is set for Tuesday 2026-12-01 09:00 (Europe/Paris), in 41 days 20 hours: Call Mia"
@@ -104,11 +107,11 @@ async def test_reminders_are_listed_and_cancelled_by_number(timers: Noted) -> No
     assert "- 1: Tuesday 2026-12-01 09:00 Call Mia" in listed.text and listed.untrusted
     assert not wrong.ok and "Call Mia" in wrong.text
     assert cancelled.ok and timers.rows == {}
-    assert (await call(timers, action="list")).text == "No reminders wait in this chat."
+    assert (await call(timers, {"action": "list"})).text == "No reminders wait in this chat."
 
 
 async def test_a_place_without_a_later_is_refused(timers: Noted) -> None:
-    result = await call(timers, scope="fleeting", text="Tea!", delay="1 hour")
+    result = await call(timers, {"text": "Tea!", "delay": "1 hour"}, scope="fleeting")
 
     assert not result.ok and not result.retry
 

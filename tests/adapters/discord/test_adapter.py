@@ -7,6 +7,7 @@ from typing import Any
 
 import discord
 import pytest
+from discord.gateway import DiscordWebSocket
 
 from adapters.discord import adapter as adapter_module
 from adapters.discord.adapter import DiscordAdapter, check
@@ -198,7 +199,7 @@ async def test_discord_itself_is_reached_by_the_library_s_own_addresses(stage: A
 
     await own._find_gateway()
 
-    assert str(adapter_module.DiscordWebSocket.DEFAULT_GATEWAY) == "wss://gateway.discord.gg/"
+    assert str(DiscordWebSocket.DEFAULT_GATEWAY) == "wss://gateway.discord.gg/"
     assert own._base == "https://discord.com/api/v10"
 
 

@@ -217,7 +217,10 @@ async def test_who_waits_for_a_connection_when_all_are_closed_is_told_and_not_ca
     first = asyncio.create_task(bot.send_message(7, "first"))
     await held.reached.wait()
     second = asyncio.create_task(bot.send_message(7, "second"))
-    while not bot.request._session.connector._waiters:
+    assert isinstance(bot.request, AiohttpRequest) and bot.request._session is not None
+    connector = bot.request._session.connector
+    assert connector is not None
+    while not connector._waiters:
         await asyncio.sleep(0)
 
     await bot.shutdown()

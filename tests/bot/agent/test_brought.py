@@ -89,7 +89,7 @@ def test_what_computes_or_keeps_the_models_words_brings_nothing() -> None:
     from tools import query_database, recall, remember, remind_me, run_python
     from tools.settings import CodeSettings, DatabaseSettings
 
-    code = run_python.CodeRunner(CodeSettings(code_backend="off"), ())
+    code = run_python.CodeRunner(CodeSettings.model_construct(code_backend="off"), ())
     data = query_database.open_tool(DatabaseSettings.model_validate({"databases": "x=sqlite:////tmp/x.db"}))
     for tool in (code, data, recall.open_tool(), remember.open_tool(), remind_me.open_tool()):
         assert not learned(LEAK, {"code": "print(bytes.fromhex('68747470'))"}, tool.spec).allows(LEAK), tool.spec.name

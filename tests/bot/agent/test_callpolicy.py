@@ -11,7 +11,7 @@ from bot.agent.callpolicy import CallPolicy, Clearance, Refuse, Run
 from bot.context.window import fit
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
-from tools.base import ToolCall, ToolSpec
+from tools.base import Json, ToolCall, ToolSpec
 
 ADA, BOB = "telegram:7", "telegram:8"
 READ = ToolSpec(name="read_page", purpose="Read.", parameters={}, address="url")
@@ -163,8 +163,8 @@ def test_an_address_that_nobody_brought_is_not_opened(entries: list[Entry], addr
 
 
 def test_the_operators_own_words_bring_addresses_and_a_listed_host_opens_every_page() -> None:
-    policy = {"hosts": ("docs.test", "*.wiki.test"), "words": "Our handbook is https://intra.test/handbook ."}
-    clearance = cleared(HOSTILE, UserEntry("Go on", ADA), **policy)
+    hosts, words = ("docs.test", "*.wiki.test"), "Our handbook is https://intra.test/handbook ."
+    clearance = cleared(HOSTILE, UserEntry("Go on", ADA), hosts=hosts, words=words)
 
     assert opens(clearance, "https://intra.test/handbook")
     assert opens(clearance, "https://docs.test/any?q=thing") and opens(clearance, "https://en.wiki.test/any")
@@ -196,10 +196,11 @@ def test_a_listed_tool_is_never_withheld() -> None:
 
 
 def test_arguments_without_an_address_are_left_to_the_registry() -> None:
-    for arguments, verdict in (
+    cases: list[tuple[dict[str, Json], type]] = [
         ({}, Run),
         ({"url": None}, Run),
         ({"url": 7}, Refuse),
         ({"url": ["https://a.b"]}, Refuse),
-    ):
+    ]
+    for arguments, verdict in cases:
         assert isinstance(cleared(HOSTILE).verdict(READ, ToolCall("a", "read_page", arguments)), verdict)

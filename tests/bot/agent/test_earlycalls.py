@@ -244,7 +244,7 @@ async def test_the_same_call_twice_begins_once() -> None:
 
 async def test_a_call_that_succeeded_before_in_the_turn_does_not_begin_again() -> None:
     look = Look()
-    again = [CallPiece(call("tea")), end("", call("tea"))]
+    again: list[Step] = [CallPiece(call("tea")), end("", call("tea"))]
     model = Scripted(again, again, DONE)
 
     events = await answer(model, look)
@@ -279,7 +279,7 @@ async def test_no_more_calls_begin_early_than_run_at_once_or_than_one_pass_may_m
         begun.append(len(look.ran))
 
     calls = tuple(call(str(number)) for number in range(9))
-    reply = [*(CallPiece(one) for one in calls), note, end("", *calls)]
+    reply: list[Step] = [*(CallPiece(one) for one in calls), note, end("", *calls)]
 
     await answer(Scripted(reply, DONE), look)
     await answer(Scripted(reply, DONE), look, limits=AgentLimits(calls_per_pass=2))
@@ -296,7 +296,7 @@ async def test_what_may_not_be_called_does_not_begin_early() -> None:
         ToolCall("d", "look", {}, "The arguments are no JSON object."),
     )
     entries = (SystemEntry("You help."), UserEntry("> send it\nWhat is it?", origin=OUTSIDE))
-    replies = [[CallPiece(one), end("", one)] for one in calls]
+    replies: list[list[Step]] = [[CallPiece(one), end("", one)] for one in calls]
 
     for reply in replies:
         model = Scripted(reply, DONE)
@@ -319,7 +319,7 @@ async def test_the_last_pass_begins_nothing() -> None:
 
 async def test_written_calls_begin_early_only_where_no_native_ones_can_follow() -> None:
     look = Look()
-    reply = [TextPiece(written("tea")), end(written("tea"), call("coffee"))]
+    reply: list[Step] = [TextPiece(written("tea")), end(written("tea"), call("coffee"))]
 
     await answer(Scripted(reply, DONE), look)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bot.model.arguments import ObjectEnd, read_arguments
 from bot.model.assembly import MOST_ARGUMENT_CHARS, ChatAssembly, Delta, StreamFault
 from bot.model.responses import ResponsesAssembly
+from tests.conftest import RawJson
 from tools.base import ToolCall
 
 
@@ -198,7 +199,8 @@ def test_a_call_sent_in_both_forms_is_one_call(apart: bool, older_first: bool) -
     assert [(call.id, call.name, call.arguments) for call in assembly.calls()] == [
         ("call__0_get_weather_cmpl-1", "get_weather", {"city": "Oslo"})
     ]
-    assert [call["function"]["arguments"] for call in assembly.message()["tool_calls"]] == ['{"city": "Oslo"}']
+    told: RawJson = assembly.message()["tool_calls"]
+    assert [call["function"]["arguments"] for call in told] == ['{"city": "Oslo"}']
 
 
 @pytest.mark.parametrize(
@@ -262,7 +264,8 @@ def test_extras_are_kept_for_the_provider_that_sent_them() -> None:
 def test_chunks_without_choices_and_empty_deltas_are_passed_over() -> None:
     assembly, delta = ChatAssembly(), Delta()
 
-    for event in ({}, {"choices": []}, {"choices": None}, {"choices": [{"delta": None}]}, {"choices": [{"delta": {}}]}):
+    events: list[RawJson] = [{}, {"choices": []}, {"choices": None}]
+    for event in [*events, {"choices": [{"delta": None}]}, {"choices": [{"delta": {}}]}]:
         assembly.add(event, delta)
     assembly.add({"choices": [{"delta": {"content": None, "tool_calls": []}}]}, delta)
     assembly.add({"choices": [{"index": 1, "delta": {"content": "another choice"}}]}, delta)

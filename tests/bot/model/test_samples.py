@@ -18,6 +18,7 @@ from aiohttp import web
 
 from bot.contract.errors import ContextTooLong, ModelBusy, ModelDropped, ModelRefused
 from bot.model.base import Answer, Request
+from tests.conftest import RawJson
 from tools.base import ToolSpec
 
 FOLDER = Path(__file__).with_name("samples")
@@ -74,7 +75,8 @@ async def test_a_call_has_its_arguments_once(ask: Any, whose: str, size: int) ->
     [call] = answer.calls
     assert (call.name, call.arguments, call.problem) == (TINY["TOOL"]["name"], TINY["ARGUMENTS"], "")
     assert answer.finish == "tool_calls"
-    assert answer.raw["tool_calls"][0]["id"] == call.id
+    raw: RawJson = answer.raw["tool_calls"]
+    assert raw[0]["id"] == call.id
     # Where the grammar lets words stand before a call, the model writes some.
     assert answer.text == ("" if whose == "llama-cpp-python" else TINY["TEXT"])
 

@@ -83,7 +83,8 @@ print(gc.get_freeze_count() > loaded * 0.99, len(gc.get_objects()) < loaded * 0.
 
 
 async def test_what_arrives_is_read_in_pieces_that_come_from_the_heap(monkeypatch: pytest.MonkeyPatch) -> None:
-    for reader in (selector_events._SelectorTransport, sslproto.SSLProtocol):
+    for module, name in ((selector_events, "_SelectorTransport"), (sslproto, "SSLProtocol")):
+        reader = getattr(module, name)
         monkeypatch.setattr(reader, "max_size", reader.max_size)
     assert read_in_pieces()
     assert READ < LARGE

@@ -16,6 +16,7 @@ import pytest
 
 from bot.operations import logs
 from bot.operations.outlet import Outlet
+from tools.base import Json
 from tools.output import MaskedStream, inert
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -147,7 +148,7 @@ def test_json_stays_what_it_was() -> None:
 
 
 def test_every_text_of_an_answer_in_json_is_masked() -> None:
-    value = {CANARY: ["a", {"b": f"x {CANARY}", "c": 1.5, "d": None, "e": True}]}
+    value: dict[str, Json] = {CANARY: ["a", {"b": f"x {CANARY}", "c": 1.5, "d": None, "e": True}]}
 
     assert Outlet([CANARY]).value(value) == {
         "[secret removed]": ["a", {"b": "x [secret removed]", "c": 1.5, "d": None, "e": True}]

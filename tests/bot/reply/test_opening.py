@@ -15,14 +15,13 @@ from bot.contract.messages import (
     ChatId,
     Enclosure,
     EnclosureKind,
-    File,
     MessageRef,
     MessageSent,
     Page,
     ReplyTarget,
     Sender,
 )
-from bot.contract.surface import CallCost, SurfaceLimits
+from bot.contract.surface import SurfaceLimits
 from bot.contract.transcript import Usage
 from bot.pacing.pacer import Pacer
 from bot.reply.notices import Notices
@@ -30,6 +29,7 @@ from bot.reply.opening import Replies
 from bot.safety import LinkPolicy
 from bot.sentences import language_of
 from bot.store import Store, TurnState
+from tests.bot.conftest import BareSurface
 
 CHAT = ChatId("telegram", "42", "7")
 SECRET = "sk-very-secret-key"
@@ -37,14 +37,11 @@ HOSTILE = f"Key {SECRET}, \u202ereversed, see https://known.example/a and https:
 
 
 @dataclass
-class Screen:
+class Screen(BareSurface):
     """A chat whose messages are a list."""
 
     texts: list[str] = field(default_factory=list)
     limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(400, 800, len, typing_seconds=0.0))
-
-    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
-        return CallCost()
 
     async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
         if at is None:
@@ -52,18 +49,6 @@ class Screen:
             return MessageRef(str(len(self.texts) - 1))
         self.texts[int(at.id)] = page.body
         return at
-
-    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
-        raise AssertionError
-
-    async def remove(self, at: MessageRef) -> None:
-        raise AssertionError
-
-    async def typing(self, words: str) -> None:
-        raise AssertionError
-
-    async def find(self, nonce: str) -> MessageRef | None:
-        return None
 
 
 @pytest.fixture

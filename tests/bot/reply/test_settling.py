@@ -19,6 +19,7 @@ from bot.reply.record import Recorded
 from bot.reply.settling import Settling
 from bot.reply.stream import ReplyStream
 from bot.store import Store, TurnState
+from tests.bot.conftest import BareSurface
 
 CHAT = ChatId("telegram", "42", "7")
 ADA = Sender(id="telegram:7", name="Ada")
@@ -26,7 +27,7 @@ DAY = 86_400.0
 
 
 @dataclass
-class Screen:
+class Screen(BareSurface):
     """A platform that may make an edit long after its connection broke."""
 
     clock: Any
@@ -64,15 +65,6 @@ class Screen:
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
         self.files.append(file.name)
         return MessageRef(f"f{len(self.files)}")
-
-    async def remove(self, at: MessageRef) -> None:
-        raise AssertionError
-
-    async def typing(self, words: str) -> None:
-        raise AssertionError
-
-    async def find(self, nonce: str) -> MessageRef | None:
-        return None
 
 
 class Desk:

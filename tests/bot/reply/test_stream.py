@@ -25,10 +25,11 @@ from bot.pacing.pacer import Pacer
 from bot.reply.pages import ShownBefore
 from bot.reply.stream import ReplyStream
 from bot.store import PageState
+from tests.bot.conftest import BareSurface
 
 
 @dataclass
-class Screen:
+class Screen(BareSurface):
     """A surface that keeps what it shows, and fails as told."""
 
     length: int = 200
@@ -714,7 +715,7 @@ async def test_messages_left_over_from_an_earlier_longer_try_are_taken_away(
     start: Any, screen: Screen, clock: Any
 ) -> None:
     screen.shown = {"m7": [Page("one")], "m8": [Page("two")]}
-    shown = {0: ShownBefore(MessageRef("m7"), PageState.SHOWN), 1: ShownBefore(MessageRef("m8"), "shown")}
+    shown = {0: ShownBefore(MessageRef("m7"), PageState.SHOWN), 1: ShownBefore(MessageRef("m8"), PageState.SHOWN)}
     reply = await start(shown=shown)
     reply.append("short")
 
@@ -849,7 +850,7 @@ async def test_a_platform_that_cannot_look_a_post_up_or_take_it_back_now_does_no
     monkeypatch.setattr(Screen, "remove", refuse)
     screen.repeats = False
     reply = await start(
-        shown={0: ShownBefore(None, PageState.SENDING), 1: ShownBefore(MessageRef("m7"), "shown")},
+        shown={0: ShownBefore(None, PageState.SENDING), 1: ShownBefore(MessageRef("m7"), PageState.SHOWN)},
     )
     reply.append("All of it at once.")
     task = asyncio.create_task(reply.finish())

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.context.facts import ChatFacts
 from bot.contract.messages import ChatId, File, MessageRef, ReplyTarget, Sender
 from bot.store import Keep, PageState, Store
 from bot.store.facts import FACTS, match_expression, words
@@ -210,8 +211,12 @@ async def test_the_delivery_of_a_file_is_recorded_like_a_page(store: Store, chat
     assert await store.files.attachments(turn) == [attachment]
 
 
-def test_the_store_fits_the_ports_that_tools_declare(store: Store, chat: ChatId) -> None:
-    ports: tuple[Facts, Timers, Files] = (store.facts, store.timers.bind(chat, ADA, None), store.files)
+def test_the_store_fits_the_ports_that_tools_declare(store: Store, chat: ChatId, message: Message) -> None:
+    ports: tuple[Facts, Timers, Files] = (
+        ChatFacts(store.facts, message()),
+        store.timers.bind(chat, ADA, None),
+        store.files,
+    )
 
     assert all(ports)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -71,12 +72,11 @@ async def count(store: Store) -> dict[str, int]:
         "files",
         "blobs",
     )
-    found = {}
-    for table in tables:
-        [(rows,)] = await store.writer.run(
-            lambda db, table=table: db.execute(f"SELECT count(*) FROM {table}").fetchall()
-        )
-        found[table] = rows
+
+    def counted(db: sqlite3.Connection) -> dict[str, int]:
+        return {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}
+
+    found = await store.writer.run(counted)
     return {table: rows for table, rows in found.items() if rows}
 
 

@@ -127,7 +127,7 @@ async def test_every_call_of_a_pass_leaves_a_record_whatever_becomes_of_it(store
     await store.turns.call_started(turn, calls[2], passnumber=1, position=2, effects=False)
     assert [call.status for call in await store.turns.calls(turn)] == ["cached", "completed", "running", "pending"]
 
-    await close(store, turn, UserEntry("What is the weather?"), answer("Rain."), state="stopped")
+    await close(store, turn, UserEntry("What is the weather?"), answer("Rain."), state=TurnState.STOPPED)
 
     assert [call.status for call in await store.turns.calls(turn)] == ["cached", "completed", "cancelled", "cancelled"]
 
@@ -170,7 +170,7 @@ async def test_an_ended_turn_is_history_and_keeps_nothing_for_resuming(store: St
 async def test_an_answer_cannot_be_closed_twice(store: Store, chat: ChatId, turn: int) -> None:
     await close(store, turn, UserEntry("a"), answer("b"))
 
-    await close(store, turn, UserEntry("a"), answer("b"), state="failed")
+    await close(store, turn, UserEntry("a"), answer("b"), state=TurnState.FAILED)
 
     assert len(await store.history.entries(chat)) == 2
     last = await store.turns.last(chat)
@@ -273,8 +273,8 @@ async def test_half_a_surrogate_pair_from_a_model_does_not_cost_the_answer(
 
 
 async def test_mistaken_states_are_refused(store: Store, turn: int) -> None:
-    with pytest.raises(ValueError, match="'open' is no end"):
-        await close(store, turn, state="open")
+    with pytest.raises(ValueError, match="is no end"):
+        await close(store, turn, state=TurnState.RUNNING)
 
 
 def answer(text: str) -> AssistantEntry:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tools.base import ToolSpec
+from tools.base import Json, ToolSpec
 
 HERE = Path(__file__).parent
 
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 def spec_of(told: dict[str, Any]) -> ToolSpec:
     """A tool as `tools.json` tells it: parameters are strings, of which the first is required."""
     parameters = told.pop("parameters")
-    properties = {name: {"type": "string", "description": said} for name, said in parameters.items()}
+    properties: dict[str, Json] = {name: {"type": "string", "description": said} for name, said in parameters.items()}
     return ToolSpec(
         parameters={"type": "object", "properties": properties, "required": [*parameters][:1]},
         **told,

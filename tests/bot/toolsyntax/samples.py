@@ -7,9 +7,18 @@ written out one by one.
 
 # ruff: noqa: E501  (replies stand in one piece)
 
-import json
+from __future__ import annotations
 
-TOOLS = {
+import json
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from tools.base import Json
+
+Call: TypeAlias = tuple[str, Mapping[str, object]] | tuple[str, Mapping[str, object], bool]
+Sample: TypeAlias = tuple[str, str, str, list[Call]]
+
+TOOLS: dict[str, dict[str, Json]] = {
     "roll_dice": {
         "type": "object",
         "properties": {"sides": {"type": "integer"}, "count": {"type": "integer"}},
@@ -41,15 +50,15 @@ TOOLS = {
     },
 }
 
-DICE = ("roll_dice", {"sides": 6})
-EN = ("translate", {"text": "早安", "target": "en"})
+DICE: Call = ("roll_dice", {"sides": 6})
+EN: Call = ("translate", {"text": "早安", "target": "en"})
 D = '{"tool": "roll_dice", "sides": 6}'
 A = '{"name": "roll_dice", "arguments": {"sides": 6}}'
 P = '{"name": "roll_dice", "parameters": {"sides": 6}}'
 X = "<parameter=sides>6</parameter>"
 CODE = 'print("</tool_call>", {"a": [1]})\nx = `y` # ```\n'
 
-TAGGED = {
+TAGGED: dict[str, tuple[str, list[Call]]] = {
     "1 flat": (f"<tool_call>{D}</tool_call>", [DICE]),
     "1 flat, text": ('<tool_call>{"tool": "translate", "text": "早安", "target": "en"}</tool_call>', [EN]),
     "2 left open": (f"<tool_call>{D}", [DICE]),
@@ -177,7 +186,7 @@ TAGGED = {
     ),
 }
 
-UNTAGGED = {
+UNTAGGED: dict[str, tuple[str, list[Call]]] = {
     "3": (D, [DICE]),
     "4": ('{"name": "roll_dice", "args": {"sides": 6}}', [DICE]),
     "6": ("roll_dice(6, 2)", [("roll_dice", {"sides": 6, "count": 2})]),
@@ -216,7 +225,7 @@ FENCED = {
 }
 
 
-def _places():
+def _places() -> Iterator[Sample]:
     for label, (call, calls) in {**TAGGED, **UNTAGGED}.items():
         open_ended = label in ("2 left open", "19 tag")
         yield f"{label}: alone", call, "", calls
@@ -236,7 +245,7 @@ def _places():
             yield f"{label}: list item", f"- {call}", f"- {call}", []
 
 
-def _fences():
+def _fences() -> Iterator[Sample]:
     for label, (body, is_call) in FENCED.items():
         for mark, word in (("```", "json"), ("```", ""), ("~~~~", "tool_call")):
             reply = f"{mark}{word}\n{body}\n{mark}"
@@ -245,12 +254,12 @@ def _fences():
             yield f"26 {label} {mark}{word}, text after", f"{reply}\nThere.", f"{reply}\nThere.", []
 
 
-def _same(*replies):
+def _same(*replies: str) -> Iterator[Sample]:
     for reply in replies:
         yield f"text: {reply[:40]!r}", reply, reply.strip(), []
 
 
-def _cut():
+def _cut() -> Iterator[Sample]:
     for label, (call, _) in TAGGED.items():
         if label.startswith(("unknown", "2 ", "12 two", "13 args tw", "13 bare tw", "14 two", "17 two", "19", "23 wr")):
             continue
@@ -259,7 +268,7 @@ def _cut():
             yield f"{label}: cut in a value", f"Hm.\n{call[: place + 1]}", "Hm.", []
 
 
-WRITTEN_OUT = [
+WRITTEN_OUT: list[Sample] = [
     # rule 1: names
     (
         "prefix and suffix",
@@ -550,10 +559,10 @@ ENDINGS = ("It starts", "`", "{ ", "roll_dice(6\n", "~~~", '{"name": "Ada", "x')
 """Traps that only mean something at the end of a reply or at its beginning, and get no words around them."""
 
 
-def _in_prose():
+def _in_prose() -> Iterator[Sample]:
     for reply in TRAPS:
         if not reply.startswith(ENDINGS):
             yield f"prose: {reply[:40]!r}", f"Well.\n{reply}\nSo it is.", f"Well.\n{reply}\nSo it is.", []
 
 
-SAMPLES = [*_places(), *_fences(), *_cut(), *WRITTEN_OUT, *_same(*TRAPS), *_in_prose()]
+SAMPLES: list[Sample] = [*_places(), *_fences(), *_cut(), *WRITTEN_OUT, *_same(*TRAPS), *_in_prose()]

@@ -221,7 +221,7 @@ async def test_it_is_shown_once_and_stays_in_the_history(
 
     assert screen.pages == ["⏰ Tea!"]
     assert await store.intake.waiting() == []
-    assert [row.entry.text for row in await store.history.entries(CHAT)][-1] == "⏰ Tea!"  # type: ignore[union-attr]
+    assert [row.entry.text for row in await store.history.entries(CHAT)][-1] == "⏰ Tea!"
 
 
 async def test_a_late_one_names_the_time_that_was_meant(

@@ -19,6 +19,7 @@ from bot.agent import (
     ToolFinished,
     ToolStarted,
 )
+from bot.agent.events import Event
 from bot.contract import SystemClock
 from bot.contract.errors import StoreError
 from bot.contract.messages import File
@@ -73,7 +74,7 @@ async def test_what_cannot_be_stored_is_not_taken_for_done(
         one, shows = await attempt(it), showing(it)
         statuses: list[str | None] = []
         monkeypatch.setattr(one.reply, "status", lambda key, line: statuses.append(line))
-        events = {
+        events: dict[str, Event] = {
             "save_pass": ASKS,
             "call_started": ToolStarted(CALL, "Reckoning…"),
             "call_ended": ToolFinished(CALL, ToolResult(text="42", own_words=True)),

@@ -37,11 +37,11 @@ async def test_a_dropped_stream_ends_cleanly_without_a_finish_reason(
     assert "".join(text) == TEXT[:9]
 
 
-@pytest.mark.parametrize("fault", ["cut_after", "reset_after"])
+@pytest.mark.parametrize("reply", [Reply(TEXT, cut_after=9), Reply(TEXT, reset_after=9)], ids=["cut", "reset"])
 async def test_a_cut_or_reset_connection_is_an_error_after_the_text(
-    server: ModelServer, client: openai.AsyncOpenAI, fault: str
+    server: ModelServer, client: openai.AsyncOpenAI, reply: Reply
 ) -> None:
-    server.reply(Reply(TEXT, **{fault: 9}))
+    server.reply(reply)
     text: list[str] = []
 
     with pytest.raises((openai.APIConnectionError, httpx2.TransportError)):

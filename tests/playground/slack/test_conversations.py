@@ -65,15 +65,15 @@ async def test_history_is_newest_first_without_replies_and_can_be_bounded(
 
 
 async def test_reactions_come_and_go(server: SlackServer, client: AsyncWebClient, refusal: Refusal) -> None:
-    at = {"channel": "C1", "timestamp": server.say("C1", "x")}
-    await client.reactions_add(name="eyes", **at)
+    said = server.say("C1", "x")
+    await client.reactions_add(name="eyes", channel="C1", timestamp=said)
 
-    assert await refusal(client.reactions_add(name="eyes", **at)) == "already_reacted"
+    assert await refusal(client.reactions_add(name="eyes", channel="C1", timestamp=said)) == "already_reacted"
     history = await client.conversations_history(channel="C1")
     assert history["messages"][0]["reactions"][0]["users"] == [server.bot_user_id]
-    await client.reactions_remove(name="eyes", **at)
-    assert await refusal(client.reactions_remove(name="eyes", **at)) == "no_reaction"
-    assert await refusal(client.reactions_add(name="no such", **at)) == "invalid_name"
+    await client.reactions_remove(name="eyes", channel="C1", timestamp=said)
+    assert await refusal(client.reactions_remove(name="eyes", channel="C1", timestamp=said)) == "no_reaction"
+    assert await refusal(client.reactions_add(name="no such", channel="C1", timestamp=said)) == "invalid_name"
     assert await refusal(client.reactions_add(name="eyes", channel="C1", timestamp="1.0")) == "message_not_found"
     assert [what for _, _, what in server.screen.notices] == ["reaction::eyes:", "reaction removed::eyes:"]
 
@@ -82,22 +82,21 @@ async def test_a_status_lasts_two_minutes_or_until_the_next_message(
     server: SlackServer, client: AsyncWebClient, clock: Any, refusal: Refusal
 ) -> None:
     root = server.say("C1", "x")
-    at = {"channel_id": "C1", "thread_ts": root}
-    await client.assistant_threads_setStatus(status="is thinking…", **at)
+    await client.assistant_threads_setStatus(status="is thinking…", channel_id="C1", thread_ts=root)
     assert server.status("C1", root) == "is thinking…"
     clock.pass_(120)
     assert server.status("C1", root) == ""
 
-    await client.assistant_threads_setStatus(status="is searching…", **at)
+    await client.assistant_threads_setStatus(status="is searching…", channel_id="C1", thread_ts=root)
     await client.chat_postMessage(channel="C1", thread_ts=root, text="found")
     assert server.status("C1", root) == ""
 
-    await client.assistant_threads_setStatus(status="is thinking…", **at)
-    await client.assistant_threads_setStatus(status="", **at)
+    await client.assistant_threads_setStatus(status="is thinking…", channel_id="C1", thread_ts=root)
+    await client.assistant_threads_setStatus(status="", channel_id="C1", thread_ts=root)
     assert server.status("C1", root) == ""
     bad = client.assistant_threads_setStatus(channel_id="C1", thread_ts="1.0", status="x")
     assert await refusal(bad) == "invalid_thread_ts"
-    many = client.assistant_threads_setStatus(status="x", loading_messages=["m"] * 11, **at)
+    many = client.assistant_threads_setStatus(status="x", loading_messages=["m"] * 11, channel_id="C1", thread_ts=root)
     assert await refusal(many) == "invalid_arguments"
 
 

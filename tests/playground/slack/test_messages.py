@@ -208,8 +208,9 @@ async def test_whom_a_message_notifies_is_recorded_once(server: SlackServer, cli
 async def test_links_are_fetched_for_previews_unless_the_post_forbade_it(
     server: SlackServer, client: AsyncWebClient
 ) -> None:
-    quiet = {"unfurl_links": False, "unfurl_media": False}
-    silent = await client.chat_postMessage(channel="C1", text="https://a.example", **quiet)
+    silent = await client.chat_postMessage(
+        channel="C1", text="https://a.example", unfurl_links=False, unfurl_media=False
+    )
     await client.chat_update(channel="C1", ts=silent["ts"], text="https://a.example https://b.example/p.png")
     server.say("C1", "a person's own https://e.example")
     assert server.previews == []

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from tools.base import Json, ToolCall, ToolContext, ToolError, ToolResult
 from tools.query_database import QueryDatabase, open_tool
@@ -23,7 +24,7 @@ async def ask(tool: QueryDatabase, **arguments: Json) -> ToolResult:
 
 
 def named(address: str, seconds: float = 5.0) -> QueryDatabase:
-    return open_tool(DatabaseSettings(databases=f"crm={address}", database_seconds=seconds))
+    return open_tool(DatabaseSettings(databases=SecretStr(f"crm={address}"), database_seconds=seconds))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import gzip
 import io
 import tracemalloc
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -173,7 +174,8 @@ class Chunks:
 
 @given(st.binary(max_size=3000), st.integers(1, 100), st.integers(1, 2000), st.sampled_from(["gzip", "deflate", ""]))
 async def test_a_body_in_any_pieces_is_the_same(data: bytes, size: int, most: int, encoding: str) -> None:
-    packed = {"gzip": gzip.compress, "deflate": zlib.compress, "": bytes}[encoding](data)
+    pack: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress, "": bytes}
+    packed = pack[encoding](data)
 
     body, cut = await read_body(Chunks(packed, size), encoding, most)
 

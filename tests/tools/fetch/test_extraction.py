@@ -61,9 +61,9 @@ def pdf(*contents: str, **about: str) -> bytes:
     pages = b" ".join(b"%d 0 R" % (6 + 2 * number) for number in range(len(contents)))
     objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(contents), pages)
     made, starts = b"%PDF-1.7\n", []
-    for number, content in enumerate(objects, 1):
+    for number, written in enumerate(objects, 1):
         starts.append(len(made))
-        made += b"%d 0 obj %s endobj\n" % (number, content)
+        made += b"%d 0 obj %s endobj\n" % (number, written)
     table = b"".join(b"%010d 00000 n \n" % start for start in starts)
     return made + b"xref\n0 %d\n0000000000 65535 f \n%strailer << /Size %d /Root 1 0 R /Info 4 0 R >>\n" % (
         len(objects) + 1, table, len(objects) + 1,
@@ -84,13 +84,14 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def run(about: bytes, body: bytes, seconds: float, start: object) -> bytes:
         out = io.BytesIO()
+        writing = io.TextIOWrapper(out)
         with monkeypatch.context() as here:
             here.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(about + body)))
-            here.setattr(sys, "stdout", io.TextIOWrapper(out))
+            here.setattr(sys, "stdout", writing)
             here.setattr(sys, "setrecursionlimit", lambda deep: None)
             here.setattr(reader, "limit", lambda seconds: None)
             assert reader.main() == 0
-            sys.stdout.detach()  # type: ignore[attr-defined]  # ours, which would close what was written
+            writing.detach()  # else it would close what was written
         return out.getvalue()
 
     monkeypatch.setattr(extraction, "_run", run)

@@ -6,7 +6,8 @@ import pytest
 
 from tools.languages import in_language
 from tools.mcp.config import Endpoint, ServerConfig
-from tools.mcp.tool import ListedTool, specs_of
+from tools.mcp.listed import ListedTool
+from tools.mcp.tool import specs_of
 
 SERVER = ServerConfig(name="github", prefix="github", reach=Endpoint("http://mcp.example"))
 

@@ -191,7 +191,7 @@ async def test_a_sandbox_is_paid_for_until_it_has_been_idle_for_long(service: Se
     late = await backend.run("chat", "count", 0.3)
     await backend.close()
 
-    assert (before, again) == (pytest.approx(IDLE_SECONDS + 0.5), pytest.approx(100.5))
+    assert [before, again] == [pytest.approx(IDLE_SECONDS + 0.5), pytest.approx(100.5)]
     assert (first.paid_seconds, second.paid_seconds) == (IDLE_SECONDS, 100.0)
     # It was paid for already, and a new one begins after the old one is over.
     assert (broken.paid_seconds, late.paid_seconds) == (0.0, IDLE_SECONDS)

@@ -17,7 +17,7 @@ import pytest_asyncio
 
 from tools.base import ToolError
 from tools.run_python import CodeRunner, open_tool
-from tools.sandbox import bwrap, processes
+from tools.sandbox import processes
 from tools.sandbox.bwrap import Bubblewrap
 from tools.sandbox.cell import SandboxFailed
 from tools.sandbox.limits import MIB, Limits
@@ -444,7 +444,7 @@ async def test_the_setting_chooses_the_kernel_and_the_plain_interpreter_knows_no
 async def test_without_ipykernel_the_plain_interpreter_is_used_and_it_is_said(
     sandbox_possible: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bwrap.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     tool = _tool(True)
     try:
         told = await tool.describe()
@@ -458,7 +458,7 @@ async def test_without_ipykernel_the_plain_interpreter_is_used_and_it_is_said(
 
 
 async def test_asking_for_the_kernel_without_ipykernel_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bwrap.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
     with pytest.raises(SandboxFailed, match="code-rich"):
         Bubblewrap(rich=True)

@@ -18,6 +18,7 @@ import pytest
 from tools.sandbox import launch
 from tools.sandbox.bwrap import Bubblewrap
 from tools.sandbox.cell import SandboxFailed
+from tools.sandbox.layout import Layout
 from tools.sandbox.limits import Limits
 from tools.sandbox.syscalls import program
 
@@ -263,7 +264,7 @@ async def test_the_launcher_gets_no_environment_and_no_descriptor(
 def test_as_root_the_code_is_given_to_nobody_before_its_sandbox_begins() -> None:
     """The limit of processes does not bind root, so root is given up outside the inner sandbox."""
     found = launch.Programs("/usr/bin/bwrap", "/usr/bin/setpriv")
-    seen = launch.Layout((), (), (), "/python/bin/python3", (), ("/worker.py",))
+    seen = Layout((), (), (), "/python/bin/python3", (), ("/worker.py",))
 
     line = launch.command(found, seen, Limits(), 9, root=True)
 

@@ -129,7 +129,7 @@ async def wait() -> str:
 
 
 @server.tool()
-async def steps(context: Context) -> str:  # type: ignore[type-arg]
+async def steps(context: Context) -> str:
     """Tells how far it is."""
     await context.report_progress(1, 2, "half\u202e done")
     return "done"
@@ -161,7 +161,7 @@ def child() -> str:
 
 
 @server.tool(structured_output=False)
-async def grow(context: Context) -> str:  # type: ignore[type-arg]
+async def grow(context: Context) -> str:
     """Makes a new tool."""
     server.add_tool(lambda: "new", name="grown", description="A tool that was not there before.")
     await context.notify_tools_changed()

@@ -1,4 +1,4 @@
-"""Arithmetic that is exact where it can be: numbers, functions, percentages and units. Evaluates nothing of Python."""
+"""The tool that computes expressions exactly where possible: numbers, functions, percentages, units."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _LONGEST_QUOTE = 80
 
 
 def open_tool(settings: object = None) -> FunctionTool:
-    """The calculator; it needs nothing."""
+    """The tool, which needs no settings."""
     return calculator
 
 
@@ -84,11 +84,11 @@ async def calculator(expression: str, digits: int = 15) -> str:
     try:
         return str(display.compute(expression, int(digits)))
     except display.CalculationError as error:
-        raise ToolError(_told(expression, error)) from error
+        raise ToolError(_describe(expression, error)) from error
 
 
-def _told(expression: str, error: Exception) -> str:
-    """The error with the place it points at."""
+def _describe(expression: str, error: Exception) -> str:
+    """The error as a sentence, with the place where it stands in the expression."""
     at = getattr(error, "at", None)
     quoted = expression if len(expression) <= _LONGEST_QUOTE else f"{expression[:_LONGEST_QUOTE]}…"
     if at is None:

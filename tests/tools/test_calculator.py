@@ -477,7 +477,7 @@ async def test_what_can_be_understood_in_two_ways_is_noted(expression: str, note
 
 def test_no_name_means_two_things() -> None:
     """A unit that is also a function is told apart by the bracket; nothing else may be both."""
-    both = {name for name in FUNCTIONS if units.find(name) is not None and name in units.names()}
+    both = {name for name in FUNCTIONS if units.find(name) is not None and name in units.list_names()}
 
     assert both <= {"min", "C", "radians"}
 

@@ -1,24 +1,24 @@
-"""Where one stands in an expression, what stands there, and how it was understood."""
+"""The parser's position among the tokens, tests of what stands there, and the echo of what was understood."""
 
 from __future__ import annotations
 
 from tools.calculation import numbers, units
 from tools.calculation.functions import CONSTANTS, FUNCTIONS
 from tools.calculation.numbers import CalculationError
-from tools.calculation.reader import Token, squared
+from tools.calculation.reader import Token, dimension_of_word
 from tools.calculation.units import Unit
 
 _ECHOED = {"*": "×", "/": "/", "+": "+", "-": "-", "^": "^", "%": "%"}
 
 
 class Cursor:
-    """A place among tokens that moves on."""
+    """A position in a list of tokens."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
         self._at = 0
         self._opened: list[int] = []
-        """Tokens before and after which the echo shows a bracket, because they were read as one value."""
+        """Tokens between which the echo shows brackets, because they were read as one value."""
         self._closed: list[int] = []
 
     def _peek(self) -> Token | None:
@@ -27,17 +27,17 @@ class Cursor:
     def _expect(self, text: str) -> None:
         token = self._peek()
         if token is None:
-            raise CalculationError(f"a {text!r} is missing", self._here())
+            raise CalculationError(f"a {text!r} is missing", self._position())
         if token.text != text:
-            raise self._unexpected()
+            raise self._unexpected_token()
         self._at += 1
 
-    def _here(self) -> int:
+    def _position(self) -> int:
         if self._at < len(self._tokens):
             return self._tokens[self._at].at
         return self._tokens[-1].at + len(self._tokens[-1].text) if self._tokens else 0
 
-    def _unexpected(self) -> CalculationError:
+    def _unexpected_token(self) -> CalculationError:
         token = self._tokens[self._at]
         if token.kind == "number":
             return CalculationError(f"an operator is missing before {token.text!r}", token.at)
@@ -51,8 +51,8 @@ class Cursor:
     def _is_whole(self, at: int) -> bool:
         return at < len(self._tokens) and self._tokens[at].kind == "number" and self._tokens[at].text.isdecimal()
 
-    def _slash(self, at: int) -> bool:
-        """Whether `/ 2` stands here."""
+    def _is_divisor(self, at: int) -> bool:
+        """Whether a slash and a whole number stand at this token."""
         return at < len(self._tokens) and self._tokens[at].text == "/" and self._is_whole(at + 1)
 
     def _is_convert(self, at: int) -> bool:
@@ -61,43 +61,43 @@ class Cursor:
         token = self._tokens[at]
         return (token.kind == "op" and token.text == "convert") or (token.kind == "word" and token.text == "in")
 
-    def _operand(self, at: int) -> bool:
-        """Whether a value begins here, so that % before it is a remainder."""
+    def _is_operand(self, at: int) -> bool:
+        """Whether a value begins at this token, so that a % before it means the remainder."""
         if at >= len(self._tokens):
             return False
         token = self._tokens[at]
         if token.kind == "word":
             return (
                 token.text != "in"
-                and self._unit_at(at) is None
+                and self._find_unit(at) is None
                 and (token.text in FUNCTIONS or token.text in CONSTANTS)
             )
         return token.kind == "number" or token.text == "("
 
-    def _calls(self, at: int) -> bool:
-        """Whether the word at a token is a function with its arguments in brackets."""
+    def _is_call(self, at: int) -> bool:
+        """Whether this token is a function with its arguments in brackets."""
         if self._tokens[at].text not in FUNCTIONS:
             return False
         return at + 1 < len(self._tokens) and self._tokens[at + 1].text == "("
 
-    def _turns(self, token: Token) -> bool:
-        """Whether the argument names pi, and so is meant in radians."""
+    def _names_pi(self, token: Token) -> bool:
+        """Whether the argument contains pi, so that it is certainly in radians."""
         start = self._tokens.index(token)
         return any(one.text in ("pi", "π", "tau", "τ", "圆周率") for one in self._tokens[start : self._at])
 
-    def _unit_at(self, at: int, *, after_number: bool = False) -> tuple[Unit, int, int] | None:
-        """The unit at a token: itself, its exponent by its name, how many tokens it takes."""
+    def _find_unit(self, at: int, *, after_number: bool = False) -> tuple[Unit, int, int] | None:
+        """The unit at this token, the exponent that its name implies, and the number of tokens it takes."""
         if not 0 <= at < len(self._tokens) or self._tokens[at].kind != "word":
             return None
         word = self._tokens[at].text
         if word == "in":
             inch = units.find("inch")
             return (inch, 1, 1) if inch and self._is_inch(at, after_number) else None
-        if word in CONSTANTS or self._calls(at):
+        if word in CONSTANTS or self._is_call(at):
             return None
-        exponent = squared(word)
+        exponent = dimension_of_word(word)
         if exponent:
-            inner = self._unit_at(at + 1)
+            inner = self._find_unit(at + 1)
             return (inner[0], exponent, 1 + inner[2]) if inner is not None and inner[1] == 1 else None
         unit = units.find(word)
         if unit is not None:
@@ -107,7 +107,7 @@ class Cursor:
         return None
 
     def _is_inch(self, at: int, after_number: bool) -> bool:
-        """Whether `in` is the unit: 72 in to cm, but not 72 cm in ft."""
+        """Whether `in` is the unit inch, as in "72 in to cm", but not in "72 cm in ft"."""
         following = self._tokens[at + 1] if at + 1 < len(self._tokens) else None
         if following is None:
             return after_number or at == 0 or self._is_convert(at - 1) or self._tokens[at - 1].text in ("ft", "'")
@@ -115,8 +115,8 @@ class Cursor:
             (following.kind == "op" and following.text not in ("(", "%")) or following.text == "in"
         )
 
-    def _exponent(self) -> int:
-        """The whole exponent behind a unit: ^2, ^-1, ²."""
+    def _read_exponent(self) -> int:
+        """Read the integer exponent behind a unit: ^2, ^-1, ²; 1 if there is none."""
         token = self._peek()
         if token is None or token.text != "^":
             return 1
@@ -125,7 +125,7 @@ class Cursor:
         if at < len(self._tokens) and self._tokens[at].text in ("-", "+"):
             sign = -1 if self._tokens[at].text == "-" else 1
             at += 1
-        value = numbers.whole(self._tokens[at].value) if self._is_whole(at) else None
+        value = numbers.as_integer(self._tokens[at].value) if self._is_whole(at) else None
         if value is None or value > 99:
             raise CalculationError("a unit takes a whole exponent below 100", token.at)
         self._at = at + 1
@@ -140,17 +140,17 @@ class Cursor:
                 shown = f"({shown}"
             if index in self._closed:
                 shown = f"{shown})"
-            text += ("" if not index or self._tight(index) else " ") + shown
+            text += ("" if not index or self._is_tight(index) else " ") + shown
         return text
 
-    def _tight(self, index: int) -> bool:
-        """Whether no space stands before a token in the echo."""
+    def _is_tight(self, index: int) -> bool:
+        """Whether the echo puts no space before this token."""
         here, last = self._tokens[index], self._tokens[index - 1]
         if here.text in (")", ",", "!", "^", "%", "°", "'", '"') or last.text in ("(", "^", "~", "√", "∛"):
-            return not (here.text == "%" and (last.text in ("convert", "in") or self._operand(index + 1)))
+            return not (here.text == "%" and (last.text in ("convert", "in") or self._is_operand(index + 1)))
         if "/" in (here.text, last.text):
             slash = index if here.text == "/" else index - 1
-            return self._unit_at(slash - 1) is not None and self._unit_at(slash + 1) is not None
+            return self._find_unit(slash - 1) is not None and self._find_unit(slash + 1) is not None
         if here.text == "(":
             return last.kind == "word" and last.text in FUNCTIONS
         before = self._tokens[index - 2] if index > 1 else None

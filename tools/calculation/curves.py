@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from mpmath import MPContext
 
-from tools.calculation.numbers import CONTEXT, CalculationError, Number, decimal, less, magnitude, negative, power
+from tools.calculation.numbers import CONTEXT, CalculationError, Number, is_less, magnitude, negate, power, to_decimal
 
 Real: TypeAlias = Any
 """A number of mpmath, which has no type annotations."""
@@ -29,7 +29,7 @@ _BLUR = _MP.mpf(10) ** -54
 """The relative error of an angle after a few inexact steps."""
 
 
-def _real(value: Number) -> Real:
+def _to_real(value: Number) -> Real:
     """`value` as a number of mpmath. The exponent of a decimal is not expanded into digits."""
     if isinstance(value, Fraction):
         return _MP.mpf(value.numerator) / value.denominator
@@ -37,83 +37,83 @@ def _real(value: Number) -> Real:
     return _MP.mpf(format(value.scaleb(-exponent, CONTEXT), "f")) * _MP.mpf(10) ** exponent
 
 
-def _decimal(value: Real) -> Decimal:
+def _to_decimal(value: Real) -> Decimal:
     """`value` rounded to a decimal of 60 digits. Raises Overflow."""
     return CONTEXT.create_decimal(_MP.nstr(value, 65))
 
 
-PI: Decimal = _decimal(_MP.pi)
-E: Decimal = _decimal(_MP.e)
+PI: Decimal = _to_decimal(_MP.pi)
+E: Decimal = _to_decimal(_MP.e)
 
 
 def sine(angle: Number) -> Number:
-    return _of_angle(_MP.sin, angle)
+    return _evaluate_at_angle(_MP.sin, angle)
 
 
 def cosine(angle: Number) -> Number:
-    return _of_angle(_MP.cos, angle)
+    return _evaluate_at_angle(_MP.cos, angle)
 
 
 def tangent(angle: Number) -> Number:
     below = cosine(angle)
     if not below:
         raise CalculationError("the tangent has no value at this angle")
-    return CONTEXT.divide(decimal(sine(angle)), decimal(below))
+    return CONTEXT.divide(to_decimal(sine(angle)), to_decimal(below))
 
 
-def _of_angle(function: Callable[[Real], Real], angle: Number) -> Number:
+def _evaluate_at_angle(function: Callable[[Real], Real], angle: Number) -> Number:
     """A sine or cosine; 0, ±1/2 and ±1 exactly where only the rounding of pi makes a difference."""
-    if less(_LARGEST_ANGLE, magnitude(angle)):
+    if is_less(_LARGEST_ANGLE, magnitude(angle)):
         raise CalculationError("the angle is too large to be told from its neighbours")
-    x = _real(angle)
+    x = _to_real(angle)
     value, blur = function(x), abs(x) * _BLUR
     for exact in (Fraction(0), Fraction(1), Fraction(-1), Fraction(1, 2), Fraction(-1, 2)):
-        if abs(value - _real(exact)) <= blur:
+        if abs(value - _to_real(exact)) <= blur:
             return exact
-    return _decimal(value)
+    return _to_decimal(value)
 
 
 def arctangent(value: Number) -> Number:
-    return _decimal(_MP.atan(_real(value)))
+    return _to_decimal(_MP.atan(_to_real(value)))
 
 
 def arcsine(value: Number) -> Number:
-    if less(Fraction(1), magnitude(value)):
+    if is_less(Fraction(1), magnitude(value)):
         raise CalculationError("the arcsine needs a number from -1 to 1")
-    return _decimal(_MP.asin(_real(value)))
+    return _to_decimal(_MP.asin(_to_real(value)))
 
 
 def arccosine(value: Number) -> Number:
-    if less(Fraction(1), magnitude(value)):
+    if is_less(Fraction(1), magnitude(value)):
         raise CalculationError("the arccosine needs a number from -1 to 1")
-    return _decimal(_MP.acos(_real(value)))
+    return _to_decimal(_MP.acos(_to_real(value)))
 
 
 def arctangent2(y: Number, x: Number) -> Number:
     """The angle of the point (x, y)."""
     if not x and not y:
         raise CalculationError("the point (0, 0) has no angle")
-    return _decimal(_MP.atan2(_real(y), _real(x)))
+    return _to_decimal(_MP.atan2(_to_real(y), _to_real(x)))
 
 
 def exponential(value: Number) -> Number:
-    return Fraction(1) if not value else CONTEXT.exp(decimal(value))
+    return Fraction(1) if not value else CONTEXT.exp(to_decimal(value))
 
 
 def logarithm(value: Number, base: Number | None = None) -> Number:
-    """Natural without a base. Whole logarithms of exact numbers come out exact."""
+    """The logarithm, natural without a base; exact where it is an integer."""
     if value <= 0:
         raise CalculationError("a logarithm needs a number above zero")
     if value == 1:
         return Fraction(0)
     if base is None:
-        return CONTEXT.ln(decimal(value))
+        return CONTEXT.ln(to_decimal(value))
     if base <= 0 or base == 1:
         raise CalculationError("the base of a logarithm must be above zero, and not 1")
     if base == 10:
-        found = CONTEXT.log10(decimal(value))
+        found = CONTEXT.log10(to_decimal(value))
     else:
-        found = CONTEXT.divide(CONTEXT.ln(decimal(value)), CONTEXT.ln(decimal(base)))
+        found = CONTEXT.divide(CONTEXT.ln(to_decimal(value)), CONTEXT.ln(to_decimal(base)))
     near = found.to_integral_value() if found.adjusted() < 9 else None
     if near is not None and power(base, Fraction(int(near))) == value:
         return Fraction(int(near))
@@ -121,25 +121,25 @@ def logarithm(value: Number, base: Number | None = None) -> Number:
 
 
 def hyperbolic_sine(value: Number) -> Number:
-    return _hyperbolic(_MP.sinh, value)
+    return _evaluate_hyperbolic(_MP.sinh, value)
 
 
 def hyperbolic_cosine(value: Number) -> Number:
-    return _hyperbolic(_MP.cosh, value)
+    return _evaluate_hyperbolic(_MP.cosh, value)
 
 
 def hyperbolic_tangent(value: Number) -> Number:
-    if less(Fraction(100), magnitude(value)):
+    if is_less(Fraction(100), magnitude(value)):
         return Fraction(1 if value > 0 else -1)
-    return _hyperbolic(_MP.tanh, value)
+    return _evaluate_hyperbolic(_MP.tanh, value)
 
 
-def _hyperbolic(function: Callable[[Real], Real], value: Number) -> Number:
+def _evaluate_hyperbolic(function: Callable[[Real], Real], value: Number) -> Number:
     if not value:
         return Fraction(int(function(0)))
-    if less(Fraction(_LARGEST), magnitude(value)):
+    if is_less(Fraction(_LARGEST), magnitude(value)):
         raise Overflow
-    return _decimal(function(_real(value)))
+    return _to_decimal(function(_to_real(value)))
 
 
 def factorial(number: int) -> Number:
@@ -148,7 +148,7 @@ def factorial(number: int) -> Number:
     if number <= _EXACT_FACTORIAL:
         return Fraction(math.factorial(number))
     _check_countable(number)
-    return _decimal(_MP.factorial(number))
+    return _to_decimal(_MP.factorial(number))
 
 
 def combinations(total: int, chosen: int) -> Number:
@@ -160,7 +160,7 @@ def combinations(total: int, chosen: int) -> Number:
     few = min(chosen, total - chosen)
     if few * max(1, total.bit_length()) <= 16_000:
         return Fraction(math.comb(total, few))
-    return _decimal(_ordered(total, few) / _MP.factorial(few))
+    return _to_decimal(_count_permutations(total, few) / _MP.factorial(few))
 
 
 def permutations(total: int, chosen: int) -> Number:
@@ -171,10 +171,10 @@ def permutations(total: int, chosen: int) -> Number:
         return Fraction(0)
     if chosen * max(1, total.bit_length()) <= 16_000:
         return Fraction(math.perm(total, chosen))
-    return _decimal(_ordered(total, chosen))
+    return _to_decimal(_count_permutations(total, chosen))
 
 
-def _ordered(total: int, chosen: int) -> Real:
+def _count_permutations(total: int, chosen: int) -> Real:
     """The number of permutations, as a number of mpmath: its exponent has no limit."""
     _check_countable(chosen)
     if total.bit_length() > _BITS:
@@ -190,8 +190,8 @@ def _check_countable(number: int) -> None:
         raise Overflow
 
 
-def absolute_power_root(value: Number, degree: int) -> Number:
-    """The root of `degree`; of a negative number where it is real."""
+def real_root(value: Number, degree: int) -> Number:
+    """The real root of `degree`, of a negative number too where that is odd."""
     if value < 0 and degree % 2:
-        return negative(power(negative(value), Fraction(1, degree)))
+        return negate(power(negate(value), Fraction(1, degree)))
     return power(value, Fraction(1, degree))

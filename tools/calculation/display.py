@@ -1,4 +1,4 @@
-"""A quantity → the answer a person reads: exact where it is, and plainly marked where it is rounded."""
+"""Write a computed quantity as text: `=` where it is exact, `≈` where it is rounded."""
 
 from __future__ import annotations
 
@@ -29,40 +29,40 @@ def compute(expression: str, digits: int = DIGITS) -> str:
     with localcontext(CONTEXT):
         parser = Parser(reader.read(expression))
         value, form = parser.run()
-        sign, text = _answer(value, form, digits)
+        sign, text = _format_answer(value, form, digits)
         echo = parser.echo()
     head = echo if len(echo) <= _LONGEST_ECHO else "The result"
     notes = "".join(f"\nNote: {note}" for note in parser.notes)
     return f"{head} {sign} {text}{notes}"
 
 
-def _answer(value: Quantity, form: Form | None, digits: int) -> tuple[str, str]:
-    """The sign (= or ≈) and what stands behind it."""
+def _format_answer(value: Quantity, form: Form | None, digits: int) -> tuple[str, str]:
+    """The sign (= or ≈) and the text behind it."""
     if form is not None and form.base is not None:
-        return _in_base(quantities.bare(value, "what is shown in this form"), form.base, digits)
+        return _format_in_base(quantities.require_plain(value, "what is shown in this form"), form.base, digits)
     if form is not None and len(form.units) > 1:
-        return _mixed(value, form.units, digits)
+        return _format_mixed(value, form.units, digits)
     if form is not None and form.label:
         if len(form.units) == 1 and form.units[0].offset:
-            number = quantities.on_scale(value, form.units[0])
+            number = quantities.read_on_scale(value, form.units[0])
         else:
             number = numbers.divide(value.number, form.scale)
-        sign, text = number_text(number, digits, fraction=False)
+        sign, text = format_number(number, digits, fraction=False)
         return sign, f"{text} {form.label}".replace(" °", "°" if form.label == "°" else " °")
     if value.percent:
-        sign, text = number_text(numbers.multiply(value.number, Fraction(100)), digits, fraction=False)
-        return sign, f"{text}% ({number_text(value.number, digits, fraction=False)[1]})"
+        sign, text = format_number(numbers.multiply(value.number, Fraction(100)), digits, fraction=False)
+        return sign, f"{text}% ({format_number(value.number, digits, fraction=False)[1]})"
     if value.point is not None:
-        sign, text = number_text(quantities.on_scale(value, value.point), digits, fraction=False)
+        sign, text = format_number(quantities.read_on_scale(value, value.point), digits, fraction=False)
         return sign, f"{text} {value.point.symbol}"
     if not value.units:
-        return number_text(value.number, digits)
-    units = quantities.merged(value.units, ())
+        return format_number(value.number, digits)
+    units = quantities.merge_units(value.units, ())
     if not units:
-        return number_text(value.number, digits)
-    sign, text = number_text(numbers.divide(value.number, quantities.scale_of(units)), digits, fraction=False)
-    label = quantities.written(units)
-    return sign, f"{text}{'' if label == '°' else ' '}{label}{_named(value, units, digits)}"
+        return format_number(value.number, digits)
+    sign, text = format_number(numbers.divide(value.number, quantities.scale_of(units)), digits, fraction=False)
+    label = quantities.format_units(units)
+    return sign, f"{text}{'' if label == '°' else ' '}{label}{_format_named_unit(value, units, digits)}"
 
 
 _NAMED = {
@@ -79,81 +79,81 @@ _NAMED = {
 }
 
 
-def _named(value: Quantity, units: quantities.Units, digits: int) -> str:
-    """What several units come to in the unit named for it: kg·m/s² is N."""
+def _format_named_unit(value: Quantity, units: quantities.Units, digits: int) -> str:
+    """The value in the named unit that equals several units (kg·m/s² is N), in brackets; else nothing."""
     name = _NAMED.get(value.dimension)
     if name is None or len(units) < 2:
         return ""
     unit = find(name)
     assert unit is not None
-    sign, text = number_text(numbers.divide(value.number, unit.factor), digits, fraction=False)
+    sign, text = format_number(numbers.divide(value.number, unit.factor), digits, fraction=False)
     return f" ({sign} {text} {name})"
 
 
-def _mixed(value: Quantity, units: tuple[Unit, ...], digits: int) -> tuple[str, str]:
-    """5 ft 3 in: whole numbers but for the last unit."""
+def _format_mixed(value: Quantity, units: tuple[Unit, ...], digits: int) -> tuple[str, str]:
+    """A value in several units, as 5 ft 3 in: integers except for the last unit."""
     parts: list[str] = []
     left, sign = numbers.magnitude(value.number), "="
     for unit in units[:-1]:
         count = numbers.floor(numbers.divide(left, unit.factor))
         left = numbers.subtract(left, numbers.multiply(count, unit.factor))
-        parts.append(f"{number_text(count, digits)[1]} {unit.symbol}")
-    sign, text = number_text(numbers.divide(left, units[-1].factor), digits, fraction=False)
+        parts.append(f"{format_number(count, digits)[1]} {unit.symbol}")
+    sign, text = format_number(numbers.divide(left, units[-1].factor), digits, fraction=False)
     return sign, ("-" if value.number < 0 else "") + " ".join([*parts, f"{text} {units[-1].symbol}"])
 
 
-def _in_base(number: Number, base: int, digits: int) -> tuple[str, str]:
+def _format_in_base(number: Number, base: int, digits: int) -> tuple[str, str]:
     if base == 100:
-        sign, text = number_text(numbers.multiply(number, Fraction(100)), digits, fraction=False)
+        sign, text = format_number(numbers.multiply(number, Fraction(100)), digits, fraction=False)
         return sign, f"{text}%"
     if base == 1:
         if not isinstance(number, Fraction):
             raise CalculationError("this is no exact number, so it has no fraction")
-        return "=", _whole_text(number.numerator) + (
-            f"/{_whole_text(number.denominator)}" if number.denominator > 1 else ""
+        return "=", _write_integer(number.numerator) + (
+            f"/{_write_integer(number.denominator)}" if number.denominator > 1 else ""
         )
     if base == 0:
-        return "≈", _scientific(Context(prec=digits).plus(numbers.decimal(number)))
+        return "≈", _format_scientific(Context(prec=digits).plus(numbers.to_decimal(number)))
     if base == 10:
-        return number_text(number, digits, fraction=False)
-    whole = numbers.whole(number)
+        return format_number(number, digits, fraction=False)
+    whole = numbers.as_integer(number)
     name, letter = _BASES[base]
     if whole is None:
         raise CalculationError(f"only whole numbers are shown in {name}")
     return "=", f"{whole:#{letter}}"
 
 
-def number_text(value: Number, digits: int = DIGITS, *, fraction: bool = True) -> tuple[str, str]:
-    """`=` with the whole number or decimal, or `≈` with one of `digits` digits and, for a fraction, the exact one."""
+def format_number(value: Number, digits: int = DIGITS, *, fraction: bool = True) -> tuple[str, str]:
+    """`=` and the exact number, or `≈` and one of `digits` digits, with the fraction behind it if that is short."""
     if isinstance(value, Fraction):
         if value.denominator == 1:
-            return _whole(value.numerator, digits)
-        ending = _ending(value)
+            return _format_integer(value.numerator, digits)
+        ending = _format_terminating(value)
         if ending is not None:
             return "=", ending
-        near = _plain(Context(prec=digits).plus(numbers.decimal(value)))
-        exact = f"{_whole_text(value.numerator)}/{_whole_text(value.denominator)}"
+        near = _format_decimal(Context(prec=digits).plus(numbers.to_decimal(value)))
+        exact = f"{_write_integer(value.numerator)}/{_write_integer(value.denominator)}"
         return "≈", f"{near} (exactly {exact})" if fraction and len(exact) <= _LONGEST_EXACT else near
-    value = numbers.settled(value)
+    value = numbers.settle(value)
     rounded = Context(prec=digits, Emax=10**9, Emin=-(10**9)).plus(value)
-    return "=" if rounded == value and value.adjusted() < MOST_DIGITS else "≈", _plain(rounded)
+    return "=" if rounded == value and value.adjusted() < MOST_DIGITS else "≈", _format_decimal(rounded)
 
 
-def _whole(value: int, digits: int) -> tuple[str, str]:
-    text = _whole_text(value)
+def _format_integer(value: int, digits: int) -> tuple[str, str]:
+    text = _write_integer(value)
     if len(text) <= _LONGEST_WHOLE:
         return "=", text
     near = Context(prec=digits).plus(Decimal(value))
-    return "≈", f"{_scientific(near)} ({len(text.lstrip('-'))} digits)"
+    return "≈", f"{_format_scientific(near)} ({len(text.lstrip('-'))} digits)"
 
 
-def _whole_text(value: int) -> str:
+def _write_integer(value: int) -> str:
     # str(int) refuses more than 4,300 digits.
     return format(Decimal(value), "f")
 
 
-def _ending(value: Fraction) -> str | None:
-    """The decimal of a fraction when it ends soon enough."""
+def _format_terminating(value: Fraction) -> str | None:
+    """A fraction as a decimal, or None if that does not end within 40 digits."""
     below = value.denominator
     if below.bit_length() > 200:
         return None
@@ -162,26 +162,26 @@ def _ending(value: Fraction) -> str | None:
         below, twos = below // 2, twos + 1
     while below % 5 == 0:
         below, fives = below // 5, fives + 1
-    if below != 1 or len(_whole_text(value.numerator)) > 2 * _LONGEST_EXACT:
+    if below != 1 or len(_write_integer(value.numerator)) > 2 * _LONGEST_EXACT:
         return None
     places = max(twos, fives)
     digits = Decimal(value.numerator * 10**places // value.denominator)
     if len(digits.as_tuple().digits) > _LONGEST_EXACT:
         return None
-    return _plain(Context(prec=200).scaleb(digits, -places))
+    return _format_decimal(Context(prec=200).scaleb(digits, -places))
 
 
-def _plain(value: Decimal) -> str:
-    """Digits written out, or with an exponent where that would be long."""
+def _format_decimal(value: Decimal) -> str:
+    """A decimal with all its digits, or with an exponent where that would be long."""
     if not value:
         return "0"
     if -7 <= value.adjusted() < 25:
         text = format(value, "f")
         return text.rstrip("0").rstrip(".") if "." in text else text
-    return _scientific(value)
+    return _format_scientific(value)
 
 
-def _scientific(value: Decimal) -> str:
+def _format_scientific(value: Decimal) -> str:
     if not value:
         return "0"
     exponent = value.adjusted()

@@ -1,4 +1,4 @@
-"""The functions and constants a person expects, each by the names they are known by, in English and Chinese."""
+"""The calculator's functions and constants, by their English and Chinese names."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Computed = Callable[[Sequence[Quantity]], Quantity]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function: how many arguments it takes and what it does with them."""
+    """One function: how it is computed, and how many arguments it takes."""
 
     name: str
     compute: Computed
     least: int = 1
     most: int = 1
     angle: bool = False
-    """Takes an angle; a bare number means radians, which the answer then says."""
+    """Takes an angle. A number without a unit means radians, and the answer says so."""
 
 
 def _of_numbers(name: str, compute: Callable[..., Number], least: int = 1, most: int = 1) -> Function:
-    """A function of plain numbers."""
+    """A function of numbers without units."""
     return Function(
         name,
-        lambda values: plain(compute(*(quantities.bare(one, f"what {name} takes") for one in values))),
+        lambda values: plain(compute(*(quantities.require_plain(one, f"what {name} takes") for one in values))),
         least,
         most,
     )
@@ -41,7 +41,7 @@ def _of_numbers(name: str, compute: Callable[..., Number], least: int = 1, most:
 
 def _of_integers(name: str, compute: Callable[..., Number], least: int = 1, most: int = 1) -> Function:
     def whole(value: Quantity) -> int:
-        number = numbers.whole(quantities.bare(value, f"what {name} takes"))
+        number = numbers.as_integer(quantities.require_plain(value, f"what {name} takes"))
         if number is None:
             raise CalculationError(f"{name} needs whole numbers")
         return number
@@ -50,60 +50,60 @@ def _of_integers(name: str, compute: Callable[..., Number], least: int = 1, most
 
 
 def _of_angle(name: str, compute: Callable[[Number], Number], *, degrees: bool = False) -> Function:
-    def computed(values: Sequence[Quantity]) -> Quantity:
-        angle = quantities.bare(values[0], f"what {name} takes")
+    def evaluate(values: Sequence[Quantity]) -> Quantity:
+        angle = quantities.require_plain(values[0], f"what {name} takes")
         return plain(compute(numbers.multiply(angle, _DEGREE) if degrees else angle))
 
-    return Function(name, computed, angle=not degrees)
+    return Function(name, evaluate, angle=not degrees)
 
 
 def _to_angle(name: str, compute: Callable[..., Number], *, degrees: bool = False, count: int = 1) -> Function:
-    def computed(values: Sequence[Quantity]) -> Quantity:
+    def evaluate(values: Sequence[Quantity]) -> Quantity:
         if count == 2:
-            quantities.same(values, "compared")
+            quantities.require_same_kind(values, "compared")
             angle = compute(*(value.number for value in values))
         else:
-            angle = compute(quantities.bare(values[0], f"what {name} takes"))
+            angle = compute(quantities.require_plain(values[0], f"what {name} takes"))
         unit = find("deg" if degrees else "rad")
         assert unit is not None
         return Quantity(angle, ((unit, 1),))
 
-    return Function(name, computed, count, count)
+    return Function(name, evaluate, count, count)
 
 
 def _in_unit(name: str, compute: Callable[[Number], Number], most: int = 1) -> Function:
-    """A function that keeps the unit and works on the number in front of it: round(5.6 km) = 6 km."""
+    """A function that keeps the unit and works on the number before it: round(5.6 km) = 6 km."""
 
-    def computed(values: Sequence[Quantity]) -> Quantity:
+    def evaluate(values: Sequence[Quantity]) -> Quantity:
         value = values[0]
-        extra = [quantities.bare(one, "the number of places") for one in values[1:]]
+        extra = [quantities.require_plain(one, "the number of places") for one in values[1:]]
         if value.point is not None:
-            return quantities.of(compute(quantities.on_scale(value, value.point), *extra), value.point)
+            return quantities.from_unit(compute(quantities.read_on_scale(value, value.point), *extra), value.point)
         scale = value.scale
         return replace(value, number=numbers.multiply(compute(numbers.divide(value.number, scale), *extra), scale))
 
-    return Function(name, computed, 1, most)
+    return Function(name, evaluate, 1, most)
 
 
 def _of_list(name: str, compute: Callable[[list[Number]], Number], least: int = 1, *, point: bool = True) -> Function:
-    """A function of values that measure the same thing; the result is in the first one's unit."""
+    """A function of values of one dimension. The result has the unit of the first."""
 
-    def computed(values: Sequence[Quantity]) -> Quantity:
-        quantities.same(values, "taken together")
+    def evaluate(values: Sequence[Quantity]) -> Quantity:
+        quantities.require_same_kind(values, "taken together")
         if not point and any(value.point is not None for value in values):
             raise CalculationError(f"{name} of temperatures in °C or °F means nothing; write them in K")
         first = values[0]
         return Quantity(compute([value.number for value in values]), first.units, first.percent, first.point)
 
-    return Function(name, computed, least, 1000)
+    return Function(name, evaluate, least, 1000)
 
 
-def _order(one: Number, other: Number) -> int:
-    return -1 if numbers.less(one, other) else int(numbers.less(other, one))
+def _compare(one: Number, other: Number) -> int:
+    return -1 if numbers.is_less(one, other) else int(numbers.is_less(other, one))
 
 
-def _sorted(values: list[Number]) -> list[Number]:
-    return sorted(values, key=cmp_to_key(_order))
+def _sort(values: list[Number]) -> list[Number]:
+    return sorted(values, key=cmp_to_key(_compare))
 
 
 def _sum(values: list[Number]) -> Number:
@@ -125,27 +125,27 @@ def _mean(values: list[Number]) -> Number:
 
 
 def _median(values: list[Number]) -> Number:
-    ordered = _sorted(values)
+    ordered = _sort(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else _mean(ordered[middle - 1 : middle + 1])
 
 
-def _spread(values: list[Number], less: int) -> Number:
-    """The mean square distance from the mean, over one less than there are for a sample."""
+def _mean_square(values: list[Number], less: int) -> Number:
+    """The mean squared distance from the mean; `less` is 1 for a sample, else 0."""
     mean = _mean(values)
     squares = [numbers.power(numbers.subtract(value, mean), Fraction(2)) for value in values]
     return numbers.divide(_sum(squares), Fraction(len(values) - less))
 
 
 def _variance(name: str, less: int) -> Function:
-    def computed(values: Sequence[Quantity]) -> Quantity:
-        quantities.same(values, "taken together")
+    def evaluate(values: Sequence[Quantity]) -> Quantity:
+        quantities.require_same_kind(values, "taken together")
         if any(value.point is not None for value in values):
             raise CalculationError(f"{name} of temperatures in °C or °F is not computed; write them in K")
-        units = quantities.merged(values[0].units, values[0].units)
-        return Quantity(_spread([value.number for value in values], less), units)
+        units = quantities.merge_units(values[0].units, values[0].units)
+        return Quantity(_mean_square([value.number for value in values], less), units)
 
-    return Function(name, computed, 1 + less, 1000)
+    return Function(name, evaluate, 1 + less, 1000)
 
 
 def _root(values: Sequence[Quantity], degree: int) -> Quantity:
@@ -153,17 +153,17 @@ def _root(values: Sequence[Quantity], degree: int) -> Quantity:
     if not value.units:
         if value.number < 0 and degree % 2 == 0:
             raise CalculationError("the square root of a negative number is not real")
-        return plain(curves.absolute_power_root(value.number, degree))
+        return plain(curves.real_root(value.number, degree))
     return quantities.power(value, plain(Fraction(1, degree)))
 
 
 def _any_root(values: Sequence[Quantity]) -> Quantity:
-    degree = numbers.whole(quantities.bare(values[1], "the degree of a root"))
+    degree = numbers.as_integer(quantities.require_plain(values[1], "the degree of a root"))
     if degree is None or not 1 <= abs(degree) <= 1_000_000:
         raise CalculationError("the degree of a root must be a whole number other than zero")
     if values[0].units:
         return quantities.power(values[0], plain(Fraction(1, degree)))
-    root = curves.absolute_power_root(quantities.bare(values[0], "what root takes"), abs(degree))
+    root = curves.real_root(quantities.require_plain(values[0], "what root takes"), abs(degree))
     return plain(root if degree > 0 else numbers.divide(Fraction(1), root))
 
 
@@ -172,13 +172,13 @@ def _log(value: Number, base: Number = Fraction(10)) -> Number:
 
 
 def _round(value: Number, places: Number = Fraction(0)) -> Number:
-    count = numbers.whole(places)
+    count = numbers.as_integer(places)
     if count is None or not -1000 <= count <= 1000:
         raise CalculationError("the number of places must be a whole number from -1000 to 1000")
-    return numbers.rounded(value, count)
+    return numbers.round_places(value, count)
 
 
-def _truncated(value: Number) -> Number:
+def _truncate(value: Number) -> Number:
     return numbers.ceiling(value) if value < 0 else numbers.floor(value)
 
 
@@ -191,16 +191,12 @@ def _hypotenuse(values: list[Number]) -> Number:
 
 
 def _lcm(*values: int) -> Number:
-    return numbers.bounded(Fraction(_least_common(values)))
-
-
-def _least_common(values: Sequence[int]) -> int:
     found = 1
     for value in values:
         found = math.lcm(found, value)
         if found.bit_length() > 4 * numbers.MOST_BITS:
             raise CalculationError("the least common multiple is too long")
-    return found
+    return numbers.bound(Fraction(found))
 
 
 _DEGREE = numbers.multiply(curves.PI, Fraction(1, 180))
@@ -241,19 +237,19 @@ _TABLE: dict[str, Function] = {
     "round 四舍五入": _in_unit("round", _round, 2),
     "floor": _in_unit("floor", numbers.floor),
     "ceil ceiling": _in_unit("ceil", numbers.ceiling),
-    "trunc int": _in_unit("trunc", _truncated),
+    "trunc int": _in_unit("trunc", _truncate),
     "sign sgn": Function("sign", lambda values: plain(_sign(values[0].number))),
-    "min minimum 最小 最小值": _of_list("min", lambda values: _sorted(values)[0]),
-    "max maximum 最大 最大值": _of_list("max", lambda values: _sorted(values)[-1]),
+    "min minimum 最小 最小值": _of_list("min", lambda values: _sort(values)[0]),
+    "max maximum 最大 最大值": _of_list("max", lambda values: _sort(values)[-1]),
     "mean average avg 平均 平均值 平均数": _of_list("mean", _mean),
     "median 中位数": _of_list("median", _median),
     "sum total 求和 总和": _of_list("sum", _sum, point=False),
     "product prod": _of_numbers("product", lambda *values: _product(list(values)), 1, 1000),
     "stdev std stddev sd 标准差": _of_list(
-        "stdev", lambda values: numbers.power(_spread(values, 1), Fraction(1, 2)), 2, point=False
+        "stdev", lambda values: numbers.power(_mean_square(values, 1), Fraction(1, 2)), 2, point=False
     ),
     "pstdev 总体标准差": _of_list(
-        "pstdev", lambda values: numbers.power(_spread(values, 0), Fraction(1, 2)), point=False
+        "pstdev", lambda values: numbers.power(_mean_square(values, 0), Fraction(1, 2)), point=False
     ),
     "variance var 方差": _variance("variance", 1),
     "pvariance 总体方差": _variance("pvariance", 0),

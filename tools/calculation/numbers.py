@@ -15,9 +15,9 @@ Number: TypeAlias = Fraction | Decimal
 
 PRECISION = 60
 SETTLED = 45
-"""Digits that are certainly right after many inexact steps."""
+"""Digits that are right even after many inexact steps."""
 MOST_BITS = 16_610
-"""The longest exact numerator or denominator: 5,000 digits."""
+"""Bits of the longest exact numerator or denominator: 5,000 digits."""
 CONTEXT = Context(
     prec=PRECISION,
     Emax=10**9,
@@ -29,35 +29,35 @@ _SETTLING = Context(prec=SETTLED, Emax=10**9, Emin=-(10**9), rounding=ROUND_HALF
 
 
 class CalculationError(Exception):
-    """An expression that has no value; `at` is the character where the reason stands, when one can be named."""
+    """An expression has no value. `at` is the character where the reason stands, if it has a place."""
 
     def __init__(self, message: str, at: int | None = None) -> None:
         super().__init__(message)
         self.at = at
 
 
-def decimal(value: Number) -> Decimal:
+def to_decimal(value: Number) -> Decimal:
     if isinstance(value, Decimal):
         return value
     return CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
 
 
-def settled(value: Decimal) -> Decimal:
-    """`value` without the digits that rounding has made: 1.999…9 becomes 2."""
+def settle(value: Decimal) -> Decimal:
+    """Round away the digits that earlier rounding has made uncertain: 1.999…9 becomes 2."""
     return _SETTLING.plus(value)
 
 
-def bounded(value: Fraction) -> Number:
-    """`value`, as a decimal when it is too long to be kept exact."""
+def bound(value: Fraction) -> Number:
+    """Convert `value` to a decimal if it is too long to be kept exact."""
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
-        return decimal(value)
+        return to_decimal(value)
     return value
 
 
 def add(left: Number, right: Number) -> Number:
     if isinstance(left, Fraction) and isinstance(right, Fraction):
-        return bounded(left + right)
-    one, other = decimal(left), decimal(right)
+        return bound(left + right)
+    one, other = to_decimal(left), to_decimal(right)
     total = CONTEXT.add(one, other)
     # What is left when two inexact numbers cancel is rounding, not a result.
     if total and total.adjusted() < max(one.adjusted(), other.adjusted()) - SETTLED:
@@ -65,30 +65,30 @@ def add(left: Number, right: Number) -> Number:
     return total
 
 
-def negative(value: Number) -> Number:
+def negate(value: Number) -> Number:
     return -value if isinstance(value, Fraction) else CONTEXT.minus(value)
 
 
 def subtract(left: Number, right: Number) -> Number:
-    return add(left, negative(right))
+    return add(left, negate(right))
 
 
 def multiply(left: Number, right: Number) -> Number:
     if isinstance(left, Fraction) and isinstance(right, Fraction):
-        return bounded(left * right)
-    return CONTEXT.multiply(decimal(left), decimal(right))
+        return bound(left * right)
+    return CONTEXT.multiply(to_decimal(left), to_decimal(right))
 
 
 def divide(left: Number, right: Number) -> Number:
     if not right:
         raise CalculationError("division by zero")
     if isinstance(left, Fraction) and isinstance(right, Fraction):
-        return bounded(left / right)
-    return CONTEXT.divide(decimal(left), decimal(right))
+        return bound(left / right)
+    return CONTEXT.divide(to_decimal(left), to_decimal(right))
 
 
 def modulo(left: Number, right: Number) -> Number:
-    """The remainder, with the divisor's sign, as a person expects of -7 mod 3 = 2.
+    """The remainder with the sign of the divisor: -7 mod 3 = 2.
 
     Raises:
         CalculationError: the numbers are inexact and so far apart that nothing of the remainder is known.
@@ -102,61 +102,61 @@ def modulo(left: Number, right: Number) -> Number:
 def floor(value: Number) -> Number:
     if isinstance(value, Fraction):
         return Fraction(math.floor(value))
-    value = settled(value)
+    value = settle(value)
     return Fraction(math.floor(value)) if value.adjusted() < SETTLED else value
 
 
 def ceiling(value: Number) -> Number:
-    return negative(floor(negative(value)))
+    return negate(floor(negate(value)))
 
 
-def rounded(value: Number, places: int = 0) -> Number:
-    """Half away from zero: 2.5 becomes 3, and -2.5 becomes -3."""
+def round_places(value: Number, places: int = 0) -> Number:
+    """Round to `places` decimals, halves away from zero: 2.5 becomes 3, and -2.5 becomes -3."""
     scale = Fraction(10) ** places
     size = floor(add(multiply(magnitude(value), scale), Fraction(1, 2)))
     size = divide(size, scale)
-    return negative(size) if value < 0 else size
+    return negate(size) if value < 0 else size
 
 
 def magnitude(value: Number) -> Number:
-    return negative(value) if value < 0 else value
+    return negate(value) if value < 0 else value
 
 
-def whole(value: Number) -> int | None:
-    """`value` as an integer when it is one, and no longer than numbers may be."""
+def as_integer(value: Number) -> int | None:
+    """`value` as an integer, or None if it is not one or too long to be known exactly."""
     if isinstance(value, Decimal):
-        value = settled(value)
+        value = settle(value)
         if value.adjusted() >= SETTLED or value != value.to_integral_value():
             return None
         return int(value)
     return value.numerator if value.denominator == 1 else None
 
 
-def less(left: Number, right: Number) -> bool:
+def is_less(left: Number, right: Number) -> bool:
     if isinstance(left, Fraction) and isinstance(right, Fraction):
         return left < right
-    return decimal(left) < decimal(right)
+    return to_decimal(left) < to_decimal(right)
 
 
 def power(base: Number, exponent: Number) -> Number:
-    """`base` to the `exponent`; exact where it can be. A negative base has its real root when the root is odd."""
+    """`base` to the `exponent`, exactly where possible. A negative base has real roots of odd degree only."""
     if not base:
         if exponent < 0:
             raise CalculationError("zero to a negative power is a division by zero")
         return Fraction(0 if exponent else 1)
     if isinstance(exponent, Decimal):
-        exact = whole(exponent)
+        exact = as_integer(exponent)
         exponent = exponent if exact is None else Fraction(exact)
     if isinstance(exponent, Fraction) and isinstance(base, Fraction):
-        found = _exact_power(base, exponent)
+        found = _try_exact_power(base, exponent)
         if found is not None:
             return found
     if base < 0:
-        return _negative_power(base, exponent)
-    return CONTEXT.power(decimal(base), decimal(exponent))
+        return _raise_negative(base, exponent)
+    return CONTEXT.power(to_decimal(base), to_decimal(exponent))
 
 
-def _exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
+def _try_exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
     if abs(base) == 1 and exponent.denominator == 1:
         return base if exponent.numerator % 2 else Fraction(1)
     if not exponent:
@@ -164,8 +164,8 @@ def _exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
     if exponent.denominator > 1:
         if exponent.denominator > 64 or (base < 0 and exponent.denominator % 2 == 0):
             return None
-        above = _root(abs(base.numerator), exponent.denominator)
-        below = _root(base.denominator, exponent.denominator)
+        above = _find_exact_root(abs(base.numerator), exponent.denominator)
+        below = _find_exact_root(base.denominator, exponent.denominator)
         if above is None or below is None:
             return None
         base = Fraction(above if base > 0 else -above, below)
@@ -176,15 +176,15 @@ def _exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
     return base**exponent.numerator
 
 
-def _negative_power(base: Number, exponent: Number) -> Number:
+def _raise_negative(base: Number, exponent: Number) -> Number:
     if not isinstance(exponent, Fraction) or exponent.denominator % 2 == 0:
         raise CalculationError("an even root or a broken power of a negative number is not real")
-    size = power(negative(base), exponent)
-    return negative(size) if exponent.numerator % 2 else size
+    size = power(negate(base), exponent)
+    return negate(size) if exponent.numerator % 2 else size
 
 
-def _root(value: int, degree: int) -> int | None:
-    """The whole root of `value`, if there is one."""
+def _find_exact_root(value: int, degree: int) -> int | None:
+    """The integer root of `value`, or None if it has none."""
     if degree == 2:
         root = math.isqrt(value)
     else:

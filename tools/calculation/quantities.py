@@ -1,4 +1,4 @@
-"""Quantities: a number with its units. What measures different things is neither added nor compared.
+"""Quantities: numbers with units. Different dimensions are neither added nor compared.
 
 By hand instead of pint 0.25: there a root of a fraction is a float, a decimal cannot be converted, 20 °C + 5 K is an
 error, and a step takes ten times as long. See docs/decisions.md, 2026-11-22.
@@ -26,7 +26,7 @@ class Quantity:
     percent: bool = False
     """Written with a percent sign; `240 + 15%` adds a share of the left side."""
     point: Unit | None = None
-    """Set for a temperature on a scale with its own zero (25 °C), which differs from a difference of 25 K."""
+    """Set for a temperature on a scale with its own zero: 25 °C is not a difference of 25 K."""
 
     @property
     def dimension(self) -> Dimension:
@@ -34,7 +34,7 @@ class Quantity:
 
     @property
     def scale(self) -> Number:
-        """The value of one of its units in base units."""
+        """The value of its unit in base units."""
         return scale_of(self.units)
 
 
@@ -59,31 +59,31 @@ def scale_of(units: Units) -> Number:
     return product
 
 
-def written(units: Units) -> str:
-    """`km/h`, `kg·m/s²`."""
-    above = [_power(unit, exponent) for unit, exponent in units if exponent > 0]
-    below = [_power(unit, -exponent) for unit, exponent in units if exponent < 0]
+def format_units(units: Units) -> str:
+    """The units as text: `km/h`, `kg·m/s²`."""
+    above = [_format_power(unit, exponent) for unit, exponent in units if exponent > 0]
+    below = [_format_power(unit, -exponent) for unit, exponent in units if exponent < 0]
     if not above:
-        return "·".join(_power(unit, exponent) for unit, exponent in units)
+        return "·".join(_format_power(unit, exponent) for unit, exponent in units)
     under = below[0] if len(below) == 1 else f"({'·'.join(below)})"
     return "·".join(above) + (f"/{under}" if below else "")
 
 
-def _power(unit: Unit, exponent: int) -> str:
+def _format_power(unit: Unit, exponent: int) -> str:
     digits = str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
     return unit.symbol if exponent == 1 else unit.symbol + digits
 
 
-def of(number: Number, unit: Unit) -> Quantity:
-    """`number` of `unit`, read from a scale where the unit has a zero of its own."""
+def from_unit(number: Number, unit: Unit) -> Quantity:
+    """The quantity of `number` in `unit`; a reading of the scale where the unit has its own zero."""
     if unit.plain:
         return Quantity(numbers.multiply(number, unit.factor))
     value = numbers.multiply(numbers.add(number, unit.offset), unit.factor)
     return Quantity(value, ((unit, 1),), point=unit if unit.offset else None)
 
 
-def on_scale(value: Quantity, unit: Unit) -> Number:
-    """The number that a thermometer in `unit` shows."""
+def read_on_scale(value: Quantity, unit: Unit) -> Number:
+    """The number that a scale in `unit` shows for `value`."""
     return numbers.subtract(numbers.divide(value.number, unit.factor), unit.offset)
 
 
@@ -95,7 +95,7 @@ def add(left: Quantity, right: Quantity) -> Quantity:
     """
     if right.percent and not left.percent:
         return multiply(left, plain(numbers.add(Fraction(1), right.number)))
-    left, right = _sides(left, right, "added")
+    left, right = _require_same_dimension(left, right, "added")
     if left.point is not None and right.point is not None:
         raise CalculationError("two temperatures cannot be added; write the difference in K, as 20 °C + 5 K")
     number = numbers.add(left.number, right.number)
@@ -107,8 +107,8 @@ def add(left: Quantity, right: Quantity) -> Quantity:
 def subtract(left: Quantity, right: Quantity) -> Quantity:
     """The difference; that of two temperatures is in kelvin or their common degrees."""
     if right.point is None:
-        return add(left, replace(right, number=numbers.negative(right.number)))
-    left, right = _sides(left, right, "subtracted")
+        return add(left, replace(right, number=numbers.negate(right.number)))
+    left, right = _require_same_dimension(left, right, "subtracted")
     if left.point is None:
         raise CalculationError("a temperature in °C or °F cannot be taken from a difference; write both in K")
     assert right.point is not None
@@ -117,61 +117,61 @@ def subtract(left: Quantity, right: Quantity) -> Quantity:
     return Quantity(difference, ((replace(right.point, symbol=symbol, offset=Fraction(0)), 1),))
 
 
-def negative(value: Quantity) -> Quantity:
+def negate(value: Quantity) -> Quantity:
     if value.point is not None:
-        return of(numbers.negative(on_scale(value, value.point)), value.point)
-    return replace(value, number=numbers.negative(value.number))
+        return from_unit(numbers.negate(read_on_scale(value, value.point)), value.point)
+    return replace(value, number=numbers.negate(value.number))
 
 
 def multiply(left: Quantity, right: Quantity) -> Quantity:
-    return Quantity(numbers.multiply(_factor(left), _factor(right)), merged(left.units, right.units))
+    return Quantity(numbers.multiply(_as_factor(left), _as_factor(right)), merge_units(left.units, right.units))
 
 
 def divide(left: Quantity, right: Quantity) -> Quantity:
     below = tuple((unit, -exponent) for unit, exponent in right.units)
-    return Quantity(numbers.divide(_factor(left), _factor(right)), merged(left.units, below))
+    return Quantity(numbers.divide(_as_factor(left), _as_factor(right)), merge_units(left.units, below))
 
 
 def power(base: Quantity, exponent: Quantity) -> Quantity:
-    """`base` to the `exponent`, which has no unit; units keep whole exponents."""
-    number = bare(exponent, "an exponent")
+    """`base` to the `exponent`, which has no unit. Exponents of units stay integers."""
+    number = require_plain(exponent, "an exponent")
     if not base.units:
         return Quantity(numbers.power(base.number, number))
     units: list[tuple[Unit, int]] = []
-    for unit, one in merged(base.units, ()):
-        times = numbers.whole(numbers.multiply(number, Fraction(one)))
+    for unit, one in merge_units(base.units, ()):
+        times = numbers.as_integer(numbers.multiply(number, Fraction(one)))
         if times is None or abs(times) > 99:
-            raise CalculationError(f"{written(base.units)} to this power is no unit")
+            raise CalculationError(f"{format_units(base.units)} to this power is no unit")
         if times:
             units.append((unit, times))
-    return Quantity(numbers.power(_factor(base), number), tuple(units))
+    return Quantity(numbers.power(_as_factor(base), number), tuple(units))
 
 
 def modulo(left: Quantity, right: Quantity) -> Quantity:
-    left, right = _sides(left, right, "divided with a remainder")
-    return Quantity(numbers.modulo(_factor(left), _factor(right)), left.units)
+    left, right = _require_same_dimension(left, right, "divided with a remainder")
+    return Quantity(numbers.modulo(_as_factor(left), _as_factor(right)), left.units)
 
 
-def bare(value: Quantity, what: str) -> Number:
-    """The number of something that must not have a unit.
+def require_plain(value: Quantity, what: str) -> Number:
+    """The number of a value without a unit; `what` names it in the error.
 
     Raises:
         CalculationError: it has one.
     """
     if value.dimension != NONE:
-        raise CalculationError(f"{what} must be a plain number, not one in {written(value.units)}")
+        raise CalculationError(f"{what} must be a plain number, not one in {format_units(value.units)}")
     return value.number
 
 
-def same(values: Sequence[Quantity], what: str) -> Sequence[Quantity]:
-    """Those values, when they all measure the same thing."""
+def require_same_kind(values: Sequence[Quantity], what: str) -> Sequence[Quantity]:
+    """Return `values` if all have one dimension, else raise CalculationError."""
     for value in values[1:]:
-        _sides(values[0], value, what)
+        _require_same_dimension(values[0], value, what)
     return values
 
 
-def merged(left: Units, right: Units) -> Units:
-    """The units of a product: one unit for each kind of thing, without those that cancel or measure nothing."""
+def merge_units(left: Units, right: Units) -> Units:
+    """The units of a product: one per dimension, without those that cancel or have no dimension."""
     found: list[tuple[Unit, int]] = []
     for unit, exponent in (*left, *right):
         for index, (other, count) in enumerate(found):
@@ -187,14 +187,14 @@ def merged(left: Units, right: Units) -> Units:
     return measuring or (kept if len(kept) == 1 and kept[0][1] == 1 else ())
 
 
-def _sides(left: Quantity, right: Quantity, what: str) -> tuple[Quantity, Quantity]:
+def _require_same_dimension(left: Quantity, right: Quantity, what: str) -> tuple[Quantity, Quantity]:
     if left.dimension != right.dimension:
-        one, other = (written(value.units) or "a plain number" for value in (left, right))
+        one, other = (format_units(value.units) or "a plain number" for value in (left, right))
         raise CalculationError(f"{one} and {other} measure different things and cannot be {what}")
     return left, right
 
 
-def _factor(value: Quantity) -> Number:
+def _as_factor(value: Quantity) -> Number:
     if value.point is not None:
         raise CalculationError(
             f"a temperature in {value.point.symbol} cannot be multiplied or divided; convert it to K first"

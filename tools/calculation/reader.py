@@ -1,6 +1,6 @@
-"""Text → tokens. Knows how numbers, operators and words are written, full-width and in Chinese too.
+"""Split an expression into tokens: numbers, operators and words, in English, full-width and Chinese notation.
 
-Every token keeps the place in the original text where it began, so that an error can point at it.
+Each token keeps its place in the original text, so that an error can point at it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fractions import Fraction
 from tools import numerals
 from tools.calculation import units
 from tools.calculation.functions import CONSTANTS, FUNCTIONS
-from tools.calculation.numbers import CONTEXT, CalculationError, Number, bounded
+from tools.calculation.numbers import CONTEXT, CalculationError, Number, bound
 
 LONGEST = 1000
 """Characters of an expression."""
@@ -30,7 +30,7 @@ class Token:
     at: int
     value: Number = Fraction(0)
     shown: str = ""
-    """As it was written, where `text` is something else."""
+    """The original spelling, where `text` differs from it."""
 
 
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+", strict=True))
@@ -100,16 +100,16 @@ def read(text: str) -> list[Token]:
     if len(text) > LONGEST:
         raise CalculationError(f"the expression has {len(text)} characters, at most {LONGEST} are possible")
     trimmed = text[: len(text) - len(match[0])] if (match := _END.search(text)) and "!" not in match[0] else text
-    return _Reader(*_normal(trimmed)).all()
+    return _Reader(*_normalize(trimmed)).read_all()
 
 
-def squared(word: str) -> int:
-    """2 for a word that makes an area of a length, 3 for one that makes a volume, else 0."""
+def dimension_of_word(word: str) -> int:
+    """2 for a word as "square", 3 for one as "cubic", else 0."""
     return _SQUARES.get(word, 0) or _SQUARES.get(word.lower(), 0)
 
 
-def known(word: str) -> bool:
-    """Whether a word means anything here."""
+def is_known(word: str) -> bool:
+    """Whether a word is a function, a constant or a unit."""
     return word in FUNCTIONS or word in CONSTANTS or units.find(word) is not None
 
 
@@ -121,13 +121,13 @@ class _Reader:
         self._at = 0
         self._tokens: list[Token] = []
         self._calls: list[bool] = []
-        """For each open bracket: whether commas without a space group digits there."""
+        """For each open bracket: whether a comma without a space groups digits there."""
 
-    def all(self) -> list[Token]:
+    def read_all(self) -> list[Token]:
         while self._at < len(self._text):
             if self._text[self._at].isspace():
                 self._at += 1
-            elif not (self._number() or self._operator() or self._word() or self._chinese()):
+            elif not (self._read_number() or self._read_operator() or self._read_word() or self._read_chinese()):
                 raise CalculationError(f"{self._text[self._at]!r} means nothing here", self._places[self._at])
         return self._tokens
 
@@ -139,7 +139,7 @@ class _Reader:
     def _follows_number(self) -> bool:
         return bool(self._tokens) and self._tokens[-1].kind == "number"
 
-    def _number(self) -> bool:
+    def _read_number(self) -> bool:
         text, at = self._text, self._at
         if text[at] in _SUPERSCRIPTS and self._tokens:
             run = re.compile(f"[{''.join(map(re.escape, _SUPERSCRIPTS))}]+").match(text, at)
@@ -156,42 +156,42 @@ class _Reader:
         for pattern, base in _BASES:
             match = pattern.match(text, at)
             if match:
-                return self._add("number", match[0], len(match[0]), bounded(Fraction(int(match[0], base))))
-        match = (_GROUPED.match(text, at) if self._groups(at) else None) or _NUMBER.match(text, at)
+                return self._add("number", match[0], len(match[0]), bound(Fraction(int(match[0], base))))
+        match = (_GROUPED.match(text, at) if self._is_grouped(at) else None) or _NUMBER.match(text, at)
         if match is None:
             return False
-        value = self._value(re.sub(r"[^\d.eE+-]", "", match[0]))
+        value = self._parse_value(re.sub(r"[^\d.eE+-]", "", match[0]))
         shown = re.sub(r"[,'\s_]", "", match[0])
         self._add("number", shown, len(match[0]), value)
         if self._at < len(text) and text[self._at] in _VULGAR:
-            self._merge(text[self._at], 1, value if isinstance(value, Fraction) else Fraction(0), 1)
-        self._multiplied()
+            self._merge_fraction(text[self._at], 1, value if isinstance(value, Fraction) else Fraction(0), 1)
+        self._apply_multipliers()
         return True
 
-    def _groups(self, at: int) -> bool:
-        """Whether `1,000` here is one number. In a call, commas part the arguments unless it is written `1,000, 2`."""
+    def _is_grouped(self, at: int) -> bool:
+        """Whether `1,000` is one number here. In a call only if its arguments are separated by ", "."""
         match = _GROUPED.match(self._text, at)
         return match is not None and (match[1] != "," or not self._calls or self._calls[-1])
 
-    def _value(self, digits: str) -> Number:
+    def _parse_value(self, digits: str) -> Number:
         mantissa, _, exponent = digits.lower().partition("e")
         power = int(exponent or 0) if len(exponent) < 12 else 10**12
         if abs(power) > 4000:
             if abs(power) >= 10**9:
                 raise CalculationError("this number is too large or too small", self._places[self._at])
             return CONTEXT.create_decimal(digits)
-        return bounded(Fraction(mantissa if not mantissa.startswith(".") else f"0{mantissa}") * Fraction(10) ** power)
+        return bound(Fraction(mantissa if not mantissa.startswith(".") else f"0{mantissa}") * Fraction(10) ** power)
 
-    def _merge(self, text: str, length: int, value: Fraction, sign: int) -> None:
-        """Make the last number a mixed one: 3½."""
+    def _merge_fraction(self, text: str, length: int, value: Fraction, sign: int) -> None:
+        """Add a fraction sign to the number before it: 3½."""
         last = self._tokens[-1]
         self._tokens[-1] = Token("number", last.text + text, last.at, value + sign * _VULGAR[text])
         self._at += length
 
-    def _multiplied(self) -> None:
-        """Take 万, 亿 and the like behind a number into it, unless they begin a unit (3千米)."""
+    def _apply_multipliers(self) -> None:
+        """Multiply the last number by the 万, 亿 or 折 behind it, unless they begin a unit (3千米)."""
         run = re.compile("[十百千万亿]+").match(self._text, self._at)
-        if run is None or len(_longest(self._text, self._at)) > 1:
+        if run is None or len(_find_longest_word(self._text, self._at)) > 1:
             if self._at < len(self._text) and self._text[self._at] == "折" and self._tokens[-1].value > 0:
                 last = self._tokens[-1]
                 value = (
@@ -210,14 +210,14 @@ class _Reader:
             self._tokens[-1] = Token("number", last.text + run[0], last.at, last.value * factor)
             self._at += len(run[0])
 
-    def _operator(self) -> bool:
+    def _read_operator(self) -> bool:
         text = self._text
         if text[self._at] in "'\"" and self._follows_number():
             return self._add("word", text[self._at], 1)
         for operator in _OPERATORS:
             if text.startswith(operator, self._at):
                 if operator == "(":
-                    self._calls.append(self._spaced(self._at) if self._calling() else True)
+                    self._calls.append(self._has_spaced_commas(self._at) if self._follows_function() else True)
                 elif operator == ")" and self._calls:
                     self._calls.pop()
                 if operator == "‰":
@@ -233,17 +233,17 @@ class _Reader:
                 return True
         return False
 
-    def _calling(self) -> bool:
+    def _follows_function(self) -> bool:
         return bool(self._tokens) and self._tokens[-1].kind == "word" and self._tokens[-1].text in FUNCTIONS
 
     def _begins_call(self, length: int) -> bool:
-        """Whether a word is a function with its arguments: mod(10, 3), but not 10 mod (3)."""
+        """Whether a word begins a call, as mod(10, 3) does and 10 mod (3) does not."""
         last = self._tokens[-1] if self._tokens else None
         first = last is None or (last.kind == "op" and last.text not in (")", "!", "%"))
         return first and self._text[self._at + length : self._at + length + 1] == "("
 
-    def _spaced(self, at: int) -> bool:
-        """Whether the arguments that begin here are parted by commas with a space."""
+    def _has_spaced_commas(self, at: int) -> bool:
+        """Whether the arguments in this bracket are separated by commas with a space."""
         depth = 0
         for place in range(at, len(self._text)):
             char = self._text[place]
@@ -254,7 +254,7 @@ class _Reader:
                 return True
         return False
 
-    def _word(self) -> bool:
+    def _read_word(self) -> bool:
         match = _WORD.match(self._text, self._at)
         if match is None:
             return False
@@ -262,26 +262,26 @@ class _Reader:
             if self._lower.startswith(phrase, self._at):
                 after = self._lower[self._at + len(phrase) : self._at + len(phrase) + 1]
                 if not (after.isalnum() and after.isascii()):
-                    return self._meaning(phrase, len(phrase))
+                    return self._add_meaning(phrase, len(phrase))
         word = match[0]
         if word.lower() in ("x", "х") or (word[0] in "xX" and word[1:].isdecimal() and self._tokens):
             return self._add("op", "*", 1)
         if word.startswith("°") and len(word) > 1 and word[1] not in "CFcf":
             return self._add("word", "°", 1)
-        if word[-1].isdecimal() and not known(word) and word.rstrip("0123456789_") in FUNCTIONS:
+        if word[-1].isdecimal() and not is_known(word) and word.rstrip("0123456789_") in FUNCTIONS:
             bare = word.replace("_", "")
             if bare in FUNCTIONS:
                 return self._add("word", bare, len(word))
             word = word.rstrip("0123456789")
-        return self._meaning(word, len(word))
+        return self._add_meaning(word, len(word))
 
-    def _chinese(self) -> bool:
+    def _read_chinese(self) -> bool:
         text, at = self._text, self._at
         if not _IDEOGRAPH.match(text, at) and text[at] != "〇":
             return False
         share = _SHARE.match(text, at)
         if share:
-            number = self._numeral(share[2])
+            number = self._parse_numeral(share[2])
             self._add("number", share[2], 0, number)
             self._add("op", "%", len(share[0]))
             if share[1] == "千":
@@ -291,9 +291,9 @@ class _Reader:
         power = _POWER.match(text, at)
         if power and self._tokens:
             self._add("op", "^", 0)
-            exponent = self._numeral(power[1]) if power[1] else Fraction(2 if power[2] == "平方" else 3)
+            exponent = self._parse_numeral(power[1]) if power[1] else Fraction(2 if power[2] == "平方" else 3)
             return self._add("number", str(exponent), len(power[0]), exponent)
-        word = _longest(text, at)
+        word = _find_longest_word(text, at)
         run = numerals.RUN.match(text, at)
         length = len(run[0]) if run else 0
         if run and length > 1 and run[0].endswith("两"):
@@ -301,12 +301,12 @@ class _Reader:
         if text[at] == "半" and not word:
             return self._add("number", "半", 1, Fraction(1, 2))
         if length and length >= len(word) and not (word == "两" and self._follows_number()):
-            self._add("number", text[at : at + length], length, self._numeral(text[at : at + length]))
-            self._multiplied()
+            self._add("number", text[at : at + length], length, self._parse_numeral(text[at : at + length]))
+            self._apply_multipliers()
             return True
-        return self._meaning(word, len(word)) if word else False
+        return self._add_meaning(word, len(word)) if word else False
 
-    def _numeral(self, run: str) -> Fraction:
+    def _parse_numeral(self, run: str) -> Fraction:
         if run[0].isdecimal():
             return Fraction(run)
         value = numerals.read(run)
@@ -314,8 +314,8 @@ class _Reader:
             raise CalculationError(f"{run!r} is no number", self._places[self._at])
         return Fraction(value)
 
-    def _meaning(self, word: str, length: int) -> bool:
-        """Add a word as what it stands for."""
+    def _add_meaning(self, word: str, length: int) -> bool:
+        """Add the token that a word stands for."""
         folded = word.lower()
         if folded in ("squared", "cubed"):
             self._add("op", "^", 0)
@@ -329,13 +329,15 @@ class _Reader:
             self._tokens.append(Token("op", _WORDS[folded] or folded, self._places[self._at], shown=word))
             self._at += length
             return True
-        return self._add("word", word if known(word) or squared(word) else folded if known(folded) else word, length)
+        return self._add(
+            "word", word if is_known(word) or dimension_of_word(word) else folded if is_known(folded) else word, length
+        )
 
 
 @functools.cache
 def _phrases() -> list[str]:
-    """Everything of several words, the longest first."""
-    every = {*FUNCTIONS, *_WORDS, *_FILLERS, *units.names()}
+    """All names of more than one word, the longest first."""
+    every = {*FUNCTIONS, *_WORDS, *_FILLERS, *units.list_names()}
     return sorted(
         (
             one.lower()
@@ -349,9 +351,9 @@ def _phrases() -> list[str]:
 
 @functools.cache
 def _vocabulary() -> dict[str, list[str]]:
-    """Chinese words by their first character, the longest first."""
+    """All Chinese names by their first character, the longest first."""
     found: dict[str, list[str]] = {}
-    for word in {*FUNCTIONS, *CONSTANTS, *_WORDS, *_FILLERS, *units.names(), *_SQUARES, *BASES}:
+    for word in {*FUNCTIONS, *CONSTANTS, *_WORDS, *_FILLERS, *units.list_names(), *_SQUARES, *BASES}:
         if _IDEOGRAPH.match(word):
             found.setdefault(word[0], []).append(word)
     return {first: sorted(words, key=len, reverse=True) for first, words in found.items()}
@@ -366,16 +368,16 @@ BASES = {
 """Forms in which a result can be asked for."""
 
 
-def _longest(text: str, at: int) -> str:
-    """The longest Chinese word that begins here."""
+def _find_longest_word(text: str, at: int) -> str:
+    """The longest known Chinese name that begins at `at`, or nothing."""
     for word in _vocabulary().get(text[at : at + 1], ()):
         if text.startswith(word, at):
             return word
     return ""
 
 
-def _normal(text: str) -> tuple[str, list[int]]:
-    """`text` with plain characters for full-width and typographic ones, and where each came from."""
+def _normalize(text: str) -> tuple[str, list[int]]:
+    """`text` with ASCII for full-width and typographic characters, and the original place of each."""
     found: list[str] = []
     places: list[int] = []
     for place, char in enumerate(text):

@@ -1,7 +1,7 @@
-"""The units people use, as a table; each belongs to a kind (length, mass, …) and has an exact factor to its base.
+"""A table of units with exact factors to the base unit of their dimension, and the names people use for them.
 
-A line is: symbol, factor, names. A star after the symbol lets SI prefixes stand before it, a plus those of bytes;
-`_` is a space in a name; English names also match with a plural s. What two countries measure differently has a note.
+A line is: symbol, factor, names. A star after the symbol allows SI prefixes, a plus those of bytes; `_` is a space in
+a name; English names also match with a plural s. Units that differ between countries have a note.
 
 By hand instead of pint 0.25: its registry lacks 637 of these 1,965 names and takes 49 for other units, and its import
 and definitions take 430 ms and 11 MB (this table: 19 ms, 1.8 MB). See docs/decisions.md, 2026-11-22.
@@ -24,7 +24,7 @@ NONE: Dimension = (0, 0, 0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One unit: its value is `(number + offset) * factor` in base units."""
+    """One unit: `number` of it is `(number + offset) * factor` in base units."""
 
     symbol: str
     dimension: Dimension
@@ -32,7 +32,7 @@ class Unit:
     offset: Fraction = Fraction(0)
     """Set for degrees Celsius and Fahrenheit, whose zero is not the kelvin's."""
     plain: bool = False
-    """A number in words, as dozen: it multiplies and is not shown."""
+    """A number word, as dozen: it multiplies and is not shown."""
 
 
 _TABLE = """
@@ -196,30 +196,30 @@ NOTES = {
 _OFFSETS = {"°C": Fraction("273.15"), "°F": Fraction("459.67")}
 
 
-def names() -> list[str]:
-    """Every name that a unit goes by."""
-    return list(_tables()[0])
+def list_names() -> list[str]:
+    """All names of all units."""
+    return list(_build_tables()[0])
 
 
 def find(name: str) -> Unit | None:
-    """The unit that goes by `name`: as it is written, else whatever its case."""
-    exact, folded = _tables()
+    """The unit of that name, else the one whose name differs in case only, else None."""
+    exact, folded = _build_tables()
     return exact.get(name) or folded.get(name.lower())
 
 
 @functools.cache
-def _tables() -> tuple[dict[str, Unit], dict[str, Unit]]:
+def _build_tables() -> tuple[dict[str, Unit], dict[str, Unit]]:
     found: dict[str, Unit] = {}
     prefixed: list[tuple[str, Unit]] = []
-    for symbol, mark, unit, names in _rows():
+    for symbol, mark, unit, names in _parse_rows():
         for name in (symbol, *names):
             found.setdefault(name, unit)
             if len(name) > 2 and name.isascii() and name[0].isalpha() and not name.endswith("s"):
                 found.setdefault(f"{name}s", unit)
         if mark == "*":
-            prefixed += _si(unit, symbol, names)
+            prefixed += _apply_si_prefixes(unit, symbol, names)
         elif mark == "+":
-            prefixed += _data(unit, symbol, names)
+            prefixed += _apply_data_prefixes(unit, symbol, names)
     degree = Unit("°", NONE, multiply(PI, Fraction(1, 180)))
     for name in ("°", "deg", "degs", "degree", "degrees", "度"):
         found[name] = degree
@@ -240,8 +240,8 @@ def _tables() -> tuple[dict[str, Unit], dict[str, Unit]]:
     return found, folded
 
 
-def _rows() -> Iterator[tuple[str, str, Unit, list[str]]]:
-    """The table's lines: symbol, star or plus, unit, names."""
+def _parse_rows() -> Iterator[tuple[str, str, Unit, list[str]]]:
+    """The lines of the tables: symbol, star or plus, unit, names."""
     dimension = NONE
     for line in _TABLE.strip().splitlines():
         if line.startswith("["):
@@ -258,7 +258,7 @@ def _rows() -> Iterator[tuple[str, str, Unit, list[str]]]:
         yield symbol, "", Unit(symbol, NONE, Fraction(factor), plain=True), names
 
 
-def _si(unit: Unit, symbol: str, names: list[str]) -> Iterator[tuple[str, Unit]]:
+def _apply_si_prefixes(unit: Unit, symbol: str, names: list[str]) -> Iterator[tuple[str, Unit]]:
     short = [symbol, *(name for name in names if name == "l")]
     for prefix, long, chinese, exponent in _PREFIXES:
         one = Unit(prefix + symbol, unit.dimension, multiply(unit.factor, Fraction(10) ** exponent))
@@ -272,7 +272,7 @@ def _si(unit: Unit, symbol: str, names: list[str]) -> Iterator[tuple[str, Unit]]
                 yield chinese + name, one
 
 
-def _data(unit: Unit, symbol: str, names: list[str]) -> Iterator[tuple[str, Unit]]:
+def _apply_data_prefixes(unit: Unit, symbol: str, names: list[str]) -> Iterator[tuple[str, Unit]]:
     steps = [(prefix, long, Fraction(10) ** exponent) for prefix, long, _, exponent in _PREFIXES if exponent >= 3]
     steps += [(prefix, long, Fraction(1024) ** power) for power, (prefix, long) in enumerate(_BINARY, 1)]
     for prefix, long, factor in steps:

@@ -1,192 +1,298 @@
-"""The best that any scheduler could do under a platform's limits: the yardstick of `bench.delivery`.
+"""What replies could be like under a platform's limits: the yardstick of `bench.delivery`, in the reader's measure.
 
-A simulation without a network: calls take no time, every reply's beginning and end are known in advance, and the
-limits are used to the last call. It is given the times at which a run's models wrote, so that it answers the very
-questions the program answered: what a program does before its models write is measured on its own.
+A simulation without a network: calls take no time, every token and every end are known in advance, and limits are used
+to the last call. It is given the times at which a run's models wrote, so that it answers the very questions that the
+program answered.
+
+`best` is a schedule that keeps every limit, so what it shows is possible. It makes a call when a reader runs out, the
+longest overdue first; an end is due when its reader runs out, at most a second after the last token; a first post holds
+first words (`bench.reader`). How long first posts should wait for more words, so that fewer calls are needed, and
+whether a reply begins whose end has no call of its own, it finds by trying: the least mean of reader waits is the
+answer. Where replies share nothing this is exact up to the steps of `PATIENCES` (the tests try every schedule); where
+many share a budget it is the best schedule found, not a proof. `floor` is one: under no schedule is the mean less.
 """
 
 from __future__ import annotations
 
-import statistics
-from collections import deque
-from collections.abc import Sequence
+import heapq
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, count, product
 
-STEP = 0.01
+from bench.limits import Call, Count, Limits, Rate, Way
+from bench.reader import Answer, follow, squeeze
 
-
-@dataclass(frozen=True)
-class Limits:
-    """A platform's limits: per reply a bucket or a window, over all replies a window."""
-
-    rate: float
-    burst: int
-    calls: int
-    """Calls of all replies in any `seconds`."""
-    seconds: float
-    posts_count: bool = True
-    """A first message draws on the shared window too."""
-    posts: int = 0
-    """Where first messages do not count there: as many of all replies in any `seconds`; such a reply may appear once,
-    whole, if no call is left for its end."""
-    edits: tuple[int, float] | None = None
-    """Per reply at most so many edits in so many seconds, beside its first message."""
-
-
-TELEGRAM = Limits(rate=1.0, burst=3, calls=30, seconds=1.0)
-SLACK = Limits(rate=1000.0, burst=1000, calls=50, seconds=60.0, posts_count=False, posts=300)
-DISCORD = Limits(rate=1000.0, burst=1000, calls=50, seconds=1.0, edits=(5, 5.0))
+PATIENCES = (0.0, *(0.06 * 1.3**step for step in range(11)), 2.0, float("inf"))
+"""Seconds that a schedule lets a first post wait for more words (at most until the last token), and a reader who has
+run out for the last token."""
+GRACES = (0.0, 0.5)
+"""Seconds for which first posts then give way to readers who run out: who begins later needs fewer calls."""
+LONG = 10.0
+"""A budget of so many seconds can be used up for longer than a reply takes."""
+END_WITHIN = 1.0
+"""Seconds from the last token in which an answer should be whole, whether its reader has run out or not."""
 
 
 @dataclass(frozen=True)
 class Writing:
-    """When one reply was asked for, and when its model began and ended; seconds of any clock."""
+    """When one reply was asked for, and when its model wrote: its tokens come at an even pace from `begin` to `end`."""
 
     asked: float
     begin: float
     end: float
+    shares: tuple[float, ...]
+    """The reading time of the text after each token."""
+    first_words: float = 0.0
+    """The reading time of the shortest beginning worth showing."""
 
-
-@dataclass
-class _Reply:
-    asked: float
-    begin: float
-    end: float
-    tokens: float
-    level_at: float = 0.0
-    shown: float = 0.0
-    """Share of the text that is visible."""
-    first: float = -1.0
-    whole: float = -1.0
-    edited: list[float] = field(default_factory=list)
-    ages: list[float] = field(default_factory=list)
+    @cached_property
+    def _step(self) -> float:
+        return (self.end - self.begin) / max(1, len(self.shares) - 1)
 
     def written(self, now: float) -> float:
-        if now <= self.begin:
+        """The reading time of what is written by `now`."""
+        if now < self.begin:
             return 0.0
-        return min(1.0, (now - self.begin) / (self.end - self.begin)) if self.end > self.begin else 1.0
+        if now >= self.end:
+            return self.shares[-1]
+        return self.shares[int((now - self.begin) / self._step + 1e-9)]
 
-    def age(self, now: float) -> float:
-        return max(0.0, now - (self.begin + self.shown * (self.end - self.begin)))
+    def more_at(self, share: float) -> float:
+        """When there is a word more to read than `share`."""
+        return min(self.end, self.begin + bisect_right(self.shares, share + 1e-9) * self._step)
 
-    def held(self, now: float, limits: Limits, final: bool) -> bool:
-        """Its own window of edits is used up, or its calls up to the known end are better spread out."""
-        if limits.edits is None or self.first < 0:
-            return False
-        calls, seconds = limits.edits
-        recent = [at for at in self.edited if at > now - seconds]
-        if final:
-            return len(recent) >= calls
-        # Those whose window is over before the end come free again.
-        left = calls - 1 - sum(at > self.end - seconds for at in recent)
-        last = self.edited[-1] if self.edited else self.first
-        return left < 1 or len(recent) >= calls - 1 or now - last < (self.end - last) / (left + 1)
+
+def shares_of(answer: Answer, tokens: Iterable[str]) -> tuple[float, ...]:
+    """The reading time of a text after each of its tokens."""
+    return tuple(answer.readable_length(length) for length in accumulate(len(squeeze(token)) for token in tokens))
 
 
 @dataclass(frozen=True)
 class Bound:
-    """Seconds; medians and 95th percentiles."""
+    """What a schedule gives each reply, in seconds."""
 
-    first: tuple[float, float]
-    lag: tuple[float, float]
-    stale: float
-    share: float
-    """Of the calls that the limits allow while the model writes, those spent on progress."""
+    waits: list[float]
+    first: list[float]
+    """From the question to the first call with words."""
+    gaps: list[float]
+    lags: list[float]
+    edits: float
+    """Calls after the first, a reply."""
+    used: dict[str, int]
+    """Calls by shared budget."""
 
-
-def allowed(limits: Limits, replies: int, seconds: float) -> float:
-    """How many calls the limits allow `replies` replies in `seconds`."""
-    own = limits.burst + limits.rate * seconds
-    if limits.edits is not None:
-        own = min(own, 1 + limits.edits[0] * max(1.0, seconds / limits.edits[1]))
-    return min(replies * own, limits.calls * max(1.0, seconds / limits.seconds))
-
-
-def together(replies: int, seconds: float) -> list[Writing]:
-    """So many replies asked for and written at the same moment, for so many seconds."""
-    return [Writing(0.0, 0.0, seconds)] * replies
+    @property
+    def mean(self) -> float:
+        return sum(self.waits) / len(self.waits)
 
 
-def best(  # noqa: C901  # one pass over the moments at which something can be shown
-    limits: Limits, writings: Sequence[Writing], *, once: bool = False
-) -> Bound:
-    """What could be seen of replies written so; first words count from the question.
+@dataclass(eq=False)
+class _Reply:
+    writing: Writing
+    number: int
+    own: dict[Rate, Count] = field(default_factory=dict)
+    way: int = -1
+    """Which of the ways it is shown in; -1: not begun."""
+    shown: list[tuple[float, float]] = field(default_factory=list)
+    position: float = 0.0
+    """How far its reader has read when it was last shown."""
+    whole: float | None = None
 
-    With `once`, no first post is the whole text: where a post cannot be repeated safely, that is what keeps a crash
-    from making a second answer, and every reply takes two calls.
+    @property
+    def share(self) -> float:
+        return self.shown[-1][1] if self.shown else 0.0
+
+    @property
+    def runs_out(self) -> float:
+        """When its reader has read what is shown."""
+        return self.shown[-1][0] + self.share - self.position if self.shown else self.writing.begin
+
+    def show(self, now: float, share: float) -> None:
+        if self.shown:
+            self.position = min(self.share, self.position + now - self.shown[-1][0])
+        self.shown.append((now, share))
+
+
+class _Schedule:
+    """One simulation."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        writings: Sequence[Writing],
+        *,
+        patience: float = 0.0,
+        grace: float = 0.0,
+        sure: bool = False,
+        first_only: bool = False,
+    ) -> None:
+        """
+        Args:
+            patience: one of `PATIENCES`.
+            grace: one of `GRACES`.
+            sure: a reply begins before its end only where the preferred last call will be free.
+            first_only: a first post is all that replies get.
+        """
+        self.limits, self.patience, self.grace = limits, patience, grace
+        self.sure, self.first_only = sure, first_only
+        self.counts = {rate: Count(rate) for rate in limits.shared}
+        self.replies = [_Reply(writing, number) for number, writing in enumerate(writings)]
+        self._later: list[tuple[float, int, _Reply]] = []
+        """Calls that nobody wants yet, by time."""
+        self._wanted: dict[tuple[int, bool], list[tuple[float, int, _Reply]]] = {}
+        """Calls that are wanted, by what they draw on (the way, and whether it is the last), the longest due first."""
+        self._order = count()
+        self._ends: dict[int, list[float]] = {index: [] for index in range(len(limits.ways))}
+        """When the replies end that are under way in each way."""
+        for reply in self.replies:
+            self._plan(reply)
+
+    def run(self) -> None:
+        now = 0.0
+        while self._later or any(self._wanted.values()):
+            if not any(self._wanted.values()):
+                now = max(now, self._later[0][0])
+            while self._later and self._later[0][0] <= now + 1e-9:
+                _, _, reply = heapq.heappop(self._later)
+                kind = (reply.way, self._is_last(reply, now))
+                heapq.heappush(self._wanted.setdefault(kind, []), (self._due(reply), next(self._order), reply))
+            blocked_until = self._serve(now)
+            upcoming = min(blocked_until, self._later[0][0] if self._later else float("inf"))
+            if upcoming < float("inf"):
+                now = max(now, upcoming)
+
+    def _serve(self, now: float) -> float:
+        """Make every call that can be made now; return when the next of the wanted ones can be."""
+        until = float("inf")
+        # What draws on the same budgets waits together: when the longest due of them is held up, all of them are.
+        for queue in sorted((queue for queue in self._wanted.values() if queue), key=lambda queue: queue[0]):
+            while queue:
+                reply = queue[0][2]
+                ready, way, call = min(self._options(reply, now), key=lambda option: option[0])
+                if ready > now + 1e-9:
+                    until = min(until, ready)
+                    break
+                heapq.heappop(queue)
+                own = max((self._own(reply, rate).ready_at(now) for rate in call.own), default=now)
+                if own > now + 1e-9:
+                    heapq.heappush(self._later, (own, next(self._order), reply))
+                    continue
+                self._make(reply, way, call, now)
+        return until
+
+    def _options(self, reply: _Reply, now: float) -> Iterator[tuple[float, int, Call]]:
+        """Yield when each call that would do can be made by the shared budgets, with its way."""
+        if reply.way < 0:
+            for index, way in enumerate(self.limits.ways):
+                ready = self._ready(way.first, now)
+                if (way.reserved or (self.sure and not self._is_last(reply, now))) and not self.first_only:
+                    ready = max(ready, self._reserve_at(index, way, reply, now))
+                yield ready, index, way.first
+            return
+        way = self.limits.ways[reply.way]
+        for call in way.last if self._is_last(reply, now) else way.more:
+            yield self._ready(call, now), reply.way, call
+
+    def _reserve_at(self, index: int, way: Way, reply: _Reply, now: float) -> float:
+        """When a reply could begin so that its last call is free at its end; a moment later where it is not now."""
+        rate = next((rate for rate in way.last[0].shared if rate.seconds >= LONG), None)
+        if rate is None:
+            return now
+        end = max(now, reply.writing.end)
+        made = self.counts[rate].since(end - rate.seconds)
+        return now if made + len(self._ends[index]) < rate.calls else now + 0.25
+
+    def _ready(self, call: Call, now: float) -> float:
+        return max((self.counts[rate].ready_at(now) for rate in call.shared), default=now)
+
+    def _own(self, reply: _Reply, rate: Rate) -> Count:
+        return reply.own.setdefault(rate, Count(rate))
+
+    def _is_last(self, reply: _Reply, now: float) -> bool:
+        return now >= reply.writing.end - 1e-9
+
+    def _make(self, reply: _Reply, way: int, call: Call, now: float) -> None:
+        for rate in call.shared:
+            self.counts[rate].take(now)
+        for rate in call.own:
+            self._own(reply, rate).take(now)
+        first = reply.way < 0
+        if first:
+            reply.way = way
+            self._ends[way].append(reply.writing.end)
+        reply.show(now, reply.writing.written(now))
+        if self.first_only:
+            return
+        if self._is_last(reply, now) and not (first and self.limits.once):
+            reply.whole = now
+            self._ends[reply.way].remove(reply.writing.end)
+            return
+        self._plan(reply)
+
+    def _plan(self, reply: _Reply) -> None:
+        """Queue the next call of a reply for the moment from which it is wanted."""
+        writing = reply.writing
+        if not reply.shown:
+            at = max(writing.more_at(writing.first_words - 1e-6), min(writing.end, writing.begin + self.patience))
+        else:
+            at = max(reply.runs_out, writing.more_at(reply.share))
+            if at > writing.end - self.patience:
+                at = writing.end
+        heapq.heappush(self._later, (max(at, reply.shown[-1][0] if reply.shown else at), next(self._order), reply))
+
+    def _due(self, reply: _Reply) -> float:
+        end = reply.writing.end
+        if not reply.shown:
+            return min(end, reply.writing.begin + self.patience + self.grace)
+        return min(reply.runs_out, end + END_WITHIN)
+
+    def result(self) -> Bound:
+        waits, gaps, lags = [], [], []
+        for reply in self.replies:
+            assert reply.whole is not None
+            waiting, gap = follow(reply.shown, reply.writing.begin, reply.whole)
+            waits.append(waiting)
+            gaps.append(gap)
+            lags.append(reply.whole - reply.writing.end)
+        return Bound(
+            waits,
+            [reply.shown[0][0] - reply.writing.asked for reply in self.replies],
+            gaps,
+            lags,
+            sum(len(reply.shown) - 1 for reply in self.replies) / len(self.replies),
+            {rate.name: one.made for rate, one in self.counts.items()},
+        )
+
+
+def best(limits: Limits, writings: Sequence[Writing]) -> Bound:
+    """The best schedule found for replies written so: the one with the least mean of reader waits."""
+    found = []
+    for patience, grace, sure in product(PATIENCES, GRACES, (False, True) if _long(limits) else (False,)):
+        schedule = _Schedule(limits, writings, patience=patience, grace=grace, sure=sure)
+        schedule.run()
+        found.append(schedule.result())
+    return min(found, key=lambda bound: bound.mean)
+
+
+def floor(limits: Limits, writings: Sequence[Writing]) -> float:
+    """A mean of reader waits that no schedule under these limits can go below.
+
+    Nobody reads before a first post, which holds first words. If first posts were all that calls are spent on, in the
+    order of the beginnings, the k-th of them would come as early as under any schedule.
     """
-    replies = [_Reply(one.asked, one.begin, one.end, float(limits.burst)) for one in writings]
-    start, stop = min(reply.begin for reply in replies), max(reply.end for reply in replies)
-    calls: deque[float] = deque()
-    posts: deque[float] = deque()
-    progress = 0
-    now = start
-    horizon = stop + len(replies) / limits.calls * limits.seconds + 60.0
-    while now < horizon and any(reply.whole < 0 for reply in replies):
-        while calls and calls[0] <= now - limits.seconds + 1e-9:
-            calls.popleft()
-        while posts and posts[0] <= now - limits.seconds + 1e-9:
-            posts.popleft()
-        for reply in replies:
-            reply.tokens = min(limits.burst, reply.tokens + STEP * limits.rate)
-        live = [reply for reply in replies if reply.begin <= now and reply.whole < 0]
-        # Replies that end before the window is over keep their call: their ends are known.
-        ending = sum(1 for reply in live if now < reply.end <= now + limits.seconds)
-
-        def urgency(reply: _Reply, now: float = now) -> tuple[int, float]:
-            if reply.end <= now and not (once and reply.first < 0):
-                return 0, reply.end
-            return (1, reply.begin) if reply.first < 0 else (2, -reply.age(now))
-
-        for reply in sorted(live, key=urgency):
-            final, first = reply.end <= now, reply.first < 0
-            shared = limits.posts_count or not first
-            room = limits.calls - len(calls) - (0 if final or first else min(ending, limits.calls // 2))
-            own = reply.tokens - (0 if final or first else 1)
-            if reply.written(now) <= reply.shown or own < 1 or (shared and room < 1):
-                continue
-            if reply.held(now, limits, final):
-                continue
-            if first and limits.posts:
-                begun = sum(1 for one in live if one.first >= 0)
-                if len(posts) >= limits.posts or (not final and begun + len(calls) >= limits.calls):
-                    continue
-                posts.append(now)
-            # Progress is spread evenly over the window: spent at once, it would leave nothing to who asks next.
-            if not final and not first and calls and now - calls[-1] < 0.98 * limits.seconds / limits.calls:
-                continue
-            reply.tokens -= 1
-            if not first:
-                reply.edited.append(now)
-            progress += not final and not first
-            if shared:
-                calls.append(now)
-            reply.shown = reply.written(now)
-            if first:
-                reply.first = now
-                if final and once:
-                    reply.shown -= 1e-6
-                    continue
-            if final:
-                reply.whole = now
-        for reply in live:
-            if now < reply.end:
-                reply.ages.append(reply.age(now))
-        now += STEP
-    return Bound(
-        first=_pair([reply.first - reply.asked for reply in replies]),
-        lag=_pair([max(0.0, reply.whole - reply.end) for reply in replies]),
-        stale=statistics.median(statistics.median(reply.ages) for reply in replies if reply.ages),
-        share=progress / allowed(limits, len(replies), stop - start),
-    )
+    schedule = _Schedule(limits, writings, first_only=True)
+    schedule.run()
+    delays = [reply.shown[0][0] - reply.writing.begin for reply in schedule.replies]
+    return sum(delays) / len(delays)
 
 
-def _pair(values: Sequence[float]) -> tuple[float, float]:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2], ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
+def together(replies: int, tokens: Sequence[str], rate: float) -> list[Writing]:
+    """So many replies asked for and written at the same moment, at `rate` tokens a second."""
+    answer = Answer("".join(tokens))
+    return [Writing(0.0, 0.0, (len(tokens) - 1) / rate, shares_of(answer, tokens), answer.first_words)] * replies
 
 
-if __name__ == "__main__":
-    for name, limits in (("telegram", TELEGRAM), ("slack", SLACK), ("discord", DISCORD)):
-        for count in (1, 20, 100, 500):
-            print(name, count, best(limits, together(count, 4.0)))
+def _long(limits: Limits) -> bool:
+    return any(rate.seconds >= LONG for rate in limits.shared)

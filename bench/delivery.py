@@ -1,330 +1,335 @@
-"""How replies arrive with many chats at once: whole, first words, lag, staleness, refusals, CPU, memory.
+"""How replies reach readers under a platform's limits, at bursts and at steady load, beside what would be possible.
 
-    python -m bench.delivery --platform telegram slack discord --chats 1 20 100 500
+    python -m bench.delivery --chats 1 20 100 500
+    python -m bench.delivery --platform telegram slack --chats 20 --steady 1 --per-second 8 --save /tmp/figures.json
+    python -m bench.delivery --long --chats 1
 
-The bot runs as `python -m bot run` against the emulators, with each platform's limits; the model writes 200 words
-at 50 words a second. Lag: from the model's last token to the whole answer on screen. Staleness: how old what is
-visible is against what the model has written, the median over the time it writes. Figures are seconds. Under each row
-stands the bound: what the best scheduler could reach under these limits without a network (`bench.bound`), had its
-models written when those of the row did; then what it could reach had they all written at the moment of the question.
-On Telegram both are those of a scheduler that posts no whole text at once, as ours: a post cannot be repeated safely.
+The bot runs as `python -m bot run` against an emulator with the platform's limits and with what the README's set-up
+grants; the model, in a process of its own, writes `--tokens` tokens at `--rate` a second. Bursts: so many questions at
+once. Steady: questions at random (the same ones each time, by `--seed`), at `--load` percent of what the limits carry
+(a first and a last call for each reply: `bench.limits`) and at `--per-second`, for `--steady` minutes each.
+
+*Reader waits*: seconds between the model's first token and the whole answer in which a quick reader has nothing new to
+read (`bench.reader`). *First words*: from the question to three whole words. *Gap*: the longest time without a new
+word. *Lag*: from the model's last token to the whole answer. *Edits*: changes on the screen after the first, a reply.
+*Calls*: to the platform, a reply, and the share of each limit they used. *Bench*: the share of a processor that the
+emulators used, and the model; above 80 % they, and not the bot, may have kept a reader waiting.
+
+Under each row stands what a schedule that knows every end could reach with the same questions and tokens
+(`bench.bound`), and the mean below which no schedule gets.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
-import statistics
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bench import bound
-from playground.discord import DiscordServer
-from playground.model import ModelServer, Reply
-from playground.model.server import ModelRequest
-from playground.slack import SlackServer
-from playground.telegram import TelegramServer
+from bench.loads import Load, bursts, steady
+from bench.processes import Process
+from bench.reader import Answer, Sight, read, sights, squeeze
+from bench.setups import SETUPS, Setup
+from bench.writer import Writer, Written, answer_of, tokens_of
 
-WORDS = 200
-PACE = 50.0
+LONG_TOKENS, LONG_RATE = 2100, 300.0
+"""About 12,000 characters."""
 
 
 @dataclass
 class Figures:
-    """What one run came to."""
+    """What one run came to; lists have an entry for each reply, in seconds."""
 
-    chats: int
-    whole: int
-    first: list[float]
-    lag: list[float]
-    stale: list[float]
-    ask: list[float]
-    token_to_screen: list[float]
-    share: float
-    refusals: int
-    model_calls: int
-    cpu: float
-    memory: float
-    seconds: float
-    writings: list[bound.Writing]
+    setup: str
+    load: str
+    asked: int
+    whole: int = 0
+    waits: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    gap: list[float] = field(default_factory=list)
+    lag: list[float] = field(default_factory=list)
+    edits: list[int] = field(default_factory=list)
+    calls: float = 0.0
+    used: dict[str, float] = field(default_factory=dict)
+    refused: int = 0
+    model_calls: int = 0
+    cpu: float = 0.0
+    memory: float = 0.0
+    bench: float = 0.0
+    model: float = 0.0
+    bound: dict[str, Any] = field(default_factory=dict)
 
-    def row(self) -> str:
-        def p(values: list[float], share: float) -> str:
-            return f"{sorted(values)[min(len(values) - 1, int(share * len(values)))]:.2f}" if values else "-"
-
+    def rows(self) -> str:
+        """The run's row of the table, and the one of what was possible."""
+        used = ", ".join(f"{name} {share:.0%}" for name, share in self.used.items())
+        mine = (
+            f"| {self.setup} | {self.load} | {self.whole}/{self.asked} | {pair(self.waits)} | {pair(self.first)} "
+            f"| {pair(self.gap)} | {pair(self.lag)} | {mean(self.edits):.1f} | {self.calls:.1f} ({used or '-'}) "
+            f"| {self.refused} | {self.model_calls} | {self.cpu:.3f} | {self.memory:.0f} "
+            f"| {self.bench:.0%} + {self.model:.0%} |"
+        )
+        if not self.bound:
+            return mine
+        possible = self.bound
+        used = ", ".join(f"{name} {share:.0%}" for name, share in possible["used"].items())
         return (
-            f"| {self.chats} | {self.whole}/{self.chats} | {p(self.first, 0.5)} / {p(self.first, 0.95)} "
-            f"| {p(self.lag, 0.5)} / {p(self.lag, 0.95)} | {p(self.stale, 0.5)} | {self.share:.0%} "
-            f"| {p(self.ask, 0.5)} | {p(self.token_to_screen, 0.5)} | {self.refusals} | {self.model_calls} "
-            f"| {self.cpu / max(1, self.chats):.3f} | {self.memory:.0f} | {self.seconds:.1f} |"
+            f"{mine}\n| | possible (mean {mean(possible['waits']):.2f} for {mean(self.waits):.2f}, never under "
+            f"{possible['floor']:.2f}) | | {pair(possible['waits'])} | {pair(possible['first'])} "
+            f"| {pair(possible['gap'])} | {pair(possible['lag'])} | {possible['edits']:.1f} | ({used or '-'}) "
+            "| | | | | |"
         )
 
 
 HEAD = (
-    "| chats | whole | first words p50 / p95 | lag p50 / p95 | staleness | budget for progress | question → request "
-    "| token → screen | refused | model calls | CPU a reply | MB | all whole after |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    "| asked by | load | whole | reader waits p50 / p95 | first words p50 / p95 | gap p50 / p95 | lag p50 / p95 "
+    "| edits | calls (of the limits) | refused | model calls | CPU a reply | MiB | bench |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
-def answer_of(number: int) -> str:
-    """A different answer of 200 words for each chat."""
-    return f"Answer {number}: " + " ".join(f"word{index}" for index in range(WORDS - 3)) + f" end{number}"
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value that so large a share of `values` do not exceed."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-class Bot:
-    """The bot as its own process."""
-
-    def __init__(self, environment: dict[str, str]) -> None:
-        self.environment = {**environment, "PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
-        if "PYTHONPATH" in os.environ:
-            self.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
-        self.process: asyncio.subprocess.Process | None = None
-
-    async def __aenter__(self) -> Bot:
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "bot", "run", env=self.environment, stderr=asyncio.subprocess.PIPE
-        )
-        self.log: list[str] = []
-        self.reader = asyncio.create_task(self._read())
-        return self
-
-    async def _read(self) -> None:
-        assert self.process is not None and self.process.stderr is not None
-        while line := await self.process.stderr.readline():
-            self.log.append(line.decode())
-
-    async def __aexit__(self, *exc: object) -> None:
-        assert self.process is not None
-        self.process.terminate()
-        await self.process.wait()
-        await self.reader
-
-    def cpu(self) -> float:
-        assert self.process is not None
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def memory(self) -> float:
-        assert self.process is not None
-        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS"):
-                return int(line.split()[1]) / 1024
-        return 0.0
+def pair(values: Sequence[float]) -> str:
+    """Median and 95th percentile."""
+    return f"{quantile(values, 0.5):.2f} / {quantile(values, 0.95):.2f}" if values else "-"
 
 
-def staleness(versions: list[tuple[float, int]], request: ModelRequest, length: int) -> float:
-    """Median age of what is visible, from the model's first to its last token.
-
-    Counted in words, which the model writes at an even pace: those at the beginning have fewer characters.
-    """
-    if not request.first_at:
-        return 0.0
-    written = request.last_at - request.first_at
-    ages = []
-    steps = 200
-    index = -1
-    for step in range(1, steps):
-        now = request.first_at + written * step / steps
-        while index + 1 < len(versions) and versions[index + 1][0] <= now:
-            index += 1
-        shown = versions[index][1] if index >= 0 else 0
-        # When the model had written just as much as is visible now.
-        ages.append(max(0.0, now - (request.first_at + written * min(1.0, shown / length))))
-    return statistics.median(ages)
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
 
 
-def progress_share(drive: Drive, chats: int, requests: list[ModelRequest]) -> float:
-    """Of the calls that the limits allow while the model writes, those spent on neither first words nor the end."""
-    begin, end = min(request.first_at for request in requests), max(request.last_at for request in requests)
-    calls = 0
-    for number in range(chats):
-        times = sorted(version.at for message in drive.shown(number) for version in message.versions)
-        calls += sum(begin <= at <= end for at in times[1:-1])
-    return calls / bound.allowed(drive.limits, chats, end - begin)
+class Watch:
+    """What stands on the screen under each question, and when an answer was whole."""
 
+    def __init__(self, setup: Setup, answers: dict[int, Answer]) -> None:
+        self._setup, self._answers = setup, answers
+        self.messages: dict[int, list[Any]] = {}
+        self.whole: set[int] = set()
+        self._queue = setup.server.screen.listen()
+        self._task = asyncio.create_task(self._follow())
 
-class Drive:
-    """One emulated platform with as many private chats as wanted."""
+    async def until_whole(self, numbers: Sequence[int], seconds: float) -> None:
+        """Wait until these answers are whole, at most so long."""
+        until = time.monotonic() + seconds
+        while not self.whole.issuperset(numbers) and time.monotonic() < until:
+            await asyncio.sleep(0.05)
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.server: Any = {"telegram": TelegramServer, "slack": SlackServer, "discord": DiscordServer}[name]()
-        self.limits = {"telegram": bound.TELEGRAM, "slack": bound.SLACK, "discord": bound.DISCORD}[name]
-        self.places: dict[int, str] = {}
-        self.numbers: dict[str, int] = {}
+    async def close(self) -> None:
+        self._setup.server.screen.unlisten(self._queue)
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
 
-    @property
-    def environment(self) -> dict[str, str]:
-        match self.name:
-            case "telegram":
-                return {
-                    "TELEGRAM_BOT_TOKEN": self.server.token,
-                    "TELEGRAM_API_BASE_URL": self.server.base_url,
-                }
-            case "slack":
-                return {
-                    "SLACK_BOT_TOKEN": self.server.bot_token,
-                    "SLACK_APP_TOKEN": self.server.app_token,
-                    "SLACK_API_BASE_URL": self.server.base_url,
-                }
-        return {"DISCORD_BOT_TOKEN": self.server.token, "DISCORD_API_BASE_URL": self.server.base_url}
-
-    async def ready(self) -> None:
-        async with asyncio.timeout(20):
-            match self.name:
-                case "telegram":
-                    while not any(call.method == "getUpdates" for call in self.server.calls):
-                        await asyncio.sleep(0.02)
-                case "slack":
-                    await self.server.sockets.until_connected(1)
-                case "discord":
-                    await self.server.gateway.until_ready(1)
-                    await asyncio.sleep(0.5)
-
-    def meet(self, number: int) -> None:
-        """A person with a private chat."""
-        match self.name:
-            case "telegram":
-                self.server.person(1000 + number, f"P{number}")
-                self.places[number] = str(1000 + number)
-            case "slack":
-                self.server.person(f"U{1000 + number}", f"P{number}")
-                self.places[number] = self.server.direct(f"U{1000 + number}")
-            case "discord":
-                self.server.person(1000 + number, f"P{number}")
-                self.places[number] = self.server.direct(1000 + number).id
-        self.numbers[self.places[number]] = number
-
-    def ask(self, number: int) -> None:
-        person = f"U{1000 + number}" if self.name == "slack" else 1000 + number
-        place = 1000 + number if self.name == "telegram" else self.places[number]
-        self.server.say(place, f"please explain number {number}", person=person)
-
-    def shown(self, number: int) -> list[Any]:
-        return list(self.server.screen.of(self.places[number]))
-
-
-async def measure(
-    platform: str, chats: int, text_of: Any = answer_of, pace: float = PACE, wait: float = 90.0
-) -> Figures:
-    """One question in each of `chats` private chats, all at once."""
-    drive = Drive(platform)
-    async with drive.server as server, ModelServer() as model:
-        model.script = lambda body: Reply(
-            text_of(int(str(body["messages"][-1]["content"]).rsplit(" ", 1)[1])), words_per_second=pace
-        )
-        with tempfile.TemporaryDirectory() as folder:
-            environment = {
-                **drive.environment,
-                "MODEL": "openai:scripted",
-                "OPENAI_API_KEY": "sk-loopback-bench",
-                "OPENAI_BASE_URL": model.base_url,
-                "ALLOW_ALL": "true",
-                "DATABASE_URL": f"sqlite:///{folder}/bench.db",
-                "PARLEY_ENV_FILE": "",
-                "LOG_LEVEL": "WARNING",
-                "TOKENS_PER_DAY": "0",
-            }
-            async with Bot(environment) as bot:
-                await drive.ready()
-                for number in range(chats + 1):
-                    drive.meet(number)
-                # One question first: libraries are loaded then.
-                drive.ask(chats)
-                await _whole(drive, {chats: text_of(chats)}, wait)
-                await asyncio.sleep(1.5)
-                model.requests.clear()
-                server.calls.clear()
-                refused, cpu, start = server.refusals, bot.cpu(), time.monotonic()
-                asked: dict[int, float] = {}
-                for number in range(chats):
-                    asked[number] = time.monotonic()
-                    drive.ask(number)
-                done = await _whole(drive, {number: text_of(number) for number in range(chats)}, wait)
-                seconds = time.monotonic() - start
-                await asyncio.sleep(0.3)
-                result = Figures(chats, len(done), [], [], [], [], [], 0.0, 0, len(model.requests), 0, 0, seconds, [])
-                for request in model.requests:
-                    number = int(str(request.messages[-1]["content"]).rsplit(" ", 1)[1])
-                    messages = drive.shown(number)
-                    if not messages:
-                        continue
-                    result.ask.append(request.at - asked[number])
-                    result.writings.append(bound.Writing(asked[number], request.first_at, request.last_at))
-                    versions = [(v.at, len(v.text.split())) for v in messages[0].versions]
-                    result.first.append(versions[0][0] - asked[number])
-                    result.token_to_screen.append(versions[0][0] - request.first_at)
-                    if number in done:
-                        result.lag.append(max(0.0, done[number] - request.last_at))
-                    if len(messages) == 1:
-                        result.stale.append(staleness(versions, request, len(text_of(number).split())))
-                result.share = progress_share(drive, chats, model.requests)
-                result.refusals = server.refusals - refused
-                result.cpu, result.memory = bot.cpu() - cpu, bot.memory()
-        if bot.log:
-            print("".join(bot.log[-5:]), file=sys.stderr)
-        return result
-
-
-async def _whole(drive: Drive, wanted: dict[int, str], seconds: float) -> dict[int, float]:
-    """When each answer stood whole on the screen."""
-    squeezed = {number: "".join(text.split()) for number, text in wanted.items()}
-    done: dict[int, float] = {}
-    deadline = time.monotonic() + seconds
-    screen = drive.server.screen
-    queue = screen.listen()
-
-    def look(number: int) -> None:
-        messages = drive.shown(number)
-        if number not in done and "".join("".join(m.text.split()) for m in messages) == squeezed[number]:
-            done[number] = max(message.versions[-1].at for message in messages)
-
-    try:
-        for number in wanted:
-            look(number)
-        while len(done) < len(wanted) and time.monotonic() < deadline:
-            try:
-                async with asyncio.timeout(1.0):
-                    changed = await queue.get()
-            except TimeoutError:
+    async def _follow(self) -> None:
+        while True:
+            changed = await self._queue.get()
+            number = self._setup.numbers.get(changed.chat)
+            if number is None or changed.author != "bot":
                 continue
-            changed_number = drive.numbers.get(changed.chat)
-            if changed_number in wanted:
-                look(changed_number)
-    finally:
-        screen.unlisten(queue)
-    return done
+            messages = self.messages.setdefault(number, [])
+            if changed not in messages:
+                messages.append(changed)
+            if changed.deleted:
+                messages.remove(changed)
+            texts = [self._setup.answer_in(number, message.text) for message in messages]
+            answer = self._answers[number].squeezed
+            if sum(map(len, texts)) >= len(answer) and squeeze("".join(texts)) == answer:
+                self.whole.add(number)
+
+    def seen(self, number: int) -> list[Sight]:
+        """What stood on the screen under a question, and when."""
+        return sights(
+            [(version.at, self._setup.answer_in(number, version.text)) for version in message.versions]
+            for message in self.messages.get(number, [])
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """How the emulated model writes."""
+
+    tokens: int = 200
+    rate: float = 50.0
+
+    def answer(self, number: int) -> str:
+        return answer_of(number, self.tokens)
+
+
+async def measure(setup: Setup, load: Load, model: Model, wait: float) -> Figures:
+    """Ask the questions of `load`, each in its own place, and see what their readers see."""
+    answers = {number: Answer(model.answer(number)) for number in range(len(load.times) + 1)}
+    async with setup.server as server, Writer(model.tokens, model.rate) as writer:
+        for number in answers:
+            setup.meet(number)
+        with tempfile.TemporaryDirectory() as folder:
+            async with Process("-m", "bot", "run", environment=environment(setup, writer.base_url, folder)) as bot:
+                await setup.ready()
+                watch = Watch(setup, answers)
+                # One question first: libraries are loaded then.
+                extra = len(load.times)
+                setup.ask(extra)
+                await watch.until_whole([extra], 60.0)
+                await asyncio.sleep(1.5)
+                await writer.report()
+                calls, refused = len(server.calls), server.refusals
+                spent, start = (bot.cpu(), time.process_time(), writer.process.cpu()), time.monotonic()
+                asked = await _ask(setup, load)
+                await watch.until_whole(range(extra), wait)
+                end = time.monotonic()
+                figures = Figures(setup.name, load.name, len(load.times), whole=len(watch.whole - {extra}))
+                figures.cpu = (bot.cpu() - spent[0]) / len(load.times)
+                figures.bench = (time.process_time() - spent[1]) / (end - start)
+                figures.model = (writer.process.cpu() - spent[2]) / (end - start)
+                await asyncio.sleep(0.3)
+                figures.memory, figures.refused = bot.memory(), server.refusals - refused
+                written = await writer.report()
+                await watch.close()
+        if bot.log:
+            print("".join(list(bot.log)[-5:]), file=sys.stderr)
+    _count(figures, setup, server.calls[calls:], end - start)
+    _read(figures, setup, watch, answers, asked, written, end, model)
+    return figures
+
+
+def environment(setup: Setup, base_url: str, folder: str) -> dict[str, str]:
+    """The bot's settings: the defaults, but for what lets strangers ask so much."""
+    return {
+        **setup.environment,
+        "MODEL": "openai:scripted",
+        "OPENAI_API_KEY": "sk-loopback-bench",
+        "OPENAI_BASE_URL": base_url,
+        "ALLOW_ALL": "true",
+        "DATABASE_URL": f"sqlite:///{folder}/bench.db",
+        "PARLEY_ENV_FILE": "",
+        "LOG_LEVEL": "WARNING",
+        "PRICES": "openai:scripted=0/0/0",
+        "TOKENS_PER_DAY": "0",
+    }
+
+
+async def _ask(setup: Setup, load: Load) -> dict[int, float]:
+    """Ask each question at its time; when each was asked."""
+    start, asked = time.monotonic(), {}
+    for number, at in enumerate(load.times):
+        if (pause := start + at - time.monotonic()) > 0:
+            await asyncio.sleep(pause)
+        asked[number] = time.monotonic()
+        setup.ask(number)
+    return asked
+
+
+def _count(figures: Figures, setup: Setup, calls: Sequence[Any], seconds: float) -> None:
+    """How many calls were made, and what share of the limits they were."""
+    purses = Counter(purse for call in calls if (purse := setup.purse(call)))
+    figures.calls = purses.total() / figures.asked
+    figures.used = used(setup, purses, seconds)
+
+
+def used(setup: Setup, purses: dict[str, int], seconds: float) -> dict[str, float]:
+    """The share of each shared limit that so many calls in so many seconds are."""
+    return {
+        rate.name: purses.get(rate.name, 0) / (rate.calls * max(1.0, seconds / rate.seconds))
+        for rate in setup.limits.shared
+    }
+
+
+def _read(
+    figures: Figures,
+    setup: Setup,
+    watch: Watch,
+    answers: dict[int, Answer],
+    asked: dict[int, float],
+    written: Sequence[Written],
+    end: float,
+    model: Model,
+) -> None:
+    """Read each reply as a reader does, and compute what would have been possible."""
+    figures.model_calls = len(written)
+    writings = []
+    for one in sorted(written, key=lambda one: one.at):
+        messages = watch.messages.get(one.number, [])
+        reading = read(answers[one.number], watch.seen(one.number), one.first_at, end)
+        figures.waits.append(reading.waits)
+        figures.gap.append(reading.gap)
+        if reading.first_words is not None:
+            figures.first.append(reading.first_words - asked[one.number])
+        if reading.whole is not None:
+            figures.lag.append(max(0.0, reading.whole - one.last_at))
+        figures.edits.append(sum(len(message.versions) - 1 for message in messages))
+        answer, shares = answers[one.number], _shares(model, one.number)
+        writings.append(bound.Writing(asked[one.number], one.first_at, one.last_at, shares, answer.first_words))
+    if writings:
+        found = bound.best(setup.limits, writings)
+        figures.bound = {
+            "waits": found.waits,
+            "first": found.first,
+            "gap": found.gaps,
+            "lag": found.lags,
+            "edits": found.edits,
+            "used": used(setup, found.used, end - min(asked.values())),
+            "floor": bound.floor(setup.limits, writings),
+        }
+
+
+@cache
+def _shares(model: Model, number: int) -> tuple[float, ...]:
+    text = model.answer(number)
+    return bound.shares_of(Answer(text), tokens_of(text))
+
+
+def loads_of(setup: Setup, options: argparse.Namespace) -> Iterator[Load]:
+    """The loads that were asked for."""
+    yield from bursts(options.chats)
+    if options.steady:
+        rates = [(setup.limits.carries * load / 100, f"{load} %") for load in options.load]
+        rates += [(rate, "") for rate in options.per_second]
+        yield from (steady(rate, 60 * options.steady, options.seed, note) for rate, note in rates)
 
 
 def main() -> None:
     """Print the table."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--platform", nargs="+", default=["telegram"], choices=["telegram", "slack", "discord"])
-    arguments.add_argument("--chats", type=int, nargs="+", default=[1, 20, 100])
-    arguments.add_argument("--wait", type=float, default=120.0, help="seconds after which an answer counts as lost")
+    arguments.add_argument("--platform", nargs="+", default=list(SETUPS), choices=list(SETUPS))
+    arguments.add_argument("--chats", type=int, nargs="*", default=[1, 20, 100], help="bursts")
+    arguments.add_argument("--steady", type=float, default=0.0, help="minutes of each steady load (5 for publishing)")
+    arguments.add_argument("--load", type=float, nargs="*", default=[25, 50, 75, 90], help="percent of the limits")
+    arguments.add_argument("--per-second", type=float, nargs="*", default=[8.0], help="questions")
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--tokens", type=int, default=200)
+    arguments.add_argument("--rate", type=float, default=50.0, help="tokens a second")
+    arguments.add_argument("--long", action="store_true", help="12,000 characters at 300 tokens a second")
+    arguments.add_argument("--wait", type=float, default=120.0, help="seconds after the last question")
+    arguments.add_argument("--save", type=Path, help="all figures as JSON, for bench.chart")
     options = arguments.parse_args()
-    for platform in options.platform:
-        print(f"\n{platform}\n\n{HEAD}")
-        for chats in options.chats:
-            figures = asyncio.run(measure(platform, chats, wait=options.wait))
-            print(figures.row(), flush=True)
-            limits, once = Drive(platform).limits, platform == "telegram"
-            print(_row("the bound", bound.best(limits, figures.writings, once=once)))
-            together = bound.together(chats, WORDS / PACE)
-            print(_row("the bound, all written at once", bound.best(limits, together, once=once)), flush=True)
-
-
-def _row(name: str, limit: bound.Bound) -> str:
-    return (
-        f"| {name} | | {limit.first[0]:.2f} / {limit.first[1]:.2f} | {limit.lag[0]:.2f} / {limit.lag[1]:.2f} "
-        f"| {limit.stale:.2f} | {limit.share:.0%} | | | | | | | |"
+    model = Model(LONG_TOKENS, LONG_RATE) if options.long else Model(options.tokens, options.rate)
+    length = len(model.answer(1))
+    print(
+        f"{model.tokens} tokens ({length:,} characters) at {model.rate:g} a second; {os.cpu_count()} processors, "
+        f"load {os.getloadavg()[0]:.1f} at the start"
     )
+    found: list[dict[str, Any]] = []
+    for platform in options.platform:
+        print(f"\n{HEAD}")
+        for load in loads_of(SETUPS[platform](), options):
+            setup = SETUPS[platform]()
+            figures = asyncio.run(measure(setup, load, model, options.wait))
+            print(figures.rows(), flush=True)
+            found.append(asdict(figures) | {"platform": platform, "rate": load.rate, "ground": setup.ground})
+            if options.save:
+                options.save.write_text(json.dumps(found))
+        print(f"\n{setup.name}: {setup.ground}")
 
 
 if __name__ == "__main__":

@@ -13,13 +13,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final
 
-import aiohttp
 import discord
-import yarl
-from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
 from adapters import Finding
+from adapters.discord import compat
 from adapters.discord.commands import register, registered
 from adapters.discord.errors import refusals
 from adapters.discord.intake import Intake, message_edited, message_sent
@@ -43,7 +41,6 @@ log = logging.getLogger(__name__)
 
 LOGIN_SECONDS: Final = 20.0
 _DEFAULT_BASE: Final = str(DiscordSettings.model_fields["discord_api_base_url"].default)
-_DEFAULT_GATEWAY: Final = DiscordWebSocket.DEFAULT_GATEWAY
 _INTENTS: Final = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
 """None of these is privileged: Discord shows what is written to the bot, and withholds the rest."""
 _PERMISSIONS: Final = discord.Permissions(
@@ -71,7 +68,7 @@ class _Client(discord.Client):
 
     def __init__(self) -> None:
         # Nobody speaks here: the operator need not read at each start what that would take.
-        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
+        compat.expect_no_voice()
         super().__init__(
             intents=_INTENTS,
             allowed_mentions=discord.AllowedMentions.none(),
@@ -88,22 +85,8 @@ class _Client(discord.Client):
         self.greeted = False
         """READY came since listening began."""
         self._identified = False
-        self._sockets: list[aiohttp.ClientWebSocketResponse] = []
-        self._connect_socket = self.http.ws_connect
-        # The library loses hold of a socket whose first message it cannot read, and never closes it.
-        self.http.ws_connect = self._open_socket  # type: ignore[method-assign]  # there is no public way to it
-        parsers = self._connection.parsers
-        parsers.update({event: _sparing(event, parse) for event, parse in parsers.items() if event != "READY"})
-
-    async def _open_socket(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
-        socket = await self._connect_socket(url, compress=compress)
-        self._sockets = [one for one in self._sockets if not one.closed] + [socket]
-        return socket
-
-    async def close_sockets(self) -> None:
-        """Close the gateway connections that are still open."""
-        sockets, self._sockets = self._sockets, []
-        await asyncio.gather(*(one.close(code=1000) for one in sockets if not one.closed), return_exceptions=True)
+        self.sockets = compat.Sockets(self)
+        compat.wrap_parsers(self, _sparing)
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         """Let only the first identification go at once: Discord allows one in five seconds."""
@@ -189,7 +172,7 @@ class DiscordAdapter:
         self._rivals = LogThrottle(log, self._clock)
 
     async def __aenter__(self) -> DiscordAdapter:
-        Route.BASE = self._base
+        compat.use_api(self._base)
         # A client that was closed cannot be opened again.
         self._client_ = client = _Client()
         self._registered = False
@@ -268,17 +251,17 @@ class DiscordAdapter:
             announcing.cancel()
             if client.ws is not None and not client.is_closed():
                 await client.ws.close(code=1000)
-            await client.close_sockets()
+            await client.sockets.close()
             await intake.close()
             await asyncio.gather(announcing, return_exceptions=True)
         raise Unreachable("the connection to Discord's gateway ended")
 
     async def _find_gateway(self) -> None:
         if self._base == _DEFAULT_BASE:
-            DiscordWebSocket.DEFAULT_GATEWAY = _DEFAULT_GATEWAY
+            compat.use_gateway(None)
             return
         found = await self._client.http.request(Route("GET", "/gateway"))
-        DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(found["url"])
+        compat.use_gateway(found["url"])
 
     async def _announce(self) -> None:
         """Register the commands, so that Discord offers them while a person types."""

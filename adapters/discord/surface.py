@@ -16,7 +16,7 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import discord
 
@@ -381,10 +381,10 @@ class DiscordSurface:
 
     @property
     def _hook(self) -> discord.Webhook:
-        # Of an application, as only such a webhook may send what one person sees.
-        kind = discord.WebhookType.application.value
-        data = {"id": self._application, "type": kind, "token": self._token}
-        return discord.Webhook.from_state(cast(Any, data), state=self._client._connection)
+        hook = discord.Webhook.partial(self._application, self._token, client=self._client)
+        # Only a webhook of an application may send what one person sees.
+        hook.type = discord.WebhookType.application
+        return hook
 
     def _partial(self, at: MessageRef) -> discord.PartialMessage:
         return self._channel.get_partial_message(int(at.id))

@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Final
 
-from telegram import Bot
 from telegram.error import (
     Conflict,
     InvalidToken,
@@ -22,6 +21,7 @@ from telegram.error import (
 
 from adapters import Finding
 from adapters.settings import TelegramSettings
+from adapters.telegram.compat import POLL_SECONDS, RawBot
 from adapters.telegram.request import AiohttpRequest
 from adapters.telegram.surface import TelegramSurface
 from adapters.telegram.updates import meant_for
@@ -45,8 +45,6 @@ from bot.sentences import say
 log = logging.getLogger(__name__)
 
 
-POLL_SECONDS: Final = 10
-_UPDATES: Final = ["message", "edited_message"]
 _STORE_PAUSE: Final = 1.0
 """Seconds before updates that could not be stored are fetched again."""
 
@@ -54,24 +52,6 @@ _STORE_PAUSE: Final = 1.0
 def open_adapter(settings: TelegramSettings) -> TelegramAdapter:
     """Return the adapter for one bot token."""
     return TelegramAdapter(settings)
-
-
-class _Bot(Bot):
-    """The library's `Bot` with raw updates: it would reject a whole batch for one malformed update."""
-
-    async def raw_updates(self, offset: int) -> list[dict[str, Any]]:
-        """Return the updates from `offset` on as JSON, waiting for the first.
-
-        Raises:
-            TelegramError: as every call of the library; also when the answer is no list of updates.
-        """
-        asked = {"offset": offset, "timeout": POLL_SECONDS, "allowed_updates": _UPDATES, "limit": 100}
-        updates = await self._post("getUpdates", asked)
-        if not isinstance(updates, list) or not all(
-            isinstance(one, dict) and isinstance(one.get("update_id"), int) for one in updates
-        ):
-            raise TelegramError("Telegram answered with something else than updates")
-        return updates
 
 
 class TelegramAdapter:
@@ -84,7 +64,7 @@ class TelegramAdapter:
         os.environ.setdefault("PTB_TIMEDELTA", "1")
         root = settings.telegram_api_base_url.rstrip("/")
         # Long polls have a connection pool of their own, so that they never hold up a reply.
-        self._bot = _Bot(
+        self._bot = RawBot(
             settings.telegram_bot_token.get_secret_value(),
             base_url=f"{root}/bot",
             base_file_url=f"{root}/file/bot",

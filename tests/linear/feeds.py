@@ -789,6 +789,7 @@ _STORE = "SQLite writes and reads it, in a thread of its own"
 
 OWN: dict[str, str] = {
     "adapters.discord.adapter.DiscordAdapter": _HANDS_ON,
+    "adapters.discord.compat": _SHORT,
     "adapters.discord.intake": _HANDS_ON,
     "adapters.slack.adapter.SlackAdapter": _HANDS_ON,
     "adapters.slack.errors.field": _SHORT,

@@ -108,6 +108,17 @@ async def test_nothing_privileged_is_asked_for_and_nothing_is_kept(stage: Any) -
     assert [member.id for guild in client.guilds for member in guild.members] == [int(stage.server.bot.id)]
 
 
+async def test_nothing_is_said_of_voice(
+    stage: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discord.VoiceClient, "warn_nacl", True)
+    monkeypatch.setattr(discord.VoiceClient, "warn_dave", True)
+
+    await stage.listen()
+
+    assert "voice" not in caplog.text
+
+
 async def test_another_program_with_the_token_is_named_at_once_and_counted(
     stage: Any, wait: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,0 +1,56 @@
+"""The places where discord.py offers no public way: its class attributes and private names are touched here alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+import aiohttp
+import discord
+import yarl
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+
+_GATEWAY: Final = DiscordWebSocket.DEFAULT_GATEWAY
+
+
+def use_api(base: str) -> None:
+    """Send the requests of every client in this process to this address."""
+    Route.BASE = base
+
+
+def use_gateway(url: str | None) -> None:
+    """Connect every client in this process to this gateway; None: to Discord's own."""
+    DiscordWebSocket.DEFAULT_GATEWAY = _GATEWAY if url is None else yarl.URL(url)
+
+
+def expect_no_voice() -> None:
+    """Keep a client from warning at each start about what voice would take."""
+    discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
+
+
+def wrap_parsers(client: discord.Client, wrap: Callable[[str, Callable[[Any], None]], Callable[[Any], None]]) -> None:
+    """Replace the parser of every event but READY by what `wrap` returns for its name and itself."""
+    parsers = client._connection.parsers
+    parsers.update({event: wrap(event, parse) for event, parse in parsers.items() if event != "READY"})
+
+
+class Sockets:
+    """The gateway connections of a client: it loses hold of one whose first message it cannot read."""
+
+    def __init__(self, client: discord.Client) -> None:
+        self._open: list[aiohttp.ClientWebSocketResponse] = []
+        connect = client.http.ws_connect
+
+        async def remembered(url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
+            socket = await connect(url, compress=compress)
+            self._open = [one for one in self._open if not one.closed] + [socket]
+            return socket
+
+        client.http.ws_connect = remembered  # type: ignore[method-assign]  # there is no public way to it
+
+    async def close(self) -> None:
+        """Close those that are still open."""
+        sockets, self._open = self._open, []
+        await asyncio.gather(*(one.close(code=1000) for one in sockets if not one.closed), return_exceptions=True)

@@ -1,0 +1,113 @@
+"""What the code uses of libraries beyond what they promise: each place, and the test that a new version would fail."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+OURS = ("bot", "adapters", "tools", "playground")
+DISCORD = "tests/adapters/discord/test_adapter.py"
+UNPROMISED = {
+    "adapters/discord/compat.py": {
+        "_connection": f"{DISCORD}::test_an_event_that_cannot_be_read_is_left_out_alone",
+        "Route.BASE": f"{DISCORD}::test_discord_itself_is_reached_by_the_library_s_own_addresses",
+        "DiscordWebSocket.DEFAULT_GATEWAY": f"{DISCORD}::test_discord_itself_is_reached_by_the_library_s_own_addresses",
+        "client.http.ws_connect": f"{DISCORD}::test_a_gateway_that_greets_in_an_odd_way_is_tried_again_by_the_caller",
+        "discord.VoiceClient.warn_nacl": f"{DISCORD}::test_nothing_is_said_of_voice",
+        "discord.VoiceClient.warn_dave": f"{DISCORD}::test_nothing_is_said_of_voice",
+    },
+    "adapters/telegram/compat.py": {
+        "_post": "tests/adapters/telegram/test_adapter.py::test_an_update_that_cannot_be_read_is_left_out_alone",
+    },
+    "bot/model/transport.py": {
+        "content.set_exception": "tests/bot/model/test_transport.py::"
+        "test_what_arrived_before_the_connection_broke_is_read_also_by_who_gathers",
+    },
+    "bot/operations/heap.py": {
+        "_SelectorTransport": "tests/bot/operations/test_heap.py::"
+        "test_what_arrives_is_read_in_pieces_that_come_from_the_heap",
+    },
+    "tools/sandbox/kernel.py": {
+        "_bind_socket": "tests/tools/sandbox/test_rich.py::test_variables_and_the_last_value_are_kept",
+        "_showtraceback": "tests/tools/sandbox/test_rich.py::test_an_error_is_a_plain_traceback_of_the_codes_own_lines",
+    },
+    "tools/sandbox/layout.py": {
+        "_base_executable": "tests/tools/sandbox/test_sessions.py::"
+        "test_variables_imports_and_files_are_kept_between_cells",
+    },
+}
+"""By file, what is used, and the test that fails where a new version of the library does it otherwise."""
+DOCUMENTED = {"_replace", "_getframe", "_current_frames", "_exit", "_Decompress"}
+"""Names with an underscore that Python's own documentation describes, or mypy's description of its types."""
+NAMED = {"set_exception": "content", "ws_connect": "client.http"}
+"""Names without an underscore that are used in a way that nobody promises, and of what."""
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    paths = [path for package in OURS for path in (ROOT / package).rglob("*.py")]
+    return {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in paths}
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name.isidentifier() and len(name) > 1
+
+
+def names_made(tree: ast.AST) -> Iterator[str]:
+    """The names that a module gives: to functions, classes, variables, attributes, fields of `__slots__`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+
+
+def used(tree: ast.AST, own: set[str]) -> Iterator[str]:
+    """The names that are not ours: private ones, attributes set on what was imported, known ones by another way."""
+    imported = {
+        name.asname or name.name.partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and (node.names[0].name if isinstance(node, ast.Import) else node.module or "").partition(".")[0]
+        not in {*OURS, *sys.stdlib_module_names}
+        for name in node.names
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr=name) if is_private(name) and name not in own | DOCUMENTED:
+                yield name
+            case ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                if is_private(name) and not name.startswith("_repr_"):  # IPython documents those
+                    yield name
+            case ast.Attribute(ctx=ast.Store()) if root_of(node) in imported:
+                yield ast.unparse(node)
+            case ast.Attribute(attr=name) if name in NAMED and ast.unparse(node.value) == NAMED[name]:
+                yield ast.unparse(node)
+
+
+def root_of(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def test_what_no_library_promises_is_used_in_few_places_and_each_is_shown_by_a_test() -> None:
+    own: dict[Path, set[str]] = {}
+    for path, tree in trees().items():
+        own.setdefault(Path(path).parent, set()).update(names_made(tree))
+
+    found = {path: names for path, tree in trees().items() if (names := set(used(tree, own[Path(path).parent])))}
+
+    assert found == {path: set(names) for path, names in UNPROMISED.items()}
+
+
+def test_the_tests_that_show_it_exist() -> None:
+    for names in UNPROMISED.values():
+        for shown in names.values():
+            path, _, test = shown.partition("::")
+            assert test in set(names_made(ast.parse((ROOT / path).read_text()))), shown

@@ -170,6 +170,11 @@ def check_suite(*arguments: str) -> None:
     assert f'["-m"{written}]' in checks, f"the suite does not run {' '.join(arguments)}"
 
 
+def check_mypy(arguments: list[str]) -> None:
+    """A step of `.ci/run`, in the same words."""
+    assert " ".join([".venv/bin/mypy", *arguments]) in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
 def check_bash(arguments: list[str]) -> None:
     exists(arguments[0])
     subprocess.run(["bash", "-n", str(ROOT / arguments[0])], check=True)
@@ -200,7 +205,7 @@ CHECKS: dict[str, Callable[[list[str]], None]] = {
     "pytest": check_pytest,
     "pip": check_pip,
     "ruff": lambda arguments: check_suite("ruff", *arguments),
-    "mypy": lambda arguments: check_suite("mypy", *arguments),
+    "mypy": check_mypy,
     "uv": check_uv,
     "uvx": check_distribution,
     "pipx": check_distribution,

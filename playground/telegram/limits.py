@@ -13,13 +13,17 @@ from playground.telegram.call import too_many
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The budgets of one bot. Sends, edits and drafts of a chat share one."""
+    """The budgets of one bot. Sends, edits and drafts of a chat share one.
+
+    https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this
+    """
 
     chat_rate: float = 1.0
-    """Calls a second in a private chat, in the long run."""
+    """Calls a second in a chat, in the long run."""
     chat_burst: int = 3
-    """Calls a private chat takes at once after a rest."""
+    """Calls a chat takes at once after a rest."""
     group_calls: int = 20
+    """What a group takes besides, in `group_seconds`."""
     group_seconds: float = 60.0
     bot_calls: int = 30
     bot_seconds: float = 1.0
@@ -71,7 +75,9 @@ class Flood:
         now = self._now()
         needed = self._bot_wait(self.limits, now)
         if not light:
-            needed = max(needed, self._group_wait(self.limits, chat, now) if group else self._bucket_wait(chat, now))
+            needed = max(needed, self._bucket_wait(chat, now))
+            if group:
+                needed = max(needed, self._group_wait(self.limits, chat, now))
         if needed > 0:
             wait = max(math.ceil(needed), self.limits.least_penalty)
             self.close(chat, wait)
@@ -81,9 +87,8 @@ class Flood:
             return
         if group:
             self._groups[chat].append(now)
-        else:
-            tokens, at = self._buckets[chat]
-            self._buckets[chat] = (tokens - 1, at)
+        tokens, at = self._buckets[chat]
+        self._buckets[chat] = (tokens - 1, at)
 
     def _bot_wait(self, limits: Limits, now: float) -> float:
         return _window_wait(self._bot, limits.bot_calls, limits.bot_seconds, now)

@@ -1,0 +1,52 @@
+"""Tables and chart of published figures."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+from bench.published import chart, readme, table
+
+
+def run_of(setup: str, load: str, waits: float = 0.2) -> dict[str, Any]:
+    possible = {"waits": [0.1, 0.1], "first": [0.1], "gap": [1.0], "lag": [0.0], "edits": 2.0}
+    shown = {"waits": [waits, 3 * waits], "first": [0.3], "gap": [1.0, 2.0], "lag": [0.01, 0.05], "edits": [2, 3]}
+    spent = {"calls": 3.5, "used": {"bot": 0.5, "other": 0.0}, "refused": 0, "cpu": 0.041}
+    return {"setup": setup, "load": load, "asked": 2, "whole": 2, "bound": possible} | shown | spent
+
+
+RUNS = [run_of("Telegram private", "1 at once"), run_of("Telegram private", "20 at once"), run_of("Slack <x>", "90 %")]
+
+
+def test_the_readmes_table_has_what_is_possible_in_brackets_and_only_the_chosen_lines() -> None:
+    lines = readme(RUNS).splitlines()
+
+    assert lines[2:] == [
+        "| Telegram private, 20 at once | 0.60 / 0.60 s (0.10 / 0.10) | 0.05 / 0.05 s (0.00 / 0.00) | 2.5 | 0.041 s |"
+    ]
+
+
+def test_the_whole_table_has_every_run() -> None:
+    lines = table(RUNS).splitlines()
+
+    assert len(lines) == 2 + len(RUNS)
+    assert {line.count("|") for line in lines} == {11}
+    assert "3.5 (bot 50%)" in lines[2]
+
+
+def test_the_chart_is_xml_with_a_bar_for_each_run_and_the_same_each_time() -> None:
+    drawn = chart(RUNS)
+
+    assert drawn == chart(RUNS)
+    ElementTree.fromstring(drawn)
+    assert drawn.count("<circle") == 2 * len(RUNS) + 2
+    assert "Slack &lt;x&gt;" in drawn
+
+
+def test_a_longer_wait_stands_further_right() -> None:
+    def place(waits: float) -> float:
+        drawn = chart([run_of("Telegram private", "1 at once", waits)])
+        return float(re.findall(r'cx="([\d.]+)"', drawn)[2])
+
+    assert place(0.1) < place(0.3) < place(20.0)

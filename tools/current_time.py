@@ -33,7 +33,7 @@ def open_tool(settings: object = None) -> FunctionTool:
     Raises:
         Unavailable: this machine has no time zone data.
     """
-    if not zones.known():
+    if not zones.has_data():
         raise Unavailable("it needs time zone data: install the package tzdata")
     return current_time
 
@@ -79,7 +79,7 @@ async def current_time(
         moved = start
         if add.strip():
             span = moments.read_span(add)
-            moved = span.after(start)
+            moved = span.add_to(start)
             lines.append(_line(moved, here, f"Moved by {add.strip()[:60]!r}, in", timed or bool(span.seconds)))
         if to_zone.strip():
             there = _zone(to_zone, notes)
@@ -186,10 +186,10 @@ def _calendar(first: datetime.date, last: datetime.date) -> tuple[int, int, int]
     """Years, months and days from `first` to `last`."""
     months = (last.year - first.year) * 12 + last.month - first.month
     start = datetime.datetime.combine(first, datetime.time())
-    reached = moments.Span(months=months).after(start)
+    reached = moments.Span(months=months).add_to(start)
     if reached.date() > last:
         months -= 1
-        reached = moments.Span(months=months).after(start)
+        reached = moments.Span(months=months).add_to(start)
     return months // 12, months % 12, (last - reached.date()).days
 
 

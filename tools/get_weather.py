@@ -1,4 +1,4 @@
-"""The weather now and the forecast from Open-Meteo, for a place by name in any language or by its coordinates."""
+"""The tool that gets the current weather and the forecast from Open-Meteo, for a place name or coordinates."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _SKY = {
 }
 _WINDS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 _COORDINATES = re.compile(r"(-?\d{1,3}(?:\.\d+)?)\s*[,，;\s]\s*(-?\d{1,3}(?:\.\d+)?)$")
-# Written behind a name in Chinese and Japanese, and unknown to the search: 北京市, 云南省, 東京都.
+# Chinese and Japanese suffixes that the search does not know: 北京市, 云南省, 東京都.
 _SUFFIX = re.compile(r"(?<=..)(?:市|省|县|縣|区|區|镇|鎮|都|府|特别行政区)$")
 _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"place": "Oslo"},
@@ -97,7 +97,7 @@ class Place:
 
 
 def open_tool(settings: WeatherSettings | None) -> Weather:
-    """The weather; it needs no key."""
+    """The tool, which needs no key."""
     return Weather(settings if settings is not None else WeatherSettings.model_construct())
 
 
@@ -110,9 +110,9 @@ class Weather(FunctionTool):
             "The weather service's search for places", settings.open_meteo_geocoding_url, "OPEN_METEO_GEOCODING_URL"
         )
         super().__init__(
-            self.weather,
+            self.get_weather,
             spec_of(
-                self.weather,
+                self.get_weather,
                 name="get_weather",
                 category="weather",
                 examples=_EXAMPLES,
@@ -127,7 +127,7 @@ class Weather(FunctionTool):
             ),
         )
 
-    async def weather(
+    async def get_weather(
         self,
         context: ToolContext,
         place: str = "",
@@ -152,7 +152,7 @@ class Weather(FunctionTool):
         """
         if not 1 <= days <= MOST_DAYS:
             raise ToolError(f"days must be between 1 and {MOST_DAYS}; there is no forecast beyond.")
-        where, others = await self._where(" ".join(place.split()), latitude, longitude, context.language)
+        where, others = await self._locate(" ".join(place.split()), latitude, longitude, context.language)
         asked: dict[str, str | int | float] = {
             "latitude": where.latitude,
             "longitude": where.longitude,
@@ -168,16 +168,16 @@ class Weather(FunctionTool):
         if others:
             listed = "; ".join(f"{one.full} ({one.latitude:.2f}, {one.longitude:.2f})" for one in others)
             note = f"Other places of this name: {listed}. If one of these is meant, call again with its coordinates.\n"
-        text = _written(where, found, note, context.chars)
+        text = _write_report(where, found, note, context.chars)
         return ToolResult(text=text, sources=(Source("Open-Meteo", "https://open-meteo.com/"),), untrusted=True)
 
     async def close(self) -> None:
         await asyncio.gather(self._forecast.close(), self._places.close())
 
-    async def _where(
+    async def _locate(
         self, name: str, latitude: float | None, longitude: float | None, language: str
     ) -> tuple[Place, Sequence[Place]]:
-        """The place meant most probably, and the others of that name."""
+        """The most probable place, and others of that name."""
         if len(name) > 100:
             raise ToolError(f"The place has {len(name)} characters; write the nearest town or city alone.")
         given = _COORDINATES.match(name)
@@ -191,31 +191,31 @@ class Weather(FunctionTool):
             return Place(name, "", "", "", latitude, longitude, 0), ()
         if not name:
             raise ToolError("Say where: a place, or latitude and longitude. Ask the person if it is not known.")
-        found = await self._find(name, _language(language, name))
+        found = await self._find_places(name, _choose_language(language, name))
         if not found:
             raise ToolError(
                 f"There is no place named {name!r}. Write the nearest town or city alone, in its local or English name."
             )
         return found[0], found[1 : 1 + _OTHERS]
 
-    async def _find(self, name: str, language: str) -> list[Place]:
-        """Places by that name, best first; "Paris, Texas" is one in Texas."""
+    async def _find_places(self, name: str, language: str) -> list[Place]:
+        """Places of that name, best first; "Paris, Texas" finds the one in Texas."""
         parts = [part.strip() for part in re.split(r"[,，]", name) if part.strip()] or [name]
         tried = [name, _SUFFIX.sub("", name), parts[0], _SUFFIX.sub("", parts[0])]
         for at, query in enumerate(dict.fromkeys(tried)):
             asked = {"name": query, "count": _CANDIDATES, "language": language, "format": "json"}
-            found = _places(fields_of(await self._places.get("/v1/search", asked)).get("results"))[:_CANDIDATES]
+            found = _parse_places(fields_of(await self._places.get("/v1/search", asked)).get("results"))[:_CANDIDATES]
             # A name cut off before its comma finds namesakes everywhere: only those in the region asked for count.
             narrowed = [one for one in found if _lies_in(one, parts[1:])]
             if at and len(parts) > 1 and found and not narrowed:
                 listed = "; ".join(one.full for one in found[:_OTHERS])
                 raise ToolError(f"There is no {parts[0]!r} in {', '.join(parts[1:])!r}, but: {listed}.")
             if found:
-                return _distinct(narrowed or found)
+                return _drop_duplicates(narrowed or found)
         return []
 
 
-def _places(rows: object) -> list[Place]:
+def _parse_places(rows: object) -> list[Place]:
     found = []
     for row in items_of(rows):
         latitude, longitude = number_of(row.get("latitude")), number_of(row.get("longitude"))
@@ -226,8 +226,8 @@ def _places(rows: object) -> list[Place]:
     return found
 
 
-def _distinct(places: Sequence[Place]) -> list[Place]:
-    """Without those that stand next to one listed before, or are tiny beside the first: nobody means them."""
+def _drop_duplicates(places: Sequence[Place]) -> list[Place]:
+    """Drop places next to one listed before, and those that are tiny compared with the first."""
     kept: list[Place] = []
     for one in places:
         near = any(abs(one.latitude - at.latitude) < 0.3 and abs(one.longitude - at.longitude) < 0.3 for at in kept)
@@ -245,17 +245,17 @@ def _lies_in(place: Place, regions: Sequence[str]) -> bool:
     )
 
 
-def _language(tag: str, name: str) -> str:
-    """The language to have names of places in, in two letters: the person's, or the one the name is written in.
+def _choose_language(tag: str, name: str) -> str:
+    """The language for place names, in two letters: the person's, or that of the question's script.
 
-    Regions and countries are compared with what was asked, so both have to be in one language.
+    Regions and countries are compared with the question, so both must be in one language.
     """
     found = re.match(r"[a-z]{2}(?![a-z])", tag.lower())
     own = found[0] if found else "en"
     return "zh" if re.search(r"[\u4e00-\u9fff]", name) and own not in ("zh", "ja", "ko") else own
 
 
-def _written(where: Place, found: Mapping[str, Any], note: str, chars: int) -> str:
+def _write_report(where: Place, found: Mapping[str, Any], note: str, chars: int) -> str:
     now, daily = fields_of(found.get("current")), fields_of(found.get("daily"))
     if not now and not daily:
         raise ToolError("The weather service sent no weather for this place. Answer without it.", retry=False)
@@ -264,7 +264,7 @@ def _written(where: Place, found: Mapping[str, Any], note: str, chars: int) -> s
     at = f"{where.latitude:.2f}, {where.longitude:.2f}"
     lines = [f"Weather for {where.full} ({at})" if where.full else f"Weather for {at}"]
 
-    def said(values: Mapping[str, Any], key: str, *, digits: int = 0) -> str:
+    def write(values: Mapping[str, Any], key: str, *, digits: int = 0) -> str:
         number = number_of(values.get(key))
         unit = text_of(units.get(key)).replace("mp/h", "mph")
         return "" if number is None else f"{number:.{digits}f}{'' if unit in ('%', '') else ' '}{unit}"
@@ -272,14 +272,14 @@ def _written(where: Place, found: Mapping[str, Any], note: str, chars: int) -> s
     if now:
         winds = number_of(now.get("wind_direction_10m"))
         parts = [
-            _sky(now.get("weather_code")),
-            said(now, "temperature_2m", digits=1),
-            _with("feels like ", said(now, "apparent_temperature", digits=1)),
-            _with("humidity ", said(now, "relative_humidity_2m")),
-            _with("wind ", said(now, "wind_speed_10m"))
+            _describe_sky(now.get("weather_code")),
+            write(now, "temperature_2m", digits=1),
+            _label("feels like ", write(now, "apparent_temperature", digits=1)),
+            _label("humidity ", write(now, "relative_humidity_2m")),
+            _label("wind ", write(now, "wind_speed_10m"))
             + ("" if winds is None else f" from {_WINDS[round(winds / 45) % 8]}"),
-            _with("gusts ", said(now, "wind_gusts_10m")),
-            _with("precipitation ", said(now, "precipitation", digits=1)),
+            _label("gusts ", write(now, "wind_gusts_10m")),
+            _label("precipitation ", write(now, "precipitation", digits=1)),
         ]
         time = text_of(now.get("time")).replace("T", " ")
         lines.append(f"Now ({time}, {zone}): " + ", ".join(part for part in parts if part))
@@ -288,24 +288,24 @@ def _written(where: Place, found: Mapping[str, Any], note: str, chars: int) -> s
     forecast: list[str] = []
     for index, day in enumerate(days[:MOST_DAYS] if isinstance(days, list) else []):
         row = {key: values[index] for key, values in asked.items() if index < len(values)}
-        low, high = said(row, "temperature_2m_min"), said(row, "temperature_2m_max")
+        low, high = write(row, "temperature_2m_min"), write(row, "temperature_2m_max")
         parts = [
-            _sky(row.get("weather_code")),
+            _describe_sky(row.get("weather_code")),
             f"{low} to {high}" if low and high else low or high,
-            _with("precipitation ", said(row, "precipitation_sum", digits=1)),
-            _with("chance of rain ", said(row, "precipitation_probability_max")),
-            _with("wind up to ", said(row, "wind_speed_10m_max")),
-            _with("sun ", "–".join(text_of(row.get(key))[-5:] for key in ("sunrise", "sunset") if row.get(key))),
+            _label("precipitation ", write(row, "precipitation_sum", digits=1)),
+            _label("chance of rain ", write(row, "precipitation_probability_max")),
+            _label("wind up to ", write(row, "wind_speed_10m_max")),
+            _label("sun ", "–".join(text_of(row.get(key))[-5:] for key in ("sunrise", "sunset") if row.get(key))),
         ]
         forecast.append(f"{text_of(day)}: " + ", ".join(part for part in parts if part) + "\n")
     text, _ = joined("\n".join(lines) + "\n" + note, forecast, chars, what="days")
     return text.rstrip("\n")
 
 
-def _sky(code: object) -> str:
+def _describe_sky(code: object) -> str:
     number = number_of(code)
     return _SKY.get(int(number), "") if number is not None else ""
 
 
-def _with(label: str, value: str) -> str:
+def _label(label: str, value: str) -> str:
     return f"{label}{value}" if value else ""

@@ -1,4 +1,4 @@
-"""Dates, times and durations as people write them, in English and Chinese."""
+"""Parse dates, times and durations as people write them, in English and Chinese."""
 
 from __future__ import annotations
 
@@ -54,30 +54,30 @@ _PART = re.compile(
 
 
 class NotAMoment(Exception):
-    """The text is no date, time or duration; the message says what to write."""
+    """The text is not a date, time or duration. The message says what to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What was written: a day, a time of day, or both."""
+    """A day, a time of day, or both."""
 
     when: datetime.datetime
-    """Aware only when the text named an offset."""
+    """Aware only if the text named an offset."""
     timed: bool
-    """Whether a time of day was written; else `when` is the day's midnight."""
+    """Whether the text named a time of day; else `when` is midnight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A duration by the calendar: months and days first, then the exact seconds."""
+    """A calendar duration: months and days first, then exact seconds."""
 
     months: int = 0
     days: int = 0
     weekdays: int = 0
     seconds: float = 0.0
 
-    def after(self, when: datetime.datetime) -> datetime.datetime:
-        """`when` plus this, by the wall clock for days and more, by elapsed time for hours and less.
+    def add_to(self, when: datetime.datetime) -> datetime.datetime:
+        """`when` plus this duration: days and more by the wall clock, hours and less by elapsed time.
 
         Raises:
             NotAMoment: the sum lies outside the years 1 to 9999.
@@ -88,7 +88,7 @@ class Span:
             last = calendar.monthrange(year, month + 1)[1] if 1 <= year <= 9999 else 0
             when = when.replace(year=year, month=month + 1, day=min(when.day, last))
             when += datetime.timedelta(days=self.days)
-            when = _workdays(when, self.weekdays)
+            when = _add_workdays(when, self.weekdays)
             if self.seconds and when.tzinfo is not None:
                 zone = when.tzinfo
                 moved = when.astimezone(datetime.UTC) + datetime.timedelta(seconds=self.seconds)
@@ -99,39 +99,39 @@ class Span:
 
 
 def read(text: str, now: datetime.datetime) -> Moment:
-    """The day and time written in `text`, relative to `now` where something is left out.
+    """The day and time that `text` names; missing parts come from `now`.
 
     Raises:
-        NotAMoment: nothing of the kind is written.
+        NotAMoment: it names neither.
     """
-    said = _plain(text)
+    said = _normalize(text)
     if re.fullmatch(r"@?\d{9,11}", said):
         return Moment(datetime.datetime.fromtimestamp(int(said.lstrip("@")), datetime.UTC), True)
     rest = re.sub(r"(?<=\d)t(?=\d)", " ", said)
     offset: datetime.tzinfo | None = None
     zone = _ZONE.search(rest)
     if zone and ":" in rest[: zone.start()]:
-        offset = _fixed(zone["z"])
+        offset = _parse_offset(zone["z"])
         rest = rest[: zone.start()]
-    day, rest = _day(rest, now)
+    day, rest = _read_day(rest, now)
     rest = re.sub(r"^\s*(?:at|on|@|,|的)\s*", "", rest).strip(" ,")
     base = datetime.datetime.combine(day or now.date(), now.time().replace(microsecond=0))
     if rest in ("", "now", "at"):
         if day is None and "now" not in said and "现在" not in said:
-            raise _unread(text)
+            raise _not_understood(text)
         if "now" in said or "现在" in said:
             return Moment(base.replace(tzinfo=offset), True)
         return Moment(datetime.datetime.combine(base.date(), datetime.time(), offset), False)
-    return Moment(datetime.datetime.combine(base.date(), _clock(rest, text), offset), True)
+    return Moment(datetime.datetime.combine(base.date(), _read_clock(rest, text), offset), True)
 
 
 def read_span(text: str) -> Span:
-    """The duration written in `text`, as `3 weeks`, `-2 months`, `1 year 10 days`, `10天后`.
+    """The duration that `text` names, as `3 weeks`, `-2 months`, `1 year 10 days`, `10天后`.
 
     Raises:
-        NotAMoment: it is none.
+        NotAMoment: it names none.
     """
-    said = _plain(text)
+    said = _normalize(text)
     back = bool(re.search(r"\b(?:ago|before|earlier)$|前$", said)) or said.startswith("minus ")
     said = re.sub(r"\b(?:ago|before|earlier|from now|later|after)$|[以之]?[前后]$", "", said).strip()
     said = re.sub(r"^(?:in|plus|minus)\s+", "", said)
@@ -139,12 +139,12 @@ def read_span(text: str) -> Span:
     at, sign = 0, 1
     while at < len(said):
         match = _PART.match(said, at)
-        unit = _unit(match[3]) if match else None
+        unit = _find_unit(match[3]) if match else None
         if match is None or unit is None:
             raise NotAMoment(f"{text[:60]!r} is no duration: write it as '10 days', '-3 weeks' or '1 year 2 months'.")
         sign = {"+": 1, "-": -1}.get(match[1], sign)
         number = 1.0 if match[2] in ("a", "an") else 0.5 if match[2] == "半" else float(match[2])
-        _add(sums, unit, sign * number)
+        _add_part(sums, unit, sign * number)
         at = match.end()
     if at == 0 or max(map(abs, sums.values())) > 1e12:
         raise NotAMoment(f"{text[:60]!r} is no duration that fits: write it as '10 days' or '-3 weeks'.")
@@ -156,7 +156,7 @@ def read_span(text: str) -> Span:
     return Span(turn * int(sums["months"]), turn * whole, turn * int(sums["weekdays"]), turn * seconds)
 
 
-def _add(sums: dict[str, float], unit: str, number: float) -> None:
+def _add_part(sums: dict[str, float], unit: str, number: float) -> None:
     match unit:
         case "seconds" | "minutes" | "hours":
             sums["seconds"] += number * {"seconds": 1, "minutes": 60, "hours": 3600}[unit]
@@ -170,7 +170,7 @@ def _add(sums: dict[str, float], unit: str, number: float) -> None:
             )
 
 
-def _unit(word: str) -> str | None:
+def _find_unit(word: str) -> str | None:
     word = " ".join(word.split())
     if word in _UNITS:
         return _UNITS[word]
@@ -179,11 +179,11 @@ def _unit(word: str) -> str | None:
     return _UNITS.get(word.removesuffix("s"))
 
 
-def _workdays(when: datetime.datetime, count: int) -> datetime.datetime:
-    """`count` days from Monday to Friday on; whole weeks at once, so that a million costs nothing."""
+def _add_workdays(when: datetime.datetime, count: int) -> datetime.datetime:
+    """Add `count` workdays, whole weeks at once: a million costs as much as one."""
     step = 1 if count > 0 else -1
     while count and when.weekday() >= 5:
-        # From a weekend one counts from the workday on its other side: Saturday and one workday is Monday.
+        # From a weekend, count from the last workday before it: Saturday plus one workday is Monday.
         when -= datetime.timedelta(days=step)
     when += datetime.timedelta(days=step * (abs(count) // 5 * 7))
     left = abs(count) % 5
@@ -193,8 +193,8 @@ def _workdays(when: datetime.datetime, count: int) -> datetime.datetime:
     return when
 
 
-def _day(said: str, now: datetime.datetime) -> tuple[datetime.date | None, str]:
-    """The date named in `said`, and what is left of the text."""
+def _read_day(said: str, now: datetime.datetime) -> tuple[datetime.date | None, str]:
+    """The date that `said` names, or None, and the rest of the text."""
     for word, days in _DAYS.items():
         if re.search(rf"\b{word}\b" if word.isascii() else word, said):
             try:
@@ -229,14 +229,14 @@ def _day(said: str, now: datetime.datetime) -> tuple[datetime.date | None, str]:
     return None, said
 
 
-def _clock(said: str, text: str) -> datetime.time:
+def _read_clock(said: str, text: str) -> datetime.time:
     if said in ("noon", "midday", "中午"):
         return datetime.time(12)
     if said in ("midnight", "午夜", "零点"):
         return datetime.time(0)
     match = _CLOCK.fullmatch(said)
     if match is None or not (match["before"] or match["after"] or re.search(r"[:时点h]", said)):
-        raise _unread(text)
+        raise _not_understood(text)
     hour, minute = int(match["h"]), 30 if match["i"] == "半" else int(match["i"] or 0)
     half = (match["after"] or "").replace(".", "")
     if half and not 1 <= hour <= 12:
@@ -253,7 +253,7 @@ def _clock(said: str, text: str) -> datetime.time:
         ) from error
 
 
-def _fixed(said: str) -> datetime.tzinfo:
+def _parse_offset(said: str) -> datetime.tzinfo:
     if said == "z":
         return datetime.UTC
     minutes = int(said[1:3]) * 60 + int(said[-2:])
@@ -262,22 +262,22 @@ def _fixed(said: str) -> datetime.tzinfo:
     return datetime.timezone(datetime.timedelta(minutes=minutes if said[0] == "+" else -minutes))
 
 
-def _plain(text: str) -> str:
-    """Lower case, plain signs, Chinese numerals as digits (but not the 一 of 星期一).
+def _normalize(text: str) -> str:
+    """Lower case with ASCII signs and digits for Chinese numerals (but not the 一 of 星期一).
 
     Raises:
-        NotAMoment: it is too long to be one.
+        NotAMoment: the text is too long.
     """
     if len(text) > _LONGEST:
-        raise _unread(text)
+        raise _not_understood(text)
     said = " ".join(unicodedata.normalize("NFKC", text).replace("−", "-").lower().split())
-    return _NUMERALS.sub(_digits, said)
+    return _NUMERALS.sub(_replace_numeral, said)
 
 
-def _digits(match: re.Match[str]) -> str:
+def _replace_numeral(match: re.Match[str]) -> str:
     number = numerals.read(match[0])
     return match[0] if number is None else str(number)
 
 
-def _unread(text: str) -> NotAMoment:
+def _not_understood(text: str) -> NotAMoment:
     return NotAMoment(f"{text[:60]!r} is no date or time: write it as '2026-05-31', '15:30' or '2026-05-31 15:30'.")

@@ -39,7 +39,7 @@ def open_tool(settings: object = None) -> FunctionTool:
     Raises:
         Unavailable: this machine has no time zone data.
     """
-    if not zones.known():
+    if not zones.has_data():
         raise Unavailable("it needs time zone data: install the package tzdata")
     return remind_me
 
@@ -144,7 +144,7 @@ def _at(said: str, now: datetime.datetime) -> datetime.datetime:
 
 def _after(said: str, now: datetime.datetime) -> datetime.datetime:
     try:
-        return moments.read_span(said).after(now)
+        return moments.read_span(said).add_to(now)
     except NotAMoment as error:
         raise ToolError(str(error)) from error
 

@@ -1,9 +1,7 @@
-"""Search the web with Tavily: its own summary first, then numbered entries with their addresses.
+"""The tool that searches the web with Tavily: its summary first, then numbered entries with their addresses.
 
-Where the operator has named a second source (SEARCH_FALLBACK), it answers when there is no key or Tavily fails.
-
-Tavily's library is imported at the first search, in a thread: it takes a third of a second, and the event loop must
-not stand still for that.
+A second source (SEARCH_FALLBACK) answers when there is no key or Tavily fails. Tavily's library is imported at the
+first search, in a thread, because the import takes a third of a second.
 """
 
 from __future__ import annotations
@@ -37,9 +35,9 @@ _DEPTHS: dict[str, dict[str, Any]] = {
     "deep": {"search_depth": "advanced", "max_results": 10, "include_answer": True},
 }
 _CREDITS = {"basic": 1, "advanced": 2}
-"""What Tavily takes for a search. https://docs.tavily.com/documentation/api-credits"""
+"""Credits that Tavily charges for a search. https://docs.tavily.com/documentation/api-credits"""
 _SECONDS = {"quick": 12.0, "deep": 18.0}
-"""How long Tavily may take; below the tool's timeout, so that the reason can be told."""
+"""Time limits for Tavily: below the timeout of the tool, so that the model learns the reason."""
 _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"query": "Nobel Prize in Physics winner"},
     {"query": "人工智能法案 最新消息", "topic": "news"},
@@ -53,7 +51,7 @@ _ASKED = (
 
 
 def open_tool(settings: SearchSettings | None) -> WebSearch:
-    """The search, ready for its first query.
+    """The tool, not yet connected.
 
     Raises:
         Unavailable: there is no key and no second source.
@@ -71,7 +69,7 @@ def open_tool(settings: SearchSettings | None) -> WebSearch:
 
 
 class Unanswered(ToolError):
-    """Tavily fails in a way that another source may make good, unlike a request that is wrong."""
+    """Tavily fails where another source may succeed; the request itself is right."""
 
 
 class WebSearch(FunctionTool):
@@ -132,54 +130,35 @@ class WebSearch(FunctionTool):
             include_domains: Only pages of these domains. Example: ["who.int"]
             exclude_domains: No pages of these domains.
         """
-        query = " ".join(query.split())
-        if not query:
-            raise ToolError("The query is empty: say what to search for, in a few words.")
-        if len(query) > LONGEST_QUERY:
-            raise ToolError(
-                f"The query has {len(query)} characters, at most {LONGEST_QUERY} are possible: "
-                "search for its few essential words."
-            )
-        depth = mode or self._depth
+        query, depth = _check_query(query), mode or self._depth
         options: dict[str, Any] = {"query": query, **_DEPTHS[depth]}
         if topic != "general":
             options["topic"] = topic
         if time_range is not None:
             options["time_range"] = time_range
-        if include_domains:
-            options["include_domains"] = _domains("include_domains", include_domains)
-        if exclude_domains:
-            options["exclude_domains"] = _domains("exclude_domains", exclude_domains)
+        for name, domains in (("include_domains", include_domains), ("exclude_domains", exclude_domains)):
+            if domains:
+                options[name] = _check_domains(name, domains)
+        failure: ToolError | None = None
         if self._key:
             try:
-                answer = await self._answer(options, depth, context)
-                return _result(query, answer, context.chars, context.language)
+                return _make_result(query, await self._search_tavily(options, depth, context), context)
             except (Unanswered, Unpaid) as error:
                 if not self._second:
                     raise
                 log.warning("search_web asks its second source: %s", error)
-                failed: ToolError | None = error
-                note = label("second", context.language) + "\n"
-        else:
-            failed, note = None, ""
+                failure = error
         try:
-            found = await keyless_search.search(
-                query,
-                most=options["max_results"],
-                language=context.language,
-                time_range=time_range or ("month" if topic == "news" else None),
-                include=options.get("include_domains", ()),
-                exclude=options.get("exclude_domains", ()),
-            )
+            found = await _search_without_key(options, context.language)
         except ToolError as error:
-            raise failed or error from error
-        return _result(query, {"results": found}, context.chars, context.language, note)
+            raise failure or error from error
+        return _make_result(query, found, context, label("second", context.language) + "\n" if failure else "")
 
     async def describe(self, *, offline: bool = False) -> str:
-        """Whether Tavily answers a search, which takes a credit, for the operator.
+        """Make a test search, which costs a credit, and report the result to the operator.
 
         Raises:
-            ToolError: it does not.
+            ToolError: Tavily does not answer it.
         """
         place = urlsplit(self._base_url).netloc
         if not self._key:
@@ -188,9 +167,9 @@ class WebSearch(FunctionTool):
             return f"Tavily at {place} was not asked"
         options = {"query": "Tavily", **_DEPTHS["quick"], "max_results": 1, "timeout": _SECONDS["quick"]}
         try:
-            _checked(await self._ask(options, Bill()))
+            _check_answer(await self._ask(options, Bill()))
         except ToolError as error:
-            raise ToolError(_fault(error, place), retry=False) from error
+            raise ToolError(_describe_fault(error, place), retry=False) from error
         return f"Tavily at {place} answers"
 
     async def close(self) -> None:
@@ -198,16 +177,16 @@ class WebSearch(FunctionTool):
         if client is not None:
             await client.close()
 
-    async def _answer(self, options: Mapping[str, Any], depth: str, context: ToolContext) -> Mapping[str, Any]:
-        """What Tavily found; once more and deep where a quick search found nothing that fits."""
+    async def _search_tavily(self, options: Mapping[str, Any], depth: str, context: ToolContext) -> Mapping[str, Any]:
+        """Search with Tavily, and once more in depth where a quick search finds nothing relevant."""
         seconds, bill = context.seconds, context.bill
-        answer = _checked(await self._ask({**options, "timeout": min(_SECONDS[depth], seconds)}, bill))
+        answer = _check_answer(await self._ask({**options, "timeout": min(_SECONDS[depth], seconds)}, bill))
         score = best_score(answer)
         if depth == "deep" or score is None or score >= self._again_below:
             return answer
         log.info("search_web searches deep: the best of a quick search has a relevance of %.2f", score)
         try:
-            again = _checked(
+            again = _check_answer(
                 await self._ask({**options, **_DEPTHS["deep"], "timeout": min(_SECONDS["deep"], seconds / 2)}, bill)
             )
         except ToolError as error:
@@ -216,11 +195,11 @@ class WebSearch(FunctionTool):
         return again if found_pages(again) else answer
 
     async def _ask(self, options: Mapping[str, Any], bill: Bill) -> Any:
-        """What Tavily answers, paid for; every failure becomes a sentence for the model.
+        """Make one paid request. A failure becomes a ToolError with a sentence for the model.
 
-        A request that is refused takes no credit; one that is not answered may have.
+        A refused request costs no credit; one without an answer may have cost one.
         """
-        client = await self._opened()
+        client = await self._open_client()
         # Both are loaded by now. Tavily's errors have no common base, and it lets httpx's through.
         import httpx
         from tavily import errors
@@ -253,14 +232,14 @@ class WebSearch(FunctionTool):
                 retry=False,
             ) from error
         except errors.BadRequestError as error:
-            raise ToolError(f"The search service refuses the request: {self._quoted(error)} Change it.") from error
+            raise ToolError(f"The search service refuses the request: {self._quote(error)} Change it.") from error
         except errors.TimeoutError as error:
             raise Unanswered(
                 f"The search service did not answer within {options['timeout']:g} s. "
                 "Search once more with mode quick, or answer without it."
             ) from error
         except httpx.HTTPStatusError as error:
-            raise _of_status(error.response.status_code) from error
+            raise _explain_status(error.response.status_code) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             log.warning(
                 "search_web cannot reach Tavily (%s); TAVILY_API_BASE_URL says where it is", type(error).__name__
@@ -275,19 +254,19 @@ class WebSearch(FunctionTool):
                 retry=False,
             ) from error
 
-    async def _opened(self) -> AsyncTavilyClient:
+    async def _open_client(self) -> AsyncTavilyClient:
         async with self._opening:
             if self._client is None:
-                self._client = await asyncio.to_thread(self._open)
+                self._client = await asyncio.to_thread(self._make_client)
             return self._client
 
-    def _open(self) -> AsyncTavilyClient:
+    def _make_client(self) -> AsyncTavilyClient:
         client: AsyncTavilyClient = importlib.import_module("tavily").AsyncTavilyClient(
             api_key=self._key, api_base_url=self._base_url
         )
         return client
 
-    def _quoted(self, error: Exception) -> str:
+    def _quote(self, error: Exception) -> str:
         text = " ".join(hidden(str(error), (self._key, self._base_url)).split())[:200]
         return text if text.endswith((".", "!", "?")) else f"{text or 'no reason given'}."
 
@@ -298,8 +277,8 @@ _KEYWORDS = (
 )
 
 
-def _fault(error: ToolError, place: str) -> str:
-    """What the operator is told of a search that failed."""
+def _describe_fault(error: ToolError, place: str) -> str:
+    """The reason for a failed search, for the operator."""
     cause = error.__cause__
     match type(cause).__name__ if cause is not None else "":
         case "InvalidAPIKeyError":
@@ -314,7 +293,7 @@ def _fault(error: ToolError, place: str) -> str:
             return f"Tavily at {place} does not answer ({name}); TAVILY_API_BASE_URL says where it is"
 
 
-def _of_status(status: int) -> ToolError:
+def _explain_status(status: int) -> ToolError:
     if status >= 500:
         return Unanswered(f"The search service has a fault of its own ({status}). Try once more, or answer without it.")
     if status in (400, 422):
@@ -325,8 +304,34 @@ def _of_status(status: int) -> ToolError:
     )
 
 
-def _domains(name: str, given: Sequence[str]) -> list[str]:
-    """Domains without scheme and path: a model often writes whole addresses."""
+async def _search_without_key(options: Mapping[str, Any], language: str) -> Mapping[str, Any]:
+    """What the second source finds for options of Tavily. Raises ToolError."""
+    rows = await keyless_search.search(
+        options["query"],
+        most=options["max_results"],
+        language=language,
+        time_range=options.get("time_range") or ("month" if options.get("topic") == "news" else None),
+        include=options.get("include_domains", ()),
+        exclude=options.get("exclude_domains", ()),
+    )
+    return {"results": rows}
+
+
+def _check_query(query: str) -> str:
+    """The query on one line. Raises ToolError if it is empty or too long."""
+    query = " ".join(query.split())
+    if not query:
+        raise ToolError("The query is empty: say what to search for, in a few words.")
+    if len(query) > LONGEST_QUERY:
+        raise ToolError(
+            f"The query has {len(query)} characters, at most {LONGEST_QUERY} are possible: "
+            "search for its few essential words."
+        )
+    return query
+
+
+def _check_domains(name: str, given: Sequence[str]) -> list[str]:
+    """Domains without scheme and path, which models often add. Raises ToolError if one is not a domain."""
     found = [re.sub(r"^[a-z]+://", "", one.strip().lower()).split("/")[0] for one in given]
     found = list(dict.fromkeys(one for one in found if one))
     if len(found) > MOST_DOMAINS:
@@ -337,13 +342,13 @@ def _domains(name: str, given: Sequence[str]) -> list[str]:
     return found
 
 
-def _checked(answer: Any) -> Mapping[str, Any]:
-    """The service's answer, once it has the form of one."""
+def _check_answer(answer: Any) -> Mapping[str, Any]:
+    """Return the answer if it has the form of search results, else raise Unanswered."""
     if not isinstance(answer, dict) or not isinstance(answer.get("results", []), list):
         raise Unanswered("The search service answered with something that is no search result.", retry=False)
     return answer
 
 
-def _result(query: str, answer: Mapping[str, Any], chars: int, language: str, note: str = "") -> ToolResult:
-    text, sources = written(query, answer, chars - len(note), language)
+def _make_result(query: str, answer: Mapping[str, Any], context: ToolContext, note: str = "") -> ToolResult:
+    text, sources = written(query, answer, context.chars - len(note), context.language)
     return ToolResult(text=note + text, sources=sources, untrusted=True)

@@ -138,35 +138,35 @@ _FIXED = ("est", "edt", "cst", "cdt", "mst", "mdt", "pst", "pdt", "cet", "cest",
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A time zone as it was found."""
+    """A time zone with the name it was found under."""
 
     name: str
     """IANA name, or `UTC+08:00`."""
     info: datetime.tzinfo
     note: str = ""
-    """What to know about how the name was read."""
+    """How an ambiguous name was understood."""
 
 
 class UnknownZone(Exception):
-    """No zone goes by that name; the text says what to write."""
+    """No zone, or more than one, has that name. The text says what to write."""
 
 
 def find(name: str) -> Zone:
-    """The zone that goes by `name`.
+    """The zone of that name: IANA, a city, a country, an abbreviation or an offset.
 
     Raises:
-        UnknownZone: none does, or several.
+        UnknownZone: there is none, or more than one.
     """
-    said = _plain(name[:_LONGEST_NAME])
+    said = _normalize(name[:_LONGEST_NAME])
     for ending in (" standard time", " daylight time", " local time", " time", "时间", "当地"):
-        if said not in _table() and said.removesuffix(ending).strip():
+        if said not in _build_table() and said.removesuffix(ending).strip():
             said = said.removesuffix(ending).strip()
     if said in _SEVERAL:
         raise UnknownZone(f"{name!r} has several time zones: write {_SEVERAL[said]}, or a city.")
-    fixed = _offset(said)
+    fixed = _parse_offset(said)
     if fixed is not None:
         return fixed
-    key = _table().get(said) or _table().get(said.split(",")[0].strip())
+    key = _build_table().get(said) or _build_table().get(said.split(",")[0].strip())
     if key is None:
         raise UnknownZone(
             f"There is no time zone {name[:60]!r}: write an IANA name such as Europe/Paris, a large city, or UTC+8."
@@ -177,8 +177,8 @@ def find(name: str) -> Zone:
     return Zone(key, zoneinfo.ZoneInfo(key), note)
 
 
-def known() -> bool:
-    """Whether this machine has time zone data at all."""
+def has_data() -> bool:
+    """Whether this machine has time zone data."""
     try:
         zoneinfo.ZoneInfo("Europe/Paris")
     except (zoneinfo.ZoneInfoNotFoundError, OSError, ValueError):
@@ -187,25 +187,25 @@ def known() -> bool:
 
 
 @functools.cache
-def _table() -> dict[str, str]:
-    """Every name → IANA key. Read once, at the first question: looking through the files takes 20 ms."""
+def _build_table() -> dict[str, str]:
+    """All names with their IANA keys. Built at the first use: listing the files takes 20 ms."""
     every = zoneinfo.available_timezones()
     found: dict[str, str] = {}
     for line in _NAMES.strip().splitlines():
         key, _, names = line.partition(": ")
         for name in names.split(","):
             if key in every:
-                found[_plain(name)] = key
+                found[_normalize(name)] = key
     for key in sorted(every):
         region, _, place = key.rpartition("/")
         if region.split("/")[0] in _REGIONS:
-            found.setdefault(_plain(place), key)
+            found.setdefault(_normalize(place), key)
     for key in every:
-        found.setdefault(_plain(key), key)
+        found.setdefault(_normalize(key), key)
     return found
 
 
-def _offset(said: str) -> Zone | None:
+def _parse_offset(said: str) -> Zone | None:
     match = _OFFSET.match(said)
     if match:
         minutes = int(match[2]) * 60 + int(match[3] or 0)
@@ -223,8 +223,8 @@ def _offset(said: str) -> Zone | None:
     return Zone(name, datetime.timezone(delta if sign == "+" else -delta, name))
 
 
-def _plain(name: str) -> str:
-    """Lower case, no accents or dots, single spaces; `America/New_York` and `new york` become comparable."""
+def _normalize(name: str) -> str:
+    """Lower case without accents, dots and repeated spaces, so that `New_York` equals `new york`."""
     text = unicodedata.normalize("NFKD", name.replace("−", "-"))
     text = "".join(char for char in text if not unicodedata.combining(char))
     return " ".join(text.lower().replace("_", " ").replace(".", "").split())

@@ -362,12 +362,14 @@ def _masked(text: str) -> None:
 def _weather(text: str) -> object:
     """A forecast and the places of a name, each field of which is the text."""
     row = {"name": text, "admin1": text, "country": text, "country_code": text, "latitude": 1, "longitude": "2"}
-    places = get_weather._distinct(get_weather._places([row, row | {"latitude": 7}, row | {"longitude": text}]))
+    places = get_weather._drop_duplicates(
+        get_weather._parse_places([row, row | {"latitude": 7}, row | {"longitude": text}])
+    )
     fields = {key: [text, text] for key in (*get_weather._DAILY.split(","), "time")}
     found = {"current": {"time": text, "weather_code": text}, "daily": fields, "timezone": text}
     found["daily_units"] = dict.fromkeys(fields, text)
     get_weather._lies_in(places[0], [text])
-    return get_weather._written(places[0], found, text, 8000)
+    return get_weather._write_report(places[0], found, text, 8000)
 
 
 def _price(text: str) -> object:
@@ -391,8 +393,8 @@ def _service(text: str) -> object:
     for at in range(0, len(body), 64):
         counter.feed(body[at : at + 64])
     counter.feed(text.encode(errors="replace"))
-    service._said(body)
-    service._said(text.encode(errors="replace"))
+    service._read_reason(body)
+    service._read_reason(text.encode(errors="replace"))
     return service.number_of(text), service.items_of([{text: text}])
 
 
@@ -425,11 +427,13 @@ def _page_head(text: str) -> None:
 
 def _html(text: str) -> None:
     """Our own reading of a page's tree; what libraries make of it is stopped when it takes too long."""
-    tree = reader.parsed(f'<title>{text}</title><meta name="author"><a href="/b">c</a><p>{text}<code><a>d</a></code>')
-    reader.described(tree)
+    tree = reader.parse_html(
+        f'<title>{text}</title><meta name="author"><a href="/b">c</a><p>{text}<code><a>d</a></code>'
+    )
+    reader.read_metadata(tree)
     reader.flatten_code(tree)
     reader.resolve_links(tree, "https://a.b/")
-    reader.whole_text(tree, frozenset())
+    reader.extract_all_text(tree, frozenset())
 
 
 OUTLET = outlet.Outlet(SECRETS)
@@ -629,18 +633,18 @@ FED: dict[str, Callable[[str], object]] = {
     "tools.fetch.extraction.extract": _page_head,
     "tools.fetch.guard.destination": lambda text: guard.destination(f"https://{text}"),
     "tools.fetch.guard.wire_form": lambda text: guard.wire_form(f"https://a.b/{text}"),
-    "tools.fetch.reader.decoded": lambda text: reader.decoded(text.encode(errors="replace"), ""),
-    "tools.fetch.reader.html": _html,
+    "tools.fetch.reader.decode_body": lambda text: reader.decode_body(text.encode(errors="replace"), ""),
+    "tools.fetch.reader.read_html": _html,
     "tools.fetch.reader.tidy": reader.tidy,
-    "tools.fetch.reader.whole_words": reader.whole_words,
+    "tools.fetch.reader.join_broken_words": reader.join_broken_words,
     "tools.fetch.service.JsonService.get": _service,
-    "tools.fetch.service.seconds_to_wait": lambda text: service.seconds_to_wait({"Retry-After": text}),
+    "tools.fetch.service.read_retry_after": lambda text: service.read_retry_after({"Retry-After": text}),
     "tools.fetch.service.text_of": service.text_of,
-    "tools.get_weather.Weather.weather": _weather,
+    "tools.get_weather.Weather.get_weather": _weather,
     "tools.keyless_search.search": _keyless,
     "tools.token_price.TokenPrice.price": _price,
-    "tools.mcp.config.substituted": lambda text: config.substituted(text, {}, "here"),
-    "tools.mcp.content.as_result": lambda text: content.as_result(_mcp_answer(text), text),
+    "tools.mcp.config.substitute_variables": lambda text: config.substitute_variables(text, {}, "here"),
+    "tools.mcp.content.convert_answer": lambda text: content.convert_answer(_mcp_answer(text), text),
     "tools.mcp.names.unique_names": lambda text: names.unique_names([text, text[1:]], 60, fallback="tool"),
     "tools.mcp.parameters.plain_text": lambda text: parameters.plain_text(text, 400),
     "tools.mcp.tool.specs_of": _listed,
@@ -757,13 +761,13 @@ INSIDE: dict[str, str] = {
     "tools.current_time.current_time": "tools.moments.read",
     "tools.languages": "tools.languages.language_of_tag",
     "tools.problems": "tools.schema.check",
-    "tools.fetch.reader.described": "tools.fetch.reader.html",
-    "tools.fetch.reader.flatten_code": "tools.fetch.reader.html",
-    "tools.fetch.reader.parsed": "tools.fetch.reader.html",
-    "tools.fetch.reader.resolve_links": "tools.fetch.reader.html",
-    "tools.fetch.reader.whole_text": "tools.fetch.reader.html",
+    "tools.fetch.reader.read_metadata": "tools.fetch.reader.read_html",
+    "tools.fetch.reader.flatten_code": "tools.fetch.reader.read_html",
+    "tools.fetch.reader.parse_html": "tools.fetch.reader.read_html",
+    "tools.fetch.reader.resolve_links": "tools.fetch.reader.read_html",
+    "tools.fetch.reader.extract_all_text": "tools.fetch.reader.read_html",
     "tools.fetch.service": "tools.fetch.service.JsonService.get",
-    "tools.get_weather": "tools.get_weather.Weather.weather",
+    "tools.get_weather": "tools.get_weather.Weather.get_weather",
     "tools.json_values": "tools.fetch.service.JsonService.get",
     "tools.token_price": "tools.token_price.TokenPrice.price",
     "tools.mcp.names": "tools.mcp.names.unique_names",

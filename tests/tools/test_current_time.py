@@ -259,7 +259,7 @@ async def test_a_time_that_clocks_skip_or_repeat_is_noted() -> None:
 
 
 def test_without_time_zone_data_it_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zones, "known", lambda: False)
+    monkeypatch.setattr(zones, "has_data", lambda: False)
 
     with pytest.raises(Unavailable, match="tzdata"):
         open_tool()
@@ -292,7 +292,7 @@ def test_no_text_raises_anything_but_a_sentence(written: str, zone: str) -> None
     except moments.NotAMoment as error:
         assert str(error)
     try:
-        moments.read_span(written).after(NOW)
+        moments.read_span(written).add_to(NOW)
     except moments.NotAMoment as error:
         assert str(error)
     try:
@@ -312,7 +312,7 @@ _WORDS = _VOCABULARY.split()
 @settings(deadline=None, max_examples=300)
 def test_no_words_raise_anything_but_a_sentence(words: list[str], between: str) -> None:
     written = between.join(words)
-    for compute in (lambda: moments.read(written, NOW), lambda: moments.read_span(written).after(NOW)):
+    for compute in (lambda: moments.read(written, NOW), lambda: moments.read_span(written).add_to(NOW)):
         try:
             compute()
         except moments.NotAMoment as error:
@@ -330,7 +330,7 @@ def test_what_is_counted_between_two_days_leads_from_one_to_the_other(
     years, months, days = _calendar(first, last)
     start = datetime.datetime.combine(first, datetime.time())
 
-    assert moments.Span(months=years * 12 + months, days=days).after(start).date() == last
+    assert moments.Span(months=years * 12 + months, days=days).add_to(start).date() == last
     if (last - first).days < 4000:
         counted = sum((first + datetime.timedelta(days=day)).weekday() < 5 for day in range(1, (last - first).days + 1))
         assert _workdays(first, last) == counted

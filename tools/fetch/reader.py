@@ -1,8 +1,7 @@
-"""What a fetched page says: run as a process of its own, which reads a page from standard input and writes JSON.
+"""The program that extracts the text of a fetched page: reads a page from standard input, writes JSON and Markdown.
 
-A page from outside is parsed here, by libraries in C and Python that a hostile page may keep busy for ever or feed
-until they take all memory. A thread cannot be stopped; this process has limits, knows no secret, and can be killed.
-It is run by its path and imports nothing of ours.
+A hostile page can keep the parsing libraries busy for ever or make them take all memory. A thread cannot be stopped;
+this process has limits, knows no secret, and can be killed. It is run by its path and imports nothing of ours.
 
 In: a line of JSON (`kind`: html, pdf or text; `url`, `charset`, `seconds`), then the page's bytes.
 Out: a line of JSON (`title`, `date`, `author`, `site`, `note`, or `error`, a sentence), then the text in Markdown.
@@ -25,24 +24,24 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 MOST_CHARS = 2_000_000
 MOST_FIELD = 2000
-"""Characters of a title, an author's name, …."""
+"""Characters of a title or an author's name."""
 MOST_ADDRESS = 2000
 """Characters of a link's address; a longer one is no link."""
 MOST_OBJECTS = 1000
-"""Objects of a page's own data that are looked at."""
+"""Objects read of a page's JSON-LD."""
 SHORT = 8000
-"""Characters of a page that is given whole where less than half of it seems to be its main text."""
+"""Characters up to which a page is returned whole if its main text seems to be less than half of it."""
 LONGEST_WORD = 60
 """Characters on either side of a hyphen."""
 _MEMORY = 1 << 30
 _PASSWORD_NEEDED = 4
 """PDFium's FPDF_ERR_PASSWORD."""
 _BROKEN = "\ufffe"
-"""By which PDFium marks a hyphen at the end of a line, whether it is the word's own or not."""
+"""PDFium's mark for a hyphen at the end of a line, whether it belongs to the word or not."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]+")
 _BLANKS = re.compile(r"\s+")
 _UNWRITTEN = re.compile(r"[\s<>\"`\\{}|^]")
-"""What stands in no address as it is."""
+"""Characters that an address must escape."""
 _TITLES = ("og:title", "citation_title", "dc.title", "headline", "title")
 _DATES = (
     *("article:published_time", "og:published_time", "datepublished", "citation_publication_date", "citation_date"),
@@ -74,11 +73,11 @@ _AFTER = (
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
 _NO_CHARSETS = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
-"""What Python decodes and no page is written in; some of it takes the square of the length."""
+"""Codecs of Python that no page uses; some take quadratic time."""
 
 
-def limit(seconds: float) -> None:
-    """Take away what parsing does not need; where the system has no limits, the time limit outside remains."""
+def set_limits(seconds: float) -> None:
+    """Limit this process to what parsing needs. Where the system cannot, the caller's time limit remains."""
     try:
         import resource
     except ImportError:
@@ -94,8 +93,8 @@ def limit(seconds: float) -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def decoded(body: bytes, charset: str) -> str:
-    """The text of `body`, by what the server, the page itself or the bytes say of their encoding."""
+def decode_body(body: bytes, charset: str) -> str:
+    """Decode `body` by the encoding that the server, the page or the bytes name."""
     names = [charset]
     for pattern in (_XML_CHARSET, _META_CHARSET):
         found = pattern.search(body[:4096])
@@ -105,7 +104,7 @@ def decoded(body: bytes, charset: str) -> str:
     elif body.startswith((b"\xff\xfe", b"\xfe\xff")):
         names.insert(0, "utf-16")
     for name in names:
-        # Browsers read these as what they are a part of.
+        # As browsers do: each is a part of the encoding it is read as.
         name = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "ascii": "cp1252"}.get(
             name.lower(), name
         )
@@ -126,22 +125,22 @@ def decoded(body: bytes, charset: str) -> str:
     return body.decode(best.encoding if best is not None else "cp1252", "replace")
 
 
-def html(body: bytes, url: str, charset: str, until: float) -> dict[str, str]:
-    """The main text of a web page in Markdown, with its links, and what the page says of itself."""
+def read_html(body: bytes, url: str, charset: str, until: float) -> dict[str, str]:
+    """The main text of a web page in Markdown with its links, and the metadata of the page."""
     from lxml.etree import ParserError
 
     try:
-        tree = parsed(decoded(body, charset))
+        tree = parse_html(decode_body(body, charset))
     except ParserError:
         return {"error": "The page has no text that can be read."}
-    about = described(tree)
+    about = read_metadata(tree)
     scripted = tree.find(".//script") is not None
     flatten_code(tree)
     resolve_links(tree, url)
-    text, note = main_text(tree, until), ""
+    text, note = extract_main_text(tree, until), ""
     if len(text) < SHORT:
         # A table of contents is nothing but links, which the extraction takes for a menu.
-        whole = whole_text(tree, _UNSEEN | _BESIDE) or whole_text(tree, _UNSEEN)
+        whole = extract_all_text(tree, _UNSEEN | _BESIDE) or extract_all_text(tree, _UNSEEN)
         if not text or 2 * len(text) < len(whole) < SHORT:
             text, note = whole, "The main text could not be told from the rest: menus may be among it."
     if not text:
@@ -150,11 +149,11 @@ def html(body: bytes, url: str, charset: str, until: float) -> dict[str, str]:
     return {**about, "text": text, "note": note}
 
 
-def parsed(text: str) -> Any:
-    """The tree of an HTML document.
+def parse_html(text: str) -> Any:
+    """Parse an HTML document to a tree.
 
     Raises:
-        ParserError: there is nothing in it.
+        ParserError: the document is empty.
     """
     from lxml.html import HTMLParser, document_fromstring
 
@@ -169,13 +168,13 @@ def parsed(text: str) -> Any:
     return document_fromstring(_CONTROLS.sub(" ", text).encode("utf-8", "replace"), parser=parser)
 
 
-def described(tree: Any) -> dict[str, str]:
-    """Title, date, author and site as the page names them in its metadata; nothing is guessed from its text."""
+def read_metadata(tree: Any) -> dict[str, str]:
+    """Title, date, author and site from the metadata of a page. Nothing is guessed from its text."""
     named: dict[str, str] = {}
     for meta in tree.iter("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("itemprop") or ""
         named.setdefault(name.lower(), meta.get("content") or "")
-    for data in itertools.islice(_linked_data(tree), MOST_OBJECTS):
+    for data in itertools.islice(_iterate_linked_data(tree), MOST_OBJECTS):
         author = data.get("author")
         author = author[0] if isinstance(author, list) and author else author
         for name, value in (
@@ -192,18 +191,18 @@ def described(tree: Any) -> dict[str, str]:
     for tag in ("title", "h1"):
         if (found := next(tree.iter(tag), None)) is not None:
             named["title"] = named.get("title") or found.text_content().strip()
-    dates = (_day(named.get(name, "")) for name in _DATES)
+    dates = (_parse_day(named.get(name, "")) for name in _DATES)
     return {
-        "title": _first(named.get(name, "") for name in _TITLES),
-        "date": _first(dates),
+        "title": _choose_first(named.get(name, "") for name in _TITLES),
+        "date": _choose_first(dates),
         # Some name a profile where others name a person.
-        "author": _first(one for name in _AUTHORS if "://" not in (one := named.get(name, ""))),
-        "site": _first(named.get(name, "") for name in _SITES),
+        "author": _choose_first(one for name in _AUTHORS if "://" not in (one := named.get(name, ""))),
+        "site": _choose_first(named.get(name, "") for name in _SITES),
     }
 
 
-def _linked_data(tree: Any) -> Iterator[dict[str, Any]]:
-    """The objects of a page's JSON-LD, outer ones first."""
+def _iterate_linked_data(tree: Any) -> Iterator[dict[str, Any]]:
+    """Iterate over the objects of a page's JSON-LD, outer ones first."""
     for script in tree.iter("script"):
         if "ld+json" not in (script.get("type") or ""):
             continue
@@ -220,13 +219,13 @@ def _linked_data(tree: Any) -> Iterator[dict[str, Any]]:
                     waiting.extend(reversed(several))
 
 
-def _first(values: Iterable[str]) -> str:
-    """The first that is not blank, on one line."""
+def _choose_first(values: Iterable[str]) -> str:
+    """The first value that is not blank, on one line."""
     return next((line for value in values if (line := " ".join(value[:MOST_FIELD].split()))), "")
 
 
-def _day(text: str) -> str:
-    """The day at the beginning of `text`, as 2026-03-04; empty where there is none."""
+def _parse_day(text: str) -> str:
+    """The date at the beginning of `text` as 2026-03-04; empty if there is none."""
     found = re.match(r"\s*(\d{4})[-/.]?(\d{2})[-/.]?(\d{2})(?!\d)", text)
     try:
         return datetime.date(*map(int, found.groups())).isoformat() if found else ""
@@ -235,7 +234,7 @@ def _day(text: str) -> str:
 
 
 def flatten_code(tree: Any) -> None:
-    """Leave nothing but text in code: the extraction loses what follows a link or an emphasis there."""
+    """Remove markup from code, because the extraction loses what follows a link or an emphasis there."""
     from lxml.etree import SubElement, strip_tags
 
     for code in list(tree.iter("pre", "code", "samp", "kbd", "tt")):
@@ -249,13 +248,13 @@ def flatten_code(tree: Any) -> None:
 
 
 def resolve_links(tree: Any, url: str) -> None:
-    """Make the links of a page from `url` absolute. Those that lead to no other page become their words."""
+    """Make the links of a page at `url` absolute. Links that lead to no other page become plain text."""
     from lxml.etree import strip_tags
 
-    base = next((found for one in tree.iter("base") if (found := _joined(url, one.get("href")))), url)
+    base = next((found for one in tree.iter("base") if (found := _resolve_link(url, one.get("href")))), url)
     here = urldefrag(url)[0]
     for link in list(tree.iter("a")):
-        target = _joined(base, link.get("href"))
+        target = _resolve_link(base, link.get("href"))
         if target and ("#" not in target or urldefrag(target)[0] != here):
             link.set("href", target)
         else:
@@ -263,8 +262,8 @@ def resolve_links(tree: Any, url: str) -> None:
     strip_tags(tree, "words")
 
 
-def _joined(base: str, href: str | None) -> str:
-    """The address of the page that `href` names in a page of `base`; empty where it names none."""
+def _resolve_link(base: str, href: str | None) -> str:
+    """The absolute address of `href` in a page at `base`; empty if it names no page."""
     if not href or len(href) > MOST_ADDRESS:
         return ""
     try:
@@ -278,15 +277,15 @@ def _joined(base: str, href: str | None) -> str:
 
 
 class TooSlow(BaseException):
-    """The extraction has had its time. No library takes this for an error that it may pass over."""
+    """The time limit of the extraction has passed. Not an Exception, so that no library swallows it."""
 
 
-def main_text(tree: Any, until: float) -> str:
-    """The text of a page in Markdown without its menus and advertisements; empty where it cannot be told in time."""
+def extract_main_text(tree: Any, until: float) -> str:
+    """The text of a page in Markdown without menus and advertisements; empty if it cannot be found in time."""
     import trafilatura
 
     try:
-        with _alarm(until):
+        with _time_limit(until):
             found = trafilatura.extract(
                 tree,
                 output_format="markdown",
@@ -301,8 +300,8 @@ def main_text(tree: Any, until: float) -> str:
 
 
 @contextlib.contextmanager
-def _alarm(until: float) -> Iterator[None]:
-    """Raise TooSlow in the block at `until`, where the system has an alarm clock."""
+def _time_limit(until: float) -> Iterator[None]:
+    """Raise TooSlow in the block at `until`, where the system has timers."""
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -319,8 +318,8 @@ def _alarm(until: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def whole_text(tree: Any, without: frozenset[str]) -> str:
-    """All text of a page in plain Markdown: paragraphs, headings, lists, rows, code, links; `without` is left out."""
+def extract_all_text(tree: Any, without: frozenset[str]) -> str:
+    """All text of a page in plain Markdown, except for the elements named in `without`."""
     from lxml.etree import iterwalk
 
     made, code = ["\n"], 0
@@ -352,20 +351,20 @@ def whole_text(tree: Any, without: frozenset[str]) -> str:
 
 
 def tidy(text: str) -> str:
-    """`text` without control characters, blanks at the ends of lines, and more than one empty line in a row."""
+    """Remove control characters, blanks at ends of lines, and repeated empty lines."""
     text = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = "\n".join(line.rstrip(" \t") for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
-def pdf(body: bytes, until: float) -> dict[str, str]:
-    """The text of a PDF, page by page, as far as the time goes."""
+def read_pdf(body: bytes, until: float) -> dict[str, str]:
+    """The text of a PDF, page by page, until the time is up."""
     from pypdfium2 import PdfDocument, PdfiumError
 
     try:
         document = PdfDocument(body)
     except PdfiumError as error:
-        # It says so of a PDF without pages, too.
+        # PDFium reports this for a PDF without pages, too.
         if error.err_code == _PASSWORD_NEEDED and b"/Encrypt" in body:
             return {"error": "The PDF asks for a password."}
         raise
@@ -383,16 +382,16 @@ def pdf(body: bytes, until: float) -> dict[str, str]:
         return {"error": "The PDF has no text; its pages seem to be pictures."}
     about = document.get_metadata_dict()
     return {
-        "text": whole_words("\n\n".join(parts)),
-        "title": _first([about["Title"]]),
-        "author": _first([about["Author"]]),
-        "date": _day(about["CreationDate"].removeprefix("D:")[:8]),
+        "text": join_broken_words("\n\n".join(parts)),
+        "title": _choose_first([about["Title"]]),
+        "author": _choose_first([about["Author"]]),
+        "date": _parse_day(about["CreationDate"].removeprefix("D:")[:8]),
         "note": f"Only the first {read} of {count} pages were read." if read < count else "",
     }
 
 
-def whole_words(text: str) -> str:
-    """`text` with the hyphens that stood at the ends of lines, but for words that it also holds in one piece."""
+def join_broken_words(text: str) -> str:
+    """Join words that a line break split if `text` also contains them whole; other hyphens stay."""
     first, *rest = text.split(_BROKEN)
     known = set(re.findall(r"\w+", text)) if rest else set()
     made = [first]
@@ -404,23 +403,23 @@ def whole_words(text: str) -> str:
 
 
 def read(about: dict[str, Any], body: bytes, until: float) -> dict[str, str]:
-    """The page's text, or an error; what can be left out is left at `until`."""
+    """The text and metadata of a page, or an error. Optional work stops at `until`."""
     match about["kind"]:
         case "html":
-            return html(body, about["url"], about["charset"], until)
+            return read_html(body, about["url"], about["charset"], until)
         case "pdf":
-            return pdf(body, until)
+            return read_pdf(body, until)
         case _:
-            return {"text": tidy(decoded(body, about["charset"]))}
+            return {"text": tidy(decode_body(body, about["charset"]))}
 
 
 def main() -> int:
-    """Read one page; the exit code is 0 when JSON was written."""
+    """Read one page from standard input and write the result; the exit code is 0."""
     started = time.monotonic()
     about = json.loads(sys.stdin.buffer.readline())
     body = sys.stdin.buffer.read()
     seconds = float(about["seconds"])
-    limit(seconds)
+    set_limits(seconds)
     sys.setrecursionlimit(2000)
     try:
         found = read(about, body, started + seconds / 2)

@@ -1,4 +1,4 @@
-"""Asking a public JSON service: one bounded session, opened late, and every failure a sentence for the model."""
+"""Client of a public JSON service: one bounded session, opened late; failures are sentences for the model."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ SECONDS = 10.0
 MOST_BYTES = 4 * 1024 * 1024
 MOST_CONNECTIONS = 4
 LONGEST_TEXT = 20_000
-"""Characters of one field that are looked at: more than any result may have."""
+"""Characters read of one field: more than any result may have."""
 LONGEST_NUMBER = 400
 MOST_ITEMS = 200
-"""Of one list that are looked at; what is asked for is far less."""
+"""Items read of one list; requests ask for far fewer."""
 USER_AGENT = "parley-chat/0.1 (assistant in chats, asked by a person)"
 
 
 class JsonService:
-    """One service, named to the model as `name`; `setting` is the variable that says where it is.
+    """One service. The model knows it as `name`; `setting` is the variable that holds its address.
 
-    Addresses come from the operator, so the rules for pages do not apply; but no redirect is followed.
+    Addresses come from the operator, so the rules for pages do not apply; redirects are not followed.
     """
 
     def __init__(self, name: str, base_url: str, setting: str, *, contact: str = "", seconds: float = SECONDS) -> None:
@@ -46,22 +46,22 @@ class JsonService:
         self._opening = asyncio.Lock()
 
     async def get(self, path: str, query: Mapping[str, str | int | float], *, base_url: str = "") -> Any:
-        """What the service answers; None where it says that there is no such thing (404).
+        """The parsed answer, or None for status 404.
 
         Raises:
-            ToolError: it refuses, is busy, does not answer, or answers something else than JSON.
+            ToolError: the service refuses, is busy, does not answer, or does not answer in JSON.
         """
-        session = await self._opened()
+        session = await self._open_session()
         url = (base_url.rstrip("/") or self._base_url) + path
         aiohttp: Any = importlib.import_module("aiohttp")
         try:
             async with asyncio.timeout(self._seconds):
                 async with session.get(url, params=query, allow_redirects=False) as response:
-                    body = await _read(response)
+                    body = await _read_body(response)
                     if response.status == 404:
                         return None
                     if response.status != 200:
-                        raise self._refusal(response.status, response.headers, body)
+                        raise self._explain_refusal(response.status, response.headers, body)
                 return json.loads(body)
         except TimeoutError as error:
             raise ToolError(
@@ -87,11 +87,11 @@ class JsonService:
         if session is not None:
             await session.close()
 
-    def _refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ToolError:
-        said = _said(body)
+    def _explain_refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> ToolError:
+        said = _read_reason(body)
         if status == 429:
-            wait = seconds_to_wait(headers)
-            when = "later" if wait is None else f"in {_spoken(wait)}"
+            wait = read_retry_after(headers)
+            when = "later" if wait is None else f"in {_format_wait(wait)}"
             return ToolError(
                 f"{self._name} has had too many requests; it may be asked again {when}. "
                 "Do not call it before; answer without it, and say so.",
@@ -111,7 +111,7 @@ class JsonService:
         log.warning("%s answers %d; is %s right?", self._name, status, self._setting)
         return ToolError(f"{self._name} is not where it should be ({status}). Answer without it.", retry=False)
 
-    async def _opened(self) -> ClientSession:
+    async def _open_session(self) -> ClientSession:
         async with self._opening:
             if self._session is None:
                 aiohttp: Any = await asyncio.to_thread(importlib.import_module, "aiohttp")
@@ -126,8 +126,8 @@ class JsonService:
             return session
 
 
-def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """What `Retry-After` asks for, in seconds or as a date."""
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that `Retry-After` names, as a number or as a date; None if it names none."""
     given = headers.get("Retry-After", "").strip()
     if given.isascii() and given.isdigit():
         return float(given[:9])
@@ -138,22 +138,22 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
 
 
 def text_of(value: object) -> str:
-    """One line of what a service sent as text, its beginning where it is very long; empty for anything else."""
+    """A text field on one line, cut where it is very long; empty for any other type."""
     return " ".join(value[:LONGEST_TEXT].split()) if isinstance(value, str) else ""
 
 
 def items_of(value: object) -> list[dict[str, Any]]:
-    """The objects in what a service sent as a list, the first ones of very many; empty for anything else."""
+    """The objects in a list, cut where it is very long; empty for any other type."""
     return [one for one in value[:MOST_ITEMS] if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def fields_of(value: object) -> dict[str, Any]:
-    """What a service sent as an object; empty for anything else."""
+    """An object; empty for any other type."""
     return value if isinstance(value, dict) else {}
 
 
 def number_of(value: object) -> float | None:
-    """What a service sent as a number, also as a string; None for anything else."""
+    """A number, or a string that holds one; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     if isinstance(value, str) and len(value) > LONGEST_NUMBER:
@@ -165,7 +165,7 @@ def number_of(value: object) -> float | None:
     return number if abs(number) < 1e300 else None
 
 
-async def _read(response: ClientResponse) -> bytes:
+async def _read_body(response: ClientResponse) -> bytes:
     body, values = bytearray(), ValueCounter()
     async for chunk in response.content.iter_chunked(65536):
         body += chunk
@@ -175,8 +175,8 @@ async def _read(response: ClientResponse) -> bytes:
     return bytes(body)
 
 
-def _said(body: bytes) -> str:
-    """The service's own words about a refusal, in the places where services put them."""
+def _read_reason(body: bytes) -> str:
+    """The reason that the body of a refusal gives, as a clause; empty if there is none."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -190,7 +190,7 @@ def _said(body: bytes) -> str:
     return ""
 
 
-def _spoken(seconds: float) -> str:
+def _format_wait(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.0f} hours"

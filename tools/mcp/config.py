@@ -60,7 +60,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server that is a service: streamable HTTP."""
+    """A server reached by streamable HTTP."""
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -71,28 +71,28 @@ Reach: TypeAlias = Command | Endpoint
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """One server that is to be used."""
+    """One configured server."""
 
     name: str
-    """As written in the file."""
+    """Its name in the file."""
     prefix: str
-    """What its tools' names begin with."""
+    """The prefix of its tools' names."""
     reach: Reach
     allow: tuple[str, ...] | None = None
-    """Patterns of the tools to offer; None: all."""
+    """Name patterns of the tools to offer; None for all."""
     deny: tuple[str, ...] = ()
     timeout: float | None = None
-    """Seconds for one call; None: as for every tool."""
+    """Seconds for one call; None for the default of all tools."""
     start_seconds: float = START_SECONDS
-    """How long it may take until its tools are known."""
-    described: Mapping[str, Description] = field(default_factory=dict)
-    """What the operator says of tools, by their names at the server."""
+    """Seconds until its tools must be listed."""
+    descriptions: Mapping[str, Description] = field(default_factory=dict)
+    """The operator's descriptions of tools, by their names at the server."""
     public: tuple[str, ...] = ()
     """Names of headers, variables and flags whose values are no secrets."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that may be keys; these never leave the program."""
+        """Values that may be secrets and must never be shown."""
         match self.reach:
             case Command():
                 found = {
@@ -104,7 +104,7 @@ class ServerConfig:
         return tuple(sorted(value for value in found if value))
 
     def offers(self, tool: str) -> bool:
-        """Whether the operator lets this tool through."""
+        """Whether this tool may be offered."""
         if any(fnmatchcase(tool, pattern) for pattern in self.deny):
             return False
         return self.allow is None or any(fnmatchcase(tool, pattern) for pattern in self.allow)
@@ -112,17 +112,17 @@ class ServerConfig:
 
 @dataclass(frozen=True, slots=True)
 class McpConfig:
-    """What a file comes to: the servers to start, and why the others are not."""
+    """The servers to start, and why others are left out."""
 
     servers: tuple[ServerConfig, ...]
     problems: Mapping[str, str]
-    """Server → one sentence; a problem of the file itself stands under its name."""
+    """Server → one sentence. A problem of the file itself has the name of the file."""
 
 
 def read_config(file: Path, environment: Mapping[str, str]) -> McpConfig:
-    """Read `file`. A server with a mistake is left out and reported; the others stay. Never raises."""
+    """Read the servers from `file`. One with a mistake is left out and reported. Never raises."""
     try:
-        entries = _entries(file)
+        entries = _read_entries(file)
     except McpConfigError as error:
         return McpConfig((), {file.name: str(error)})
     servers: list[ServerConfig] = []
@@ -130,7 +130,7 @@ def read_config(file: Path, environment: Mapping[str, str]) -> McpConfig:
     prefixes = unique_names(entries, PREFIX_CHARS, fallback="server")
     for name, entry in entries.items():
         try:
-            server = _server(name, prefixes[name], entry, environment)
+            server = _read_server(name, prefixes[name], entry, environment)
         except McpConfigError as error:
             problems[name] = str(error)
             continue
@@ -139,7 +139,7 @@ def read_config(file: Path, environment: Mapping[str, str]) -> McpConfig:
     return McpConfig(tuple(servers), problems)
 
 
-def _entries(file: Path) -> dict[str, Any]:
+def _read_entries(file: Path) -> dict[str, Any]:
     try:
         with file.open("rb") as opened:
             text = opened.read(MOST_BYTES + 1)
@@ -158,33 +158,33 @@ def _entries(file: Path) -> dict[str, Any]:
     return entries
 
 
-def _server(name: str, prefix: str, entry: Any, environment: Mapping[str, str]) -> ServerConfig | None:
+def _read_server(name: str, prefix: str, entry: Any, environment: Mapping[str, str]) -> ServerConfig | None:
     if not isinstance(entry, dict):
         raise McpConfigError('it must be an object with "command" or "url"')
-    if _flag(entry, "disabled", False) or not _flag(entry, "enabled", True):
+    if _read_flag(entry, "disabled", False) or not _read_flag(entry, "enabled", True):
         return None
-    allow = _texts(entry, "allow", "includeTools", "enabledTools")
+    allow = _read_texts(entry, "allow", "includeTools", "enabledTools")
     return ServerConfig(
         name=name,
         prefix=prefix,
-        reach=_reach(entry, environment),
+        reach=_read_reach(entry, environment),
         allow=allow,
-        deny=_texts(entry, "deny", "excludeTools", "disabledTools") or (),
-        timeout=_seconds(entry, "timeout"),
-        start_seconds=_seconds(entry, "startTimeout") or START_SECONDS,
-        described=_described(entry),
-        public=_texts(entry, "public") or (),
+        deny=_read_texts(entry, "deny", "excludeTools", "disabledTools") or (),
+        timeout=_read_seconds(entry, "timeout"),
+        start_seconds=_read_seconds(entry, "startTimeout") or START_SECONDS,
+        descriptions=_read_descriptions(entry),
+        public=_read_texts(entry, "public") or (),
     )
 
 
-def _described(entry: dict[str, Any]) -> dict[str, Description]:
+def _read_descriptions(entry: dict[str, Any]) -> dict[str, Description]:
     table = entry.get("describe") or {}
     if not isinstance(table, dict):
         raise McpConfigError('"describe" must be an object: a tool\'s name, then what is said of it')
-    return {name: _description(name, told) for name, told in table.items()}
+    return {name: _read_description(name, told) for name, told in table.items()}
 
 
-def _description(name: str, told: Any) -> Description:
+def _read_description(name: str, told: Any) -> Description:
     where = f"describe.{name:.60}"
     if not isinstance(told, dict):
         raise McpConfigError(f'"{where}" must be an object with {", ".join(_TOLD)}')
@@ -203,41 +203,41 @@ def _description(name: str, told: Any) -> Description:
         use_when=plain_text(texts["useWhen"], TOLD_CHARS),
         not_for=plain_text(texts["notFor"], TOLD_CHARS),
         examples=tuple(examples[:MOST_EXAMPLES]),
-        keywords=_texts(told, "keywords") or (),
+        keywords=_read_texts(told, "keywords") or (),
         rather=tuple((other, plain_text(what, TOLD_CHARS)) for other, what in prefer.items()),
     )
 
 
-def _reach(entry: dict[str, Any], environment: Mapping[str, str]) -> Reach:
+def _read_reach(entry: dict[str, Any], environment: Mapping[str, str]) -> Reach:
     kind = entry.get("type") or entry.get("transport") or ("http" if "url" in entry else "stdio")
     if kind == "sse":
         raise McpConfigError('type "sse" is the transport of old; ask the service for its streamable HTTP address')
     if kind in _HTTP_TYPES:
-        url = _text(entry, "url", environment)
+        url = _read_text(entry, "url", environment)
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
             raise McpConfigError('"url" must begin with http:// or https://')
-        return Endpoint(url, _table(entry, "headers", environment))
+        return Endpoint(url, _read_table(entry, "headers", environment))
     if kind != "stdio":
         raise McpConfigError(f'type {kind!r} is unknown: write "stdio" or "http"')
     arguments = entry.get("args", [])
     if not isinstance(arguments, list) or not all(isinstance(one, str) for one in arguments):
         raise McpConfigError('"args" must be a list of texts')
     return Command(
-        program=_text(entry, "command", environment),
-        arguments=tuple(substituted(one, environment, "args") for one in arguments),
-        environment=_table(entry, "env", environment),
-        folder=_text(entry, "cwd", environment) if entry.get("cwd") else None,
+        program=_read_text(entry, "command", environment),
+        arguments=tuple(substitute_variables(one, environment, "args") for one in arguments),
+        environment=_read_table(entry, "env", environment),
+        folder=_read_text(entry, "cwd", environment) if entry.get("cwd") else None,
     )
 
 
-def substituted(text: str, environment: Mapping[str, str], where: str) -> str:
-    """`text` with every `${NAME}` replaced.
+def substitute_variables(text: str, environment: Mapping[str, str], where: str) -> str:
+    """Replace every `${NAME}` and `${NAME:-default}` in `text`.
 
     Raises:
         McpConfigError: a variable is not set and has no default; the sentence names it.
     """
 
-    def value(match: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         name, has_default, default = match[1], match[2], match[3]
         found = environment.get(name)
         if has_default and not found:
@@ -246,27 +246,27 @@ def substituted(text: str, environment: Mapping[str, str], where: str) -> str:
             raise McpConfigError(f'the environment variable {name}, named in "{where}", is not set')
         return found
 
-    made = _VARIABLE.sub(value, text)
+    made = _VARIABLE.sub(replace, text)
     if "\0" in made:
         raise McpConfigError(f'"{where}" must not hold a zero character')
     return made
 
 
-def _text(entry: dict[str, Any], key: str, environment: Mapping[str, str]) -> str:
+def _read_text(entry: dict[str, Any], key: str, environment: Mapping[str, str]) -> str:
     value = entry.get(key)
     if not isinstance(value, str) or not value:
         raise McpConfigError(f'"{key}" must be a text')
-    return substituted(value, environment, key)
+    return substitute_variables(value, environment, key)
 
 
-def _table(entry: dict[str, Any], key: str, environment: Mapping[str, str]) -> dict[str, str]:
+def _read_table(entry: dict[str, Any], key: str, environment: Mapping[str, str]) -> dict[str, str]:
     table = entry.get(key) or {}
     if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
         raise McpConfigError(f'"{key}" must be an object whose values are texts')
-    return {name: substituted(value, environment, f"{key}.{name}") for name, value in table.items()}
+    return {name: substitute_variables(value, environment, f"{key}.{name}") for name, value in table.items()}
 
 
-def _texts(entry: dict[str, Any], *keys: str) -> tuple[str, ...] | None:
+def _read_texts(entry: dict[str, Any], *keys: str) -> tuple[str, ...] | None:
     key = next((key for key in keys if entry.get(key) is not None), None)
     if key is None:
         return None
@@ -275,14 +275,14 @@ def _texts(entry: dict[str, Any], *keys: str) -> tuple[str, ...] | None:
     return tuple(entry[key])
 
 
-def _flag(entry: dict[str, Any], key: str, default: bool) -> bool:
+def _read_flag(entry: dict[str, Any], key: str, default: bool) -> bool:
     value = entry.get(key, default)
     if not isinstance(value, bool):
         raise McpConfigError(f'"{key}" must be true or false')
     return value
 
 
-def _seconds(entry: dict[str, Any], key: str) -> float | None:
+def _read_seconds(entry: dict[str, Any], key: str) -> float | None:
     value = entry.get(key)
     if value is None:
         return None

@@ -1,7 +1,6 @@
-"""What an MCP tool answered → a `ToolResult`: every type of content, capped before it is looked at closely.
+"""Convert the answer of an MCP tool to a `ToolResult`: every type of content, cut to size before it is parsed.
 
-All of it is data from outside. A text that claims to be an instruction stays a text; the core puts it behind a
-boundary, as it does with every result that is `untrusted`.
+All of it is data from outside and marked `untrusted`, so the core puts it behind a boundary.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock
 
 MOST_TEXT = 200_000
-"""Characters looked at; the registry cuts what is left to what a result may have."""
+"""Characters read; the registry cuts the rest to the length of a result."""
 MOST_BLOCKS = 200
 MOST_FILES = 8
 MOST_FILE_BYTES = 8_000_000
 
 MOST_DEPTH = 50
 LEAST_ENCODED = 400
-"""Characters of Base64 from which it is left out: shorter is a hash, a key or an identifier."""
+"""Characters from which Base64 is left out; shorter runs are hashes, keys or identifiers."""
 
 _ENCODED = re.compile(r"(?:[A-Za-z0-9+/_-]{60,}+=*+\s{0,2}+)++[A-Za-z0-9+/_-]*+=*+")
-"""Also over the ends of lines, at 64 or 76 characters."""
+"""Base64, also when wrapped at 64 or 76 characters."""
 _IN_ENCODED = (str.islower, str.isupper, str.isdigit)
 _WORD = re.compile(r"\w+")
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,80}")
@@ -43,11 +42,11 @@ _ENDINGS = {"image/jpeg": ".jpg", "audio/mpeg": ".mp3", "audio/wav": ".wav", "te
 
 
 @dataclass(slots=True)
-class _Made:
+class _Parts:
     parts: list[str] = field(default_factory=list)
-    """What the model reads, a part for each block."""
+    """The text for the model, a part for each block."""
     texts: list[str] = field(default_factory=list)
-    """The plain texts among them, as they came."""
+    """The plain texts among them, unchanged."""
     files: list[ProducedFile] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     room: int = MOST_TEXT
@@ -58,15 +57,15 @@ class _Made:
             self.room -= len(text)
 
 
-def as_result(answer: CallToolResult, stem: str) -> ToolResult:
-    """The answer as a result; `stem` names the files in it."""
-    made = _Made()
+def convert_answer(answer: CallToolResult, stem: str) -> ToolResult:
+    """The answer as a result. Files without a name are named after `stem`."""
+    made = _Parts()
     for block in answer.content[:MOST_BLOCKS]:
-        _take(block, made, stem)
+        _add_block(block, made, stem)
     if len(answer.content) > MOST_BLOCKS:
         made.add(f"[{len(answer.content) - MOST_BLOCKS} more parts were left out]")
-    structured = _without_encoded(answer.structured_content)
-    if structured is not None and not _told_already(structured, made.texts):
+    structured = _name_encoded_data(answer.structured_content)
+    if structured is not None and not _is_repeated(structured, made.texts):
         made.add(json.dumps(structured, ensure_ascii=False, default=str))
     text = "\n\n".join(made.parts) or "The tool finished and returned nothing."
     if answer.is_error:
@@ -79,44 +78,44 @@ def as_result(answer: CallToolResult, stem: str) -> ToolResult:
     return ToolResult(text=text, sources=tuple(made.sources), files=tuple(made.files), untrusted=True)
 
 
-def _take(block: ContentBlock, made: _Made, stem: str) -> None:
+def _add_block(block: ContentBlock, made: _Parts, stem: str) -> None:
     match block.type:
         case "text":
-            text = _without_encoded(block.text[: max(0, made.room) + 1])
+            text = _name_encoded_data(block.text[: max(0, made.room) + 1])
             made.texts.append(text)
             made.add(text)
         case "image" | "audio":
-            _take_file(block.type, stem, block.mime_type, block.data, made)
+            _add_file(block.type, stem, block.mime_type, block.data, made)
         case "resource":
             resource = block.resource
-            _take_source("", resource.uri, made)
+            _add_source("", resource.uri, made)
             if hasattr(resource, "text"):
-                made.add(f"[resource {plain_text(resource.uri, 300)}]\n{_without_encoded(resource.text)}")
+                made.add(f"[resource {plain_text(resource.uri, 300)}]\n{_name_encoded_data(resource.text)}")
             else:
-                name = _name_in(resource.uri) or stem
-                _take_file("resource", name, resource.mime_type, resource.blob, made)
+                name = _read_file_name(resource.uri) or stem
+                _add_file("resource", name, resource.mime_type, resource.blob, made)
         case "resource_link":
             title = plain_text(block.title or block.name, 200)
-            _take_source(title, block.uri, made)
+            _add_source(title, block.uri, made)
             about = f": {plain_text(block.description, 500)}" if block.description else ""
             made.add(f"[link] {title} <{plain_text(block.uri, 500)}>{about}")
 
 
-def _name_in(uri: str) -> str:
-    """The last part of an address; empty where it is none."""
+def _read_file_name(uri: str) -> str:
+    """The last part of an address; empty if it is not an address."""
     try:
         return unquote(split_address(uri).path.rpartition("/")[2])
     except ValueError:
         return ""
 
 
-def _take_source(title: str, uri: str, made: _Made) -> None:
-    """Only addresses that a person can open are sources."""
+def _add_source(title: str, uri: str, made: _Parts) -> None:
+    """Add an address as a source if a person can open it."""
     if len(uri) <= 2000 and uri.isprintable() and uri.startswith(("https://", "http://")):
         made.sources.append(Source(title or plain_text(uri, 200), uri))
 
 
-def _take_file(kind: str, stem: str, media_type: str | None, data: str, made: _Made) -> None:
+def _add_file(kind: str, stem: str, media_type: str | None, data: str, made: _Parts) -> None:
     media_type = media_type if media_type and _MEDIA_TYPE.fullmatch(media_type) else "application/octet-stream"
     if len(made.files) >= MOST_FILES:
         made.add(f"[{kind} left out: more than {MOST_FILES} files]")
@@ -129,12 +128,12 @@ def _take_file(kind: str, stem: str, media_type: str | None, data: str, made: _M
     except (binascii.Error, ValueError):
         made.add(f"[{kind} left out: it came damaged]")
         return
-    name = _file_name(stem, media_type, len(made.files) + 1)
+    name = _make_file_name(stem, media_type, len(made.files) + 1)
     made.files.append(ProducedFile(name, media_type, content))
     made.add(f"[{kind} {name}, {media_type}, {len(content)} bytes; the person receives it as a file]")
 
 
-def _file_name(stem: str, media_type: str, number: int) -> str:
+def _make_file_name(stem: str, media_type: str, number: int) -> str:
     plain = _NOT_IN_NAMES.sub("_", stem).strip("._")[-60:] or "file"
     ending = _ENDINGS.get(media_type) or mimetypes.guess_extension(media_type) or ".bin"
     head, dot, tail = plain.rpartition(".")
@@ -143,39 +142,39 @@ def _file_name(stem: str, media_type: str, number: int) -> str:
     return f"{plain}-{number}{ending}"
 
 
-def _without_encoded(value: Any, depth: int = 0) -> Any:
-    """`value` with long Base64 in its texts named instead: a model cannot read it, and pays for every character."""
+def _name_encoded_data(value: Any, depth: int = 0) -> Any:
+    """Replace long Base64 in the texts of `value` by its length: a model cannot read it, but pays for it."""
     if isinstance(value, str):
-        # What is longer is cut anyway; looked at in full it would hold up every chat.
+        # The rest is cut anyway, and searching it would block the event loop.
         text = value[: MOST_TEXT + 1]
-        return _ENCODED.sub(_named_only, text) if len(text) >= LEAST_ENCODED else text
+        return _ENCODED.sub(_name_run, text) if len(text) >= LEAST_ENCODED else text
     if depth >= MOST_DEPTH:
         return "…"
     if isinstance(value, Mapping):
-        return {key: _without_encoded(one, depth + 1) for key, one in value.items()}
+        return {key: _name_encoded_data(one, depth + 1) for key, one in value.items()}
     if isinstance(value, list):
-        return [_without_encoded(one, depth + 1) for one in value]
+        return [_name_encoded_data(one, depth + 1) for one in value]
     return value
 
 
-def _named_only(match: re.Match[str]) -> str:
+def _name_run(match: re.Match[str]) -> str:
     text = match[0]
     if len(text) < LEAST_ENCODED or not all(any(kind(one) for one in text) for kind in _IN_ENCODED):
         return text
     return f"[… {len(text)} characters of encoded data …]"
 
 
-def _told_already(structured: object, texts: list[str]) -> bool:
-    """Whether the texts hold every value of the structured content: most servers write both, each in its own form."""
+def _is_repeated(structured: object, texts: list[str]) -> bool:
+    """Whether the texts contain every value of the structured content, as most servers write both."""
     said = {word for text in texts for word in _WORD.findall(text[:MOST_TEXT].lower())}
-    return bool(texts) and all(word in said for word in _words(structured))
+    return bool(texts) and all(word in said for word in _iterate_words(structured))
 
 
-def _words(value: object, depth: int = 0) -> Iterator[str]:
+def _iterate_words(value: object, depth: int = 0) -> Iterator[str]:
     if depth >= MOST_DEPTH:
         return
     if isinstance(value, Mapping | list):
         for one in value.values() if isinstance(value, Mapping) else value:
-            yield from _words(one, depth + 1)
+            yield from _iterate_words(one, depth + 1)
     elif value is not None:
         yield from _WORD.findall(str(value).lower())

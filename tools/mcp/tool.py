@@ -11,7 +11,7 @@ from tools.base import Arguments, Json, ToolContext, ToolError, ToolResult, Tool
 from tools.descriptions import Description, fits
 from tools.languages import Words
 from tools.mcp.config import ServerConfig
-from tools.mcp.content import as_result
+from tools.mcp.content import convert_answer
 from tools.mcp.errors import ServerGone, ServerRefused
 from tools.mcp.listed import ListedTool
 from tools.mcp.names import tool_names
@@ -81,7 +81,7 @@ class McpTool:
                 untrusted=True,
             )
         # Ten megabytes may come: looked through in the event loop they would hold up every chat.
-        return await asyncio.to_thread(as_result, answer, self._listed.name)
+        return await asyncio.to_thread(convert_answer, answer, self._listed.name)
 
     async def close(self) -> None:
         """Do nothing: the connection belongs to the server."""
@@ -104,7 +104,7 @@ def specs_of(
         except ValueError as error:
             refused.append(f"{tool.name[:80]!r} is not offered: {error}")
             continue
-        told = config.described.get(tool.name, Description())
+        told = config.descriptions.get(tool.name, Description())
         refused += [
             f"{tool.name[:80]!r}: an example in the file does not fit: {one!r:.100}"
             for one in told.examples
@@ -113,7 +113,7 @@ def specs_of(
         offered.append((tool, told.of(spec)))
     refused += [
         f"{name[:80]!r} is described in the file and not listed by the server"
-        for name in config.described
+        for name in config.descriptions
         if name not in wanted
     ]
     return offered, refused

@@ -89,7 +89,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
             here.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(about + body)))
             here.setattr(sys, "stdout", writing)
             here.setattr(sys, "setrecursionlimit", lambda deep: None)
-            here.setattr(reader, "limit", lambda seconds: None)
+            here.setattr(reader, "set_limits", lambda seconds: None)
             assert reader.main() == 0
             writing.detach()  # else it would close what was written
         return out.getvalue()
@@ -412,10 +412,10 @@ async def test_what_is_whole_has_paragraphs_headings_rows_and_code() -> None:
         "<table><tr><th>a<th>b<tr><td>c<td>d</table><pre>x\n  y</pre>"
         "<ol><li>first<li><div>second</div></ol><a href='/p'><img></a><script>no</script>end"
     )
-    tree = reader.parsed(html)
+    tree = reader.parse_html(html)
     reader.flatten_code(tree)
 
-    text = reader.whole_text(tree, frozenset({"script", "style"}))
+    text = reader.extract_all_text(tree, frozenset({"script", "style"}))
 
     assert text == (
         "## A heading\n\none\ntwo three four\n\n| a | b |\n| c | d |\n\n```\nx\n  y\n```\n\n- first\n- second\n\nend"

@@ -156,8 +156,8 @@ def grows_evenly(function: Callable[[Any], object], made: Callable[[int], Any]) 
     "function",
     [
         reader.tidy,
-        reader.parsed,
-        lambda text: reader.decoded(text.encode(), "punycode"),
+        reader.parse_html,
+        lambda text: reader.decode_body(text.encode(), "punycode"),
         lambda text: in_parts(text, 4000),
         lambda text: wrap_as_data(text, "0" * 8, "x"),
     ],
@@ -192,12 +192,12 @@ PIECES = {
 @pytest.mark.parametrize(
     "function",
     [
-        reader.described,
+        reader.read_metadata,
         reader.flatten_code,
         lambda tree: reader.resolve_links(tree, "https://e.example/a/b"),
-        lambda tree: reader.whole_text(tree, frozenset({"script"})),
+        lambda tree: reader.extract_all_text(tree, frozenset({"script"})),
     ],
     ids=["described", "code", "links", "text"],
 )
 def test_the_time_for_a_page_grows_with_its_length_alone(function: Callable[[Any], object], piece: str) -> None:
-    assert grows_evenly(function, lambda length: reader.parsed("<body>" + piece * (length // len(piece)) + "end"))
+    assert grows_evenly(function, lambda length: reader.parse_html("<body>" + piece * (length // len(piece)) + "end"))

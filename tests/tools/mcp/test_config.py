@@ -175,7 +175,7 @@ def test_what_the_operator_says_of_a_tool_is_read(tmp_path: Path) -> None:
     config = config_of(tmp_path, {"kb": {"command": "x", "describe": {"search": told}}})
 
     [server] = config.servers
-    assert server.described["search"] == Description(
+    assert server.descriptions["search"] == Description(
         purpose="Search our wiki.",
         category="knowledge",
         use_when="the person asks about the company",

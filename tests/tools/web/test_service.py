@@ -19,7 +19,7 @@ from tools.fetch.service import (
     JsonService,
     items_of,
     number_of,
-    seconds_to_wait,
+    read_retry_after,
     text_of,
 )
 
@@ -118,10 +118,10 @@ async def test_a_long_text_is_read_and_its_beginning_looked_at(
 def test_a_wait_may_be_seconds_or_a_date() -> None:
     date = email.utils.formatdate(time.time() + 100, usegmt=True)
 
-    assert seconds_to_wait({"Retry-After": "7"}) == 7
-    assert 90 < (seconds_to_wait({"Retry-After": date}) or 0) <= 100
-    assert seconds_to_wait({"Retry-After": "soon"}) is None
-    assert seconds_to_wait({}) is None
+    assert read_retry_after({"Retry-After": "7"}) == 7
+    assert 90 < (read_retry_after({"Retry-After": date}) or 0) <= 100
+    assert read_retry_after({"Retry-After": "soon"}) is None
+    assert read_retry_after({}) is None
 
 
 @pytest.mark.parametrize("value", [None, True, "x", [], {}, float("nan"), float("inf"), "1e999", 10**400])

@@ -19,12 +19,13 @@ from types import TracebackType
 from typing import Final, TextIO
 
 from adapters import Finding
-from adapters.console.terminal import Screen, lines_of
+from adapters.console.terminal import DrawnText, Screen, draw, lines_of
 from adapters.settings import ConsoleSettings
 from bot.contract import (
     CallCost,
     ChatId,
     Deliver,
+    Drawn,
     File,
     MessageRef,
     MessageSent,
@@ -98,7 +99,7 @@ class ConsoleAdapter:
                 # Tell the platform "received" only after this returned, so that it delivers again what was not stored.
                 await deliver(self._message(line.strip()))
             except StoreError as error:
-                self._screen.show(Page(f"Not stored, please write it again: {error}", final=True), None)
+                self._screen.show(draw(Page(f"Not stored, please write it again: {error}", final=True)), None)
                 continue
             if answering is not None:
                 answering.cancel()
@@ -140,19 +141,24 @@ class ConsoleSurface:
     def limits(self) -> SurfaceLimits:
         return LIMITS
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
+    def draw(self, page: Page) -> DrawnText:
+        # Render, and keep no state: raise TooLong or Unrenderable for what cannot be shown so.
+        return draw(page)
+
+    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         # Name here the budgets a call draws on; the core waits for them, so that no call is ever refused.
         return CallCost()
 
-    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
-        # Render, then post (no `at`) or edit; translate the library's errors into those of `bot/contract/errors.py`.
-        return self._screen.show(page, at)
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        # Post (no `at`) or edit; translate the library's errors into those of `bot/contract/errors.py`.
+        assert isinstance(drawn, DrawnText)
+        return self._screen.show(drawn, at)
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
         folder = Path(tempfile.mkdtemp(prefix="parley-"))
         path = folder / (Path(file.name).name or "file")
         await asyncio.to_thread(path.write_bytes, file.content)
-        return self._screen.show(Page(f"[file: {path}]", final=True), None)
+        return self._screen.show(draw(Page(f"[file: {path}]", final=True)), None)
 
     async def remove(self, at: MessageRef) -> None:
         return None  # what is printed stays

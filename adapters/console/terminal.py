@@ -7,14 +7,31 @@ import itertools
 import os
 import re
 import threading
+from dataclasses import dataclass
 from typing import Final, TextIO
 
-from bot.contract import MessageRef, Page
+from bot.contract import Drawn, MessageRef, Page
 
 PROMPT: Final = "you> "
 _PROMPTED: Final = "prompt"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What could move the cursor or recolour the screen; text of a model or a web page must not."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnText(Drawn):
+    """A page as it is printed."""
+
+    body: str
+    status: str
+    final: bool
+    """It ends its line."""
+
+
+def draw(page: Page) -> DrawnText:
+    """Return a page without what could move the cursor."""
+    status = " · ".join(line.text for line in page.status)
+    return DrawnText(_CONTROL.sub("", page.body), _CONTROL.sub("", status), page.final)
 
 
 class Screen:
@@ -50,23 +67,22 @@ class Screen:
         if self.terminal:
             self._line_of = ""
 
-    def show(self, page: Page, at: MessageRef | None) -> MessageRef:
+    def show(self, drawn: DrawnText, at: MessageRef | None) -> MessageRef:
         """Print the new part of a page."""
         ref = at or MessageRef(f"{os.getpid()}-{next(self._numbers)}")
-        before, body = self._printed.get(ref.id, ""), _CONTROL.sub("", page.body)
+        before, body, status = self._printed.get(ref.id, ""), drawn.body, drawn.status
         if body.startswith(before):
             self._go_on(ref, body[len(before) :])
             self._printed[ref.id] = body
-        elif page.final:
+        elif drawn.final:
             self._end_line()
             self._go_on(ref, body)
             self._printed[ref.id] = body
-        status = " · ".join(line.text for line in page.status)
         if self.terminal and status and status != self._status:
             self._end_line()
-            self._write(f"\x1b[2m{_CONTROL.sub('', status)}\x1b[0m\n")
+            self._write(f"\x1b[2m{status}\x1b[0m\n")
         self._status = status
-        if page.final:
+        if drawn.final:
             self._end_line()
         return ref
 

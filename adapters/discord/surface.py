@@ -26,6 +26,7 @@ from bot.contract import (
     CallCost,
     Clock,
     DeliveryError,
+    Drawn,
     File,
     MessageGone,
     MessageRef,
@@ -89,6 +90,13 @@ class _Way(enum.Enum):
     EDIT_CHANNEL = enum.auto()
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnMarkdown(Drawn):
+    """A page as Discord is sent it."""
+
+    text: str
+
+
 @dataclass(slots=True)
 class AnswerSlot:
     """The state of the answer slot that acknowledging a slash command opens."""
@@ -132,8 +140,6 @@ class DiscordSurface:
         self._slot = slot
         self._lost = 0
         """Messages that somebody deleted."""
-        self._shown: dict[str, str] = {}
-        """Message id → what it shows, so that the same text is never sent twice."""
         bot = self._bot_scope = f"discord:{client.application_id}"
         of_bot = RateBudget(bot, windows=(BOT_WINDOW,), shared=True)
         of_hook = RateBudget(f"{bot}/interaction/{data.get('interaction')}", windows=(HOOK_WINDOW,))
@@ -156,20 +162,20 @@ class DiscordSurface:
     def limits(self) -> SurfaceLimits:
         return self._limits
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
-        if page is None:
+    def draw(self, page: Page) -> DrawnMarkdown:
+        return DrawnMarkdown(rendered(page))
+
+    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
+        if drawn is None:
             return self._typing_cost
         return self._costs[self._way(at) or _Way.CHANNEL]
 
-    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
-        text = rendered(page)
-        if at is not None and self._shown.get(at.id) == text:
-            return at
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        assert isinstance(drawn, DrawnMarkdown)
+        text = drawn.text
         if at is not None and at.form == _ORIGINAL:
             self._slot.free = False
-        ref = await self._by_some_way(at, lambda way: self._put(way, text, at, nonce))
-        self._shown[ref.id] = text
-        return ref
+        return await self._by_some_way(at, lambda way: self._put(way, text, at, nonce))
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
         if len(file.content) > LIMITS.attachment_bytes:
@@ -184,7 +190,6 @@ class DiscordSurface:
     async def remove(self, at: MessageRef) -> None:
         if at.form == _ORIGINAL:
             self._slot.free = False
-        self._shown.pop(at.id, None)
         try:
             await self._by_some_way(at, lambda way: self._delete(way, at))
         except MessageGone:

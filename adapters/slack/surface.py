@@ -20,6 +20,7 @@ from adapters.slack.mrkdwn import escaped, render
 from bot.contract import (
     CallCost,
     DeliveryError,
+    Drawn,
     File,
     MessageGone,
     MessageRef,
@@ -77,6 +78,15 @@ _LOOK_AGAIN: Final = (0.5, 1.0, 2.0)
 _MARK = re.compile(r"[*_~]")
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class DrawnMrkdwn(Drawn):
+    """A page as Slack is sent it."""
+
+    text: str
+    whole: bool
+    """The page need not be held back until it is final, as where a message can be changed hardly ever, or never."""
+
+
 class SlackSurface:
     """One thread, direct message or channel."""
 
@@ -109,8 +119,8 @@ class SlackSurface:
         self._uses = 0
         # A status ends with the next message in the thread, and a private one is none.
         self._shows_status = bool(self._thread) and not self._reader
-        self._shown: dict[str, str] = {}
-        """Message id → what it shows, so that the same text is never sent twice."""
+        self._answered = ""
+        """What the message behind the `response_url` shows: a reply cannot know, as pages are held back there."""
         team = self._team = str(data.get("team") or "")
         self._post_scope = f"slack:{team}/channel/{self._channel}/post"
         self._update_scope = f"slack:{team}/chat.update"
@@ -135,26 +145,28 @@ class SlackSurface:
     def limits(self) -> SurfaceLimits:
         return LIMITS if self._shows_status else _NO_STATUS
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
-        if page is None:
+    def draw(self, page: Page) -> DrawnMrkdwn:
+        return DrawnMrkdwn(_rendered(page), page.final or not (self._reader or self._address))
+
+    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
+        if drawn is None:
             return self._status_cost
         if self._reader:
-            return self._private_cost if page.final and (at is None or at.form == HELD) else CallCost()
+            assert isinstance(drawn, DrawnMrkdwn)
+            return self._private_cost if drawn.whole and (at is None or at.form == HELD) else CallCost()
         if self._responding or (at is not None and at.form in (RESPONSE, HELD)):
             return CallCost(repeats_safely=at is not None and at.form == RESPONSE)
         return self._post_cost if at is None else self._update_cost
 
-    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
-        text = _rendered(page)
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        assert isinstance(drawn, DrawnMrkdwn)
         if self._reader:
-            return await self._show_privately(text, page.final, at)
-        if at is not None and at.form in (RESPONSE, HELD):
-            return await self._respond(text, page.final, at)
+            return await self._show_privately(drawn, at)
+        if self._responding if at is None else at.form in (RESPONSE, HELD):
+            return await self._respond(drawn, at)
         if at is not None:
-            return await self._update(text, at)
-        if self._responding:
-            return await self._respond(text, page.final, None)
-        return await self._post(text, page.final, nonce)
+            return await self._update(drawn.text, at)
+        return await self._post(drawn, nonce)
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
         if len(file.content) > LIMITS.attachment_bytes:
@@ -251,11 +263,11 @@ class SlackSurface:
             if not cursor:
                 return None
 
-    async def _post(self, text: str, final: bool, nonce: str) -> MessageRef:
+    async def _post(self, drawn: DrawnMrkdwn, nonce: str) -> MessageRef:
         try:
             sent = await self._web.chat_postMessage(
                 channel=self._channel,
-                text=text,
+                text=drawn.text,
                 thread_ts=self._thread or None,
                 # `parse="none"` keeps mrkdwn, and leaves bare addresses and @names alone.
                 parse="none",
@@ -268,20 +280,19 @@ class SlackSurface:
         except Exception as error:
             if error_code(error) in NOT_INSIDE and self._address:
                 self._responding = True
-                return await self._respond(text, final, None)
+                return await self._respond(drawn, None)
             raise translated(error, self._post_scope) from error
         self._joined(self._channel)
-        self._shown[ref.id] = text
         return ref
 
-    async def _show_privately(self, text: str, final: bool, at: MessageRef | None) -> MessageRef:
+    async def _show_privately(self, drawn: DrawnMrkdwn, at: MessageRef | None) -> MessageRef:
         """Post a page that only one person sees, once and complete: it can be neither edited nor found again."""
         if at is not None and at.form == PRIVATE:
             return at
-        if not final:
+        if not drawn.whole:
             return at or MessageRef("", HELD)
         if self._address:
-            await self._use({"text": text, "response_type": "ephemeral", "parse": "none", "link_names": False})
+            await self._use({"text": drawn.text, "response_type": "ephemeral", "parse": "none", "link_names": False})
             return MessageRef("", PRIVATE)
         # Into a thread that nobody has answered in yet, Slack takes it and shows it to nobody.
         thread = self._thread if self._thread != self._asked else ""
@@ -289,7 +300,7 @@ class SlackSurface:
             sent = await self._web.chat_postEphemeral(
                 channel=self._channel,
                 user=self._reader,
-                text=text,
+                text=drawn.text,
                 thread_ts=thread or None,
                 parse="none",
                 link_names=False,
@@ -299,29 +310,27 @@ class SlackSurface:
         return MessageRef(str(sent.get("message_ts") or ""), PRIVATE)
 
     async def _update(self, text: str, at: MessageRef) -> MessageRef:
-        if self._shown.get(at.id) == text:
-            return at
         try:
             # There are no flags against previews here: those of the post stay.
             await self._web.chat_update(channel=self._channel, ts=at.id, text=text, parse="none", link_names=False)
         except Exception as error:
             raise translated(error, self._update_scope) from error
-        self._shown[at.id] = text
         return at
 
-    async def _respond(self, text: str, final: bool, at: MessageRef | None) -> MessageRef:
+    async def _respond(self, drawn: DrawnMrkdwn, at: MessageRef | None) -> MessageRef:
         """Show a page through the `response_url`: the first page early and then complete, later ones only complete."""
         if at is not None:
             self._uses = max(self._uses, int(at.id))
-        if not final and (at is not None or self._uses):
+        if not drawn.whole and (at is not None or self._uses):
             return at if at is not None else MessageRef(str(self._uses), HELD)
-        body: dict[str, Any] = {"text": text, "response_type": "in_channel", "parse": "none", "link_names": False}
-        body |= {"unfurl_links": False, "unfurl_media": False}
-        body["replace_original"] = at is not None and at.form == RESPONSE
-        if body["replace_original"] and self._shown.get(RESPONSE) == text:
-            return at or MessageRef(str(self._uses), RESPONSE)
+        replaces = at is not None and at.form == RESPONSE
+        if at is not None and replaces and self._answered == drawn.text:
+            return at
+        body: dict[str, Any] = {"text": drawn.text, "response_type": "in_channel", "parse": "none", "link_names": False}
+        body |= {"unfurl_links": False, "unfurl_media": False, "replace_original": replaces}
+        self._answered = ""
         await self._use(body)
-        self._shown[RESPONSE] = text
+        self._answered = drawn.text
         return MessageRef(str(self._uses), RESPONSE)
 
     async def _use(self, body: dict[str, Any]) -> None:

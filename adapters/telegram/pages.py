@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from telegram import MessageEntity
@@ -11,21 +10,21 @@ from telegram.constants import ParseMode
 
 from adapters.telegram.html import MOST_ENTITIES, render
 from adapters.telegram.live import defanged, live_parts
-from bot.contract import Page, TooLong, Unrenderable, utf16_length
+from bot.contract import Drawn, Page, TooLong, Unrenderable, utf16_length
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """A rendered page."""
+class DrawnHtml(Drawn):
+    """A page as Telegram is sent it."""
 
     text: str
     mode: ParseMode | None
     """How Telegram must read it."""
-    entities: Sequence[MessageEntity] = ()
+    entities: tuple[MessageEntity, ...] = ()
     """What is code in a text without markup."""
 
 
-def drawn(page: Page, limit: int) -> Drawn:
+def draw(page: Page, limit: int) -> DrawnHtml:
     """Render a page of at most `limit` visible UTF-16 units.
 
     Raises:
@@ -34,7 +33,7 @@ def drawn(page: Page, limit: int) -> Drawn:
     """
     status = "\n".join(line.text for line in page.status)
     gap = "\n\n" if status and page.body.strip() else ""
-    entities: Sequence[MessageEntity] = ()
+    entities: tuple[MessageEntity, ...] = ()
     if page.plain:
         text, mode = f"{page.body}{gap}{status}".strip(), None
         text, entities = _inert(text)
@@ -49,18 +48,18 @@ def drawn(page: Page, limit: int) -> Drawn:
         raise Unrenderable("the page shows nothing")
     if length > limit:
         raise TooLong(f"a page shows {length} units", by=length - limit)
-    return Drawn(text, mode, entities)
+    return DrawnHtml(text, mode, entities)
 
 
-def _inert(text: str) -> tuple[str, Sequence[MessageEntity]]:
+def _inert(text: str) -> tuple[str, tuple[MessageEntity, ...]]:
     """Return plain text, and the parts of it that must be code so that they do not become links."""
     parts = list(live_parts(text))
     if len(parts) > MOST_ENTITIES:
         return defanged(text), ()
-    return text, [
+    return text, tuple(
         MessageEntity(MessageEntity.CODE, utf16_length(text[:start]), utf16_length(text[start:end]))
         for start, end in parts
-    ]
+    )
 
 
 def _status(line: str) -> str:

@@ -17,11 +17,12 @@ from telegram.error import (
     TimedOut,
 )
 
-from adapters.telegram.pages import Drawn, drawn
+from adapters.telegram.pages import DrawnHtml, draw
 from adapters.telegram.request import NOT_SENT
 from bot.contract import (
     CallCost,
     DeliveryError,
+    Drawn,
     File,
     MessageGone,
     MessageRef,
@@ -69,10 +70,6 @@ GROUP_WINDOW: Final = Window(20, 60.0)
 BOT_WINDOW: Final = Window(30, 1.0)
 
 
-_NOTHING: Final = CallCost()
-"""The message looks like the page already: no call is made."""
-
-
 _PHOTOS: Final = ("image/png", "image/jpeg", "image/webp")
 
 
@@ -94,9 +91,6 @@ class TelegramSurface:
         reply_to = target.data.get("reply_to")
         self._reply_to = int(str(reply_to)) if reply_to else None
         self._group = bool(target.data.get("group"))
-        self._shown: dict[str, str] = {}
-        """Message id → what it shows, so that the same text is never sent twice."""
-        self._rendered: tuple[Page, Drawn] | None = None
         of_bot = RateBudget(f"telegram:{bot.id}", windows=(BOT_WINDOW,), shared=True)
         scope = f"telegram:{bot.id}/chat/{self._chat}"
         if self._group:
@@ -111,56 +105,46 @@ class TelegramSurface:
     def limits(self) -> SurfaceLimits:
         return LIMITS
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
-        if page is None:
-            return self._typing_cost
-        if at is None:
-            return self._post_cost
-        try:
-            same = self._shown.get(at.id) == self._drawn(page).text
-        except (TooLong, Unrenderable):
-            same = False
-        return _NOTHING if same else self._edit_cost
+    def draw(self, page: Page) -> DrawnHtml:
+        return draw(page, LIMITS.hard_length)
 
-    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
-        look = self._drawn(page)
-        text = look.text
-        if at is not None and self._shown.get(at.id) == text:
-            return at
+    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
+        if drawn is None:
+            return self._typing_cost
+        return self._post_cost if at is None else self._edit_cost
+
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        assert isinstance(drawn, DrawnHtml)
         preview = LinkPreviewOptions(is_disabled=True)
         try:
             if at is None:
                 sent = await self._bot.send_message(
                     self._chat,
-                    text,
-                    parse_mode=look.mode,
-                    entities=look.entities or None,
+                    drawn.text,
+                    parse_mode=drawn.mode,
+                    entities=drawn.entities or None,
                     message_thread_id=self._thread,
                     link_preview_options=preview,
                     reply_parameters=self._first_reply(),
                 )
                 self._reply_to = None
-                ref = MessageRef(str(sent.message_id))
-            else:
-                await self._bot.edit_message_text(
-                    text,
-                    self._chat,
-                    int(at.id),
-                    parse_mode=look.mode,
-                    entities=look.entities or None,
-                    link_preview_options=preview,
-                )
-                ref = at
+                return MessageRef(str(sent.message_id))
+            await self._bot.edit_message_text(
+                drawn.text,
+                self._chat,
+                int(at.id),
+                parse_mode=drawn.mode,
+                entities=drawn.entities or None,
+                link_preview_options=preview,
+            )
+            return at
         except Exception as error:
             if isinstance(error, BadRequest) and "not modified" in error.message.lower() and at is not None:
-                ref = at
-            elif isinstance(error, ChatMigrated):
+                return at
+            if isinstance(error, ChatMigrated):
                 self._chat = error.new_chat_id
                 raise DeliveryError(f"the group became a supergroup: {error.new_chat_id}") from error
-            else:
-                raise (_translated(error) if at is None else _edit_failed(error)) from error
-        self._shown[ref.id] = text
-        return ref
+            raise (_translated(error) if at is None else _edit_failed(error)) from error
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
         if len(file.content) > LIMITS.attachment_bytes:
@@ -214,12 +198,6 @@ class TelegramSurface:
     async def find(self, nonce: str) -> MessageRef | None:
         """Return None: Telegram has no way to look a message up."""
         return None
-
-    def _drawn(self, page: Page) -> Drawn:
-        """Return the rendered page, cached for `cost` and `show`."""
-        if self._rendered is None or self._rendered[0] != page:
-            self._rendered = (page, drawn(page, LIMITS.hard_length))
-        return self._rendered[1]
 
     def _first_reply(self) -> ReplyParameters | None:
         """Return the reply parameters that point a group reply's first message at the question."""

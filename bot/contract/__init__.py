@@ -59,7 +59,18 @@ from bot.contract.messages import (
 )
 from bot.contract.origin import OURS, OUTSIDE, from_outside, joined
 from bot.contract.reference import reference_of, turns_of
-from bot.contract.surface import Adapter, CallCost, Deliver, Earlier, RateBudget, Surface, SurfaceLimits, Window
+from bot.contract.surface import (
+    Adapter,
+    CallCost,
+    Deliver,
+    Drawn,
+    Earlier,
+    RateBudget,
+    Surface,
+    SurfaceLimits,
+    Window,
+    post_cost,
+)
 from bot.contract.throttle import LogThrottle
 from bot.contract.transcript import (
     BEFORE_FIRST_PASS,
@@ -99,6 +110,7 @@ __all__ = [
     "ContextTooLong",
     "Deliver",
     "DeliveryError",
+    "Drawn",
     "Earlier",
     "Enclosure",
     "EnclosureKind",
@@ -155,6 +167,7 @@ __all__ = [
     "origin_of",
     "pause",
     "pause_after",
+    "post_cost",
     "reference_of",
     "turns_of",
     "utf16_length",

@@ -73,8 +73,18 @@ class SurfaceLimits:
     """How a person writes a command here."""
 
 
+class Drawn:
+    """A page as one platform will show it: a frozen value, made by `Surface.draw`, read by that platform alone.
+
+    Each platform has its own subclass. Two that are equal look the same: showing one in place of the other changes
+    nothing.
+    """
+
+    __slots__ = ()
+
+
 class Surface(Protocol):
-    """Where one reply is shown.
+    """Where one reply is shown. A page is drawn first, and then shown: whoever shows it keeps what was drawn.
 
     One whose target is `private` shows pages to the person who asked alone, if the platform can; then a page is shown
     when it is final, for good: such a message can be neither edited nor found again. Where it cannot, it is shown as
@@ -84,22 +94,28 @@ class Surface(Protocol):
     @property
     def limits(self) -> SurfaceLimits: ...
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
-        """Say which budgets the next `show` of `page` draws on, before it is made; without a page, `typing`.
+    def draw(self, page: Page) -> Drawn:
+        """Return what the platform will show of `page`. Pure: equal pages give equal drawings, and nothing is sent.
 
-        A `show` that would send nothing, because the message looks like the page already, draws on none.
+        Raises:
+            TooLong: the page exceeds the limit by `by` units; cut it again, shorter.
+            Unrenderable: nothing of it can be seen.
         """
         ...
 
-    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
-        """Make the platform show `page`, in the message `at` or in a new one, and return where it is now.
+    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
+        """Say which budgets the next `show` of `drawn` draws on, before it is made; without a drawing, `typing`."""
+        ...
+
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        """Make the platform show `drawn`, in the message `at` or in a new one, and return where it is now.
 
         The ref replaces `at`, and is stored before the next call. Showing what is already shown is not an error.
         `nonce` names the page for good: where a platform can recognise a repeated send by it, the surface sends it.
 
         Raises:
             RateLimited: try again after `retry_after` seconds, with whatever is newest by then.
-            TooLong: rendered, the page exceeds the limit by `by` units; cut it again, shorter.
+            TooLong: the platform finds it too long, by about `by` units; cut its page again, shorter.
             MessageGone: somebody deleted the message.
             Unrenderable: the platform refused our notation; show the same page with `plain=True`.
             Unreachable: blocked, kicked or expired: nothing more can be shown here.
@@ -147,6 +163,11 @@ class Surface(Protocol):
             DeliveryError: it cannot be looked up now.
         """
         ...
+
+
+def post_cost(surface: Surface) -> CallCost:
+    """Return what posting a whole page draws on, whatever the page says."""
+    return surface.cost(surface.draw(Page("x", final=True)), None)
 
 
 class Earlier(Protocol):

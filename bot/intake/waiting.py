@@ -19,6 +19,7 @@ from bot.contract import (
     RateLimited,
     SettingsError,
     Surface,
+    post_cost,
 )
 from bot.markdown import escape
 from bot.pacing import Pacer
@@ -90,15 +91,15 @@ class WaitingSigns:
         text = clean_untrusted(" ".join(message.text.split()))
         words = escape(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
         surface = self._surface(message)
-        page = Page(say("waiting", language, text=words), final=True)
+        drawn = surface.draw(Page(say("waiting", language, text=words), final=True))
         line: list[MessageRef] = []
 
         async def post() -> None:
-            line.append(await surface.show(page, None))
+            line.append(await surface.show(drawn, None))
 
-        if await self._made(surface.cost(page, None), post, lambda: not begun.is_set()):
+        if await self._made(surface.cost(drawn, None), post, lambda: not begun.is_set()):
             await begun.wait()
-            await self._made(surface.cost(page, line[0]), lambda: surface.remove(line[0]), lambda: True)
+            await self._made(surface.cost(drawn, line[0]), lambda: surface.remove(line[0]), lambda: True)
 
     async def _sign(self, message: MessageSent, waits: bool, wanted: Callable[[], bool]) -> bool:
         surface = self._surface(message)
@@ -106,7 +107,7 @@ class WaitingSigns:
         if cost is None:
             return False
         # Where the platform closed the chat, nothing is called there, also what would not count as a message.
-        post = surface.cost(Page("x"), None)
+        post = post_cost(surface)
 
         def may() -> bool:
             return self._pacer.opens_at(post) <= self._clock.monotonic()

@@ -96,6 +96,12 @@ class Pacer:
             self._scope_of(budget).answer(now)
         self.pump()
 
+    def returned(self, cost: CallCost) -> None:
+        """Record that a granted call was not made."""
+        for budget in cost.budgets:
+            self._scope_of(budget).in_flight -= 1
+        self.pump()
+
     def refused(self, cost: CallCost, scope: str, retry_after: float) -> None:
         """Record that the platform refused a call for `retry_after` seconds; empty `scope`: in its narrowest budget."""
         now = self._clock.monotonic()

@@ -28,6 +28,7 @@ class Gate(Protocol):
     def hurry(self, grant: Grant) -> None: ...
     def forget(self, grant: Grant) -> None: ...
     def answered(self, cost: CallCost) -> None: ...
+    def returned(self, cost: CallCost) -> None: ...
 
 
 class Grant:
@@ -36,7 +37,7 @@ class Grant:
     Entering raises `Closed` where a platform lets nothing through for longer than `PATIENCE`.
     """
 
-    __slots__ = ("_gate", "_granted", "cost", "insist_at", "keep", "not_before", "number", "priority", "since")
+    __slots__ = ("_gate", "_granted", "cost", "insist_at", "keep", "made", "not_before", "number", "priority", "since")
 
     def __init__(
         self,
@@ -58,6 +59,8 @@ class Grant:
         self.keep = keep
         self.not_before = not_before
         self.insist_at = insist_at
+        self.made = True
+        """Set to False before leaving: the call was not needed after all, and another may have it."""
 
     async def __aenter__(self) -> None:
         self._granted = asyncio.get_running_loop().create_future()
@@ -66,13 +69,16 @@ class Grant:
             await self._granted
         except asyncio.CancelledError:
             if self._granted.done() and not self._granted.cancelled():
-                self._gate.answered(self.cost)
+                self._gate.returned(self.cost)
             else:
                 self._gate.forget(self)
             raise
 
     async def __aexit__(self, *exc: object) -> None:
-        self._gate.answered(self.cost)
+        if self.made:
+            self._gate.answered(self.cost)
+        else:
+            self._gate.returned(self.cost)
 
     def hurry(self) -> None:
         """Raise it to `Priority.FINAL`: its page became the end of a reply."""

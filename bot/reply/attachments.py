@@ -15,13 +15,13 @@ from bot.contract import (
     File,
     MessageGone,
     MessageRef,
-    Page,
     RateLimited,
     Surface,
     TooLong,
     Unclear,
     Unreachable,
     Unrenderable,
+    post_cost,
 )
 from bot.pacing import PATIENCE, Pacer, Priority
 from bot.store import PageState
@@ -79,7 +79,7 @@ class Attachments:
                 await self._post(number, file, after)
 
     async def _post(self, number: int, file: File, after: MessageRef | None) -> None:
-        cost = self._surface.cost(Page(file.name, final=True), None)
+        cost = post_cost(self._surface)
         nonce = f"{self._turn}-f{number}"
         if number in self._begun and not cost.repeats_safely:
             self._give_up(file, "file_unsure", "a former process may have posted it")

@@ -17,7 +17,7 @@ async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRe
         Closed: the platform lets nothing through for a long time.
         Unreachable: nothing can be done there any more.
     """
-    cost = surface.cost(Page("x", final=True), ref)
+    cost = surface.cost(surface.draw(Page("x", final=True)), ref)
     problem: DeliveryError | None = None
     backoff = Backoff(clock, QUICK, endless=False)
     while True:
@@ -39,11 +39,11 @@ async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRe
 
 async def announce(surface: Surface, pacer: Pacer, clock: Clock, page: Page, ref: MessageRef, name: str) -> None:
     """Show `page`, which says that the rest comes later, where the platform lets it be shown at once."""
-    cost = surface.cost(page, ref)
-    if pacer.opens_at(cost) > clock.monotonic():
-        return
     try:
-        async with pacer.ask(cost, Priority.FINAL):
-            await surface.show(page, ref, "")
+        drawn = surface.draw(page)
+        cost = surface.cost(drawn, ref)
+        if pacer.opens_at(cost) <= clock.monotonic():
+            async with pacer.ask(cost, Priority.FINAL):
+                await surface.show(drawn, ref, "")
     except DeliveryError as error:
         log.info("%s does not say that the rest comes later: %s", name, error)

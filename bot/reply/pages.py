@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.contract import QUICK, DeliveryError, MessageGone, MessageRef, Page, Unrenderable, pause_after
+from bot.contract import QUICK, DeliveryError, Drawn, MessageGone, MessageRef, Page, Surface, Unrenderable, pause_after
 from bot.reply.attachments import FileDelivery
 from bot.store import PageState
 
@@ -53,6 +53,10 @@ class PageNow:
     """What its post is recognised by."""
     ref: MessageRef | None = None
     page: Page | None = None
+    drawn: Drawn | None = None
+    """How `page` was drawn; None where the platform may show something else."""
+    latest: tuple[Page, Drawn] | None = None
+    """What was drawn last, shown or not."""
     state: PageState | None = None
     """None before its first post. A page an earlier process finished is shown once more before it is `FINAL` again."""
     plain: bool = False
@@ -73,6 +77,16 @@ class PageNow:
     renewed: bool = False
     """Its final text goes out as a new message."""
 
+    def draw(self, page: Page, surface: Surface) -> Drawn:
+        """Return how `surface` shows `page`, drawn once however often it is asked for.
+
+        Raises:
+            TooLong, Unrenderable: as `Surface.draw`.
+        """
+        if self.latest is None or self.latest[0] != page:
+            self.latest = page, surface.draw(page)
+        return self.latest[1]
+
     def restore(self, before: ShownBefore, calm: bool) -> None:
         """Go on from where an earlier process left it; `calm`: it was whole, and is not posted anew if it is gone."""
         self.ref, self.state = before.ref, PageState.SHOWN if before.state == PageState.FINAL else before.state
@@ -86,7 +100,8 @@ class PageNow:
 
     def renew(self) -> None:
         """Show its final text in a new message."""
-        self.ref, self.page, self.renewed, self.unsettled = None, None, True, False
+        self._forget_shown()
+        self.renewed = True
         # By the former name a platform would give the former message back.
         self.nonce += "-new"
 
@@ -120,7 +135,7 @@ class PageNow:
         match error:
             case MessageGone():
                 self.gone += 1
-                self.ref, self.page, self.unsettled = None, None, False
+                self._forget_shown()
                 if self.gone > 1:
                     self.state = PageState.LOST
             case Unrenderable() if not self.plain:
@@ -138,6 +153,9 @@ class PageNow:
         if self.shrunk > _MOST_CUTS or not shrunk:
             self.plain = True
         return QUICK[0] if self.shrunk > _MOST_CUTS else 0.0
+
+    def _forget_shown(self) -> None:
+        self.ref, self.page, self.drawn, self.unsettled = None, None, None, False
 
     def _lose(self, error: DeliveryError) -> None:
         log.error("%s could not be delivered: %s", self.name, error)

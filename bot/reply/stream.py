@@ -31,6 +31,7 @@ from bot.contract import (
     Unreachable,
     Unrenderable,
     pause_after,
+    post_cost,
 )
 from bot.pacing import Grant, Pacer, Priority
 from bot.reply.attachments import Attachments
@@ -91,6 +92,7 @@ class ReplyStream:
                 was deleted meanwhile stays so.
         """
         self._surface = surface
+        self._growing = surface.draw(Page("x"))  # stands for a page that grows until its call is granted
         self._pacer = pacer
         self._delivery = delivery
         self._clock = clock
@@ -119,7 +121,7 @@ class ReplyStream:
         self._typing: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> ReplyStream:
-        costs = [self._surface.cost(Page("x"), at) for at in (None, MessageRef("0"))]
+        costs = [self._surface.cost(self._growing, at) for at in (None, MessageRef("0"))]
         budgets = {budget.scope: budget for cost in costs for budget in cost.budgets}
         self._presence = self._pacer.enter(tuple(budgets.values()))
         if self.visible:
@@ -276,15 +278,28 @@ class ReplyStream:
             await self._announce(error)
 
     async def _step(self, number: int) -> None:
-        """One call: ask for it, then show page `number` as it is by then."""
-        shown = self._pages.shown(number)
-        at = shown.ref if shown else None
-        cost = self._surface.cost(self._pages.page(number), at)
-        if at is None and shown is not None and shown.held:
-            again = await self._look_up(number, shown, cost)
-            if again:
-                await self._clock.sleep(again)
-            return
+        """One call, and what follows from its failure."""
+        shown, again = self._pages.now(number), 0.0
+        try:
+            again = await self._attempt(number, shown)
+        except Closed as error:
+            await self._other_way(number, error)
+        except TooLong as error:
+            again = self._pages.shorten(number, error)
+        except (MessageGone, Unrenderable) as error:
+            shown.vanished(error)
+            if isinstance(error, MessageGone):
+                await self._delivery.save_page(number, body="", ref=None, state=PageState.GONE, nonce="")
+        if shown.state == PageState.LOST:
+            await self._delivery.save_page(number, body="", ref=shown.ref, state=PageState.LOST, nonce="")
+        if again:
+            await self._clock.sleep(again)
+
+    async def _attempt(self, number: int, shown: PageNow) -> float:
+        """Ask for a call, then show page `number` as it is by then; the seconds to wait before anything else."""
+        cost = self._cost(number, shown)
+        if shown.ref is None and shown.held:
+            return await self._look_up(number, shown, cost)
         first = not self.visible
         # What completes a reply goes before what begins another one, though all of that is written too: where each
         # needs two calls and many wait, half of them are whole long before the last has begun.
@@ -299,53 +314,46 @@ class ReplyStream:
             insist_at=self._last_shown + INSIST_AFTER,
         )
         try:
-            again = await self._call(number, at, cost, self._grant)
-        except Closed as error:
-            again = 0.0
-            await self._other_way(number, error)
+            return await self._call(number, shown, cost, self._grant)
         finally:
             self._grant = None
-        self._next_progress = self._clock.monotonic() + PROGRESS_GAP
-        if again:
-            await self._clock.sleep(again)
+            self._next_progress = self._clock.monotonic() + PROGRESS_GAP
 
-    async def _call(self, number: int, at: MessageRef | None, cost: CallCost, grant: Grant) -> float:
+    def _cost(self, number: int, shown: PageNow) -> CallCost:
+        """Return what showing page `number` draws on: nothing where its end looks like what stands."""
+        page = self._pages.page(number)
+        if not page.final:  # it is drawn when its call is granted: drawn now, it would be drawn twice
+            return self._surface.cost(self._growing, shown.ref)
+        drawn = shown.draw(page, self._surface)
+        return CallCost() if drawn == shown.drawn else self._surface.cost(drawn, shown.ref)
+
+    async def _call(self, number: int, shown: PageNow, cost: CallCost, grant: Grant) -> float:
         """Show page `number` when its call is granted; the seconds to wait before anything else."""
-        again = 0.0
         async with grant:
             self._grant = None
-            if not self._pages.exists(number):
-                return again
-            if not cost.budgets and self._surface.cost(self._pages.page(number), at).budgets:
-                return again  # text came in since: what was to cost nothing would be a call now
+            # Text came in since: the page may be gone, and what was to cost nothing may be a call now.
+            if not self._pages.exists(number) or (not cost.budgets and self._cost(number, shown).budgets):
+                grant.made = False
+                return 0.0
             try:
-                await self._show(number, at, cost)
+                grant.made = await self._show(number, shown, cost)
             except RateLimited as error:
                 log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
                 self._pacer.refused(cost, error.scope, error.retry_after)
-                if self._pages.now(number).overdue(until := self._clock.monotonic() + error.retry_after):
+                if shown.overdue(until := self._clock.monotonic() + error.retry_after):
                     raise Closed(f"page {number} was refused for too long", until=until) from error
-            except TooLong as error:
-                again = self._pages.shorten(number, error)
-            except (MessageGone, Unrenderable) as error:
-                self._pages.now(number).vanished(error)
-                if isinstance(error, MessageGone):
-                    await self._delivery.save_page(number, body="", ref=None, state=PageState.GONE, nonce="")
-            except Unclear as error:
-                again = await self._unclear(number, error, cost)
-            except Unreachable:
+            except (TooLong, MessageGone, Unrenderable, Unreachable):
                 raise
+            except Unclear as error:
+                return await self._unclear(number, shown, error, cost)
             except DeliveryError as error:
-                again = self._pages.now(number).failed(error, self._clock.monotonic())
-        if (shown := self._pages.now(number)).state == PageState.LOST:
-            await self._delivery.save_page(number, body="", ref=shown.ref, state=PageState.LOST, nonce="")
-        return again
+                return shown.failed(error, self._clock.monotonic())
+        return 0.0
 
-    async def _unclear(self, number: int, error: Unclear, cost: CallCost) -> float:
+    async def _unclear(self, number: int, shown: PageNow, error: Unclear, cost: CallCost) -> float:
         """A call may have arrived: an edit is made again, and what is posted blindly is not."""
-        shown = self._pages.now(number)
         if cost.repeats_safely:
-            shown.unsettled = True
+            shown.drawn, shown.unsettled = None, True
             return shown.failed(error, self._clock.monotonic())
         again = shown.held_back(error)
         await self._delivery.save_page(number, body="", ref=None, state=PageState.UNCLEAR, nonce="")
@@ -355,29 +363,34 @@ class ReplyStream:
         """A post that nobody could tell from a second answer is never the whole text."""
         return self._careful and not cost.repeats_safely and not cost.found_again
 
-    async def _show(self, number: int, at: MessageRef | None, cost: CallCost) -> None:
-        page = self._pages.page(number)
-        shown = self._pages.now(number)
+    async def _show(self, number: int, shown: PageNow, cost: CallCost) -> bool:
+        """Show page `number` as it is now; False where that needs no call."""
+        page, at = self._pages.page(number), shown.ref
         if shown.since is None and page.final:
             shown.since = self._clock.monotonic()
         if at is None and self._begins_only(cost) and not shown.gone and not shown.renewed:
             page = beginning(page)
+            drawn = self._surface.draw(page)  # beside what was drawn last, which is the whole one
+        else:
+            drawn = shown.draw(page, self._surface)
         nonce = shown.nonce
         if at is None:
             shown.state = PageState.SENDING
             await self._delivery.save_page(number, body=page.body, ref=None, state=PageState.SENDING, nonce=nonce)
         if not self._pages.exists(number + 1):
             self._stale_since = None
-        ref = await self._surface.show(page, at, nonce)
-        self.edits += 1
-        moved = ref != shown.ref
-        shown.ref, shown.page, shown.tries = ref, page, 0
+        ref = at
+        if made := at is None or drawn != shown.drawn:
+            ref = await self._surface.show(drawn, at, nonce)
+            self.edits += 1
+            self._last_shown = self._clock.monotonic()
+        shown.ref, shown.page, shown.drawn, shown.tries = ref, page, drawn, 0
         self._pacer.seen(self._presence)
-        self._last_shown = self._clock.monotonic()
         done = page.final and self._pages.finished
         shown.state = PageState.FINAL if done and page == self._pages.page(number) else PageState.SHOWN
-        if moved or done:
+        if ref != at or done:
             await self._delivery.save_page(number, body=page.body, ref=ref, state=shown.state, nonce=nonce)
+        return made
 
     async def _look_up(self, number: int, shown: PageNow, cost: CallCost) -> float:
         """A post whose outcome is unknown: take the message if the platform can find it, else post at the end.
@@ -413,8 +426,8 @@ class ReplyStream:
         if not self._pages.finished:
             self._closed = True
             return
-        post = self._surface.cost(self._pages.page(number), None)
-        if shown.ref is None or shown.renewed or self._pacer.opens_at(post) > self._clock.monotonic():
+        opens_at = self._pacer.opens_at(post_cost(self._surface))
+        if shown.ref is None or shown.renewed or opens_at > self._clock.monotonic():
             raise error
         shown.renew()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.contract import Clock, Page, RateLimited, Surface
+from bot.contract import Clock, RateLimited, Surface, post_cost
 from bot.pacing import Pacer
 from bot.sentences import say
 
@@ -27,7 +27,7 @@ class TypingSign:
 
     async def keep(self, wanted: Callable[[], bool]) -> None:
         """Show it again and again while it is `wanted`."""
-        cost, post = self._surface.cost(None, None), self._surface.cost(Page("x"), None)
+        cost, post = self._surface.cost(None, None), post_cost(self._surface)
         await self._clock.sleep(TYPING_AFTER)
         while wanted():
             # Where no page may be posted, a platform wants to hear of no sign either.

@@ -15,14 +15,18 @@ from bot import app
 from bot.configuration import configure
 from bot.contract.errors import Unreachable
 from bot.contract.messages import ChatId, File, Incoming, MessageRef, MessageSent, Page, ReplyTarget, Sender
-from bot.contract.surface import CallCost, SurfaceLimits
+from bot.contract.surface import CallCost, Drawn, SurfaceLimits
 from playground.model import ModelServer
+from tests.surfaces import DrawnPage, page_of
 
 
 class BareSurface:
     """A surface without files, signs and looks; a test gives it the parts that it looks at."""
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
+    def draw(self, page: Page) -> Drawn:
+        return DrawnPage(page)
+
+    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         return CallCost()
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
@@ -53,7 +57,8 @@ class Place(BareSurface):
         self._memory = memory
         self._chat = chat
 
-    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        page = page_of(drawn)
         if self._chat in self._memory.unreachable:
             raise Unreachable("blocked")
         self._memory.calls += 1

@@ -22,11 +22,16 @@ from adapters.telegram.adapter import TelegramAdapter
 from bot.contract.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
 from bot.contract.messages import File, Incoming, MessageRef, Page, ReplyTarget, Status
 from bot.contract.surface import Adapter, Surface
+from bot.pacing import Pacer
+from bot.reply.record import Unrecorded
+from bot.reply.stream import ReplyStream
 from playground.discord import DiscordServer
 from playground.faults import Fault, Faults
 from playground.screen import Screen, Shown
 from playground.slack import SlackServer
 from playground.telegram import TelegramServer
+from tests.conftest import FakeClock
+from tests.surfaces import cost_of, show
 
 
 @dataclass
@@ -47,6 +52,8 @@ class Scene:
     """Another process of the same bot."""
     faults: Faults
     """What goes wrong on this platform."""
+    calls: Sequence[object]
+    """The calls that reached the platform."""
 
     @property
     def shown(self) -> list[Shown]:
@@ -86,6 +93,7 @@ async def telegram() -> AsyncIterator[Scene]:
             pings=list,
             enter=enter,
             faults=server.faults,
+            calls=server.calls,
         )
 
 
@@ -119,6 +127,7 @@ async def discord(answer: bool = False) -> AsyncIterator[Scene]:
             pings=lambda: server.pings,
             enter=enter,
             faults=server.faults,
+            calls=server.calls,
         )
 
 
@@ -151,6 +160,7 @@ async def slack(direct: bool = False) -> AsyncIterator[Scene]:
             pings=lambda: server.pings,
             enter=enter,
             faults=server.faults,
+            calls=server.calls,
         )
 
 
@@ -211,7 +221,7 @@ async def grow(scene: Scene, *bodies: str, nonce: str = "t1-0") -> MessageRef:
     """Show a page as it grows; the last body is final."""
     ref = None
     for number, body in enumerate(bodies, 1):
-        ref = await scene.surface.show(Page(body, final=number == len(bodies)), ref, nonce)
+        ref = await show(scene.surface, Page(body, final=number == len(bodies)), ref, nonce)
     assert ref is not None
     return ref
 
@@ -242,18 +252,18 @@ async def test_what_is_for_who_asked_is_shown_to_others_only_where_the_platform_
         surface = (await scene.enter()).surface(ReplyTarget.from_json(target.to_json()))
         pages = [Page(f"Only for *Ada* {number}", final=True) for number in range(3)]
 
-        refs = [await surface.show(page, None, f"t1-{number}") for number, page in enumerate(pages)]
+        refs = [await show(surface, page, None, f"t1-{number}") for number, page in enumerate(pages)]
 
         shown = [(one.text, one.ephemeral) for one in scene.shown]
         assert shown == [(f"Only for Ada {number}", PRIVATE[place]) for number in range(3)]
         # It stands for good: whoever shows it again changes nothing.
-        assert await surface.show(pages[0], refs[0], "t1-0") == refs[0]
+        assert await show(surface, pages[0], refs[0], "t1-0") == refs[0]
         assert len(scene.shown) == 3 and not any(one.live for one in scene.shown)
         if PRIVATE[place]:
             assert surface.limits.typing_seconds == 0
             assert not any("thinking" in what for _, _, what in scene.screen.notices[-1:]) or place == "discord-answer"
         if place != "discord-answer":
-            cost = surface.cost(pages[0], None)
+            cost = cost_of(surface, pages[0], None)
             assert cost.budgets and cost.repeats_safely is not (PRIVATE[place] or place == "telegram")
 
 
@@ -271,34 +281,74 @@ async def test_what_is_for_who_asked_goes_nowhere_else_when_its_way_is_closed(pl
             scene.faults.add("chat.postEphemeral", Fault(status=200, body=refused))
 
         with pytest.raises(DeliveryError):
-            await surface.show(Page("Only for Ada", final=True), None, "t1-0")
+            await show(surface, Page("Only for Ada", final=True), None, "t1-0")
 
         assert not any(scene.texts)
 
 
 async def test_showing_what_is_shown_already_is_no_error_and_no_change(scene: Scene) -> None:
     page = Page("the same", final=True)
-    ref = await scene.surface.show(page, None, "t1-0")
+    ref = await show(scene.surface, page, None, "t1-0")
 
-    again = await scene.surface.show(page, ref, "t1-0")
+    again = await show(scene.surface, page, ref, "t1-0")
     other = (await scene.enter()).surface(scene.target)
-    await other.show(page, again, "t1-0")
+    await show(other, page, again, "t1-0")
 
     assert scene.texts == ["the same"]
 
 
+DRAWN = (
+    Page("It **rains"),
+    Page("It **rains** in [Oslo](https://a.example)", (Status("Reading <a>…"),)),
+    Page("It **rains** `today`.", final=True),
+    Page("It **rains** on https://a.example", final=True, plain=True),
+)
+
+
+async def test_drawing_sends_nothing_and_gives_the_same_every_time(scene: Scene) -> None:
+    other = (await scene.enter()).surface(scene.target)
+    before = len(scene.calls)
+
+    drawn = [scene.surface.draw(page) for page in DRAWN]
+    ref = await scene.surface.show(drawn[0], None, "t1-0")
+    await scene.surface.show(drawn[1], ref, "t1-0")
+    between = len(scene.calls)
+
+    for surface in (scene.surface, other):
+        assert [surface.draw(page) for page in DRAWN] == drawn
+    assert len(set(drawn)) == len(DRAWN)
+    assert scene.surface.draw(Page("It **rains**")) == drawn[0], "it looks the same"
+    with pytest.raises(TooLong):
+        scene.surface.draw(Page("x" * (scene.surface.limits.hard_length + 1), plain=True))
+    with pytest.raises(Unrenderable):
+        scene.surface.draw(Page("", final=True))
+    assert before < between == len(scene.calls)
+
+
+async def test_a_reply_makes_no_call_for_what_looks_the_same(scene: Scene, clock: FakeClock) -> None:
+    async with ReplyStream(scene.surface, Pacer(clock), Unrecorded(), clock, turn="t1", careful=False) as reply:
+        reply.append("It **rains")
+        await scene.screen.until(lambda _: scene.texts == ["It rains"])
+        before = len(scene.calls)
+        reply.append("**")
+        await clock.advance(10)
+
+    assert scene.texts == ["It rains"] and reply.edits == 1
+    assert len(scene.calls) == before
+
+
 async def test_another_process_edits_the_same_message_from_stored_data(scene: Scene) -> None:
-    ref = await scene.surface.show(Page("It rains"), None, "t1-0")
+    ref = await show(scene.surface, Page("It rains"), None, "t1-0")
     stored = scene.target.to_json(), ref.to_json()
 
     other = (await scene.enter()).surface(ReplyTarget.from_json(stored[0]))
-    await other.show(Page("It rains today.", final=True), MessageRef.from_json(stored[1]), "t1-0")
+    await show(other, Page("It rains today.", final=True), MessageRef.from_json(stored[1]), "t1-0")
 
     assert scene.texts == ["It rains today."]
 
 
 async def test_plain_text_is_shown_as_it_is_written(scene: Scene) -> None:
-    await scene.surface.show(Page("2 < 3 && a_b_c = d", plain=True, final=True), None, "t1-0")
+    await show(scene.surface, Page("2 < 3 && a_b_c = d", plain=True, final=True), None, "t1-0")
 
     assert scene.texts == ["2 < 3 && a_b_c = d"]
 
@@ -316,11 +366,11 @@ async def test_a_page_may_break_off_anywhere(scene: Scene) -> None:
         "```python\nprint('<b>&')\n```\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n"
         "- one\n  - two\n\n> said\n\n1. ✅ 你好 👩‍👩‍👧"
     )
-    ref = await scene.surface.show(Page("# Rain"), None, "t1-0")
+    ref = await show(scene.surface, Page("# Rain"), None, "t1-0")
 
     for end in range(7, len(whole) + 1, 3):
-        ref = await scene.surface.show(Page(whole[:end]), ref, "t1-0")
-    await scene.surface.show(Page(whole, final=True), ref, "t1-0")
+        ref = await show(scene.surface, Page(whole[:end]), ref, "t1-0")
+    await show(scene.surface, Page(whole, final=True), ref, "t1-0")
 
     assert len(scene.shown) == 1
     for word in ("Rain", "hard", "Oslo", "print('<b>&')", "你好 👩‍👩‍👧"):
@@ -328,11 +378,11 @@ async def test_a_page_may_break_off_anywhere(scene: Scene) -> None:
 
 
 async def test_what_the_tools_do_is_shown_and_goes(scene: Scene) -> None:
-    ref = await scene.surface.show(Page("", (Status("🔎 Searching <rain> & *wind*"),)), None, "t1-0")
+    ref = await show(scene.surface, Page("", (Status("🔎 Searching <rain> & *wind*"),)), None, "t1-0")
     early = scene.texts
-    ref = await scene.surface.show(Page("It rains.", (Status("Reading…"),)), ref, "t1-0")
+    ref = await show(scene.surface, Page("It rains.", (Status("Reading…"),)), ref, "t1-0")
     during = scene.texts
-    await scene.surface.show(Page("It rains.", final=True), ref, "t1-0")
+    await show(scene.surface, Page("It rains.", final=True), ref, "t1-0")
 
     assert "🔎 Searching <rain> & *wind*" in early[0]
     assert "It rains." in during[0] and "Reading…" in during[0]
@@ -340,12 +390,12 @@ async def test_what_the_tools_do_is_shown_and_goes(scene: Scene) -> None:
 
 
 async def test_a_deleted_message_is_noticed_and_the_text_can_be_posted_anew(scene: Scene) -> None:
-    ref = await scene.surface.show(Page("It rains"), None, "t1-0")
+    ref = await show(scene.surface, Page("It rains"), None, "t1-0")
     scene.delete(ref)
 
     with pytest.raises(MessageGone):
-        await scene.surface.show(Page("It rains today.", final=True), ref, "t1-0")
-    await scene.surface.show(Page("It rains today.", final=True), None, "t1-0")
+        await show(scene.surface, Page("It rains today.", final=True), ref, "t1-0")
+    await show(scene.surface, Page("It rains today.", final=True), None, "t1-0")
 
     assert scene.texts == ["It rains today."]
 
@@ -355,18 +405,18 @@ async def test_an_edit_without_an_answer_may_be_applied_after_later_ones(platfor
     """What every reply has to live with, and what mends it: the same page once more, by way of a new surface."""
     edit, whole = POSTS[platform][1], Page("It rains today.", final=True)
     async with SCENES[platform]() as scene:
-        ref = await scene.surface.show(Page("It"), None, "t1-0")
+        ref = await show(scene.surface, Page("It"), None, "t1-0")
         applied = asyncio.Event()
         late = scene.faults.add(edit, Fault(drop="late", hold=applied))
         with pytest.raises(Unclear):
-            await scene.surface.show(Page("It rains"), ref, "t1-0")
-        ref = await scene.surface.show(whole, ref, "t1-0")
+            await show(scene.surface, Page("It rains"), ref, "t1-0")
+        ref = await show(scene.surface, whole, ref, "t1-0")
         before = scene.texts
         applied.set()
         await late.done.wait()
         overwritten = scene.texts
 
-        await (await scene.enter()).surface(scene.target).show(whole, ref, "t1-0")
+        await show((await scene.enter()).surface(scene.target), whole, ref, "t1-0")
 
         assert (before, overwritten, scene.texts) == (["It rains today."], ["It rains"], ["It rains today."])
 
@@ -375,11 +425,11 @@ async def test_an_edit_without_an_answer_may_be_applied_after_later_ones(platfor
 @pytest.mark.parametrize("platform", POSTS)
 async def test_an_edit_that_a_gateway_answers_may_have_been_made(platform: str, status: int) -> None:
     async with SCENES[platform]() as scene:
-        ref = await scene.surface.show(Page("It"), None, "t1-0")
+        ref = await show(scene.surface, Page("It"), None, "t1-0")
         scene.faults.add(POSTS[platform][1], Fault(status=status))
 
         with pytest.raises(Unclear):
-            await scene.surface.show(Page("It rains"), ref, "t1-0")
+            await show(scene.surface, Page("It rains"), ref, "t1-0")
 
 
 async def test_a_page_of_full_length_fits_and_a_longer_one_says_by_how_much(scene: Scene) -> None:
@@ -388,9 +438,9 @@ async def test_a_page_of_full_length_fits_and_a_longer_one_says_by_how_much(scen
     over = "x" * (limits.hard_length + 7)
 
     with pytest.raises(TooLong) as told:
-        await scene.surface.show(Page(over, final=True), None, "t1-0")
+        await show(scene.surface, Page(over, final=True), None, "t1-0")
     before = [text for text in scene.texts if text]
-    await scene.surface.show(Page(full, final=True), None, "t1-0")
+    await show(scene.surface, Page(full, final=True), None, "t1-0")
 
     assert limits.page_length < limits.hard_length and limits.measure(full) == limits.page_length
     assert told.value.by == 7 and before == []
@@ -406,7 +456,7 @@ async def test_a_page_full_of_signs_is_shown_or_is_too_long(scene: Scene, signs:
     for _ in range(12):
         page = Page(body[:length], final=True)
         try:
-            await scene.surface.show(page, None, "t1-0")
+            await show(scene.surface, page, None, "t1-0")
             break
         except TooLong as error:
             assert error.by > 0
@@ -487,11 +537,11 @@ async def test_a_wait_is_a_number_whatever_the_platform_named(platform: str, nam
 
         file = File("a.csv", "text/csv", b"a")
         if platform == "discord-answer":
-            await refused(post, scene.surface.show(Page("It"), None, "t1-0"))
-        ref = await scene.surface.show(Page("It"), None, "t1-0")
+            await refused(post, show(scene.surface, Page("It"), None, "t1-0"))
+        ref = await show(scene.surface, Page("It"), None, "t1-0")
         if platform != "discord-answer":
-            await refused(post, scene.surface.show(Page("And"), None, "t1-1"))
-        await refused(edit, scene.surface.show(Page("It rains"), ref, "t1-0"))
+            await refused(post, show(scene.surface, Page("And"), None, "t1-1"))
+        await refused(edit, show(scene.surface, Page("It rains"), ref, "t1-0"))
         await refused(attach, scene.surface.attach(file, ref, "t1-f0"))
 
         assert told == [waited] * 3
@@ -503,13 +553,13 @@ async def test_a_pause_that_is_meant_for_everything_closes_the_whole_bot(platfor
         scene.faults.add(POSTS[platform][0], too_many(platform, "7", everywhere=True))
 
         with pytest.raises(RateLimited) as error:
-            await scene.surface.show(Page("It"), None, "t1-0")
+            await show(scene.surface, Page("It"), None, "t1-0")
 
         assert error.value.scope == scene.surface.cost(None, None).budgets[0].scope
         assert error.value.retry_after == 7.0
         # The library itself waits for nothing: whoever gave up such a wait once would wait for ever afterwards.
         async with asyncio.timeout(5):
-            await scene.surface.show(Page("It"), None, "t1-0")
+            await show(scene.surface, Page("It"), None, "t1-0")
 
 
 def _telegram_says(status: int, words: str) -> tuple[str, int, object]:
@@ -598,9 +648,9 @@ async def test_hostile_text_wakes_nobody_and_fetches_nothing(scene: Scene, plain
 
     ref = None
     for body in (hostile, f"{hostile} more", f"{hostile} more and more"):
-        ref = await scene.surface.show(Page(body, (Status(hostile),), plain=plain), ref, "t1-0")
-    await scene.surface.show(Page(hostile, final=True, plain=plain), ref, "t1-0")
-    await scene.surface.show(Page(f"{hostile} again", final=True, plain=plain), None, "t1-1")
+        ref = await show(scene.surface, Page(body, (Status(hostile),), plain=plain), ref, "t1-0")
+    await show(scene.surface, Page(hostile, final=True, plain=plain), ref, "t1-0")
+    await show(scene.surface, Page(f"{hostile} again", final=True, plain=plain), None, "t1-1")
 
     assert list(scene.pings()) == [] and list(scene.previews()) == []
     assert len(scene.shown) == 2 and all("@everyone" in text for text in scene.texts)
@@ -608,14 +658,14 @@ async def test_hostile_text_wakes_nobody_and_fetches_nothing(scene: Scene, plain
 
 async def test_every_call_names_the_budget_it_draws_on(scene: Scene) -> None:
     surface = scene.surface
-    ref = await surface.show(Page("It"), None, "t1-0")
+    ref = await show(surface, Page("It"), None, "t1-0")
 
-    costs = [surface.cost(Page("It rains"), None), surface.cost(Page("It rains"), ref)]
+    costs = [cost_of(surface, Page("It rains"), None), cost_of(surface, Page("It rains"), ref)]
     if surface.limits.typing_seconds:
         costs.append(surface.cost(None, None))
 
     assert all(cost.budgets for cost in costs)
-    assert surface.cost(Page("It rains"), ref).repeats_safely
+    assert cost_of(surface, Page("It rains"), ref).repeats_safely
     for cost in costs:
         for budget in cost.budgets:
             assert budget.scope and (budget.windows or budget.burst)
@@ -642,11 +692,11 @@ async def outcome(call: Awaitable[object]) -> str:
 async def test_an_edit_whose_answer_cannot_be_read_may_have_happened_and_is_made_again(
     scene: Scene, answer: str
 ) -> None:
-    ref = await scene.surface.show(Page("It rains"), None, "t1-0")
+    ref = await show(scene.surface, Page("It rains"), None, "t1-0")
     scene.faults.add("*", Fault(answer=answer))
 
-    first = await outcome(scene.surface.show(Page("It rains today."), ref, "t1-0"))
-    await scene.surface.show(Page("It rains today. Bring a coat.", final=True), ref, "t1-0")
+    first = await outcome(show(scene.surface, Page("It rains today."), ref, "t1-0"))
+    await show(scene.surface, Page("It rains today. Bring a coat.", final=True), ref, "t1-0")
 
     assert scene.texts == ["It rains today. Bring a coat."]
     assert first == "open" or answer.startswith('{"ok"'), "nobody takes this for a yes"
@@ -656,14 +706,14 @@ async def test_an_edit_whose_answer_cannot_be_read_may_have_happened_and_is_made
 async def test_a_post_whose_answer_cannot_be_read_may_have_happened(scene: Scene, answer: str) -> None:
     scene.faults.add("*", Fault(answer=answer))
 
-    assert await outcome(scene.surface.show(Page("It rains"), None, "t1-0")) == "open"
+    assert await outcome(show(scene.surface, Page("It rains"), None, "t1-0")) == "open"
     assert scene.texts == ["It rains"]
 
 
 @pytest.mark.parametrize("answer", ODD_ANSWERS)
 async def test_whatever_else_is_answered_in_an_odd_way_is_no_error_of_ours(scene: Scene, answer: str) -> None:
     """Also the signs that nobody waits for, and the looks: what may be raised there is a `DeliveryError`."""
-    ref = await scene.surface.show(Page("It rains"), None, "t1-0")
+    ref = await show(scene.surface, Page("It rains"), None, "t1-0")
     calls: list[Callable[[], Awaitable[object]]] = [
         lambda: scene.surface.attach(File("table.csv", "text/csv", b"a,b\n"), ref, "t1-f0"),
         lambda: scene.surface.attach(File("plot.png", "image/png", b"png"), ref, "t1-f1"),

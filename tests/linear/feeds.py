@@ -35,7 +35,7 @@ from adapters.slack import mrkdwn as slack_mrkdwn
 from adapters.telegram import html as telegram_html
 from adapters.telegram import live as telegram_live
 from adapters.telegram import updates as telegram_updates
-from adapters.telegram.pages import drawn
+from adapters.telegram.pages import draw
 from bot import sentences
 from bot.agent import given, nudges, sources
 from bot.agent.brought import brings, learn_result, policy_for, stands_in
@@ -321,7 +321,7 @@ def _ran(text: str) -> object:
 
 
 def _printed(text: str) -> None:
-    console_terminal.Screen(io.StringIO(), terminal=True).show(_page(text), None)
+    console_terminal.Screen(io.StringIO(), terminal=True).show(console_terminal.draw(_page(text)), None)
 
 
 def _mcp_answer(text: str) -> CallToolResult:
@@ -445,7 +445,7 @@ LONG = ("integer", "array", "object")
 
 FED: dict[str, Callable[[str], object]] = {
     # Platforms
-    "adapters.console.terminal.Screen.show": _printed,
+    "adapters.console.terminal.draw": _printed,
     "adapters.discord.intake.message_edited": lambda text: discord_intake.message_edited(_discord(text), 1, 7),
     "adapters.discord.surface.rendered": lambda text: rendered(Page(text, plain=True)),
     "adapters.discord.markdown.render": discord_markdown.render,
@@ -462,7 +462,7 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.slack.errors.refused": lambda text: slack_errors.refused(500, text, text),
     "adapters.slack.events.incoming": lambda text: slack_events.incoming(_slack(text), ME, _same),
     "adapters.slack.events.people_in": lambda text: slack_events.people_in(_slack(text)),
-    "adapters.telegram.pages.drawn": lambda text: drawn(Page(text, plain=True), 4096),
+    "adapters.telegram.pages.draw": lambda text: draw(Page(text, plain=True), 4096),
     "adapters.telegram.updates.meant_for": lambda text: telegram_updates.meant_for(BOT, [_telegram(text)]),
     # Messages
     "bot.markdown.addresses.bare_url": lambda text: addresses.bare_url(f"https://a.b/{text}", 0),
@@ -689,7 +689,7 @@ SIZES = {"adapters.formatting": 2_000, "bot.reply.paging": 10_000}
 
 INSIDE: dict[str, str] = {
     "bot.safety.spans": "bot.safety.links.LinkFilter.feed",
-    "adapters.console.adapter": "adapters.console.terminal.Screen.show",
+    "adapters.console.adapter": "adapters.console.terminal.draw",
     "adapters.discord.intake.message_sent": "adapters.discord.intake.message_edited",
     "adapters.discord.threads": "adapters.discord.intake.message_edited",
     "adapters.discord.surface.DiscordSurface": "adapters.discord.surface.rendered",
@@ -701,7 +701,7 @@ INSIDE: dict[str, str] = {
     "adapters.slack.events": "adapters.slack.events.incoming",
     "adapters.slack.surface.SlackSurface": "adapters.slack.mrkdwn.render",
     "adapters.slack.threads": "adapters.slack.events.incoming",
-    "adapters.telegram.surface.TelegramSurface": "adapters.telegram.pages.drawn",
+    "adapters.telegram.surface.TelegramSurface": "adapters.telegram.pages.draw",
     "adapters.telegram.updates.incoming": "adapters.telegram.updates.meant_for",
     "bot.policy.access.Access": "bot.contract.identity.anything",
     "bot.agent.events": "bot.safety.enclosures.unread",
@@ -853,6 +853,7 @@ OWN: dict[str, str] = {
     "bot.toolchoice.greetings.any_of": "words of our own tables",
     "bot.network": _OPERATOR,
     "bot.policy.purse": _SHORT,
+    "bot.reply.pages.PageNow.draw": _HANDS_ON,
     "bot.reply.record": _HANDS_ON,
     "bot.safety.redacted.redact_nothing": "gives it back",
     "bot.contract.reference": "six letters of a log line",

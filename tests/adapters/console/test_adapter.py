@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from adapters.console.terminal import Screen, lines_of
+from adapters.console.terminal import Screen, draw, lines_of
 from bot.contract.messages import MessageRef, Page, Status
 from playground.model import ModelServer, Reply
 
@@ -135,7 +135,7 @@ def shown(*steps: tuple[Page, str], terminal: bool = False) -> str:
     screen = Screen(out, terminal)
     refs: dict[str, MessageRef] = {}
     for page, name in steps:
-        refs[name] = screen.show(page, refs.get(name))
+        refs[name] = screen.show(draw(page), refs.get(name))
     return out.getvalue()
 
 

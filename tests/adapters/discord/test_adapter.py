@@ -15,6 +15,7 @@ from bot.contract.errors import SettingsError, Unreachable
 from bot.contract.messages import Page, ReplyTarget
 from playground.discord.gateway import Connection
 from playground.faults import Fault
+from tests.surfaces import show
 
 PUT = "PUT /applications/{application}/commands"
 
@@ -30,8 +31,8 @@ async def test_surfaces_work_when_nothing_is_taken_in_any_more(stage: Any) -> No
     await asyncio.gather(stage.listening, return_exceptions=True)
     await stage.server.gateway.until_left()
 
-    await surface.show(Page("Because", final=True), None)
-    await adapter.surface(ReplyTarget("discord", {"channel": 20})).show(Page("hi", final=True), None)
+    await show(surface, Page("Because", final=True), None)
+    await show(adapter.surface(ReplyTarget("discord", {"channel": 20})), Page("hi", final=True), None)
 
     assert stage.said() == ["Because", "hi"]
 
@@ -146,7 +147,7 @@ async def test_a_gateway_that_greets_in_an_odd_way_is_tried_again_by_the_caller(
         await adapter.listen(stage.mailbox)
     monkeypatch.undo()
 
-    await adapter.surface(ReplyTarget("discord", {"channel": 20})).show(Page("still here", final=True), None)
+    await show(adapter.surface(ReplyTarget("discord", {"channel": 20})), Page("still here", final=True), None)
     await stage.listen(adapter)
     stage.server.say(stage.place, f"{stage.server.mention()} hi", person=1)
 
@@ -199,7 +200,7 @@ async def test_a_gateway_that_does_not_answer_is_tried_again_by_the_caller(
     finally:
         type(stage.server).gateway_url = right
 
-    await adapter.surface(ReplyTarget("discord", {"channel": 20})).show(Page("still here", final=True), None)
+    await show(adapter.surface(ReplyTarget("discord", {"channel": 20})), Page("still here", final=True), None)
     await stage.listen(adapter)
     assert stage.said() == ["still here"]
 

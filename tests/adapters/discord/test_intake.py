@@ -12,6 +12,7 @@ import pytest
 from adapters.discord.intake import _sender
 from bot.contract.messages import ChatId, MessageDeleted, MessageEdited, MessageSent, Page, Quoted, ReplyTarget, Sender
 from bot.contract.words import COMMANDS
+from tests.surfaces import show
 
 
 async def test_a_mention_in_a_channel_is_a_question_without_the_mention(stage: Any) -> None:
@@ -88,7 +89,7 @@ async def test_a_reply_to_the_bot_brings_what_it_replies_to(stage: Any) -> None:
     adapter = await stage.listen()
     server.say(stage.place, f"{server.mention()} hello", person=1)
     first = await stage.mailbox.next()
-    ref = await adapter.surface(first.target).show(Page("Hello **Ada**", final=True), None)
+    ref = await show(adapter.surface(first.target), Page("Hello **Ada**", final=True), None)
 
     server.say(stage.place, "and now?", person=2, reply_to=ref.id)
 
@@ -143,7 +144,7 @@ async def test_what_does_not_speak_to_the_bot_is_not_taken_in(stage: Any) -> Non
     adapter = await stage.listen()
     server.person(3, "OtherBot", bot=True)
     own = ReplyTarget("discord", {"channel": 20, "group": True, "reply_to": None})
-    ref = await adapter.surface(own).show(Page(f"I am {server.mention()}", final=True), None)
+    ref = await show(adapter.surface(own), Page(f"I am {server.mention()}", final=True), None)
     server.say(stage.place, f"{server.mention()} hi", person=3)
     server.say(stage.place, f"{server.mention()} hi", webhook="News")
     server.say(stage.place, "nice weather", person=1)

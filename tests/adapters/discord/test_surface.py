@@ -22,6 +22,7 @@ from bot.contract.errors import (
 from bot.contract.messages import File, MessageRef, Page, ReplyTarget, Status
 from playground.discord import DiscordServer
 from playground.faults import Fault
+from tests.surfaces import cost_of, show
 
 SEND = "POST /channels/{channel}/messages"
 EDIT = "PATCH /channels/{channel}/messages/{message}"
@@ -45,9 +46,9 @@ async def test_a_reply_points_at_its_question_and_grows_in_place(stage: Any) -> 
     asked = stage.server.say(stage.place, "why?", person=1)
     surface = adapter.surface(channel(asked))
 
-    ref = await surface.show(Page("Be**cau"), None, "t1-0")
-    same = await surface.show(Page("Be**cause** of _rain_.", final=True), ref)
-    await surface.show(Page("And wind.", final=True), None, "t1-1")
+    ref = await show(surface, Page("Be**cau"), None, "t1-0")
+    same = await show(surface, Page("Be**cause** of _rain_.", final=True), ref)
+    await show(surface, Page("And wind.", final=True), None, "t1-1")
 
     first, second = stage.server.screen.of("20")
     assert same == ref and ref.id == first.id
@@ -61,7 +62,7 @@ async def test_a_reply_is_posted_though_its_question_is_gone(stage: Any) -> None
     asked = stage.server.say(stage.place, "why?", person=1)
     stage.server.delete(asked)
 
-    await adapter.surface(channel(asked)).show(Page("Because.", final=True), None)
+    await show(adapter.surface(channel(asked)), Page("Because.", final=True), None)
 
     assert stage.said() == ["Because."]
 
@@ -71,28 +72,17 @@ async def test_a_reply_is_posted_where_the_history_may_not_be_read(stage: Any) -
     asked = stage.server.say(stage.place, "why?", person=1)
     stage.server.deny(stage.place, "READ_MESSAGE_HISTORY")
 
-    await adapter.surface(channel(asked)).show(Page("Because.", final=True), None)
+    await show(adapter.surface(channel(asked)), Page("Because.", final=True), None)
 
     assert stage.said() == ["Because."]
-
-
-async def test_the_same_text_is_never_sent_twice(stage: Any) -> None:
-    adapter = await stage.enter()
-    surface = adapter.surface(channel())
-
-    ref = await surface.show(Page("Because"), None)
-    await surface.show(Page("Because"), ref)
-    await surface.show(Page("Because", final=True), ref)
-
-    assert len(sent(stage, SEND)) == 1 and sent(stage, EDIT) == []
 
 
 async def test_a_page_sent_again_by_another_process_is_one_message_that_shows_the_newer_text(stage: Any) -> None:
     """The first process died before it knew that its message had arrived; Discord knows it by its nonce."""
     first, second = await stage.enter(), await stage.enter()
-    await first.surface(channel()).show(Page("Beca"), None, "t1-0")
+    await show(first.surface(channel()), Page("Beca"), None, "t1-0")
 
-    ref = await second.surface(channel()).show(Page("Because.", final=True), None, "t1-0")
+    ref = await show(second.surface(channel()), Page("Because.", final=True), None, "t1-0")
 
     assert stage.said() == ["Because."]
     assert ref.id == stage.server.screen.of("20")[0].id
@@ -104,22 +94,22 @@ async def test_a_page_sent_again_by_another_process_is_one_message_that_shows_th
 async def test_each_page_has_a_nonce_of_its_own(stage: Any) -> None:
     surface = (await stage.enter()).surface(channel())
 
-    await surface.show(Page("same", final=True), None, "t1-0")
-    await surface.show(Page("same", final=True), None, "t1-1")
-    await surface.show(Page("same", final=True), None)
-    await surface.show(Page("same", final=True), None)
+    await show(surface, Page("same", final=True), None, "t1-0")
+    await show(surface, Page("same", final=True), None, "t1-1")
+    await show(surface, Page("same", final=True), None)
+    await show(surface, Page("same", final=True), None)
 
     assert stage.said() == ["same"] * 4
 
 
 async def test_a_deleted_reply_is_noticed_and_can_be_posted_again(stage: Any) -> None:
     surface = (await stage.enter()).surface(channel())
-    ref = await surface.show(Page("Because"), None, "t1-0")
+    ref = await show(surface, Page("Because"), None, "t1-0")
     stage.server.delete(ref.id)
 
     with pytest.raises(MessageGone):
-        await surface.show(Page("Because of rain.", final=True), ref, "t1-0")
-    await surface.show(Page("Because of rain.", final=True), None, "t1-0")
+        await show(surface, Page("Because of rain.", final=True), ref, "t1-0")
+    await show(surface, Page("Because of rain.", final=True), None, "t1-0")
 
     assert stage.said() == ["Because of rain."]
     # Nobody knows whether Discord forgets the nonce of a deleted message.
@@ -129,11 +119,11 @@ async def test_a_deleted_reply_is_noticed_and_can_be_posted_again(stage: Any) ->
 async def test_what_the_tools_do_stands_below_the_text_and_goes(stage: Any) -> None:
     surface = (await stage.enter()).surface(channel())
 
-    ref = await surface.show(Page("", (Status("🔎 Searching *rain*\nhttps://a.example/x"),)), None)
+    ref = await show(surface, Page("", (Status("🔎 Searching *rain*\nhttps://a.example/x"),)), None)
     early = stage.server.message(ref.id).content
-    await surface.show(Page("It rains.", (Status("Reading…"), Status("Counting…"))), ref)
+    await show(surface, Page("It rains.", (Status("Reading…"), Status("Counting…"))), ref)
     during = stage.server.message(ref.id).content
-    await surface.show(Page("It rains.", final=True), ref)
+    await show(surface, Page("It rains.", final=True), ref)
 
     assert early == "-# 🔎 Searching \\*rain\\* https\\://a.example/x"
     assert during == "It rains.\n-# Reading…\n-# Counting…"
@@ -143,7 +133,7 @@ async def test_what_the_tools_do_stands_below_the_text_and_goes(stage: Any) -> N
 async def test_plain_text_is_shown_as_written(stage: Any) -> None:
     surface = (await stage.enter()).surface(channel())
 
-    ref = await surface.show(Page("| a | b |\n| - | - |\n**[x](https://a.example)**", plain=True, final=True), None)
+    ref = await show(surface, Page("| a | b |\n| - | - |\n**[x](https://a.example)**", plain=True, final=True), None)
 
     assert stage.server.message(ref.id).content == "| a | b |\n| - | - |\n**[x](<https://a.example>)**"
 
@@ -153,7 +143,7 @@ async def test_an_empty_message_is_never_sent(stage: Any, body: str) -> None:
     surface = (await stage.enter()).surface(channel())
 
     try:
-        await surface.show(Page(body, final=True), None)
+        await show(surface, Page(body, final=True), None)
     except Unrenderable:
         pass
 
@@ -165,10 +155,10 @@ async def test_a_page_that_is_too_long_says_by_how_much(stage: Any) -> None:
     surface = (await stage.enter()).surface(channel())
 
     with pytest.raises(TooLong) as told:
-        await surface.show(Page("x" * 2010, final=True), None)
+        await show(surface, Page("x" * 2010, final=True), None)
 
     assert told.value.by == 10 and stage.said() == []
-    await surface.show(Page("x" * 2000, final=True), None)
+    await show(surface, Page("x" * 2000, final=True), None)
     assert len(stage.said()[0]) == 2000
 
 
@@ -190,8 +180,8 @@ async def test_nobody_is_pinged_and_nothing_is_fetched(stage: Any, plain: bool) 
 
     for surface in (adapter.surface(channel(asked)), answer, elsewhere):
         for number in range(2):
-            ref = await surface.show(Page(HOSTILE, plain=plain), None, f"t-{number}")
-            await surface.show(Page(HOSTILE + " end.", (Status(HOSTILE),), plain=plain, final=True), ref)
+            ref = await show(surface, Page(HOSTILE, plain=plain), None, f"t-{number}")
+            await show(surface, Page(HOSTILE + " end.", (Status(HOSTILE),), plain=plain, final=True), ref)
         await surface.attach(File("@everyone.txt", "text/plain", b"x"), ref)
 
     assert stage.server.pings == [] and stage.server.previews == []
@@ -206,7 +196,7 @@ async def test_nobody_is_pinged_and_nothing_is_fetched(stage: Any, plain: bool) 
 
 async def test_a_file_follows_the_text(stage: Any) -> None:
     surface = (await stage.enter()).surface(channel())
-    ref = await surface.show(Page("Look:", final=True), None, "t1-0")
+    ref = await show(surface, Page("Look:", final=True), None, "t1-0")
 
     await surface.attach(File("plot.png", "image/png", b"PNG"), ref, "t1-f0")
     await surface.attach(File("plot.png", "image/png", b"PNG"), ref, "t1-f0")
@@ -226,7 +216,7 @@ async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(stage: Any)
 
 async def test_a_message_is_taken_back_once_and_twice(stage: Any) -> None:
     surface = (await stage.enter()).surface(channel())
-    ref = await surface.show(Page("oops", final=True), None)
+    ref = await show(surface, Page("oops", final=True), None)
 
     await surface.remove(ref)
     await surface.remove(ref)
@@ -254,10 +244,10 @@ async def test_nothing_is_reached_where_the_bot_may_not_write(stage: Any) -> Non
 
     for id in (denied.id, hidden.id, direct.id, "999"):
         with pytest.raises(Unreachable):
-            await adapter.surface(channel("5", int(id))).show(Page("hi", final=True), None)
+            await show(adapter.surface(channel("5", int(id))), Page("hi", final=True), None)
     server.kick(10)
     with pytest.raises(Unreachable):
-        await adapter.surface(channel()).show(Page("hi", final=True), None)
+        await show(adapter.surface(channel()), Page("hi", final=True), None)
 
 
 async def test_a_long_pause_comes_back_instead_of_being_slept_through(stage: Any) -> None:
@@ -265,7 +255,7 @@ async def test_a_long_pause_comes_back_instead_of_being_slept_through(stage: Any
     stage.server.faults.add(SEND, Fault(status=429, retry_after=40.0))
 
     with pytest.raises(RateLimited) as told:
-        await surface.show(Page("hi", final=True), None)
+        await show(surface, Page("hi", final=True), None)
 
     assert told.value.retry_after == 40.0
 
@@ -276,8 +266,8 @@ async def test_an_outcome_nobody_knows_is_called_so(stage: Any) -> None:
         stage.server.faults.add(SEND, fault)
 
         with pytest.raises(Unclear):
-            await surface.show(Page("hi", final=True), None, "t1-0")
-    await surface.show(Page("hi", final=True), None, "t1-0")
+            await show(surface, Page("hi", final=True), None, "t1-0")
+    await show(surface, Page("hi", final=True), None, "t1-0")
 
     assert stage.said() == ["hi"]
 
@@ -289,7 +279,7 @@ async def test_a_connection_that_was_never_made_did_not_send_anything(stage: Any
     await surface.typing("is thinking…")
 
     with pytest.raises(DeliveryError) as told:
-        await surface.show(Page("hi", final=True), None)
+        await show(surface, Page("hi", final=True), None)
 
     assert type(told.value) is DeliveryError
 
@@ -314,10 +304,10 @@ async def test_the_library_never_sleeps_when_the_budget_is_kept(stage: Any) -> N
         for surface in (ordinary, answer):
             ref = None
             for number in range(3):
-                post, edit = surface.cost(Page("x"), None), surface.cost(Page("x"), ref)
+                post, edit = cost_of(surface, Page("x"), None), cost_of(surface, Page("x"), ref)
                 assert all(budget.windows[0].calls in (4, 5) for budget in (post.budgets[0], edit.budgets[0]))
-                ref = await surface.show(Page(f"text {number}"), ref, "t1-0")
-            await surface.show(Page("text 3"), ref)
+                ref = await show(surface, Page(f"text {number}"), ref, "t1-0")
+            await show(surface, Page("text 3"), ref)
 
         buckets = adapter._client.http._buckets.values()
         assert all(bucket.remaining >= 1 for bucket in buckets if bucket.limit > 1)
@@ -331,14 +321,14 @@ async def test_the_answer_takes_the_place_of_thinking_and_grows(stage: Any) -> N
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
 
-    ref = await surface.show(Page("Be**cau"), None, "t1-0")
-    await surface.show(Page("Be**cause**.", final=True), ref)
+    ref = await show(surface, Page("Be**cau"), None, "t1-0")
+    await show(surface, Page("Be**cause**.", final=True), ref)
 
     shown = stage.server.screen.of("20")
     assert [version.text for version in shown[0].versions] == ["Becau", "Because."]
     assert len(shown) == 1 and not shown[0].live and ref.id == shown[0].id
     assert surface.limits.typing_seconds == 0
-    assert surface.cost(Page("x"), ref).repeats_safely and surface.cost(Page("x"), None).repeats_safely
+    assert cost_of(surface, Page("x"), ref).repeats_safely and cost_of(surface, Page("x"), None).repeats_safely
 
 
 async def test_a_reply_waits_until_its_command_is_acknowledged(stage: Any, wait: Any) -> None:
@@ -351,7 +341,7 @@ async def test_a_reply_waits_until_its_command_is_acknowledged(stage: Any, wait:
     surface = adapter.surface((await stage.mailbox.next()).target)
     await callback.reached.wait()
 
-    showing = asyncio.create_task(surface.show(Page("Because.", final=True), None))
+    showing = asyncio.create_task(show(surface, Page("Because.", final=True), None))
     await stage.clock.settle()
     held.set()
     await showing
@@ -364,10 +354,10 @@ async def test_later_pages_are_messages_that_can_be_repeated(stage: Any) -> None
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
 
-    await surface.show(Page("one", final=True), None, "t1-0")
-    repeatable = surface.cost(Page("two"), None).repeats_safely
-    ref = await surface.show(Page("two"), None, "t1-1")
-    await surface.show(Page("two!", final=True), ref)
+    await show(surface, Page("one", final=True), None, "t1-0")
+    repeatable = cost_of(surface, Page("two"), None).repeats_safely
+    ref = await show(surface, Page("two"), None, "t1-1")
+    await show(surface, Page("two!", final=True), ref)
 
     assert stage.said() == ["one", "two!"]
     assert repeatable and sent(stage, SEND)[0].body["enforce_nonce"]
@@ -379,13 +369,13 @@ async def test_where_the_bot_is_no_member_later_pages_are_follow_ups_and_there_a
     server.guild(11, "Elsewhere", member=False)
     surface, target = await stage.answer_to(adapter, server.channel(22, 11))
 
-    await surface.show(Page("0", final=True), None, "t1-0")
-    repeatable = surface.cost(Page("1"), None).repeats_safely
+    await show(surface, Page("0", final=True), None, "t1-0")
+    repeatable = cost_of(surface, Page("1"), None).repeats_safely
     for number in range(1, 6):
-        ref = await surface.show(Page(f"{number}"), None, f"t1-{number}")
-        await surface.show(Page(f"{number}.", final=True), ref)
+        ref = await show(surface, Page(f"{number}"), None, f"t1-{number}")
+        await show(surface, Page(f"{number}.", final=True), ref)
     with pytest.raises(Unreachable):
-        await surface.show(Page("6", final=True), None, "t1-6")
+        await show(surface, Page("6", final=True), None, "t1-6")
 
     assert not repeatable and not target.lasts
     assert stage.said("22") == ["0", "1.", "2.", "3.", "4.", "5."]
@@ -397,11 +387,11 @@ async def test_a_follow_up_that_may_have_arrived_is_not_made_again_by_the_librar
     adapter = await stage.listen()
     stage.server.guild(11, "Elsewhere", member=False)
     surface, _ = await stage.answer_to(adapter, stage.server.channel(22, 11))
-    await surface.show(Page("0", final=True), None, "t1-0")
+    await show(surface, Page("0", final=True), None, "t1-0")
     stage.server.faults.add(FOLLOW_UP, Fault(status=504))
 
     with pytest.raises(Unclear):
-        await surface.show(Page("1", final=True), None, "t1-1")
+        await show(surface, Page("1", final=True), None, "t1-1")
 
     assert len(sent(stage, FOLLOW_UP)) == 1
 
@@ -411,8 +401,8 @@ async def test_where_the_channel_is_closed_to_the_bot_later_pages_are_follow_ups
     surface, _ = await stage.answer_to(adapter)
     stage.server.deny(stage.place, "SEND_MESSAGES")
 
-    await surface.show(Page("one", final=True), None, "t1-0")
-    await surface.show(Page("two", final=True), None, "t1-1")
+    await show(surface, Page("one", final=True), None, "t1-0")
+    await show(surface, Page("two", final=True), None, "t1-1")
 
     assert stage.said() == ["one", "two"]
 
@@ -421,13 +411,13 @@ async def test_where_the_channel_is_closed_to_the_bot_later_pages_are_follow_ups
 async def test_after_fifteen_minutes_the_answer_goes_on_as_a_message(stage: Any, known: bool) -> None:
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
-    ref = await surface.show(Page("Beca"), None, "t1-0")
+    ref = await show(surface, Page("Beca"), None, "t1-0")
     stage.clock.now += 901
     if not known:
         stage.clock.started -= 901
 
-    await surface.show(Page("Because", final=True), ref)
-    await surface.show(Page("of rain", final=True), None, "t1-1")
+    await show(surface, Page("Because", final=True), ref)
+    await show(surface, Page("of rain", final=True), None, "t1-1")
 
     assert stage.said() == ["Because", "of rain"]
     assert [call.status for call in sent(stage, HOOK_EDIT)] == ([200] if known else [200, 401])
@@ -438,7 +428,7 @@ async def test_after_fifteen_minutes_of_thinking_the_answer_is_a_message(stage: 
     surface, _ = await stage.answer_to(adapter)
     stage.clock.now += 901
 
-    await surface.show(Page("Because", final=True), None, "t1-0")
+    await show(surface, Page("Because", final=True), None, "t1-0")
 
     assert stage.said()[-1] == "Because"
 
@@ -447,12 +437,12 @@ async def test_after_fifteen_minutes_where_the_bot_is_no_member_nothing_can_be_s
     adapter = await stage.listen()
     stage.server.guild(11, member=False)
     surface, _ = await stage.answer_to(adapter, stage.server.channel(22, 11))
-    ref = await surface.show(Page("Beca"), None)
+    ref = await show(surface, Page("Beca"), None)
     stage.clock.now += 901
 
     for at in (ref, None):
         with pytest.raises(Unreachable):
-            await surface.show(Page("Because", final=True), at)
+            await show(surface, Page("Because", final=True), at)
 
 
 async def test_a_command_that_could_not_be_acknowledged_is_answered_as_a_message(stage: Any, wait: Any) -> None:
@@ -466,7 +456,7 @@ async def test_a_command_that_could_not_be_acknowledged_is_answered_as_a_message
     stored.set()
     surface = adapter.surface((await stage.mailbox.next()).target)
 
-    await surface.show(Page("Because", final=True), None, "t1-0")
+    await show(surface, Page("Because", final=True), None, "t1-0")
 
     assert made.answered == 0 and stage.said() == ["Because"]
 
@@ -474,12 +464,12 @@ async def test_a_command_that_could_not_be_acknowledged_is_answered_as_a_message
 async def test_another_process_goes_on_with_the_answer_from_stored_data_alone(stage: Any) -> None:
     adapter = await stage.listen()
     surface, target = await stage.answer_to(adapter)
-    ref = await surface.show(Page("Beca"), None, "t1-0")
+    ref = await show(surface, Page("Beca"), None, "t1-0")
     stored, at = target.to_json(), MessageRef.from_json(ref.to_json())
     again = (await stage.enter()).surface(ReplyTarget.from_json(stored))
 
-    await again.show(Page("Because"), at)
-    await again.show(Page("of rain", final=True), None, "t1-1")
+    await show(again, Page("Because"), at)
+    await show(again, Page("of rain", final=True), None, "t1-1")
 
     assert stage.said() == ["Because", "of rain"]
 
@@ -487,11 +477,11 @@ async def test_another_process_goes_on_with_the_answer_from_stored_data_alone(st
 async def test_another_process_finds_the_answer_whose_arrival_nobody_noted(stage: Any) -> None:
     adapter = await stage.listen()
     surface, target = await stage.answer_to(adapter)
-    await surface.show(Page("Beca"), None, "t1-0")
+    await show(surface, Page("Beca"), None, "t1-0")
     again = (await stage.enter()).surface(target)
 
     found = await again.find("t1-0")
-    await again.show(Page("Because", final=True), found, "t1-0")
+    await show(again, Page("Because", final=True), found, "t1-0")
 
     assert found is not None and stage.said() == ["Because"]
 
@@ -502,7 +492,7 @@ async def test_another_process_writes_into_an_answer_that_was_only_begun(stage: 
     again = (await stage.enter()).surface(target)
 
     assert await again.find("t1-0") is None
-    await again.show(Page("Because", final=True), None, "t1-0")
+    await show(again, Page("Because", final=True), None, "t1-0")
 
     assert stage.said() == ["Because"]
 
@@ -512,10 +502,10 @@ async def test_what_comes_later_to_the_same_place_does_not_overwrite_the_answer(
     """A reminder that a slash command set, within the quarter of an hour."""
     adapter = await stage.listen()
     surface, target = await stage.answer_to(adapter)
-    await surface.show(Page("I will remind you.", final=True), None, "t1-0")
+    await show(surface, Page("I will remind you.", final=True), None, "t1-0")
     later = (await stage.enter() if restarted else adapter).surface(target)
 
-    await later.show(Page("Tea!", final=True), None, "t2-0")
+    await show(later, Page("Tea!", final=True), None, "t2-0")
 
     assert stage.said() == ["I will remind you.", "Tea!"]
 
@@ -523,11 +513,11 @@ async def test_what_comes_later_to_the_same_place_does_not_overwrite_the_answer(
 async def test_a_command_delivered_again_does_not_open_its_answer_again(stage: Any) -> None:
     adapter = await stage.listen()
     surface, target = await stage.answer_to(adapter)
-    await surface.show(Page("Because", final=True), None, "t1-0")
+    await show(surface, Page("Because", final=True), None, "t1-0")
     stage.server.redeliver(str(target.data["interaction"]))
     await stage.mailbox.next()
 
-    await adapter.surface(target).show(Page("later", final=True), None, "t2-0")
+    await show(adapter.surface(target), Page("later", final=True), None, "t2-0")
 
     assert stage.said() == ["Because", "later"]
 
@@ -535,13 +525,13 @@ async def test_a_command_delivered_again_does_not_open_its_answer_again(stage: A
 async def test_a_deleted_answer_is_posted_again_as_a_message(stage: Any) -> None:
     adapter = await stage.listen()
     surface, target = await stage.answer_to(adapter)
-    ref = await surface.show(Page("Beca"), None, "t1-0")
+    ref = await show(surface, Page("Beca"), None, "t1-0")
     stage.server.delete(ref.id)
 
     with pytest.raises(MessageGone):
-        await surface.show(Page("Because", final=True), ref)
-    await surface.show(Page("Because", final=True), None, "t1-0")
-    await (await stage.enter()).surface(target).show(Page("Once more", final=True), None, "t3-0")
+        await show(surface, Page("Because", final=True), ref)
+    await show(surface, Page("Because", final=True), None, "t1-0")
+    await show((await stage.enter()).surface(target), Page("Once more", final=True), None, "t3-0")
 
     assert stage.said() == ["Because", "Once more"]
 
@@ -551,7 +541,7 @@ async def test_thinking_that_somebody_deleted_does_not_swallow_the_answer(stage:
     surface, _ = await stage.answer_to(adapter)
     stage.server.delete(stage.server.screen.of("20")[0].id)
 
-    await surface.show(Page("Because", final=True), None, "t1-0")
+    await show(surface, Page("Because", final=True), None, "t1-0")
 
     assert stage.said() == ["Because"]
 
@@ -570,7 +560,7 @@ async def test_a_file_alone_takes_the_place_of_thinking(stage: Any) -> None:
 async def test_an_answer_is_taken_back(stage: Any) -> None:
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
-    ref = await surface.show(Page("oops", final=True), None)
+    ref = await show(surface, Page("oops", final=True), None)
 
     await surface.remove(ref)
     await surface.remove(ref)

@@ -24,6 +24,7 @@ from bot.store import Store
 from playground.faults import Fault
 from playground.slack import SlackServer
 from playground.slack.limits import Limits
+from tests.surfaces import show
 
 
 class Inbox:
@@ -219,8 +220,8 @@ async def test_edits_and_deletions_by_people_are_heard_and_our_own_are_not(
     ts = slack.say(channel, "teh sky?", person="U1")
     await inbox.until(1)
     surface = adapter.surface(inbox.taken[0].target)
-    at = await surface.show(Page("a"), None)
-    await surface.show(Page("ab"), at)
+    at = await show(surface, Page("a"), None)
+    await show(surface, Page("ab"), at)
     await surface.remove(at)
 
     slack.edit(channel, ts, "the sky?")
@@ -354,7 +355,7 @@ async def test_a_reply_can_be_shown_after_listening_was_cancelled(slack: SlackSe
         await asyncio.gather(task, return_exceptions=True)
         after = adapter.listening
 
-        await adapter.surface(inbox.taken[0].target).show(Page("hello yourself", final=True), None)
+        await show(adapter.surface(inbox.taken[0].target), Page("hello yourself", final=True), None)
 
     assert [shown.text for shown in slack.screen.of(slack.direct("U1"))] == ["hello yourself"]
     assert (before, after) == (True, False)

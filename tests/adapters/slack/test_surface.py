@@ -26,8 +26,12 @@ from bot.contract.messages import File, MessageRef, Page, ReplyTarget, Status
 from bot.contract.surface import Surface
 from bot.pacing.pacer import Pacer
 from bot.pacing.waiting import Priority
+from bot.reply.record import Unrecorded
+from bot.reply.stream import ReplyStream
 from playground.faults import Fault
 from playground.slack import SlackServer
+from tests.conftest import FakeClock
+from tests.surfaces import cost_of, show
 
 ANSWER = "An answer with `code`, **weight** and <angles> & signs."
 
@@ -94,9 +98,9 @@ def surface(slack: SlackServer, adapter: SlackAdapter) -> Surface:
 
 
 async def test_a_page_is_posted_into_the_thread_and_edited_in_place(slack: SlackServer, surface: Surface) -> None:
-    at = await surface.show(Page("An answer"), None, "t1-0")
-    at = await surface.show(Page("An answer with **we", status=(Status("looking <up>"),)), at)
-    await surface.show(Page(ANSWER, final=True), at)
+    at = await show(surface, Page("An answer"), None, "t1-0")
+    at = await show(surface, Page("An answer with **we", status=(Status("looking <up>"),)), at)
+    await show(surface, Page(ANSWER, final=True), at)
 
     (shown,) = slack.screen.of("C1")
     assert [version.text for version in shown.versions] == [
@@ -109,23 +113,15 @@ async def test_a_page_is_posted_into_the_thread_and_edited_in_place(slack: Slack
 
 
 async def test_a_status_is_read_as_it_was_meant(slack: SlackServer, surface: Surface) -> None:
-    await surface.show(Page("", (Status("find_files in *.py & ~/src"), Status("run `ls`"))), None)
+    await show(surface, Page("", (Status("find_files in *.py & ~/src"), Status("run `ls`"))), None)
 
     (shown,) = slack.screen.of("C1")
     assert shown.text.replace("\u200b", "") == "find_files in *.py & ~/src\nrun ‵ls‵"
 
 
-async def test_what_is_shown_already_costs_no_call(slack: SlackServer, surface: Surface) -> None:
-    at = await surface.show(Page("same"), None)
-    before = len(slack.calls)
-
-    assert await surface.show(Page("same", final=True), at) == at
-    assert len(slack.calls) == before
-
-
 async def test_the_answer_to_a_direct_message_stands_beside_it(slack: SlackServer, adapter: SlackAdapter) -> None:
     surface = adapter.surface(direct_target(slack))
-    await surface.show(Page("hello"), None)
+    await show(surface, Page("hello"), None)
     await surface.typing("is thinking…")
 
     (shown,) = slack.screen.of(slack.direct("U1"))
@@ -140,9 +136,9 @@ async def test_nobody_is_called_and_nothing_is_fetched(slack: SlackServer, surfa
         "<!channel> <@U1> @here @ann https://evil.example/?q=1 ![x](https://evil.example/x.png) [a](https://b.example)"
     )
 
-    at = await surface.show(Page("first " + hostile), None)
-    at = await surface.show(Page("second " + hostile), at)
-    await surface.show(Page(hostile, final=True, plain=True), at)
+    at = await show(surface, Page("first " + hostile), None)
+    at = await show(surface, Page("second " + hostile), at)
+    await show(surface, Page(hostile, final=True, plain=True), at)
 
     assert slack.pings == []
     assert slack.previews == []
@@ -153,7 +149,7 @@ async def test_a_status_stands_in_the_thread_until_the_first_words(slack: SlackS
 
     await surface.typing("正在思考…")
     before = slack.status("C1", thread)
-    await surface.show(Page("words"), None)
+    await show(surface, Page("words"), None)
 
     assert (before, slack.status("C1", thread)) == ("正在思考…", "")
     assert surface.limits.typing_seconds > 0
@@ -172,29 +168,29 @@ async def test_text_that_grows_by_escaping_is_refused_before_it_is_sent(slack: S
     before = len(slack.calls)
 
     with pytest.raises(TooLong) as caught:
-        await surface.show(Page("<" * 1_100, plain=True), None)
+        await show(surface, Page("<" * 1_100, plain=True), None)
 
     assert caught.value.by == 100  # of the page; as escaped it is 400 too long
     assert len(slack.calls) == before
 
 
 async def test_a_page_as_long_as_allowed_can_be_edited(slack: SlackServer, surface: Surface) -> None:
-    at = await surface.show(Page("x"), None)
-    await surface.show(Page("x" * 4_000, final=True), at)
+    at = await show(surface, Page("x"), None)
+    await show(surface, Page("x" * 4_000, final=True), at)
 
     assert len(slack.screen.of("C1")[0].text) == 4_000
 
 
 async def test_a_deleted_message_is_gone(slack: SlackServer, surface: Surface) -> None:
-    at = await surface.show(Page("x"), None)
+    at = await show(surface, Page("x"), None)
     slack.delete("C1", at.id)
 
     with pytest.raises(MessageGone):
-        await surface.show(Page("xy"), at)
+        await show(surface, Page("xy"), at)
 
 
 async def test_taking_back_what_is_gone_already_is_no_error(slack: SlackServer, surface: Surface) -> None:
-    at = await surface.show(Page("x"), None)
+    at = await show(surface, Page("x"), None)
 
     await surface.remove(at)
     await surface.remove(at)
@@ -203,19 +199,19 @@ async def test_taking_back_what_is_gone_already_is_no_error(slack: SlackServer, 
 
 
 async def test_a_pause_is_asked_for_by_the_method_that_was_refused(slack: SlackServer, surface: Surface) -> None:
-    at = await surface.show(Page("x"), None)
+    at = await show(surface, Page("x"), None)
     slack.faults.add("chat.update", Fault(status=429, retry_after=7))
     slack.faults.add("chat.postMessage", Fault(status=429, retry_after=9))
 
     with pytest.raises(RateLimited) as update:
-        await surface.show(Page("xy"), at)
+        await show(surface, Page("xy"), at)
     with pytest.raises(RateLimited) as post:
-        await surface.show(Page("xy"), None)
+        await show(surface, Page("xy"), None)
 
     assert (update.value.retry_after, update.value.scope) == (7, f"slack:{slack.team_id}/chat.update")
     assert (post.value.retry_after, post.value.scope) == (9, f"slack:{slack.team_id}/channel/C1/post")
-    assert update.value.scope in {budget.scope for budget in surface.cost(Page("x"), at).budgets}
-    assert post.value.scope in {budget.scope for budget in surface.cost(Page("x"), None).budgets}
+    assert update.value.scope in {budget.scope for budget in cost_of(surface, Page("x"), at).budgets}
+    assert post.value.scope in {budget.scope for budget in cost_of(surface, Page("x"), None).budgets}
 
 
 @pytest.mark.parametrize(
@@ -239,7 +235,7 @@ async def test_every_failure_of_a_post_is_named_for_what_helps(
     slack.faults.add("chat.postMessage", fault)
 
     with pytest.raises(DeliveryError) as caught:
-        await surface.show(Page("x"), None)
+        await show(surface, Page("x"), None)
 
     assert type(caught.value) is expected
     assert [call.method for call in slack.calls].count("chat.postMessage") == 1
@@ -251,14 +247,14 @@ async def test_without_a_connection_nothing_arrived_and_it_may_be_tried_again(sl
         surface = SlackSurface(web, session, thread_target(slack))
 
         with pytest.raises(DeliveryError) as caught:
-            await surface.show(Page("x"), None)
+            await show(surface, Page("x"), None)
 
     assert type(caught.value) is DeliveryError
 
 
 async def test_only_a_post_must_not_be_repeated_blindly(surface: Surface) -> None:
-    assert not surface.cost(Page("x"), None).repeats_safely
-    assert surface.cost(Page("x"), MessageRef("1.2")).repeats_safely
+    assert not cost_of(surface, Page("x"), None).repeats_safely
+    assert cost_of(surface, Page("x"), MessageRef("1.2")).repeats_safely
 
 
 @pytest.mark.parametrize("place", [thread_target, direct_target])
@@ -269,7 +265,7 @@ async def test_a_post_that_lost_its_answer_is_found(
     surface = adapter.surface(target)
     slack.faults.add("chat.postMessage", Fault(drop="after"))
     with pytest.raises(Unclear):
-        await surface.show(Page("hello"), None, "turn-7-0")
+        await show(surface, Page("hello"), None, "turn-7-0")
 
     found = await surface.find("turn-7-0")
 
@@ -281,7 +277,7 @@ async def test_a_post_that_lost_its_answer_is_found(
 async def test_a_post_that_never_arrived_is_not_found(slack: SlackServer, surface: Surface) -> None:
     slack.faults.add("chat.postMessage", Fault(drop="before"))
     with pytest.raises(Unclear):
-        await surface.show(Page("hello"), None, "turn-7-0")
+        await show(surface, Page("hello"), None, "turn-7-0")
 
     assert await surface.find("turn-7-0") is None
 
@@ -291,7 +287,7 @@ async def test_a_long_thread_is_looked_through_to_its_end(slack: SlackServer, ad
     for number in range(130):
         slack.say("C1", f"chatter {number}", person="U1", thread_ts=str(target.data["thread"]))
     surface = adapter.surface(target)
-    at = await surface.show(Page("hello"), None, "n")
+    at = await show(surface, Page("hello"), None, "n")
 
     assert await surface.find("n") == at
 
@@ -306,12 +302,12 @@ async def test_without_the_scope_to_read_nothing_can_be_known(slack: SlackServer
 async def test_a_whole_answer_is_posted_at_once_only_where_its_post_can_be_looked_up(slack: SlackServer) -> None:
     page = Page("An answer", final=True)
     async with open_adapter(settings_of(slack)) as adapter:
-        assert adapter.surface(thread_target(slack)).cost(page, None).found_again
+        assert cost_of(adapter.surface(thread_target(slack)), page, None).found_again
     slack.scopes.discard("channels:history")
 
     async with open_adapter(settings_of(slack)) as adapter:
-        assert not adapter.surface(thread_target(slack)).cost(page, None).found_again
-        assert adapter.surface(direct_target(slack)).cost(page, None).found_again
+        assert not cost_of(adapter.surface(thread_target(slack)), page, None).found_again
+        assert cost_of(adapter.surface(direct_target(slack)), page, None).found_again
 
 
 async def test_a_look_that_slack_does_not_answer_is_not_taken_for_a_no(
@@ -327,12 +323,12 @@ async def test_a_look_that_slack_does_not_answer_is_not_taken_for_a_no(
 async def test_another_process_goes_on_with_the_same_message(slack: SlackServer, adapter: SlackAdapter) -> None:
     """All that is kept is the target and the ref, as they are stored."""
     target = thread_target(slack)
-    at = await adapter.surface(target).show(Page("An ans"), None)
+    at = await show(adapter.surface(target), Page("An ans"), None)
     target_json, ref_json = target.to_json(), at.to_json()
 
     async with open_adapter(settings_of(slack)) as another:
         surface = another.surface(ReplyTarget.from_json(target_json))
-        await surface.show(Page("An answer", final=True), MessageRef.from_json(ref_json))
+        await show(surface, Page("An answer", final=True), MessageRef.from_json(ref_json))
 
     (shown,) = slack.screen.of("C1")
     assert [version.text for version in shown.versions] == ["An ans", "An answer"]
@@ -352,7 +348,7 @@ async def test_a_deleted_question_ends_its_reply_quietly(slack: SlackServer, ada
     slack.delete("C1", str(target.data["thread"]))
 
     with pytest.raises(Unreachable):
-        await adapter.surface(target).show(Page("x"), None)
+        await show(adapter.surface(target), Page("x"), None)
 
 
 # Where a command was typed and the bot is no member
@@ -362,10 +358,10 @@ async def test_a_command_is_answered_where_the_bot_is_no_member(slack: SlackServ
     """One early post and one replacement; what lies between is not shown and costs no use."""
     surface = adapter.surface(command_target(slack))
 
-    at = await surface.show(Page("An"), None)
+    at = await show(surface, Page("An"), None)
     for text in ("An answer", "An answer grows", "An answer grows and"):
-        at = await surface.show(Page(text), at)
-    await surface.show(Page("An answer grows and ends.", final=True), at)
+        at = await show(surface, Page(text), at)
+    await show(surface, Page("An answer grows and ends.", final=True), at)
 
     (shown,) = slack.screen.of("C2")
     assert [version.text for version in shown.versions] == ["An", "An answer grows and ends."]
@@ -373,17 +369,32 @@ async def test_a_command_is_answered_where_the_bot_is_no_member(slack: SlackServ
     assert [call.method for call in slack.calls].count("response_url") == 2
 
 
+@pytest.mark.parametrize(("more", "uses"), [("", 1), (" It grows.", 2)])
+async def test_a_reply_whose_words_were_held_back_is_completed_and_one_that_stands_costs_no_use(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock, more: str, uses: int
+) -> None:
+    surface = adapter.surface(command_target(slack))
+    async with ReplyStream(surface, Pacer(clock), Unrecorded(), clock, turn="t1", careful=False) as reply:
+        reply.append("An answer.")
+        await slack.screen.until(lambda screen: screen.of("C2"))
+        reply.append(more)
+        await clock.advance(10)
+
+    assert [shown.text for shown in slack.screen.of("C2")] == ["An answer." + more]
+    assert [call.method for call in slack.calls].count("response_url") == uses
+
+
 async def test_four_pages_fit_the_five_uses_and_the_fifth_does_not(slack: SlackServer, adapter: SlackAdapter) -> None:
     surface = adapter.surface(command_target(slack))
-    at = await surface.show(Page("page"), None)
-    await surface.show(Page("page 0", final=True), at)
+    at = await show(surface, Page("page"), None)
+    await show(surface, Page("page 0", final=True), at)
     for number in (1, 2, 3):
-        held = await surface.show(Page("page"), None)
-        again = await surface.show(Page("page …"), held)
-        await surface.show(Page(f"page {number}", final=True), again)
+        held = await show(surface, Page("page"), None)
+        again = await show(surface, Page("page …"), held)
+        await show(surface, Page(f"page {number}", final=True), again)
 
     with pytest.raises(Unreachable):
-        await surface.show(Page("page 4", final=True), None)
+        await show(surface, Page("page 4", final=True), None)
 
     assert [shown.text for shown in slack.screen.of("C2")] == ["page 0", "page 1", "page 2", "page 3"]
     assert [call.method for call in slack.calls].count("response_url") == 5
@@ -391,22 +402,22 @@ async def test_four_pages_fit_the_five_uses_and_the_fifth_does_not(slack: SlackS
 
 async def test_another_process_replaces_the_answer_of_a_command(slack: SlackServer, adapter: SlackAdapter) -> None:
     target = command_target(slack)
-    at = await adapter.surface(target).show(Page("An ans"), None)
+    at = await show(adapter.surface(target), Page("An ans"), None)
 
     async with open_adapter(settings_of(slack)) as another:
         surface = another.surface(ReplyTarget.from_json(target.to_json()))
-        await surface.show(Page("An answer", final=True), MessageRef.from_json(at.to_json()))
+        await show(surface, Page("An answer", final=True), MessageRef.from_json(at.to_json()))
 
     assert [shown.text for shown in slack.screen.of("C2")] == ["An answer"]
 
 
 async def test_a_closed_slot_ends_the_reply(slack: SlackServer, adapter: SlackAdapter, clock: Any) -> None:
     surface = adapter.surface(command_target(slack))
-    at = await surface.show(Page("An ans"), None)
+    at = await show(surface, Page("An ans"), None)
     await clock.advance(1_800)
 
     with pytest.raises(Unreachable):
-        await surface.show(Page("An answer", final=True), at)
+        await show(surface, Page("An answer", final=True), at)
 
 
 async def test_a_command_is_answered_by_a_message_where_the_bot_is_a_member(
@@ -414,8 +425,8 @@ async def test_a_command_is_answered_by_a_message_where_the_bot_is_a_member(
 ) -> None:
     surface = adapter.surface(command_target(slack, "C1"))
 
-    at = await surface.show(Page("An"), None)
-    await surface.show(Page("An answer"), at)
+    at = await show(surface, Page("An"), None)
+    await show(surface, Page("An answer"), at)
 
     assert [version.text for version in slack.screen.of("C1")[0].versions] == ["An", "An answer"]
     assert "response_url" not in [call.method for call in slack.calls]
@@ -423,11 +434,11 @@ async def test_a_command_is_answered_by_a_message_where_the_bot_is_a_member(
 
 async def test_a_slot_costs_no_budget_of_the_workspace(slack: SlackServer, adapter: SlackAdapter) -> None:
     surface = adapter.surface(command_target(slack))
-    at = await surface.show(Page("An"), None)
+    at = await show(surface, Page("An"), None)
 
-    assert surface.cost(Page("x"), at).budgets == ()
-    assert surface.cost(Page("x"), at).repeats_safely
-    assert not surface.cost(Page("x"), None).repeats_safely
+    assert cost_of(surface, Page("x"), at).budgets == ()
+    assert cost_of(surface, Page("x"), at).repeats_safely
+    assert not cost_of(surface, Page("x"), None).repeats_safely
 
 
 async def test_progress_at_our_pace_is_never_refused(slack: SlackServer, adapter: SlackAdapter, clock: Any) -> None:
@@ -439,9 +450,9 @@ async def test_progress_at_our_pace_is_never_refused(slack: SlackServer, adapter
     async def write() -> None:
         nonlocal at
         for number in range(80):
-            cost = surface.cost(Page("x"), at)
+            cost = cost_of(surface, Page("x"), at)
             async with pacer.ask(cost, Priority.FINAL):
-                at = await surface.show(Page(f"words {number}"), at)
+                at = await show(surface, Page(f"words {number}"), at)
 
     writing = asyncio.create_task(write())
     while not writing.done():

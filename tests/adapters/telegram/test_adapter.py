@@ -45,6 +45,7 @@ from bot.contract.messages import (
 from playground.faults import Fault
 from playground.telegram import TelegramServer
 from playground.telegram.world import Person
+from tests.surfaces import cost_of, show
 
 ADA = 7
 GROUP = -1_001_234_567_890
@@ -699,7 +700,7 @@ async def test_each_refusal_says_what_to_do_next(
     server.faults.add("sendMessage", Fault(status=status, body=body))
 
     with pytest.raises(DeliveryError) as caught:
-        await surface.show(Page("hello"), None)
+        await show(surface, Page("hello"), None)
 
     assert type(caught.value) is error
 
@@ -709,7 +710,7 @@ async def test_a_pause_is_as_long_as_telegram_says(server: TelegramServer, adapt
     server.faults.add("sendMessage", Fault(status=429, retry_after=17))
 
     with pytest.raises(RateLimited) as caught:
-        await surface.show(Page("hello"), None)
+        await show(surface, Page("hello"), None)
 
     assert caught.value.retry_after == 17
 
@@ -721,17 +722,17 @@ async def test_a_post_whose_answer_is_lost_is_unclear_and_not_sent_twice(
     server.faults.add("sendMessage", Fault(drop="after"))
 
     with pytest.raises(Unclear):
-        await surface.show(Page("hello"), None)
+        await show(surface, Page("hello"), None)
 
-    assert not surface.cost(Page("hello"), None).repeats_safely
+    assert not cost_of(surface, Page("hello"), None).repeats_safely
     assert len(server.screen.of(str(ADA))) == 1
 
 
 async def test_an_edit_that_changes_nothing_is_a_success(server: TelegramServer, adapter: TelegramAdapter) -> None:
     target = ReplyTarget("telegram", {"chat": ADA})
-    ref = await adapter.surface(target).show(Page("hello"), None)
+    ref = await show(adapter.surface(target), Page("hello"), None)
 
-    assert await adapter.surface(target).show(Page("hello"), ref) == ref
+    assert await show(adapter.surface(target), Page("hello"), ref) == ref
 
 
 async def test_a_group_that_moved_is_written_to_where_it_is_now(
@@ -742,8 +743,8 @@ async def test_a_group_that_moved_is_written_to_where_it_is_now(
     surface = adapter.surface(ReplyTarget("telegram", {"chat": -500, "group": True}))
 
     with pytest.raises(DeliveryError):
-        await surface.show(Page("hello"), None)
-    await surface.show(Page("hello"), None)
+        await show(surface, Page("hello"), None)
+    await show(surface, Page("hello"), None)
 
     assert [shown.text for shown in server.screen.of("-1009999999999")] == ["hello"]
 
@@ -754,8 +755,8 @@ async def test_only_the_first_message_of_a_reply_in_a_group_points_at_the_questi
     number = server.message_id(server.say(GROUP, "/help", person=ADA))
     surface = adapter.surface(ReplyTarget("telegram", {"chat": GROUP, "group": True, "reply_to": number}))
 
-    await surface.show(Page("one"), None)
-    await surface.show(Page("two"), None)
+    await show(surface, Page("one"), None)
+    await show(surface, Page("two"), None)
 
     replies = [call.parameters.get("reply_parameters") for call in server.calls_of("sendMessage")]
     assert bool(replies[0]) and not replies[1]

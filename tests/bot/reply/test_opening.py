@@ -17,11 +17,10 @@ from bot.contract.messages import (
     EnclosureKind,
     MessageRef,
     MessageSent,
-    Page,
     ReplyTarget,
     Sender,
 )
-from bot.contract.surface import SurfaceLimits
+from bot.contract.surface import Drawn, SurfaceLimits
 from bot.contract.transcript import Usage
 from bot.pacing.pacer import Pacer
 from bot.reply.notices import Notices
@@ -30,6 +29,7 @@ from bot.safety import LinkPolicy
 from bot.sentences import language_of
 from bot.store import Store, TurnState
 from tests.bot.conftest import BareSurface
+from tests.surfaces import page_of
 
 CHAT = ChatId("telegram", "42", "7")
 SECRET = "sk-very-secret-key"
@@ -43,7 +43,8 @@ class Screen(BareSurface):
     texts: list[str] = field(default_factory=list)
     limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(400, 800, len, typing_seconds=0.0))
 
-    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        page = page_of(drawn)
         if at is None:
             self.texts.append(page.body)
             return MessageRef(str(len(self.texts) - 1))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bot.contract.errors import MessageGone, RateLimited, Unclear, Unreachable
-from bot.contract.messages import ChatId, File, MessageRef, MessageSent, Page, ReplyTarget, Sender
-from bot.contract.surface import CallCost, RateBudget, SurfaceLimits
+from bot.contract.messages import ChatId, File, MessageRef, MessageSent, ReplyTarget, Sender
+from bot.contract.surface import CallCost, Drawn, RateBudget, SurfaceLimits
 from bot.contract.transcript import Usage
 from bot.pacing.pacer import Pacer
 from bot.reply.opening import Replies
@@ -20,6 +20,7 @@ from bot.reply.settling import Settling
 from bot.reply.stream import ReplyStream
 from bot.store import Store, TurnState
 from tests.bot.conftest import BareSurface
+from tests.surfaces import page_of
 
 CHAT = ChatId("telegram", "42", "7")
 ADA = Sender(id="telegram:7", name="Ada")
@@ -40,10 +41,11 @@ class Screen(BareSurface):
     files: list[str] = field(default_factory=list)
     limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(60, 120, len, typing_seconds=0.0))
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
+    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         return CallCost((RateBudget("telegram:42/chat/7", rate=10.0, burst=10),))
 
-    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        page = page_of(drawn)
         self.calls.append(self.clock.now)
         fault = self.faults.pop(0) if self.faults else None
         if isinstance(fault, Unclear) and at is not None:

@@ -19,13 +19,14 @@ from bot.contract.errors import (
     Unreachable,
     Unrenderable,
 )
-from bot.contract.messages import File, MessageRef, Page
-from bot.contract.surface import CallCost, RateBudget, SurfaceLimits, Window
+from bot.contract.messages import File, MessageRef, Page, Status
+from bot.contract.surface import CallCost, Drawn, RateBudget, SurfaceLimits, Window
 from bot.pacing.pacer import Pacer
 from bot.reply.pages import ShownBefore
-from bot.reply.stream import ReplyStream
+from bot.reply.stream import PROGRESS_GAP, ReplyStream
 from bot.store import PageState
 from tests.bot.conftest import BareSurface
+from tests.surfaces import DrawnPage, page_of
 
 
 @dataclass
@@ -47,17 +48,25 @@ class Screen(BareSurface):
     files: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     typed: int = 0
+    drawn: list[Page] = field(default_factory=list)
+    """The pages that were drawn, each as often as it was."""
+    looks: Callable[[Page], Page] = lambda page: page
 
     @property
     def limits(self) -> SurfaceLimits:
         return SurfaceLimits(self.length, self.length * 2, len, typing_seconds=self.typing_seconds)
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
+    def draw(self, page: Page) -> DrawnPage:
+        self.drawn.append(page)
+        return DrawnPage(self.looks(page))
+
+    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         edited = at is not None and self.edit_budgets is not None
         budgets = (self.edit_budgets or ()) if edited else self.budgets
         return CallCost(budgets, self.repeats or at is not None, found_again=self.finds)
 
-    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        page = page_of(drawn)
         self.calls.append(("post" if at is None else "edit", page))
         fault = self.faults.pop(0) if self.faults else None
         if fault is not None:
@@ -671,6 +680,58 @@ async def test_the_final_text_is_tried_for_five_minutes_and_then_once_as_a_new_m
 
     assert task.done()
     assert screen.calls[-1] == ("edit", Page("first last", final=True)) or screen.calls[-1][0] == "post"
+
+
+def without_marks(page: Page) -> Page:
+    """How a page looks where stars and its end are not seen."""
+    return Page(page.body.replace("*", ""), page.status)
+
+
+async def test_a_page_is_drawn_once_for_each_call(start: Any, screen: Screen, clock: Any) -> None:
+    reply = await start()
+    screen.drawn.clear()
+
+    for number in range(100):
+        reply.append(f"word{number} ")
+        await clock.advance(0.05)
+    await finish(reply, clock)
+
+    assert screen.drawn == [page for _, page in screen.calls]
+
+
+async def test_what_looks_the_same_is_no_call_and_takes_none_from_others(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.looks, screen.budgets = without_marks, (RateBudget("chat", windows=(Window(2, 60.0),)),)
+    reply, other = await start(), await start()
+    reply.append("first")
+    await clock.advance(1.0)
+    reply.append("**")
+    await clock.advance(PROGRESS_GAP)
+    reply.append("**")
+    await finish(reply, clock, 0.0)
+
+    other.append("other")
+    await finish(other, clock, 0.0)
+
+    assert [page.body for _, page in screen.calls] == ["first", "other"]
+
+
+async def test_after_an_edit_without_an_answer_the_former_look_is_shown_again(
+    start: Any, screen: Screen, clock: Any
+) -> None:
+    screen.looks = without_marks
+    reply = await start()
+    reply.append("first")
+    await clock.advance(1.0)
+    screen.faults = [Unclear("no answer")]
+    reply.status("c1", "searching")
+    await clock.advance(PROGRESS_GAP)
+    reply.status("c1", None)
+
+    await finish(reply, clock)
+
+    assert [page for _, page in screen.calls][1:] == [Page("first", (Status("searching"),)), Page("first")]
 
 
 async def test_a_status_is_shown_beside_the_text_and_gone_at_the_end(start: Any, screen: Screen, clock: Any) -> None:

@@ -17,6 +17,7 @@ from bot.contract.transcript import AssistantEntry, Usage
 from bot.turn import conversation as module
 from bot.turn.attempts import MOST_ATTEMPTS, Ending
 from playground.model import Reply
+from tests.surfaces import page_of
 from tools.base import ToolCall, ToolResult
 
 SLOWLY = 50.0
@@ -118,11 +119,11 @@ async def test_a_stop_changes_nothing_where_the_answer_only_waits_to_be_shown(
         place = type(it.bot.platforms.surface(turn.message.target))
         shows, arrived, gate = place.show, asyncio.Event(), asyncio.Event()
 
-        async def held(self: Any, page: Any, at: Any, nonce: str = "") -> Any:
-            if page.final:
+        async def held(self: Any, drawn: Any, at: Any, nonce: str = "") -> Any:
+            if page_of(drawn).final:
                 arrived.set()
                 await gate.wait()
-            return await shows(self, page, at, nonce)
+            return await shows(self, drawn, at, nonce)
 
         monkeypatch.setattr(place, "show", held)
         turn.begin()

@@ -10,31 +10,31 @@ from typing import Any
 import pytest
 
 from bot.contract.errors import Unreachable
-from bot.contract.messages import ChatId, File, Incoming, MessageRef, Page, ReplyTarget, Sender, TimerDue
-from bot.contract.surface import CallCost, SurfaceLimits
+from bot.contract.messages import ChatId, Incoming, MessageRef, ReplyTarget, Sender, TimerDue
+from bot.contract.surface import Drawn, SurfaceLimits
 from bot.contract.transcript import UserEntry
 from bot.pacing.pacer import Pacer
 from bot.reply.opening import Replies
 from bot.reply.settling import Settling
 from bot.store import Store
 from bot.turn.reminders import Reminders
+from tests.bot.conftest import BareSurface
+from tests.surfaces import page_of
 
 CHAT = ChatId("telegram", "42", "7")
 ADA = Sender(id="telegram:7", name="Ada")
 
 
 @dataclass
-class Screen:
+class Screen(BareSurface):
     """What a person sees."""
 
     pages: list[str] = field(default_factory=list)
     blocked: bool = False
     limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(400, 800, len, typing_seconds=0.0))
 
-    def cost(self, page: Page | None, at: MessageRef | None) -> CallCost:
-        return CallCost()
-
-    async def show(self, page: Page, at: MessageRef | None, nonce: str = "") -> MessageRef:
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        page = page_of(drawn)
         if self.blocked:
             raise Unreachable("blocked")
         if at is None:
@@ -42,18 +42,6 @@ class Screen:
             return MessageRef(str(len(self.pages) - 1))
         self.pages[int(at.id)] = page.body
         return at
-
-    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
-        raise AssertionError
-
-    async def remove(self, at: MessageRef) -> None:
-        raise AssertionError
-
-    async def typing(self, words: str) -> None:
-        raise AssertionError
-
-    async def find(self, nonce: str) -> MessageRef | None:
-        return None
 
 
 @pytest.fixture

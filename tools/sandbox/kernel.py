@@ -1,7 +1,7 @@
-"""The Jupyter kernel inside a sandbox: `ipykernel`, and what differs where nobody types and nobody watches.
+"""The Jupyter kernel inside a sandbox: `ipykernel`, adapted to a place without input, terminal and network.
 
-Alone: no import of ours. The worker starts it as its child and speaks with it over the kernel's own sockets
-(`notebook.py`). Code shares this process, so nothing here protects anything.
+It imports nothing of ours. The worker starts it as its child and talks to it over the kernel's sockets (`notebook.py`).
+Code shares this process, so nothing here protects anything.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -46,7 +46,7 @@ _RESERVE = 8 * 2**20
 _FLUSH_SECONDS = 0.02
 _SETTLE_SECONDS = 0.5
 _STARTS = frozenset({"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"})
-"""What the interpreter reports before it starts a child."""
+"""Audit events before a child process starts."""
 _OWN = os.getpid()
 
 
@@ -54,10 +54,10 @@ def main(worker: str, connection: str, answers: int, limits: dict[str, Any]) -> 
     """Answer requests until this process is killed."""
     sys.argv = [""]
     sys.path[:] = [os.getcwd(), *(entry for entry in sys.path if entry)]  # noqa: PTH109
-    # The worker's own words for errors and figures, so that both interpreters speak alike.
+    # The worker's functions for errors and figures, so that both interpreters report alike.
     shared = runpy.run_path(worker)
-    Shell.told = staticmethod(lambda error: shared["_told"](error, limits))
-    Kernel.figures = staticmethod(shared["_figures"])
+    Shell.describe_error = staticmethod(lambda error: shared["_describe_error"](error, limits))
+    Kernel.draw_figures = staticmethod(shared["_draw_figures"])
     _nest_loops()
     warnings.filterwarnings("ignore", message="To exit:")
     config = Config()
@@ -73,20 +73,20 @@ def main(worker: str, connection: str, answers: int, limits: dict[str, Any]) -> 
     config.IPKernelApp.outstream_class = f"{__name__}.Stream"
     app = App.instance(config=config, kernel_class=Kernel)
     app.initialize([])
-    app.session.pack = _packed
-    Settled(answers)
+    app.session.pack = _pack
+    OutputBarrier(answers)
     # The interpreter's own objects are left out of every later collection, which makes each cheaper.
     gc.freeze()
     app.start()
 
 
 class App(IPKernelApp):
-    """The kernel's program, without what serves people and other machines."""
+    """The kernel application without its parts for terminals and remote clients."""
 
     iopub_port: int
 
     def init_iopub(self, context: Any) -> None:
-        """Nothing is dropped, and no port is opened for children: they print to descriptor 1."""
+        """Drop no message, and open no port for children: they print to descriptor 1."""
         socket = context.socket(zmq.XPUB)
         socket.linger = 0
         socket.sndhwm = 0
@@ -97,17 +97,17 @@ class App(IPKernelApp):
         self.iopub_socket = self.iopub_thread.background_socket
 
     def init_heartbeat(self) -> None:
-        """Nobody listens: the worker holds this process itself. Saves three threads."""
+        """Start no heartbeat: the worker watches the process itself. Saves three threads."""
 
     def load_config_file(self, *_: Any, **__: Any) -> None:
-        """There is none."""
+        """Load nothing: the sandbox has no configuration file."""
 
     def init_crash_handler(self) -> None:
-        """The worker tells when this process ends."""
+        """Install no handler: the worker reports the end of this process."""
 
 
 class Stream(OutStream):
-    """What code prints: soon sent, so that little is lost when the process is killed."""
+    """The output of code, sent soon, so that little is lost when the process is killed."""
 
     flush_interval = _FLUSH_SECONDS
 
@@ -116,14 +116,14 @@ class Stream(OutStream):
 
     @property
     def buffer(self) -> Bytes:
-        """For bytes, on the same way as text: what is written first is read first."""
+        """The stream for bytes. It shares the way of text, so that the order is kept."""
         made: Bytes = self.__dict__.setdefault("_bytes", Bytes(self))
         return made
 
     def write(self, string: str) -> int:
         if os.getpid() == _OWN:
             return super().write(string) or 0
-        # In a child of this process the threads that send are missing.
+        # A child of this process lacks the threads that send.
         content = string.encode("utf-8", "replace")
         while content:
             content = content[os.write(1, content) :]
@@ -150,24 +150,24 @@ class Bytes(io.RawIOBase):
         return len(content)
 
 
-class Settled:
-    """Waits, before a child is started, until all that was printed has reached the reader, whom children print to."""
+class OutputBarrier:
+    """Delays the start of a child, which prints to the reader directly, until the reader has all earlier output."""
 
     def __init__(self, answers: int) -> None:
-        """The worker writes numbers to `answers`: of the last request that everything before it was passed on."""
+        """`answers` brings the number of each request whose earlier output the worker has passed on."""
         self._answers = answers
         self._number = 0
         self._lock = threading.Lock()
         os.set_inheritable(answers, False)
         os.set_blocking(answers, False)
-        sys.addaudithook(self._hear)
+        sys.addaudithook(self._audit)
 
-    def _hear(self, event: str, _: Any) -> None:
+    def _audit(self, event: str, _: Any) -> None:
         if event in _STARTS and os.getpid() == _OWN and self._lock.acquire(blocking=False):
             try:
                 self._settle()
             except (OSError, struct.error):
-                pass  # The code has closed what it needed.
+                pass  # The code has closed a descriptor that this needs.
             finally:
                 self._lock.release()
 
@@ -179,35 +179,35 @@ class Settled:
         kernel.session.send(kernel.iopub_socket, "settle", {"number": self._number})
         until = time.monotonic() + _SETTLE_SECONDS
         while select.select([self._answers], [], [], max(0.0, until - time.monotonic()))[0]:
-            # One that was interrupted has left its answer behind.
+            # An interrupted wait leaves its answer in the pipe.
             if struct.unpack("!I", os.read(self._answers, 4))[0] >= self._number:
                 return
 
 
-class Value(ZMQShellDisplayHook):
-    """What the last expression is worth."""
+class LastValue(ZMQShellDisplayHook):
+    """The display hook for the value of the last expression."""
 
     def update_user_ns(self, result: Any) -> None:
-        """`_` is the last value, as without this shell; all others would be kept alive for nobody."""
+        """Keep the last value as `_`, and no earlier ones: they would only take memory."""
         shell: Any = self.shell
         shell.user_ns["_"] = result
 
 
 class Shell(ZMQInteractiveShell):
-    """IPython as code in a sandbox needs it: plain about errors and without a system shell."""
+    """IPython with short tracebacks and without a system shell."""
 
-    displayhook_class = Type(Value)
-    told: Callable[[BaseException], str]
-    """A traceback as the reader gets it."""
+    displayhook_class = Type(LastValue)
+    describe_error: Callable[[BaseException], str]
+    """The text of a traceback."""
 
     def showtraceback(self, exc_tuple: Any = None, *_: Any, **__: Any) -> None:
-        if exc_tuple is not None:  # What showing a value raised: the cell itself has succeeded.
+        if exc_tuple is not None:  # Showing a value failed; the cell itself has succeeded.
             print(*traceback.format_exception_only(exc_tuple[1]), end="")  # noqa: T201
             return
         kind, error, _trace = sys.exc_info()
         if kind is None or error is None:
             return
-        lines = self.told(error).splitlines()
+        lines = self.describe_error(error).splitlines()
         try:
             self._showtraceback(kind, error, lines)
         except Exception:  # noqa: BLE001  # the text of an exception is the code of others
@@ -219,7 +219,7 @@ class Shell(ZMQInteractiveShell):
     async def run_ast_nodes(self, *given: Any, **named: Any) -> bool:
         failed: bool = await super().run_ast_nodes(*given, **named)
         if os.getpid() != _OWN:
-            os._exit(0)  # A child that code forked and that came out of the cell like its parent.
+            os._exit(0)  # A child that code forked has reached the end of the cell, too.
         return failed
 
     def system(self, *_: Any, **__: Any) -> NoReturn:
@@ -228,42 +228,42 @@ class Shell(ZMQInteractiveShell):
     system_piped = system_raw = getoutput = system
 
     def enable_gui(self, gui: Any = None) -> None:
-        """`%matplotlib inline` asks for no event loop, and there is none for other windows."""
+        """Do nothing: figures are inline, and there are no windows."""
 
     def init_environment(self) -> None:
-        """No terminal shows what children print, so they need not colour it."""
+        """Do nothing: no terminal shows colours."""
 
     def ask_exit(self) -> NoReturn:
-        """The end of the cell; the kernel stays."""
+        """End the cell; the kernel stays."""
         raise SystemExit
 
 
 class Kernel(IPythonKernel):
-    """Runs cells that can be interrupted at every moment and never between two of them."""
+    """Runs cells that can be interrupted at any moment, but never between two cells."""
 
     shell_class = Type(Shell)
-    figures: Callable[[int], list[bytes]]
-    """Draws the figures that are still open, unless as many pictures were saved."""
+    draw_figures: Callable[[int], list[bytes]]
+    """Draws the figures still open, unless as many pictures were saved."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self._running = False
         self._awaited: asyncio.Future[Any] | None = None
-        self._of_children: Any = signal.SIG_DFL
+        self._child_handler: Any = signal.SIG_DFL
         shell: Any = self.shell
         shell.compile.get_code_name = lambda raw, transformed, number: f"<cell {number}>"
         register = shell.events.register
 
-        def registered(event: str, function: Any) -> None:
-            # What is still open at the end is drawn below, which leaves out what the code has saved itself.
+        def register_other(event: str, function: Any) -> None:
+            # `_draw` shows open figures at the end of the cell instead, except those that the code has saved.
             if getattr(function, "__name__", "") != "flush_figures":
                 register(event, function)
 
-        shell.events.register = registered
+        shell.events.register = register_other
 
     async def do_execute(self, code: str, silent: bool, *given: Any, **named: Any) -> dict[str, Any]:
-        before = _pictures()
-        reserve = _reserved()
+        before = _list_pictures()
+        reserve = _reserve_memory()
         reply: dict[str, Any] = {}
         notes: list[dict[str, str]] = []
         failure: BaseException | None = None
@@ -281,35 +281,35 @@ class Kernel(IPythonKernel):
             if reserve is not None:
                 reserve.close()
         if failure is not None:
-            lines = Shell.told(failure).splitlines()
+            lines = Shell.describe_error(failure).splitlines()
             reply = {"status": "error", "ename": type(failure).__name__, "evalue": "", "traceback": lines}
         reply.setdefault("payload", []).extend(notes)
         return reply
 
     def _draw(self, before: dict[str, int]) -> list[dict[str, str]]:
         shell: Any = self.shell
-        now = _pictures()
+        now = _list_pictures()
         try:
-            for content in self.figures(sum(before.get(name) != time for name, time in now.items())):
+            for content in self.draw_figures(sum(before.get(name) != time for name, time in now.items())):
                 shell.display_pub.publish({"image/png": content})
         except Exception as error:  # noqa: BLE001  # drawing runs the code of others
             said = f"A figure could not be drawn: {type(error).__name__}: {str(error)[:200]}"
             return [{"source": "note", "text": said}]
         return []
 
-    def _input_request(self, *_: Any, **__: Any) -> NoReturn:
+    def _refuse_input(self, *_: Any, **__: Any) -> NoReturn:
         raise EOFError(_NO_INPUT)
 
-    raw_input = getpass = _input_request
+    raw_input = getpass = _refuse_input
 
     def pre_handler_hook(self) -> None:
         signal.signal(signal.SIGINT, self._interrupt)
-        signal.signal(signal.SIGCHLD, self._of_children)
+        signal.signal(signal.SIGCHLD, self._child_handler)
 
     def post_handler_hook(self) -> None:
-        """Between two cells the kernel reaps what the worker kills: nobody else would."""
+        """Reap the processes that the worker kills between two cells."""
         signal.signal(signal.SIGINT, self._interrupt)
-        self._of_children = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        self._child_handler = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
@@ -319,8 +319,8 @@ class Kernel(IPythonKernel):
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if not self._running:
             return
-        if self._awaited is not None and not _in_cell(frame):
-            # Raised in the loop it would end the kernel.
+        if self._awaited is not None and not _is_in_cell(frame):
+            # An exception raised in the event loop would end the kernel.
             self._awaited.get_loop().call_soon_threadsafe(self._awaited.cancel)
             return
         raise KeyboardInterrupt
@@ -334,7 +334,7 @@ class Kernel(IPythonKernel):
             self._awaited = None
 
 
-def _in_cell(frame: FrameType | None) -> bool:
+def _is_in_cell(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code.co_filename.startswith("<cell"):
             return True
@@ -342,8 +342,8 @@ def _in_cell(frame: FrameType | None) -> bool:
     return False
 
 
-def _pictures() -> dict[str, int]:
-    """The pictures in the current folder and when they were written."""
+def _list_pictures() -> dict[str, int]:
+    """The pictures in the current folder with their times of change."""
     found: dict[str, int] = {}
     try:
         with os.scandir() as entries:
@@ -355,8 +355,8 @@ def _pictures() -> dict[str, int]:
     return found
 
 
-def _reserved() -> mmap.mmap | None:
-    """Memory that a cell cannot take: after one that took all there is enough for the kernel to run the next."""
+def _reserve_memory() -> mmap.mmap | None:
+    """Reserve memory that a cell cannot take, so that the kernel can run another after one that took all."""
     try:
         mmap.mmap(-1, 3 * _RESERVE).close()
         return mmap.mmap(-1, _RESERVE)
@@ -364,13 +364,13 @@ def _reserved() -> mmap.mmap | None:
         return None  # This is the next one.
 
 
-def _packed(content: Any) -> bytes:
-    """JSON of what is said. Halves of characters, which code may print, are escaped like all others."""
+def _pack(content: Any) -> bytes:
+    """A message as JSON. Lone surrogates, which code may print, are escaped like all other characters."""
     return json.dumps(content, default=json_default).encode()
 
 
 def _nest_loops() -> None:
-    """Let `asyncio.run` work in a cell, as in a program: the kernel's own loop runs around it."""
+    """Let `asyncio.run` work in a cell, although the event loop of the kernel is running."""
     plain = asyncio.run
 
     def run(*given: Any, **named: Any) -> Any:

@@ -1,8 +1,7 @@
-"""The worker's side of the Jupyter kernel: starts it, sends it cells, and reads what it says. Alone: no import of ours.
+"""The worker's client of the Jupyter kernel: starts it, sends cells, reads its messages. It imports nothing of ours.
 
-Speaks the messaging protocol itself, which is a page: the client library would take longer to import than the kernel
-takes to start. Code shares the kernel's process and can say everything the kernel can; so nothing it says is trusted
-more than what code prints.
+It implements the messaging protocol itself, which takes a page: the client library takes longer to import than the
+kernel to start. Code shares the process of the kernel, so its messages are trusted no more than the output of code.
 See: https://jupyter-client.readthedocs.io/en/stable/messaging.html
 """
 
@@ -23,22 +22,22 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-_FOLDER = "/tmp/.kernel"  # the sandbox's own
+_FOLDER = "/tmp/.kernel"  # inside the sandbox
 _AGAIN_SECONDS = 0.1
-"""So long after an interruption the next one: what is raised in a callback of the interpreter's own is lost."""
+"""Seconds between interruptions: an exception raised in a callback of the interpreter is lost."""
 _POLL_SECONDS = 0.05
 _REST_SECONDS = 0.5
-"""So long after one half of the end (the reply, or being idle) the other is waited for."""
+"""Seconds to wait for the reply after the idle state, or for the idle state after the reply."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _MARK = b"<IDS|MSG>"
 _BARE = re.compile(r"<[\w.<>]+( object| at 0x[0-9a-f]+| object at 0x[0-9a-f]+)>")
-"""The text of an object that has none of its own."""
+"""The default text of an object."""
 _PICTURES = {"image/png": "figure.png", "image/jpeg": "figure.jpg", "image/svg+xml": "figure.svg"}
 _CHANNELS = ("shell", "iopub", "stdin", "control", "hb")
 
 
 class Notebook:
-    """A kernel and the way to it."""
+    """A running kernel."""
 
     def __init__(self, worker: str, limits: dict[str, Any], shown: list[tuple[str, bytes]]) -> None:
         """Start a kernel and wait until it can take a cell. Pictures that cells display go to `shown`."""
@@ -50,23 +49,23 @@ class Notebook:
         import zmq  # While the kernel starts.
 
         context = zmq.Context()
-        # The files are there once the kernel listens, and the library tries again until then.
-        self._shell, self._said = context.socket(zmq.DEALER), context.socket(zmq.SUB)
-        self._said.rcvhwm = 0
-        self._said.subscribe(b"")
-        for number, socket in ((1, self._shell), (2, self._said)):
+        # The library tries to connect until the kernel has made its sockets.
+        self._shell, self._iopub = context.socket(zmq.DEALER), context.socket(zmq.SUB)
+        self._iopub.rcvhwm = 0
+        self._iopub.subscribe(b"")
+        for number, socket in ((1, self._shell), (2, self._iopub)):
             socket.reconnect_ivl = 5
             socket.connect(f"ipc://{_FOLDER}/s-{number}")
-        self._waiting = zmq.Poller()
+        self._poller = zmq.Poller()
         self._process = os.pidfd_open(self._pid)
-        for source in (self._process, self._shell, self._said):
-            self._waiting.register(source, zmq.POLLIN)
+        for source in (self._process, self._shell, self._iopub):
+            self._poller.register(source, zmq.POLLIN)
         self._greet()
 
     def run(self, code: str, seconds: float) -> tuple[str, str, list[str]]:
-        """The last expression's value, why the cell ended early, and notes."""
+        """Run a cell; return the value of its last expression, the error and notes."""
         cell = _Cell(self._limits, self._shown)
-        began, spent = time.monotonic(), self._spent()
+        began, spent = time.monotonic(), self._read_cpu_seconds()
         name = self._send(
             "execute_request",
             {"code": code, "silent": False, "store_history": True, "allow_stdin": False, "stop_on_error": False},
@@ -83,16 +82,16 @@ class Notebook:
                 continue
             if not cell.stopped and now - began > seconds:
                 cell.stopped = "it ran longer than is allowed"
-            if not cell.stopped and self._spent() - spent > self._limits["cpu"]:
+            if not cell.stopped and self._read_cpu_seconds() - spent > self._limits["cpu"]:
                 cell.stopped = "it used more processor time than is allowed"
             if cell.stopped and now - interrupted > _AGAIN_SECONDS:
                 interrupted = now
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self._pid, signal.SIGINT)
-        return cell.end()
+        return cell.finish()
 
     def end_others(self) -> None:
-        """Kill what the cell left running, except the kernel. Stopped first, and all at once: nobody forks on."""
+        """Kill the processes that the cell left, except the kernel. All are stopped first, so that none can fork."""
         try:
             os.kill(-1, signal.SIGSTOP)
         except OSError:
@@ -122,7 +121,7 @@ class Notebook:
         program = f"{os.path.dirname(__file__).rstrip('/')}/kernel.py"  # noqa: PTH120
         environment = {
             **os.environ,
-            # Told before matplotlib is imported. Figures appear where the code shows them, as in a notebook.
+            # Set before matplotlib is imported. Figures appear where the code shows them, as in a notebook.
             "MPLBACKEND": "module://matplotlib_inline.backend_inline",
             # Each thread would reserve a share of the address space.
             "MALLOC_ARENA_MAX": "1",
@@ -138,7 +137,7 @@ class Notebook:
             os.close(answers)
 
     def _greet(self) -> None:
-        """Wait until the kernel is heard and answers, then take the way to it away: nobody else is to come by it."""
+        """Wait until the kernel answers, then remove its sockets from the folder, so that nobody else can connect."""
         cell = _Cell(self._limits, self._shown)
         while not cell.heard:
             self._receive("", cell, _POLL_SECONDS)
@@ -149,8 +148,8 @@ class Notebook:
             os.unlink(f"{_FOLDER}/{entry}")  # noqa: PTH108
         os.rmdir(_FOLDER)  # noqa: PTH106
 
-    def _spent(self) -> float:
-        """Processor seconds of the kernel."""
+    def _read_cpu_seconds(self) -> float:
+        """Processor seconds that the kernel has used."""
         try:
             with open(f"/proc/{self._pid}/stat") as file:  # noqa: PTH123
                 fields = file.read().rpartition(")")[2].split()
@@ -169,32 +168,32 @@ class Notebook:
         return hmac.new(self._key, b"".join(parts), hashlib.sha256).hexdigest().encode()
 
     def _receive(self, name: str, cell: _Cell, seconds: float) -> None:
-        """Take what the kernel says, waiting for it at most that long. Ends this process when the kernel has ended."""
-        found = {source for source, _ in self._waiting.poll(int(seconds * 1000))}
-        for socket in (self._said, self._shell):
+        """Handle messages of the kernel that arrive within `seconds`. Ends this process if the kernel has ended."""
+        found = {source for source, _ in self._poller.poll(int(seconds * 1000))}
+        for socket in (self._iopub, self._shell):
             if socket in found:
-                self._take(socket.recv_multipart(), name, cell)
+                self._handle_message(socket.recv_multipart(), name, cell)
         if self._process in found:
-            while self._said.poll(int(_POLL_SECONDS * 1000)):  # its last words are still on their way
-                self._take(self._said.recv_multipart(), name, cell)
+            while self._iopub.poll(int(_POLL_SECONDS * 1000)):  # its last messages may still arrive
+                self._handle_message(self._iopub.recv_multipart(), name, cell)
             os._exit(0)
 
-    def _take(self, frames: list[bytes], name: str, cell: _Cell) -> None:
+    def _handle_message(self, frames: list[bytes], name: str, cell: _Cell) -> None:
         try:
             signature, *parts = frames[frames.index(_MARK) + 1 :]
             if not hmac.compare_digest(signature, self._sign(parts[:4])):
                 return
             header, parent, _, content = (json.loads(part) for part in parts[:4])
-            if header["msg_type"] == "settle":  # All that was said before has been passed on.
+            if header["msg_type"] == "settle":  # All earlier output has been passed on.
                 os.write(self._answers, struct.pack("!I", content["number"]))
             else:
-                cell.take(str(header["msg_type"]), parent.get("msg_id") == name, content)
+                cell.handle(str(header["msg_type"]), parent.get("msg_id") == name, content)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError, struct.error, BlockingIOError):
-            return  # Nothing a kernel says.
+            return  # Not a message of a kernel.
 
 
 class _Cell:
-    """What the kernel has said about one cell."""
+    """The messages of the kernel about one cell."""
 
     def __init__(self, limits: dict[str, Any], shown: list[tuple[str, bytes]]) -> None:
         self._limits = limits
@@ -202,16 +201,16 @@ class _Cell:
         self._room = limits["output"]
         self._value = ""
         self._places: dict[str, int] = {}
-        """Where in `shown` is the picture of a name that may be displayed again."""
+        """Display id → index in `shown` of a picture that may be replaced."""
         self._cleared = False
         self.reply: dict[str, Any] | None = None
         self.idle = False
         self.heard = False
         self.stopped = ""
-        """Why it has to end."""
+        """Why the cell must end."""
 
-    def take(self, kind: str, own: bool, content: dict[str, Any]) -> None:
-        """One message; `own` says whether it belongs to this cell's request."""
+    def handle(self, kind: str, own: bool, content: dict[str, Any]) -> None:
+        """Handle one message; `own` if it answers the request of this cell."""
         match kind:
             case "iopub_welcome":
                 self.heard = True
@@ -222,22 +221,22 @@ class _Cell:
             case "display_data" | "update_display_data":
                 self._display(content)
             case "clear_output":
-                # What was printed has left already; pictures wait until the end of the cell.
+                # Printed text has left already; pictures wait until the end of the cell.
                 self._cleared = True
                 if not content.get("wait"):
                     self._clear()
             case "execute_result" if own:
-                self._value = self._told(content["data"])
+                self._value = self._render(content["data"])
             case "execute_reply" | "kernel_info_reply" if own:
                 self.reply = content
 
-    def end(self) -> tuple[str, str, list[str]]:
-        """Value, error and notes."""
+    def finish(self) -> tuple[str, str, list[str]]:
+        """The value, the error and the notes of the cell."""
         reply: dict[str, Any] = (
             self.reply if isinstance(self.reply, dict) else {"status": "error", "ename": "", **_LOST}
         )
         notes: list[str] = []
-        for item in _list(reply.get("payload")):
+        for item in _as_list(reply.get("payload")):
             match item:
                 case {"source": "note", "text": str(text)}:
                     notes.append(text)
@@ -251,7 +250,7 @@ class _Cell:
         if self.stopped and (failed or self._room < 0):
             error = f"Stopped: {self.stopped}. Variables are kept."
         elif failed:
-            error = _error(reply)[-most:]
+            error = _describe_error(reply)[-most:]
         else:
             error = ""
         value = self._value
@@ -270,10 +269,10 @@ class _Cell:
     def _display(self, content: dict[str, Any]) -> None:
         if self._cleared:
             self._clear()
-        name = _mapping(content.get("transient")).get("display_id")
+        name = _as_mapping(content.get("transient")).get("display_id")
         replaced = self._places.get(name) if isinstance(name, str) else None
         count = len(self._shown)
-        text = self._told(content["data"])
+        text = self._render(content["data"])
         if text:
             self._print(f"{text}\n")
         elif len(self._shown) > count and isinstance(name, str):
@@ -287,16 +286,16 @@ class _Cell:
         self._places.clear()
         self._shown.clear()
 
-    def _told(self, data: Mapping[str, Any]) -> str:
-        """What a reader gets of a value's forms: a picture where there is one, else the text that says most."""
+    def _render(self, data: Mapping[str, Any]) -> str:
+        """Keep the picture of a value if it has one, else return its most telling text."""
         for kind, name in _PICTURES.items():
             content = data.get(kind)
             if isinstance(content, str) and content:
-                self._keep(name, content.encode() if kind == "image/svg+xml" else base64.b64decode(content))
+                self._keep_picture(name, content.encode() if kind == "image/svg+xml" else base64.b64decode(content))
                 return ""
         plain = data.get("text/plain")
         bare = not isinstance(plain, str) or _BARE.fullmatch(plain) is not None
-        # Markup only where the plain text says nothing: that of a table is many times as long as the table.
+        # HTML only where the plain text says nothing: the HTML of a table is many times as long as the table.
         for kind in ("text/markdown", "text/latex", *(("text/html",) if bare else ())):
             if isinstance(data.get(kind), str) and data[kind]:
                 return str(data[kind])
@@ -304,8 +303,8 @@ class _Cell:
             return json.dumps(data["application/json"], ensure_ascii=False)
         return str(plain or "")
 
-    def _keep(self, name: str, content: bytes) -> None:
-        """No more than tells that there were too many: the rest would only take memory."""
+    def _keep_picture(self, name: str, content: bytes) -> None:
+        """Keep a picture; one more than the limit shows that there were too many, the rest only take memory."""
         if len(self._shown) <= self._limits["files"]:
             self._shown.append((name, content[: self._limits["file_sent"] + 1]))
 
@@ -313,17 +312,17 @@ class _Cell:
 _LOST = {"evalue": "the kernel gave no answer to this cell; it may have had no memory left"}
 
 
-def _error(reply: dict[str, Any]) -> str:
+def _describe_error(reply: dict[str, Any]) -> str:
     kind, said = str(reply.get("ename", "")), str(reply.get("evalue", ""))
     if kind == "SystemExit":
         return "" if said in ("", "None", "0") else f"SystemExit: {said}"
-    lines = "\n".join(str(line) for line in _list(reply.get("traceback")))
+    lines = "\n".join(str(line) for line in _as_list(reply.get("traceback")))
     return lines or ": ".join(part for part in (kind, said) if part) or "it failed without a reason"
 
 
-def _list(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _mapping(value: Any) -> dict[str, Any]:
+def _as_mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}

@@ -1,9 +1,9 @@
-"""The program inside a sandbox: runs cells one after another in one namespace. Alone: standard library only.
+"""The program inside a sandbox: runs cells one after another in one namespace. Standard library only.
 
-Requests come on descriptor 0 and answers leave on descriptor 1 as frames (four bytes of length, then JSON; the files
-of an answer follow it as plain bytes); what code prints leaves on descriptor 2. Code shares this process, or that of
-its kernel, so nothing here protects anything: the confinement is outside, and the other side takes every answer for
-the code's own words.
+Requests come on descriptor 0, answers leave on descriptor 1 as frames (four bytes of length, then JSON; the files of an
+answer follow as plain bytes), and the output of code leaves on descriptor 2. Code shares this process, or that of its
+kernel, so nothing here protects anything: the confinement is outside, and the reader trusts no answer more than the
+code itself.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _LIBRARY = f"{Path(os.__file__).parent}/"
 
 
 class Stopped(BaseException):
-    """The cell has to end: it took too long or printed too much."""
+    """The cell must end: it took too long or printed too much."""
 
 
 class Output(io.RawIOBase):
-    """What code prints: goes straight to descriptor 1 and ends the cell when it was too much."""
+    """The output of code: written to descriptor 1 at once. Too much of it ends the cell."""
 
     def __init__(self) -> None:
         self.room = 0
@@ -59,7 +59,7 @@ class Output(io.RawIOBase):
 
 
 class Text(io.TextIOBase):
-    """`sys.stdout` and `sys.stderr`: unbuffered, so that nothing is lost when the cell is killed."""
+    """`sys.stdout` and `sys.stderr`, unbuffered: nothing is lost when the cell is killed."""
 
     def __init__(self, output: Output) -> None:
         self.buffer = output
@@ -79,7 +79,7 @@ class Text(io.TextIOBase):
 
 
 def main() -> None:
-    """Answer requests until there are none."""
+    """Answer requests until the input ends."""
     requests = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 100)
     answers = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 100)
     folder = fcntl.fcntl(os.open(FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), fcntl.F_DUPFD_CLOEXEC, 100)
@@ -89,13 +89,15 @@ def main() -> None:
     os.dup2(2, 1)
     os.close(null)
     limits = _receive(requests)
-    _limit(limits)
+    _set_limits(limits)
     output = Output()
     namespace = types.ModuleType("__main__")
     sys.modules["__main__"] = namespace
     (own, *kernels), sys.argv = sys.argv, [""]
     sys.path[:] = [FOLDER, *(entry for entry in sys.path if entry)]
-    run, end_others = _with_kernel(kernels[0], own, limits) if kernels else _without_kernel(namespace.__dict__, limits)
+    run, end_others = (
+        _start_kernel(kernels[0], own, limits) if kernels else _use_own_process(namespace.__dict__, limits)
+    )
     # The interpreter's own objects are left out of every later collection, which makes each cheaper.
     gc.freeze()
     _answer(answers, {"ready": True}, [])
@@ -103,7 +105,7 @@ def main() -> None:
     while True:
         request = _receive(requests)
         number += 1
-        before = _files(folder)
+        before = _list_files(folder)
         _shown.clear()
         output.room = limits["output"]
         sys.stdout = sys.stderr = Text(output)
@@ -128,22 +130,22 @@ def main() -> None:
 
 
 _shown: list[tuple[str, bytes]] = []
-"""Images that the cell displayed, each with a name."""
+"""Images that the cell displayed, with their names."""
 
 Run = Callable[[str, int, float], tuple[str, str, list[str]]]
-"""Runs a cell (code, number, seconds); tells what its last line is worth, why it ended early, and notes."""
+"""Runs a cell (code, number, seconds) and returns the last value, the error and notes."""
 
 
-def _with_kernel(path: str, own: str, limits: dict[str, Any]) -> tuple[Run, Callable[[], None]]:
-    """The rich way: a Jupyter kernel, a process of its own. Also ends what a cell left running."""
+def _start_kernel(path: str, own: str, limits: dict[str, Any]) -> tuple[Run, Callable[[], None]]:
+    """Start a Jupyter kernel in its own process; return how to run a cell and how to end its processes."""
     import runpy
 
     notebook = runpy.run_path(path)["Notebook"](own, limits, _shown)
     return lambda code, number, seconds: notebook.run(code, seconds), notebook.end_others
 
 
-def _without_kernel(names: dict[str, Any], limits: dict[str, Any]) -> tuple[Run, Callable[[], None]]:
-    """The plain way: this process."""
+def _use_own_process(names: dict[str, Any], limits: dict[str, Any]) -> tuple[Run, Callable[[], None]]:
+    """Run cells in this process; return how to run a cell and how to end its processes."""
     names["display"] = _display
 
     def run(code: str, number: int, seconds: float) -> tuple[str, str, list[str]]:
@@ -155,18 +157,18 @@ def _without_kernel(names: dict[str, Any], limits: dict[str, Any]) -> tuple[Run,
 def _display(*values: Any) -> None:
     """Show values as a notebook does: images as images, the rest as text."""
     for value in values:
-        image = _image(value)
+        image = _render_image(value)
         if image is None:
             print(repr(value))  # noqa: T201
         else:
             _shown.append(("figure.png", image))
 
 
-def _image(value: Any) -> bytes | None:
-    """`value` as PNG, when it can draw itself."""
+def _render_image(value: Any) -> bytes | None:
+    """`value` as PNG, or None if it cannot draw itself."""
     module = type(value).__module__.partition(".")[0]
     if module == "matplotlib" and type(value).__name__ == "Figure":
-        return _drawn(value)
+        return _render_figure(value)
     draw = getattr(value, "_repr_png_", None)
     if draw is None or isinstance(value, type):
         return None
@@ -177,7 +179,7 @@ def _image(value: Any) -> bytes | None:
     return content if isinstance(content, bytes) and content else None
 
 
-def _drawn(figure: Any) -> bytes:
+def _render_figure(figure: Any) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", bbox_inches="tight", dpi=120)
     return buffer.getvalue()
@@ -194,7 +196,7 @@ def _interrupt(number: int, frame: Any) -> None:
 
 
 def _run(code: str, name: str, seconds: float, names: dict[str, Any], limits: dict[str, Any]) -> tuple[str, str]:
-    """The last expression's value and, when it ended early, why."""
+    """Run a cell; return the value of its last expression and the error, if it failed."""
     global _running
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     for caught in (signal.SIGALRM, signal.SIGXCPU):
@@ -208,9 +210,9 @@ def _run(code: str, name: str, seconds: float, names: dict[str, Any], limits: di
     try:
         try:
             _running = True
-            # Again and again, because what is raised in a callback of the interpreter's own is lost.
+            # Repeatedly, because an exception raised in a callback of the interpreter is lost.
             signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
-            value = _shown_value(_evaluate(code, name, names), names)
+            value = _show_value(_evaluate(code, name, names), names)
             if len(value) > limits["value"]:
                 value = value[: limits["value"]] + " […]"
         finally:
@@ -222,7 +224,7 @@ def _run(code: str, name: str, seconds: float, names: dict[str, Any], limits: di
         if ended.code not in (None, 0):
             error = f"SystemExit: {ended.code}"[: limits["value"]]
     except BaseException as raised:  # noqa: BLE001  # whatever code raises is its result
-        error = _told(raised, limits)
+        error = _describe_error(raised, limits)
     finally:
         _running = False
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -230,7 +232,7 @@ def _run(code: str, name: str, seconds: float, names: dict[str, Any], limits: di
 
 
 def _evaluate(code: str, name: str, names: dict[str, Any]) -> Any:
-    """Run `code`; what its last line is worth, when that is an expression without a semicolon."""
+    """Run `code`; return the value of its last line if that is an expression without a semicolon."""
     tree = ast.parse(code, name)
     last: ast.Expression | None = None
     if tree.body and isinstance(end := tree.body[-1], ast.Expr) and not code.rstrip().endswith(";"):
@@ -245,27 +247,27 @@ def _evaluate(code: str, name: str, names: dict[str, Any]) -> Any:
         if compiled.co_flags & inspect.CO_COROUTINE:
             import asyncio
 
-            result = asyncio.run(_awaited(result))
+            result = asyncio.run(_wait_for(result))
     return result if last is not None else None
 
 
-async def _awaited(result: Any) -> Any:
+async def _wait_for(result: Any) -> Any:
     return await result
 
 
-def _shown_value(value: Any, names: dict[str, Any]) -> str:
+def _show_value(value: Any, names: dict[str, Any]) -> str:
     if value is None:
         return ""
     names["_"] = value
-    image = _image(value)
+    image = _render_image(value)
     if image is not None:
         _shown.append(("figure.png", image))
         return ""
     return repr(value)
 
 
-def _told(raised: BaseException, limits: dict[str, Any]) -> str:
-    """A traceback's last lines: the code's own, and the place in a library where it ended."""
+def _describe_error(raised: BaseException, limits: dict[str, Any]) -> str:
+    """The last lines of a traceback: frames of the code, and the last frame of a library."""
     try:
         report = traceback.TracebackException(type(raised), raised, raised.__traceback__, limit=-50, compact=True)
         links: list[Any] = [report]
@@ -288,8 +290,8 @@ def _told(raised: BaseException, limits: dict[str, Any]) -> str:
     return text[-limits["value"] :]
 
 
-def _files(folder: int) -> dict[str, tuple[int, int, int]]:
-    """The regular files of the folder: time, size and identity."""
+def _list_files(folder: int) -> dict[str, tuple[int, int, int]]:
+    """The regular files of the folder with time, size and inode."""
     found: dict[str, tuple[int, int, int]] = {}
     try:
         with os.scandir(folder) as entries:
@@ -305,7 +307,7 @@ def _files(folder: int) -> dict[str, tuple[int, int, int]]:
 def _collect(
     folder: int, before: dict[str, tuple[int, int, int]], limits: dict[str, Any]
 ) -> tuple[list[tuple[str, bytes]], list[str]]:
-    """What the cell made: new and changed files, displayed images, open figures; and why some are missing."""
+    """New and changed files, displayed images and open figures of the cell; and notes on what is missing."""
     notes: list[str] = []
     made: list[tuple[str, bytes]] = []
     room = limits["files_sent"]
@@ -320,7 +322,7 @@ def _collect(
             room -= len(content)
             made.append((name, content))
 
-    after = _files(folder)
+    after = _list_files(folder)
     changed = sorted((seen, name) for name, seen in after.items() if before.get(name) != seen)
     for seen, name in changed[: limits["files"] * 2]:
         if seen[1] > limits["file_sent"]:
@@ -340,15 +342,15 @@ def _collect(
         notes.append(f"{len(changed) - limits['files'] * 2} more files were not sent.")
     images = sum(name.lower().endswith((".png", ".jpg", ".jpeg", ".webp", ".svg", ".pdf", ".gif")) for name, _ in made)
     try:
-        for name, content in _shown + [("figure.png", drawn) for drawn in _figures(images)]:
+        for name, content in _shown + [("figure.png", drawn) for drawn in _draw_figures(images)]:
             keep(name, content)
     except BaseException as error:  # noqa: BLE001  # drawing runs the code of others
         notes.append(f"A figure could not be drawn: {type(error).__name__}: {str(error)[:200]}")
     return made, notes[:20]
 
 
-def _figures(saved: int) -> list[bytes]:
-    """The figures that are still open, then closed; none when the cell has saved as many images itself."""
+def _draw_figures(saved: int) -> list[bytes]:
+    """Draw and close the figures still open; none if the cell has saved as many images itself."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is None:
         return []
@@ -357,13 +359,13 @@ def _figures(saved: int) -> list[bytes]:
         if len(numbers) <= saved:
             return []
         figures = [pyplot.figure(number) for number in numbers[:20]]
-        return [_drawn(figure) for figure in figures if figure.axes or figure.texts or figure.images]
+        return [_render_figure(figure) for figure in figures if figure.axes or figure.texts or figure.images]
     finally:
         pyplot.close("all")
 
 
 def _end_others() -> None:
-    """Kill what the cell left running; this process and the sandbox's first one are spared by the kernel."""
+    """Kill the processes that the cell left; the system spares this one and the first of the sandbox."""
     try:
         os.kill(-1, signal.SIGKILL)
     except OSError:
@@ -375,8 +377,8 @@ def _end_others() -> None:
         return
 
 
-def _limit(limits: dict[str, Any]) -> None:
-    """Take the limits on; nobody inside can raise them again."""
+def _set_limits(limits: dict[str, Any]) -> None:
+    """Apply the limits; code cannot raise them again."""
     for kind, most in (
         (resource.RLIMIT_AS, limits["memory"]),
         (resource.RLIMIT_FSIZE, limits["file"]),
@@ -397,11 +399,11 @@ def _limit(limits: dict[str, Any]) -> None:
 
 
 def _receive(descriptor: int) -> Any:
-    length = struct.unpack("!I", _read(descriptor, 4))[0]
-    return json.loads(_read(descriptor, length))
+    length = struct.unpack("!I", _read_exactly(descriptor, 4))[0]
+    return json.loads(_read_exactly(descriptor, length))
 
 
-def _read(descriptor: int, count: int) -> bytes:
+def _read_exactly(descriptor: int, count: int) -> bytes:
     parts: list[bytes] = []
     while count:
         part = os.read(descriptor, min(count, 65536))

@@ -198,8 +198,8 @@ async def measure(setup: Setup, load: Load, model: Model, wait: float) -> Figure
                 await watch.close()
         if bot.log:
             print("".join(list(bot.log)[-5:]), file=sys.stderr)
-    _count(figures, setup, server.calls[calls:], end - start)
-    _read(figures, setup, watch, answers, asked, written, end, model)
+    count(figures, setup, server.calls[calls:], end - start)
+    evaluate(figures, setup, watch, answers, asked, written, end, model)
     return figures
 
 
@@ -230,7 +230,7 @@ async def _ask(setup: Setup, load: Load) -> dict[int, float]:
     return asked
 
 
-def _count(figures: Figures, setup: Setup, calls: Sequence[Any], seconds: float) -> None:
+def count(figures: Figures, setup: Setup, calls: Sequence[Any], seconds: float) -> None:
     """How many calls were made, and what share of the limits they were."""
     purses = Counter(purse for call in calls if (purse := setup.purse(call)))
     figures.calls = purses.total() / figures.asked
@@ -245,7 +245,7 @@ def used(setup: Setup, purses: dict[str, int], seconds: float) -> dict[str, floa
     }
 
 
-def _read(
+def evaluate(
     figures: Figures,
     setup: Setup,
     watch: Watch,
@@ -258,7 +258,9 @@ def _read(
     """Read each reply as a reader does, and compute what would have been possible."""
     figures.model_calls = len(written)
     writings = []
-    for one in sorted(written, key=lambda one: one.at):
+    # Where the model was asked twice the first time counts; where it never answered there is nothing to read.
+    begun = {one.number: one for one in sorted(written, key=lambda one: -one.at) if one.first_at}
+    for one in begun.values():
         messages = watch.messages.get(one.number, [])
         reading = read(answers[one.number], watch.seen(one.number), one.first_at, end)
         figures.waits.append(reading.waits)
@@ -293,7 +295,7 @@ def loads_of(setup: Setup, options: argparse.Namespace) -> Iterator[Load]:
     """The loads that were asked for."""
     yield from bursts(options.chats)
     if options.steady:
-        rates = [(setup.limits.carries * load / 100, f"{load} %") for load in options.load]
+        rates = [(setup.limits.carries * load / 100, f"{load:g} %") for load in options.load]
         rates += [(rate, "") for rate in options.per_second]
         yield from (steady(rate, 60 * options.steady, options.seed, note) for rate, note in rates)
 

@@ -95,8 +95,8 @@ def chart(runs: Sequence[Run]) -> str:
     legend = [
         *_bar(420, 520, 14, _OURS, 5),
         _text(530, 18, "Parley: median to 95th percentile"),
-        *_bar(740, 760, 14, _POSSIBLE, 4),
-        _text(768, 18, "possible"),
+        *_bar(756, 776, 14, _POSSIBLE, 4),
+        _text(784, 18, "possible"),
     ]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}" '

@@ -1,11 +1,11 @@
 """One package for each platform: platform event → `Incoming`, `Page` → platform message.
 
-The table below is the list of platforms. Each module has
+The table below is the list of platforms. The door of each package has
 
 - `open_adapter(settings) -> Adapter`, with `settings` of the class named beside it in `adapters/settings.py`, and
 - `async def check(settings) -> list[Finding]` for `parley doctor`.
 
-The modules import their platform's library, so they are loaded by name and only when they are configured.
+The packages import their platform's library, so they are loaded by name and only when they are configured.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from adapters.settings import ConsoleSettings, DiscordSettings, PlatformSettings, SlackSettings, TelegramSettings
 
 PLATFORMS: dict[str, tuple[str, type[PlatformSettings]]] = {
-    "telegram": ("adapters.telegram.adapter", TelegramSettings),
-    "slack": ("adapters.slack.adapter", SlackSettings),
-    "discord": ("adapters.discord.adapter", DiscordSettings),
-    "console": ("adapters.console.adapter", ConsoleSettings),
+    "telegram": ("adapters.telegram", TelegramSettings),
+    "slack": ("adapters.slack", SlackSettings),
+    "discord": ("adapters.discord", DiscordSettings),
+    "console": ("adapters.console", ConsoleSettings),
 }
-"""Name → (module, settings class)."""
+"""Name → (package, settings class)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ def model_options(core: CoreSettings) -> ModelOptions:
 
 
 def open_adapters(configuration: Configuration, names: Iterable[str]) -> dict[str, Adapter]:
-    """Load the modules of the platforms in use, and only those.
+    """Load the packages of the platforms in use, and only those.
 
     A platform that lacks something is reported and left out; the others run.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters import PLATFORMS
 from bot import configuration
 from bot.cli.env_example import example
 from bot.settings import variables
@@ -126,6 +127,18 @@ def test_an_adapter_knows_the_ground_floor_and_no_other_adapter() -> None:
         wrong |= {f"{name_of(path)} imports bot.{room}" for room in rooms - FOR_ADAPTERS}
 
     assert not wrong
+
+
+def test_a_platform_is_opened_and_checked_at_its_door() -> None:
+    for door, _ in PLATFORMS.values():
+        file = ROOT.joinpath(*door.split("."), "__init__.py")
+        named = next(
+            ast.literal_eval(node.value)
+            for node in ast.parse(file.read_text()).body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        )
+
+        assert {"open_adapter", "check"} <= set(named), door
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:

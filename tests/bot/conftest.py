@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -15,8 +15,10 @@ from bot import app
 from bot.configuration import configure
 from bot.contract.errors import Unreachable
 from bot.contract.messages import ChatId, File, Incoming, MessageRef, MessageSent, Page, ReplyTarget, Sender
-from bot.contract.surface import CallCost, Drawn, SurfaceLimits
+from bot.contract.surface import CallCost, Deliver, Drawn, SurfaceLimits
+from bot.store import Store
 from playground.model import ModelServer
+from tests.conftest import FakeClock
 from tests.surfaces import DrawnPage, page_of
 
 
@@ -96,10 +98,10 @@ class Memory:
     async def __aexit__(self, *exc: object) -> None:
         return None
 
-    async def listen(self, deliver: Any) -> None:
+    async def listen(self, deliver: Deliver) -> None:
         await asyncio.Event().wait()
 
-    def earlier(self, message: Any) -> None:
+    def earlier(self, message: MessageSent) -> None:
         return None
 
     def surface(self, target: ReplyTarget) -> Place:
@@ -149,6 +151,9 @@ class Rig:
     def shown(self, chat: str = "7") -> list[str]:
         return [page.body for page in self.memory.pages.get(chat, {}).values()]
 
+    def more_than(self, count: int, chat: str = "7") -> bool:
+        return len(self.shown(chat)) > count
+
     async def until(self, seen: Callable[[], bool]) -> None:
         """Wait until something can be seen."""
         async with asyncio.timeout(60):
@@ -157,8 +162,14 @@ class Rig:
                 await self.memory.changed.wait()
 
 
+class OpenRig(Protocol):
+    """Runs the core with these settings."""
+
+    def __call__(self, **settings: str) -> AbstractAsyncContextManager[Rig]: ...
+
+
 @pytest.fixture
-def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenRig:
     """`async with rig(ADMINS="telegram:1") as it:` runs the core with these settings."""
 
     @asynccontextmanager
@@ -191,3 +202,9 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
                 await serving
 
     return run
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
+    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as store:
+        yield store

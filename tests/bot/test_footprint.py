@@ -10,6 +10,7 @@ from bot.contract.transcript import AssistantEntry, entry_from_json, entry_to_js
 from bot.store import HistoryRow
 from playground.faults import Fault
 from playground.model import Reply
+from tests.bot.conftest import OpenRig
 
 
 def alive(kind: type[Any]) -> list[Any]:
@@ -18,7 +19,7 @@ def alive(kind: type[Any]) -> list[Any]:
     return [one for one in gc.get_objects() if type(one) is kind]
 
 
-async def test_a_turn_under_way_holds_of_its_chat_what_the_model_is_told_and_nothing_more(rig: Any) -> None:
+async def test_a_turn_under_way_holds_of_its_chat_what_the_model_is_told_and_nothing_more(rig: OpenRig) -> None:
     """Neither the rows of the database nor what a model thought in earlier turns."""
     async with rig() as it:
         for number in range(3):
@@ -35,7 +36,11 @@ async def test_a_turn_under_way_holds_of_its_chat_what_the_model_is_told_and_not
         assert [entry.reasoning for entry in told] == ["", "", ""]
         assert len(alive(HistoryRow)) == rows
         stored = await it.bot.store.history.entries(it.message("").chat)
-        assert [row.entry.reasoning for row in stored if row.entry.text == "Answer 2."] == ["I think of 2."]
+        assert [
+            row.entry.reasoning
+            for row in stored
+            if isinstance(row.entry, AssistantEntry) and row.entry.text == "Answer 2."
+        ] == ["I think of 2."]
         gate.set()
         await it.idle()
 

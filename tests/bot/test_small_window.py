@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from playground.model import Reply
 from playground.model.ollama import Ollama
 from playground.model.wire import prompt_tokens
+from tests.bot.conftest import OpenRig
 
 DEFAULT_WINDOW = 4_096
 
 
-async def test_a_first_question_with_all_tools_fits_a_default_window(rig: Any) -> None:
+async def test_a_first_question_with_all_tools_fits_a_default_window(rig: OpenRig) -> None:
     async with rig(MODEL="ollama:scripted", TOOL_MODE="native") as it:
         it.model.ollama = ollama = Ollama(default_window=DEFAULT_WINDOW)
         it.model.reply(Reply("", calls=(("calculator", {"expression": "17*3"}),)), Reply("51."))
@@ -25,7 +24,7 @@ async def test_a_first_question_with_all_tools_fits_a_default_window(rig: Any) -
         assert ollama.dropped == [0, 0]
 
 
-async def test_a_conversation_beyond_a_default_window_is_told_whole(rig: Any) -> None:
+async def test_a_conversation_beyond_a_default_window_is_told_whole(rig: OpenRig) -> None:
     async with rig(MODEL="ollama:scripted", TOOL_MODE="native", CONTEXT_TOKENS="30000") as it:
         it.model.ollama = ollama = Ollama(default_window=DEFAULT_WINDOW)
         for number in range(6):

@@ -15,6 +15,8 @@ from bot.policy.quotas import payer_of
 from bot.toolchoice.descriptions import described, key_of, like, needs_description
 from bot.toolchoice.index import ToolIndex
 from playground.model import Reply
+from tests.bot.conftest import OpenRig, Rig
+from tests.conftest import RawJson
 from tools.base import Json, ToolSpec
 from tools.descriptions import Description, told_apart
 
@@ -68,14 +70,14 @@ def server(tmp_path: Path) -> Server:
     return Server(tmp_path)
 
 
-def catalogue(it: Any) -> list[str]:
+def catalogue(it: Rig) -> list[str]:
     """What the model was told of each tool it described."""
     asked = [request.body["messages"] for request in it.model.requests]
     return [told[1]["content"] for told in asked if told[0]["content"].startswith("You write the catalogue")]
 
 
-def answering(it: Any, said: dict[str, Any] | None = None) -> None:
-    def script(body: Any) -> Reply:
+def answering(it: Rig, said: dict[str, Any] | None = None) -> None:
+    def script(body: RawJson) -> Reply:
         text = body["messages"][1]["content"]
         if not body["messages"][0]["content"].startswith("You write the catalogue"):
             return Reply("Well.")
@@ -85,7 +87,7 @@ def answering(it: Any, said: dict[str, Any] | None = None) -> None:
     it.model.script = script
 
 
-async def until_described(it: Any, *names: str) -> dict[str, ToolSpec]:
+async def until_described(it: Rig, *names: str) -> dict[str, ToolSpec]:
     async with asyncio.timeout(60):
         while True:
             specs = {spec.name: spec for spec in it.bot.registry.specs()}
@@ -94,7 +96,7 @@ async def until_described(it: Any, *names: str) -> dict[str, ToolSpec]:
             await asyncio.sleep(0.01)
 
 
-async def test_what_a_model_says_of_a_tool_is_told_with_it_and_said_once(rig: Any, server: Server) -> None:
+async def test_what_a_model_says_of_a_tool_is_told_with_it_and_said_once(rig: OpenRig, server: Server) -> None:
     settings = {"MCP_CONFIG": str(server.config), "DESCRIBE_TOOLS": "true", "CODE_BACKEND": "off"}
     async with rig(**settings) as it:
         answering(it)
@@ -134,7 +136,7 @@ async def test_what_a_model_says_of_a_tool_is_told_with_it_and_said_once(rig: An
         assert [one.split("\n")[1] for one in catalogue(it)] == ["Tool: kb__find"]
 
 
-async def test_nobody_is_asked_without_the_setting(rig: Any, server: Server) -> None:
+async def test_nobody_is_asked_without_the_setting(rig: OpenRig, server: Server) -> None:
     async with rig(MCP_CONFIG=str(server.config), CODE_BACKEND="off") as it:
         answering(it)
         await it.say("What does the handbook say on parental leave?")
@@ -144,7 +146,9 @@ async def test_nobody_is_asked_without_the_setting(rig: Any, server: Server) -> 
         assert specs["kb__search"].description.startswith("[kb] Performs a search. Source:")
 
 
-async def test_where_nothing_may_be_spent_tools_stay_as_they_are(rig: Any, server: Server, caplog: Any) -> None:
+async def test_where_nothing_may_be_spent_tools_stay_as_they_are(
+    rig: OpenRig, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
     settings = {"MCP_CONFIG": str(server.config), "DESCRIBE_TOOLS": "true", "TOKENS_PER_DAY": "50"}
     async with rig(**settings, CODE_BACKEND="off") as it:
         answering(it)
@@ -156,7 +160,7 @@ async def test_where_nothing_may_be_spent_tools_stay_as_they_are(rig: Any, serve
 
 
 async def test_an_answer_of_another_shape_changes_nothing_and_is_not_asked_for_again(
-    rig: Any, server: Server, caplog: Any
+    rig: OpenRig, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     server.list(LISTED[:1])
@@ -169,6 +173,7 @@ async def test_an_answer_of_another_shape_changes_nothing_and_is_not_asked_for_a
             it.number = 20 * number
             await it.bot.registry.settle(60)
             if number:
+                assert it.bot.describer is not None
                 await it.bot.describer.describe_all()
             else:
                 async with asyncio.timeout(60):

@@ -14,31 +14,32 @@ from bot.contract.messages import Quoted, Sender
 from bot.policy.toolrights import Permit
 from bot.settings import CoreSettings, read
 from playground.model import Reply
+from tests.bot.conftest import OpenRig, Rig
 
 ADA, BOB = "telegram:7", "telegram:8"
 GROUP = {"chat": "-50", "group": True}
 SUM = ("calculator", {"expression": "6*7"})
 
 
-def offered(it: Any, number: int = -1) -> list[str]:
+def offered(it: Rig, number: int = -1) -> list[str]:
     """The tools that a model was offered."""
     return [tool["function"]["name"] for tool in it.model.requests[number].body.get("tools", ())]
 
 
-def results(it: Any) -> str:
+def results(it: Rig) -> str:
     """What the last request told of calls."""
     messages = it.model.requests[-1].body["messages"]
     return "\n".join(str(one["content"]) for one in messages if one["role"] == "tool")
 
 
-async def called(it: Any, **more: Any) -> str:
+async def called(it: Rig, **more: Any) -> str:
     """What a model is told that calls the calculator, whatever it was offered."""
     it.model.reply(Reply(calls=(SUM,)), Reply("Well."))
     await it.say("What is it?", **more)
     return results(it)
 
 
-async def test_a_tool_that_is_off_is_not_offered_not_listed_and_not_run(rig: Any) -> None:
+async def test_a_tool_that_is_off_is_not_offered_not_listed_and_not_run(rig: OpenRig) -> None:
     async with rig(TOOLS_OFF="calculator,wiki*") as it:
         told = await called(it)
 
@@ -67,7 +68,7 @@ async def test_a_tool_that_is_off_is_not_offered_not_listed_and_not_run(rig: Any
     ],
 )
 async def test_a_direct_call_of_it_is_answered_with_one_sentence(
-    rig: Any, text: str, settings: dict[str, str], english: str, chinese: str
+    rig: OpenRig, text: str, settings: dict[str, str], english: str, chinese: str
 ) -> None:
     async with rig(**settings) as it:
         [said] = await it.say(text)
@@ -76,14 +77,14 @@ async def test_a_direct_call_of_it_is_answered_with_one_sentence(
         assert not it.model.requests
 
 
-async def test_a_wrong_name_leads_to_no_tool_that_is_closed(rig: Any) -> None:
+async def test_a_wrong_name_leads_to_no_tool_that_is_closed(rig: OpenRig) -> None:
     async with rig(TOOLS_OFF="calculator") as it:
         [said] = await it.say("/tool calculater 6*7")
 
         assert "`calculator`" not in said
 
 
-async def test_what_is_left_to_some_is_for_them_alone(rig: Any) -> None:
+async def test_what_is_left_to_some_is_for_them_alone(rig: OpenRig) -> None:
     async with rig(TOOLS_FOR=f"calculator={ADA}") as it:
         assert "42" in await called(it)
         assert "calculator" in offered(it, 0)
@@ -96,7 +97,7 @@ async def test_what_is_left_to_some_is_for_them_alone(rig: Any) -> None:
         assert "calculator" not in (await it.say("/tools", person=BOB, chat="8"))[0]
 
 
-async def test_what_others_said_in_a_group_gives_nobody_a_right(rig: Any) -> None:
+async def test_what_others_said_in_a_group_gives_nobody_a_right(rig: OpenRig) -> None:
     """Bob asks after Ada, quotes her and the bot's answer to her, and asks again; an admin repeats Bob's question."""
     async with rig(TOOLS_FOR=f"calculator={ADA}", ADMINS=ADA) as it:
         assert "42" in await called(it, **GROUP)
@@ -130,7 +131,7 @@ async def test_what_others_said_in_a_group_gives_nobody_a_right(rig: Any) -> Non
     ],
 )
 async def test_a_tool_may_be_left_to_people_roles_workspaces_chats_and_admins(
-    rig: Any, who: str, person: str, groups: tuple[str, ...], guest: bool, may: bool
+    rig: OpenRig, who: str, person: str, groups: tuple[str, ...], guest: bool, may: bool
 ) -> None:
     async with rig(TOOLS_FOR=f"calculator={who}", ADMINS=ADA) as it:
         told = await called(it, sender=Sender(id=person, groups=groups, guest=guest), **GROUP)
@@ -139,7 +140,7 @@ async def test_a_tool_may_be_left_to_people_roles_workspaces_chats_and_admins(
         assert ("calculator" in offered(it, 0)) is may
 
 
-async def test_who_becomes_an_admin_may_at_once(rig: Any) -> None:
+async def test_who_becomes_an_admin_may_at_once(rig: OpenRig) -> None:
     async with rig(TOOLS_FOR="calculator=admins", ADMINS=ADA) as it:
         assert "42" not in await called(it, person=BOB, chat="8")
         await it.say(f"/allow {BOB} admin")
@@ -175,7 +176,9 @@ def test_the_setting_is_read_as_written_and_what_is_wrong_in_it_is_said(monkeypa
         assert says in str(refused.value)
 
 
-async def test_the_start_names_what_is_off_and_what_is_no_tool(rig: Any, tmp_path: Path, caplog: Any) -> None:
+async def test_the_start_names_what_is_off_and_what_is_no_tool(
+    rig: OpenRig, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
     chats = tmp_path / "chats.toml"
     chats.write_text('["telegram:42/7"]\ntools_off = ["read_pge"]\n')
@@ -196,7 +199,7 @@ async def test_the_start_names_what_is_off_and_what_is_no_tool(rig: Any, tmp_pat
     ]
 
 
-async def test_the_choice_among_tools_is_made_among_those_of_the_person(rig: Any) -> None:
+async def test_the_choice_among_tools_is_made_among_those_of_the_person(rig: OpenRig) -> None:
     async with rig(TOOLS_FOR=f"calculator={BOB}", TOOL_CHOICE_MODEL="openai:scripted") as it:
         it.model.reply(Reply('["current_time"]'), Reply("Noon."))
         await it.say("What time is it in Oslo?")

@@ -16,6 +16,7 @@ from bot.store import CallRecord
 from bot.turn.progress import Progress
 from bot.turn.workings import COLLAPSED_CHARS, MOST_CALLS, RESULT_CHARS, call_lines, code_line, collapsed_reasoning
 from playground.model import Reply
+from tests.bot.conftest import OpenRig, Rig
 from tools.base import ToolCall, ToolResult, ToolStatus
 
 KEY = "sk-loopback-key-1234"
@@ -56,13 +57,13 @@ def test_of_many_calls_some_are_shown_and_the_rest_counted() -> None:
     assert len(lines) == MOST_CALLS + 1 and "3 more" in lines[-1]
 
 
-def told(it: Any) -> str:
+def told(it: Rig) -> str:
     """Everything the model was told last."""
     return "\n".join(str(message.get("content")) for message in it.model.requests[-1].body["messages"])
 
 
 @pytest.mark.parametrize("show", ["off", "line", "full"])
-async def test_the_tools_stand_under_the_answer_as_the_operator_wants(rig: Any, show: str) -> None:
+async def test_the_tools_stand_under_the_answer_as_the_operator_wants(rig: OpenRig, show: str) -> None:
     async with rig(SHOW_TOOLS=show, TOOL_MODE="native") as it:
         it.model.reply(Reply("I reckon.", calls=CALL), Reply("It is 51."), Reply("Yes."))
         [answer] = await it.say("What is 17*3?")
@@ -79,7 +80,7 @@ async def test_the_tools_stand_under_the_answer_as_the_operator_wants(rig: Any, 
 
 
 @pytest.mark.parametrize("show", ["off", "line"])
-async def test_code_that_one_pass_leaves_open_does_not_swallow_the_next(rig: Any, show: str) -> None:
+async def test_code_that_one_pass_leaves_open_does_not_swallow_the_next(rig: OpenRig, show: str) -> None:
     async with rig(SHOW_TOOLS=show, TOOL_MODE="native") as it:
         it.model.reply(Reply("Look:\n```\n17*3", calls=CALL), Reply("It is 51."))
         [answer] = await it.say("What is 17*3?")
@@ -88,14 +89,14 @@ async def test_code_that_one_pass_leaves_open_does_not_swallow_the_next(rig: Any
     assert answer.startswith(f"Look:\n```\n17*3\n```\n\n{rule}It is 51.")
 
 
-async def test_an_answer_without_tools_has_nothing_under_it(rig: Any) -> None:
+async def test_an_answer_without_tools_has_nothing_under_it(rig: OpenRig) -> None:
     async with rig(SHOW_TOOLS="full") as it:
         it.model.reply(Reply("Hello."))
 
         assert await it.say("Say hello to me") == ["Hello."]
 
 
-async def test_a_stopped_answer_keeps_the_rule_between_passes_out_of_what_the_model_said(rig: Any) -> None:
+async def test_a_stopped_answer_keeps_the_rule_between_passes_out_of_what_the_model_said(rig: OpenRig) -> None:
     async with rig(SHOW_TOOLS="line", TOOL_MODE="native") as it:
         it.model.reply(
             Reply("I reckon.", calls=CALL), Reply("It is 51 or so, let me see.", hang_after=14), Reply("Yes.")
@@ -109,7 +110,7 @@ async def test_a_stopped_answer_keeps_the_rule_between_passes_out_of_what_the_mo
     assert "It is 51" in history and "---" not in history.partition("I reckon.")[2]
 
 
-async def test_why_masks_and_shows_what_a_result_began_with(rig: Any) -> None:
+async def test_why_masks_and_shows_what_a_result_began_with(rig: OpenRig) -> None:
     async with rig(TOOL_MODE="native") as it:
         it.model.reply(Reply("", calls=(("calculator", {"expression": f"17*3 {KEY}"}),)), Reply("No."))
         await it.say("Reckon something for me")
@@ -122,7 +123,7 @@ THOUGHT = "First I multiply.\n\n  @everyone *17* times https://evil.com/3 " + KE
 
 
 @pytest.mark.parametrize("show", ["off", "why", "quote"])
-async def test_why_tells_how_long_the_reasoning_is_and_how_it_begins(rig: Any, show: str) -> None:
+async def test_why_tells_how_long_the_reasoning_is_and_how_it_begins(rig: OpenRig, show: str) -> None:
     async with rig(SHOW_REASONING=show) as it:
         it.model.reply(Reply("It is 51.", reasoning=THOUGHT + " again" * 200))
         [answer] = await it.say("What is 17*3?")
@@ -167,7 +168,9 @@ def test_reasoning_of_passes_before_a_restart_is_kept() -> None:
     assert made.reasoning == "First.\n\nThen."
 
 
-async def test_after_a_restart_the_rule_and_the_tools_are_there_once(rig: Any, monkeypatch: Any) -> None:
+async def test_after_a_restart_the_rule_and_the_tools_are_there_once(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("bot.operations.stopping.TURN_SECONDS", 0.1)
     async with rig(SHOW_TOOLS="full", TOOL_MODE="native") as it:
         it.model.reply(Reply("I reckon.", calls=CALL), Reply("It is 51 or so, let me see.", hang_after=14))

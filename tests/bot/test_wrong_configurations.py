@@ -8,11 +8,11 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from playground.telegram import TelegramServer
+from tests.conftest import Nursery
 
 KEY = "sk-loopback-key-0123456789"
 TOKEN = "123:abcdefgh-ijklmnop"
@@ -111,7 +111,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("row", REFUSED.values(), ids=REFUSED)
-def test_what_cannot_start_is_one_sentence_and_one_exit_code(row: Wrong, nursery: Any, tmp_path: Path) -> None:
+def test_what_cannot_start_is_one_sentence_and_one_exit_code(row: Wrong, nursery: Nursery, tmp_path: Path) -> None:
     right = WELL if row.file is None else {}
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **right, **row.set}
     if row.file is not None:
@@ -141,7 +141,7 @@ NOT_WORKING = {
 }  # fmt: skip
 
 
-async def test_what_will_not_work_is_said_in_a_line_each_at_the_start(nursery: Any, tmp_path: Path) -> None:
+async def test_what_will_not_work_is_said_in_a_line_each_at_the_start(nursery: Nursery, tmp_path: Path) -> None:
     (tmp_path / "torn.json").write_text("{")
     (tmp_path / ".env").write_text("POSTGRES_PASSWORD=hunter2\nCOMPOSE_FILE=a.yml\n")
     async with TelegramServer() as telegram:
@@ -164,7 +164,7 @@ async def test_what_will_not_work_is_said_in_a_line_each_at_the_start(nursery: A
     assert "Traceback" not in ended.err and KEY not in ended.err and "hunter2" not in ended.err
 
 
-async def test_what_stands_in_the_way_is_one_sentence(nursery: Any, tmp_path: Path) -> None:
+async def test_what_stands_in_the_way_is_one_sentence(nursery: Nursery, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -176,7 +176,7 @@ async def test_what_stands_in_the_way_is_one_sentence(nursery: Any, tmp_path: Pa
     assert line.startswith("parley: HTTP_PORT") and ended.code == 2 and "Traceback" not in ended.err
 
 
-def test_all_that_is_wrong_is_told_at_once(nursery: Any, tmp_path: Path) -> None:
+def test_all_that_is_wrong_is_told_at_once(nursery: Nursery, tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     wrong = "TELEGRAM_TOKEN=x\nMODLE=x\nLOG_LEVEL=LOUD\nCONTEXT_TOKENS=lots\nALLOWED_USERS=12345\nSEARCH_DEPTH=bottom\n"
     (tmp_path / ".env").write_text(wrong)

@@ -18,7 +18,6 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,6 +25,7 @@ from bot.cli.main import parser
 from bot.configuration import settings_classes
 from bot.contract import words
 from bot.settings import variables
+from tests.conftest import Nursery
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = {
@@ -357,7 +357,7 @@ RUN = re.compile(r"parley (?:--version|tools|chats|chat|run)$")
 """What ends by itself in a place where nothing is configured, or says there what is missing."""
 
 
-def test_the_commands_that_need_nothing_run_as_they_are_written(nursery: Any, tmp_path: Path) -> None:
+def test_the_commands_that_need_nothing_run_as_they_are_written(nursery: Nursery, tmp_path: Path) -> None:
     written = sorted({form.strip() for _, one in COMMANDS for form in forms(one.strip()) if RUN.match(form.strip())})
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
 

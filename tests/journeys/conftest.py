@@ -7,10 +7,10 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import pytest
 
@@ -18,6 +18,7 @@ from bot import app
 from bot.configuration import configure, open_adapters
 from playground.discord import DiscordServer
 from playground.model import ModelServer
+from playground.screen import Screen
 from playground.slack import SlackServer
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
@@ -136,7 +137,15 @@ async def process(world: World, request: pytest.FixtureRequest) -> AsyncIterator
     os.close(process.null)
 
 
-Start = Callable[..., Any]
+def more_than(count: int, chat: str | int) -> Callable[[Screen], bool]:
+    """Whether more than so many messages stand in a chat."""
+    return lambda screen: len(screen.of(str(chat))) > count
+
+
+class Start(Protocol):
+    """Runs the bot on these platforms in this process; where a name ends in `?`, it does not wait for the platform."""
+
+    def __call__(self, *platforms: str, **settings: str) -> AbstractAsyncContextManager[app.App]: ...
 
 
 @pytest.fixture
@@ -144,18 +153,18 @@ def start(world: World, monkeypatch: pytest.MonkeyPatch) -> Start:
     """`async with start("telegram", MAX_TOOL_ROUNDS="2") as bot:` runs the bot on these platforms in this process."""
 
     @asynccontextmanager
-    async def start(*platforms: str, wait_for: tuple[str, ...] = (), **settings: str) -> AsyncIterator[app.App]:
+    async def start(*platforms: str, **settings: str) -> AsyncIterator[app.App]:
         for name, value in {**world.environment(), **settings}.items():
             monkeypatch.setenv(name, value)
         configuration = configure()
         stop = asyncio.Event()
-        async with app.App(configuration, open_adapters(configuration, platforms)) as bot:
+        wanted = [name for name in platforms if not name.endswith("?")]
+        adapters = open_adapters(configuration, [name.rstrip("?") for name in platforms])
+        async with app.App(configuration, adapters) as bot:
             serving = asyncio.create_task(bot.serve(stop))
             try:
                 async with asyncio.timeout(60):
-                    while not serving.done() and any(
-                        bot.platforms.state[name] != "listening" for name in wait_for or platforms
-                    ):
+                    while not serving.done() and any(bot.platforms.state[name] != "listening" for name in wanted):
                         await asyncio.sleep(0.005)
                 yield bot
             finally:

@@ -8,11 +8,12 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any
 
 import pytest
 
+from bot.app import App
 from playground.model import Reply
+from tests.journeys.conftest import Start, World
 
 ADA, BOB = 7, 8
 CLOSED = {"ALLOW_ALL": "false", "ALLOWED_USERS": "telegram:7,slack:T0PARLEY/U7,discord:7"}
@@ -22,7 +23,7 @@ PLATFORMS = ("telegram", "slack", "discord")
 class Place:
     """One place of one platform, where several people write."""
 
-    def __init__(self, world: Any, platform: str, *, group: bool = False, person: int = BOB) -> None:
+    def __init__(self, world: World, platform: str, *, group: bool = False, person: int = BOB) -> None:
         for id, name in ((ADA, "Ada"), (BOB, "Bob")):
             world.telegram.person(id, name)
             world.slack.person(f"U{id}", name)
@@ -45,7 +46,7 @@ class Place:
                 self.id = "11"
             case _:
                 self.id = world.discord.direct(person).id
-        self.root: dict[str, str] = {}
+        self.root = ""
 
     def say(self, text: str, person: int | None = None) -> None:
         """Write to the bot: with a mention where there are others."""
@@ -57,9 +58,11 @@ class Place:
             case "slack":
                 name = f"<@{self.world.slack.bot_user_id}> " if self.group else ""
                 # One thread, so that it is one conversation.
-                ts = self.world.slack.say(self.id, name + text.removeprefix("/"), person=f"U{person}", **self.root)
+                ts = self.world.slack.say(
+                    self.id, name + text.removeprefix("/"), person=f"U{person}", thread_ts=self.root
+                )
                 if self.group:
-                    self.root = self.root or {"thread_ts": ts}
+                    self.root = self.root or ts
             case _:
                 name = f"{self.world.discord.mention()} " if self.group else ""
                 self.world.discord.say(int(self.id), name + text, person=person)
@@ -88,7 +91,7 @@ class Place:
         await getattr(self.world, self.platform).screen.until(lambda _: seen(self.texts))
 
 
-async def decided(world: Any, bot: Any, **states: int) -> None:
+async def decided(world: World, bot: App, **states: int) -> None:
     """Wait until so many deliveries have ended so, and everything that is said of them is said."""
 
     def count() -> Counter[str]:
@@ -102,7 +105,7 @@ async def decided(world: Any, bot: Any, **states: int) -> None:
     assert {state: count()[state] for state in states} == states
 
 
-async def test_a_stranger_in_private_is_told_once_with_the_id_to_add(world: Any, start: Any) -> None:
+async def test_a_stranger_in_private_is_told_once_with_the_id_to_add(world: World, start: Start) -> None:
     async with start(*PLATFORMS, **CLOSED) as bot:
         places = {platform: Place(world, platform) for platform in PLATFORMS}
         for place in places.values():
@@ -117,7 +120,7 @@ async def test_a_stranger_in_private_is_told_once_with_the_id_to_add(world: Any,
     assert world.model.requests == []
 
 
-async def test_a_stranger_in_a_group_is_told_nothing(world: Any, start: Any) -> None:
+async def test_a_stranger_in_a_group_is_told_nothing(world: World, start: Start) -> None:
     async with start(*PLATFORMS, **CLOSED) as bot:
         places = {platform: Place(world, platform, group=True) for platform in PLATFORMS}
         for place in places.values():
@@ -130,7 +133,7 @@ async def test_a_stranger_in_a_group_is_told_nothing(world: Any, start: Any) -> 
 
 
 async def test_a_strangers_slash_command_is_answered_each_time_so_that_nothing_is_left_thinking(
-    world: Any, start: Any
+    world: World, start: Start
 ) -> None:
     async with start("discord", **CLOSED) as bot:
         place = Place(world, "discord", group=True)
@@ -143,7 +146,7 @@ async def test_a_strangers_slash_command_is_answered_each_time_so_that_nothing_i
     assert world.model.requests == []
 
 
-async def test_a_chat_a_workspace_and_a_server_that_are_listed_let_their_people_in(world: Any, start: Any) -> None:
+async def test_a_chat_a_workspace_and_a_server_that_are_listed_let_their_people_in(world: World, start: Start) -> None:
     lists = {
         "ALLOW_ALL": "false",
         "ALLOWED_CHATS": f"telegram:{world.telegram.bot['id']}/-50",
@@ -166,7 +169,7 @@ async def test_a_chat_a_workspace_and_a_server_that_are_listed_let_their_people_
 
 
 async def test_a_listed_person_is_answered_in_a_group_that_is_not_listed_and_the_others_there_are_not(
-    world: Any, start: Any
+    world: World, start: Start
 ) -> None:
     world.model.script = lambda body: Reply("Welcome here.")
     async with start(*PLATFORMS, **CLOSED) as bot:
@@ -182,7 +185,7 @@ async def test_a_listed_person_is_answered_in_a_group_that_is_not_listed_and_the
     assert len(world.model.requests) == 3
 
 
-async def test_a_guest_in_a_listed_slack_channel_is_let_in_only_when_listed_himself(world: Any, start: Any) -> None:
+async def test_a_guest_in_a_listed_slack_channel_is_let_in_only_when_listed_himself(world: World, start: Start) -> None:
     slack = world.slack
     world.model.script = lambda body: Reply("Welcome here.")
     slack.channel("C1", "with-others", shared=True)
@@ -201,7 +204,7 @@ async def test_a_guest_in_a_listed_slack_channel_is_let_in_only_when_listed_hims
 
 
 async def test_the_direct_messages_of_several_are_a_group_to_which_a_person_takes_his_permission(
-    world: Any, start: Any
+    world: World, start: Start
 ) -> None:
     slack, discord = world.slack, world.discord
     world.model.script = lambda body: Reply("Welcome here.")
@@ -222,7 +225,7 @@ async def test_the_direct_messages_of_several_are_a_group_to_which_a_person_take
     assert len(world.model.requests) == 2
 
 
-async def test_other_bots_are_not_heard_though_everybody_may_write(world: Any, start: Any) -> None:
+async def test_other_bots_are_not_heard_though_everybody_may_write(world: World, start: Start) -> None:
     telegram, slack, discord = world.telegram, world.slack, world.discord
     world.model.script = lambda body: Reply("Welcome here.")
     async with start(*PLATFORMS) as bot:
@@ -242,7 +245,7 @@ async def test_other_bots_are_not_heard_though_everybody_may_write(world: Any, s
     assert [place.texts for place in places.values()] == [["Welcome here."]] * 3
 
 
-async def test_who_has_a_listed_role_is_let_in_where_discord_tells_of_roles(world: Any, start: Any) -> None:
+async def test_who_has_a_listed_role_is_let_in_where_discord_tells_of_roles(world: World, start: Start) -> None:
     """On the server, by mention, in threads and by slash command; not by a role of the same name, nor in private."""
     discord, cid = world.discord, 9
     world.model.script = lambda body: Reply("Welcome here.")
@@ -283,10 +286,12 @@ async def test_who_has_a_listed_role_is_let_in_where_discord_tells_of_roles(worl
     assert "discord:7" in told
 
 
-async def test_an_owner_pairs_lets_a_group_in_and_keeps_a_person_out(world: Any, start: Any, caplog: Any) -> None:
+async def test_an_owner_pairs_lets_a_group_in_and_keeps_a_person_out(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
     world.model.script = lambda body: Reply("Here you are.")
     async with start("telegram", ALLOW_ALL="false") as bot:
-        code = next(r.args[0] for r in caplog.records if "/pair" in r.msg and r.args)
+        code = next(re.findall(r"/pair (\S+)", r.getMessage()) for r in caplog.records if "/pair" in r.msg)[0]
         private = Place(world, "telegram", person=ADA)
         private.say(f"/pair {code}")
         await decided(world, bot, done=1)
@@ -315,7 +320,7 @@ async def test_an_owner_pairs_lets_a_group_in_and_keeps_a_person_out(world: Any,
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-async def test_an_owner_reads_names_beside_the_ids_of_who_may_write(platform: str, world: Any, start: Any) -> None:
+async def test_an_owner_reads_names_beside_the_ids_of_who_may_write(platform: str, world: World, start: Start) -> None:
     """A name is anybody's own words: it stands there as code, and makes no markup and no link."""
     admin = {"telegram": "telegram:7", "slack": "slack:T0PARLEY/U7", "discord": "discord:7"}[platform]
     place = Place(world, platform, person=ADA)
@@ -333,7 +338,7 @@ async def test_an_owner_reads_names_beside_the_ids_of_who_may_write(platform: st
     assert re.search(rf"{admin}\W+Ada\W*: admin", line), line
 
 
-async def test_an_owner_who_forwards_a_command_has_not_given_it(world: Any, start: Any) -> None:
+async def test_an_owner_who_forwards_a_command_has_not_given_it(world: World, start: Start) -> None:
     """What was forwarded stands before the model as somebody else's words, and nothing is done of it."""
     world.model.script = lambda body: Reply("Somebody wants to be let in.")
     admins = "telegram:7,slack:T0PARLEY/U7,discord:7"
@@ -356,7 +361,7 @@ async def test_an_owner_who_forwards_a_command_has_not_given_it(world: Any, star
         assert "allow" not in "".join(rest)
 
 
-async def test_only_who_asked_may_stop_or_retry_and_others_are_told_once(world: Any, start: Any) -> None:
+async def test_only_who_asked_may_stop_or_retry_and_others_are_told_once(world: World, start: Start) -> None:
     answer = " ".join(f"word{number}" for number in range(60))
     world.model.script = lambda body: Reply(answer, words_per_second=40)
     async with start(*PLATFORMS, TOOL_MODE="native") as bot:
@@ -377,7 +382,7 @@ async def test_only_who_asked_may_stop_or_retry_and_others_are_told_once(world: 
     assert len(world.model.requests) == 3
 
 
-async def test_stopping_by_slash_command_says_so_where_discord_waits_for_an_answer(world: Any, start: Any) -> None:
+async def test_stopping_by_slash_command_says_so_where_discord_waits_for_an_answer(world: World, start: Start) -> None:
     world.model.reply(Reply(" ".join(["word"] * 400), words_per_second=40))
     async with start("discord") as bot:
         place = Place(world, "discord", group=True, person=ADA)
@@ -392,7 +397,7 @@ async def test_stopping_by_slash_command_says_so_where_discord_waits_for_an_answ
 
 
 async def test_a_flood_of_messages_is_refused_once_a_minute_and_can_still_be_stopped(
-    world: Any, start: Any, monkeypatch: Any
+    world: World, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.contract.clock.SystemClock.wall", lambda _: 1_800_000_010.0)  # one and the same minute
     world.model.script = lambda body: Reply("Yes.")
@@ -410,7 +415,7 @@ async def test_a_flood_of_messages_is_refused_once_a_minute_and_can_still_be_sto
     assert place.texts[-1] == "Nothing is being answered right now."
 
 
-async def test_who_has_nothing_left_today_is_told_once_until_when_and_others_go_on(world: Any, start: Any) -> None:
+async def test_who_has_nothing_left_today_is_told_once_until_when_and_others_go_on(world: World, start: Start) -> None:
     world.model.script = lambda body: Reply("Yes.", usage={"prompt_tokens": 50_000, "completion_tokens": 60_000})
     async with start(*PLATFORMS, TOKENS_PER_DAY_PERSON="100000") as bot:
         places = [Place(world, platform) for platform in PLATFORMS]
@@ -440,7 +445,7 @@ async def test_who_has_nothing_left_today_is_told_once_until_when_and_others_go_
     assert len(world.model.requests) == 6
 
 
-async def test_used_up_is_not_said_where_nothing_was_used(world: Any, start: Any) -> None:
+async def test_used_up_is_not_said_where_nothing_was_used(world: World, start: Start) -> None:
     async with start(*PLATFORMS, TOKENS_PER_DAY_PERSON="500") as bot:
         places = [Place(world, platform) for platform in PLATFORMS]
         for number in (1, 2):
@@ -456,7 +461,7 @@ async def test_used_up_is_not_said_where_nothing_was_used(world: Any, start: Any
     assert not world.model.requests
 
 
-async def test_a_quota_that_ends_within_a_turn_keeps_what_stands_and_says_so(world: Any, start: Any) -> None:
+async def test_a_quota_that_ends_within_a_turn_keeps_what_stands_and_says_so(world: World, start: Start) -> None:
     world.model.script = lambda body: Reply(
         "Let me look.",
         calls=(("current_time", {}),),
@@ -474,7 +479,7 @@ async def test_a_quota_that_ends_within_a_turn_keeps_what_stands_and_says_so(wor
     assert len(world.model.requests) == 1
 
 
-async def test_what_a_turn_cost_is_kept_and_an_admin_sees_the_whole_day(world: Any, start: Any) -> None:
+async def test_what_a_turn_cost_is_kept_and_an_admin_sees_the_whole_day(world: World, start: Start) -> None:
     world.model.script = lambda body: Reply("Yes.", usage={"prompt_tokens": 30_000, "completion_tokens": 10_000})
     settings = {"PRICES": "openai:scripted=10/1/50", "MONEY_PER_DAY": "2", "MONEY_PER_DAY_PERSON": "0"}
     settings |= {"ADMINS": "telegram:7", "ADMIN_SHARE": "0"}
@@ -496,7 +501,7 @@ async def test_what_a_turn_cost_is_kept_and_an_admin_sees_the_whole_day(world: A
         assert [cost for (cost,) in db.execute("SELECT dollars FROM turns")] == pytest.approx([0.8] * 3)
 
 
-async def test_ten_strangers_of_an_open_bot_leave_its_owner_what_is_kept_for_admins(world: Any, start: Any) -> None:
+async def test_ten_strangers_of_an_open_bot_leave_its_owner_what_is_kept_for_admins(world: World, start: Start) -> None:
     world.model.script = lambda body: Reply("Yes.", usage={"prompt_tokens": 10_000, "completion_tokens": 9_000})
     async with start("telegram", TOKENS_PER_DAY="100000", ADMINS="telegram:7") as bot:
         strangers = [Place(world, "telegram", person=100 + number) for number in range(10)]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from playground.model import Reply
+from tests.journeys.conftest import Start, World
 
 ADA, BOB = 7, 8
 
@@ -14,7 +13,7 @@ ADA, BOB = 7, 8
 class Room:
     """A place of one platform in which Ada and Bob have one conversation with the bot."""
 
-    def __init__(self, world: Any, platform: str) -> None:
+    def __init__(self, world: World, platform: str) -> None:
         for id, name in ((ADA, "Ada"), (BOB, "Bob")):
             world.telegram.person(id, name)
             world.slack.person(f"U{id}", name)
@@ -46,7 +45,7 @@ class Room:
 
 
 @pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
-async def test_a_person_begins_anew_alone_and_an_admin_for_all(world: Any, start: Any, platform: str) -> None:
+async def test_a_person_begins_anew_alone_and_an_admin_for_all(world: World, start: Start, platform: str) -> None:
     world.model.script = lambda body: Reply("Noted.")
     room = Room(world, platform)
     admin = {"telegram": "telegram:8", "slack": "slack:T0PARLEY/U8", "discord": "discord:8"}[platform]

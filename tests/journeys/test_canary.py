@@ -23,6 +23,8 @@ from bot import configuration
 from bot.model.providers import PROVIDERS
 from playground.faults import Fault
 from playground.model import Reply
+from tests.conftest import Nursery, RawJson
+from tests.journeys.conftest import Process, World
 
 PASSWORD = "canary-of-the-database-password"
 MCP = {
@@ -76,7 +78,7 @@ def canaries() -> dict[str, str]:
 
 
 @pytest.fixture
-def secrets(world: Any) -> dict[str, str]:
+def secrets(world: World) -> dict[str, str]:
     """All of them set, also in the world outside; those of the platforms are the emulators' own."""
     own = {name: value for name, value in world.environment().items() if name.endswith("_TOKEN")}
     found = canaries() | own
@@ -86,7 +88,7 @@ def secrets(world: Any) -> dict[str, str]:
     return found | {"password": PASSWORD, **MCP}
 
 
-def written(world: Any) -> dict[str, bytes]:
+def written(world: World) -> dict[str, bytes]:
     """Everything that the bot wrote anywhere."""
     files = {
         path.name: path.read_bytes() for path in world.data.iterdir() if path.name.startswith(("parley.db", "log"))
@@ -102,7 +104,7 @@ def written(world: Any) -> dict[str, bytes]:
     return files | {"the screens": "\n".join(seen).encode(), "what the model was told": "\n".join(told).encode()}
 
 
-def assert_nothing_leaks(world: Any, secrets: dict[str, str], more: Mapping[str, bytes] | None = None) -> None:
+def assert_nothing_leaks(world: World, secrets: dict[str, str], more: Mapping[str, bytes] | None = None) -> None:
     for place, content in (written(world) | dict(more or {})).items():
         for name, value in secrets.items():
             for form in {value, value.partition(":")[2] or value, json.dumps(value)[1:-1]}:
@@ -114,7 +116,7 @@ def call(tool: str, **arguments: Any) -> Reply:
     return Reply(calls=((tool, arguments),))
 
 
-def journeys(world: Any, secrets: dict[str, str]) -> dict[str, Callable[[bool], Reply]]:
+def journeys(world: World, secrets: dict[str, str]) -> dict[str, Callable[[bool], Reply]]:
     """What the model does for the question of this name, before and after its tool has answered."""
     key = secrets["OPENAI_API_KEY"]
     refused = Reply.refusal(401, f"Incorrect API key provided: {key}. Header was Bearer {key}", code="invalid_api_key")
@@ -139,10 +141,12 @@ def journeys(world: Any, secrets: dict[str, str]) -> dict[str, Callable[[bool], 
     }
 
 
-async def test_no_secret_is_written_anywhere_whatever_fails(world: Any, process: Any, secrets: dict[str, str]) -> None:
+async def test_no_secret_is_written_anywhere_whatever_fails(
+    world: World, process: Process, secrets: dict[str, str]
+) -> None:
     plans = journeys(world, secrets)
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         asked = " ".join(str(message["content"]) for message in body["messages"] if message["role"] == "user")
         name = asked.rsplit("about ", 1)[-1].split()[0]
         return plans[name](body["messages"][-1]["role"] == "tool")
@@ -195,7 +199,7 @@ def free_port() -> int:
 
 
 @pytest.fixture
-def nowhere(world: Any) -> dict[str, str]:
+def nowhere(world: World) -> dict[str, str]:
     """Settings that lead nowhere, with a secret in every address."""
 
     keyed = ("slack_", "discord_", *(f"{name}_" for name in PROVIDERS))
@@ -212,7 +216,7 @@ def nowhere(world: Any) -> dict[str, str]:
 
 @pytest.mark.parametrize("form", ["console", "json"])
 async def test_no_secret_is_written_when_no_platform_can_be_reached(
-    form: str, world: Any, process: Any, secrets: dict[str, str], nowhere: dict[str, str], free_port: int
+    form: str, world: World, process: Process, secrets: dict[str, str], nowhere: dict[str, str], free_port: int
 ) -> None:
     """Telegram's token is part of every address, and addresses are part of errors."""
     world.settings.update(nowhere, LOG_FORMAT=form, HTTP_PORT=str(free_port))
@@ -251,7 +255,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 async def test_no_command_shows_a_secret(
-    command: tuple[str, ...], world: Any, nursery: Any, secrets: dict[str, str], nowhere: dict[str, str]
+    command: tuple[str, ...], world: World, nursery: Nursery, secrets: dict[str, str], nowhere: dict[str, str]
 ) -> None:
     world.settings.update(nowhere)
     secrets |= {"account": ACCOUNT, "short": SHORT, "path": PATH, "query": QUERY, "proxy": PROXY}
@@ -284,7 +288,7 @@ KEY = "sk-c4n4ryOfAKeyInAWrongPlace123"
     ],
 )
 def test_no_complaint_about_a_setting_shows_a_secret(
-    settings: dict[str, str], words: str, nursery: Any, tmp_path: Path
+    settings: dict[str, str], words: str, nursery: Nursery, tmp_path: Path
 ) -> None:
     if text := settings.pop(".env", ""):
         (tmp_path / ".env").write_text(text)

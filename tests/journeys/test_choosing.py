@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from bot.app import App
 from playground.model import Reply
+from playground.model.server import ModelRequest
+from tests.journeys.conftest import Start, World
 
 ADA = 7
 
 
-async def ask(world: Any, bot: Any, text: str) -> str:
+async def ask(world: World, bot: App, text: str) -> str:
     """Say something and return the last message on the screen once everything is answered."""
     before = len(world.telegram.screen.of(str(ADA)))
     world.telegram.person(ADA, "Ada")
@@ -21,7 +22,7 @@ async def ask(world: Any, bot: Any, text: str) -> str:
     return str(world.telegram.screen.of(str(ADA))[-1].text)
 
 
-def roles(request: Any) -> list[str]:
+def roles(request: ModelRequest) -> list[str]:
     return [message["role"] for message in request.messages]
 
 
@@ -35,7 +36,7 @@ NAMED = (
 )
 
 
-async def test_a_named_tool_runs_at_once_and_the_model_answers_from_its_result(world: Any, start: Any) -> None:
+async def test_a_named_tool_runs_at_once_and_the_model_answers_from_its_result(world: World, start: Start) -> None:
     async with start("telegram", TOOL_MODE="native") as bot:
         for number, text in enumerate(NAMED, 1):
             world.model.reply(Reply(f"Tea number {number} is not fermented."))
@@ -47,7 +48,7 @@ async def test_a_named_tool_runs_at_once_and_the_model_answers_from_its_result(w
             assert request.messages[-3]["content"] == text
 
 
-async def test_a_named_tool_that_does_not_exist_is_told_without_asking_the_model(world: Any, start: Any) -> None:
+async def test_a_named_tool_that_does_not_exist_is_told_without_asking_the_model(world: World, start: Start) -> None:
     async with start("telegram") as bot:
         answer = await ask(world, bot, "/tool serch_web tea")
         world.model.reply(Reply("Hello."))
@@ -58,7 +59,7 @@ async def test_a_named_tool_that_does_not_exist_is_told_without_asking_the_model
     assert not any("serch" in str(message) for message in world.model.requests[0].messages)
 
 
-async def test_a_named_tool_is_asked_again_by_retry(world: Any, start: Any) -> None:
+async def test_a_named_tool_is_asked_again_by_retry(world: World, start: Start) -> None:
     world.model.reply(Reply("Bad."), Reply("Good."))
     async with start("telegram", TOOL_MODE="native") as bot:
         await ask(world, bot, "/tool search_web green tea")
@@ -69,7 +70,7 @@ async def test_a_named_tool_is_asked_again_by_retry(world: Any, start: Any) -> N
     assert roles(world.model.requests[-1]).count("tool") == 1
 
 
-async def test_with_pre_search_the_first_pass_has_the_results(world: Any, start: Any) -> None:
+async def test_with_pre_search_the_first_pass_has_the_results(world: World, start: Start) -> None:
     world.model.reply(Reply("Here is the news."), Reply("A leaf."))
     async with start("telegram", TOOL_MODE="native", PRE_SEARCH="true") as bot:
         await ask(world, bot, "what is the latest news about solar energy?")
@@ -80,7 +81,7 @@ async def test_with_pre_search_the_first_pass_has_the_results(world: Any, start:
     assert len(world.tavily.requests) == 1
 
 
-async def test_without_the_setting_nothing_is_searched_ahead(world: Any, start: Any) -> None:
+async def test_without_the_setting_nothing_is_searched_ahead(world: World, start: Start) -> None:
     world.model.reply(Reply("I do not know."))
     async with start("telegram", TOOL_MODE="native") as bot:
         await ask(world, bot, "what is the latest news about solar energy?")
@@ -91,7 +92,7 @@ async def test_without_the_setting_nothing_is_searched_ahead(world: Any, start: 
 
 @pytest.mark.parametrize(("said", "offered"), [('["search_web"]', ["search_web"]), ("[]", None)])
 async def test_a_small_model_decides_which_tools_the_large_one_is_told_of(
-    world: Any, start: Any, said: str, offered: list[str] | None
+    world: World, start: Start, said: str, offered: list[str] | None
 ) -> None:
     world.model.reply(Reply(said), Reply("An answer."))
     world.model.models.append("small")
@@ -105,7 +106,7 @@ async def test_a_small_model_decides_which_tools_the_large_one_is_told_of(
     assert [tool["function"]["name"] for tool in large.body.get("tools", [])] == (offered or [])
 
 
-async def test_a_small_model_that_fails_costs_no_tool_and_no_answer(world: Any, start: Any) -> None:
+async def test_a_small_model_that_fails_costs_no_tool_and_no_answer(world: World, start: Start) -> None:
     world.model.reply(Reply(status=500), Reply(status=500), Reply(status=500), Reply("An answer."))
     async with start("telegram", TOOL_MODE="native", TOOL_CHOICE_MODEL="openai:scripted") as bot:
         answer = await ask(world, bot, "please tell me about tea")

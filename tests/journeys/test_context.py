@@ -11,14 +11,16 @@ from typing import Any
 import pytest
 
 from adapters.telegram import surface
+from bot.app import App
 from playground.model import Reply
+from tests.journeys.conftest import Start, World, more_than
 
 ADA = 7
 TURNS = 40
 
 
 @pytest.fixture(autouse=True)
-def unhurried(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def unhurried(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forty turns of one chat at Telegram's pace would take two minutes; pace is not what is looked at here."""
     world.telegram.world.flood.limits = None
     monkeypatch.setattr(surface, "CHAT_RATE", 1000.0)
@@ -44,7 +46,7 @@ def answer(body: Mapping[str, Any]) -> Reply:
     return Reply("Tea is made of leaves and hot water. " * 30)
 
 
-async def ask(world: Any, bot: Any, text: str) -> str:
+async def ask(world: World, bot: App, text: str) -> str:
     """Say something, wait for the end of its turn, and return the bot's new text."""
     before = len(world.telegram.screen.of(str(ADA)))
     world.telegram.person(ADA, "Ada")
@@ -56,7 +58,7 @@ async def ask(world: Any, bot: Any, text: str) -> str:
 
 
 async def test_after_forty_turns_the_model_knows_what_was_said_in_the_first_and_is_told_little(
-    world: Any, start: Any
+    world: World, start: Start
 ) -> None:
     world.model.script = answer
     async with start("telegram", CONTEXT_TOKENS="9000", MESSAGES_PER_MINUTE="0", TOKENS_PER_DAY_PERSON="0") as bot:
@@ -75,7 +77,7 @@ async def test_after_forty_turns_the_model_knows_what_was_said_in_the_first_and_
     assert max(sizes[TURNS // 2 :]) <= max(sizes[: TURNS // 2]) * 1.25, "and does not grow with the conversation"
 
 
-async def test_a_summary_holds_up_no_answer(world: Any, start: Any) -> None:
+async def test_a_summary_holds_up_no_answer(world: World, start: Start) -> None:
     waiting = asyncio.Event()
     world.model.script = lambda body: (
         Reply("The cat is Minka.", hang_after=0, until=waiting) if summing_up(body) else Reply("Tea is tea. " * 60)
@@ -85,7 +87,7 @@ async def test_a_summary_holds_up_no_answer(world: Any, start: Any) -> None:
             world.telegram.person(ADA, "Ada")
             before = len(world.telegram.screen.of(str(ADA)))
             world.telegram.say(ADA, f"please tell me about tea number {number}", person=ADA)
-            await world.telegram.screen.until(lambda screen, n=before: len(screen.of(str(ADA))) > n)
+            await world.telegram.screen.until(more_than(before, ADA))
             await bot.dispatcher.idle()
         assert sum(summing_up(request.body) for request in world.model.requests) == 1
         waiting.set()
@@ -95,7 +97,7 @@ async def test_a_summary_holds_up_no_answer(world: Any, start: Any) -> None:
     assert "The cat is Minka." in shown
 
 
-async def test_a_person_sees_what_the_model_is_told_and_begins_anew(world: Any, start: Any) -> None:
+async def test_a_person_sees_what_the_model_is_told_and_begins_anew(world: World, start: Start) -> None:
     world.model.script = answer
     async with start("telegram", SUMMARY_AT="900") as bot:
         await ask(world, bot, "my cat is called Minka")
@@ -112,7 +114,7 @@ async def test_a_person_sees_what_the_model_is_told_and_begins_anew(world: Any, 
     assert said == "I do not know."
 
 
-async def test_a_chat_is_deleted_only_when_that_is_confirmed(world: Any, start: Any) -> None:
+async def test_a_chat_is_deleted_only_when_that_is_confirmed(world: World, start: Start) -> None:
     world.model.script = answer
     async with start("telegram") as bot:
         await ask(world, bot, "my cat is called Minka")
@@ -127,7 +129,7 @@ async def test_a_chat_is_deleted_only_when_that_is_confirmed(world: Any, start: 
     assert said == "I do not know."
 
 
-async def test_in_a_group_only_an_admin_deletes_the_chat(world: Any, start: Any) -> None:
+async def test_in_a_group_only_an_admin_deletes_the_chat(world: World, start: Start) -> None:
     world.telegram.person(ADA, "Ada")
     world.telegram.group(-100, "Tea")
     async with start("telegram") as bot:
@@ -139,7 +141,7 @@ async def test_in_a_group_only_an_admin_deletes_the_chat(world: Any, start: Any)
     assert "admin" in message.text
 
 
-async def test_the_estimate_of_tokens_follows_what_the_server_reports(world: Any, start: Any) -> None:
+async def test_the_estimate_of_tokens_follows_what_the_server_reports(world: World, start: Start) -> None:
     world.model.script = lambda body: Reply(
         "Tea.", usage={"prompt_tokens": len(json.dumps(body)) * 2 // 3, "completion_tokens": 1, "total_tokens": 2}
     )

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from playground.faults import Fault
 from playground.model import Reply
+from tests.journeys.conftest import Process, World
 
 SERVER = Path(__file__).parents[1] / "tools" / "mcp" / "servers" / "plain.py"
 WORDS = " ".join(f"word{number}" for number in range(60))
@@ -26,7 +26,7 @@ async def until(seen: Callable[[], object], seconds: float = 30.0) -> None:
             await asyncio.sleep(0.01)
 
 
-def stubborn_servers(world: Any, count: int = 3) -> Callable[[], list[int]]:
+def stubborn_servers(world: World, count: int = 3) -> Callable[[], list[int]]:
     """Give the bot MCP servers that end for nobody; which of their processes run, asked at any time."""
     files = [world.data / f"brood{number}" for number in range(count)]
     entries = {
@@ -51,7 +51,7 @@ def alive(pid: int) -> bool:
 
 
 @contextmanager
-def locked(world: Any, how: str) -> Iterator[None]:
+def locked(world: World, how: str) -> Iterator[None]:
     """Another program holds the database."""
     other = sqlite3.connect(world.data / "parley.db", isolation_level=None)
     try:
@@ -61,7 +61,7 @@ def locked(world: Any, how: str) -> Iterator[None]:
         other.close()
 
 
-async def stopped(process: Any) -> float:
+async def stopped(process: Process) -> float:
     """How long it takes to end in order, once it is asked to."""
     since = time.monotonic()
     async with asyncio.timeout(40):
@@ -72,7 +72,7 @@ async def stopped(process: Any) -> float:
 
 
 async def test_with_nothing_under_way_servers_that_end_for_nobody_hold_up_the_end_for_seconds_only(
-    world: Any, process: Any
+    world: World, process: Process
 ) -> None:
     running = stubborn_servers(world)
     await process.start()
@@ -86,7 +86,7 @@ async def test_with_nothing_under_way_servers_that_end_for_nobody_hold_up_the_en
 
 
 async def test_a_turn_a_last_edit_stubborn_servers_and_a_locked_database_are_over_within_the_deadline(
-    world: Any, process: Any
+    world: World, process: Process
 ) -> None:
     running = stubborn_servers(world)
     world.telegram.person(7, "Ada")
@@ -113,7 +113,9 @@ async def test_a_turn_a_last_edit_stubborn_servers_and_a_locked_database_are_ove
     await until(lambda: not running(), 5)
 
 
-async def test_a_start_that_waits_for_a_locked_database_ends_when_it_is_asked_to(world: Any, process: Any) -> None:
+async def test_a_start_that_waits_for_a_locked_database_ends_when_it_is_asked_to(
+    world: World, process: Process
+) -> None:
     await process.start()
     await world.slack.sockets.until_connected(1)
     await process.kill()

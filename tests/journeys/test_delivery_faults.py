@@ -16,9 +16,12 @@ from typing import Any
 
 import pytest
 
+from bot.app import App
 from playground.faults import Fault
 from playground.gate import Gate
 from playground.model import Reply
+from tests.conftest import RawJson
+from tests.journeys.conftest import Process, Start, World
 
 PLATFORMS = ("telegram", "slack", "discord")
 POST = {
@@ -130,7 +133,7 @@ def answering(*places: Place) -> None:
     """Let the model answer each place with its own next reply: the question's last word names the place."""
     by_name = {place.platform: place for place in places}
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         return by_name[str(body["messages"][-1]["content"]).split()[-1]].replies.pop(0)
 
     places[0].world.model.script = script
@@ -144,13 +147,13 @@ async def everywhere(places: Sequence[Place], one: Callable[[Place], Coroutine[N
 
 
 @pytest.fixture
-def places(world: Any) -> list[Place]:
+def places(world: World) -> list[Place]:
     places = [Place(world, platform) for platform in PLATFORMS]
     answering(*places)
     return places
 
 
-async def storm(places: Sequence[Place], start: Any, waits: tuple[float, ...], kind: dict[str, str]) -> None:
+async def storm(places: Sequence[Place], start: Start, waits: tuple[float, ...], kind: dict[str, str]) -> None:
     async def one(place: Place) -> None:
         place.replies.append(Reply(ANSWER, words_per_second=60))
         for wait in waits:
@@ -171,7 +174,7 @@ async def storm(places: Sequence[Place], start: Any, waits: tuple[float, ...], k
 
 @pytest.mark.parametrize("kind", [POST, EDIT], ids=["posts", "edits"])
 async def test_a_refusal_for_a_while_is_waited_out_and_the_edits_merge(
-    kind: dict[str, str], places: list[Place], start: Any
+    kind: dict[str, str], places: list[Place], start: Start
 ) -> None:
     await storm(places, start, (1.0, 2.0), kind)
 
@@ -179,13 +182,13 @@ async def test_a_refusal_for_a_while_is_waited_out_and_the_edits_merge(
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", [POST, EDIT], ids=["posts", "edits"])
 async def test_refusals_of_up_to_thirty_seconds_are_waited_out(
-    kind: dict[str, str], places: list[Place], start: Any
+    kind: dict[str, str], places: list[Place], start: Start
 ) -> None:
     await storm(places, start, (3.0, 30.0, 1.0, 7.0), kind)
 
 
 async def test_a_deleted_reply_is_posted_once_more_when_it_is_whole_and_not_before(
-    places: list[Place], start: Any
+    places: list[Place], start: Start
 ) -> None:
     async def one(place: Place) -> None:
         go_on = asyncio.Event()
@@ -206,7 +209,7 @@ async def test_a_deleted_reply_is_posted_once_more_when_it_is_whole_and_not_befo
         assert len(place.messages[0].versions) <= 2, place.platform
 
 
-async def test_a_reply_deleted_twice_is_left_alone_and_the_chat_goes_on(places: list[Place], start: Any) -> None:
+async def test_a_reply_deleted_twice_is_left_alone_and_the_chat_goes_on(places: list[Place], start: Start) -> None:
     gone = {
         "telegram": (400, {"ok": False, "error_code": 400, "description": "Bad Request: message to edit not found"}),
         "slack": (200, {"ok": False, "error": "message_not_found"}),
@@ -258,7 +261,7 @@ def shut_out(place: Place, out: bool = True) -> None:
 
 
 async def test_who_blocks_the_bot_is_left_alone_and_remembered(
-    places: list[Place], start: Any, world: Any, caplog: Any
+    places: list[Place], start: Start, world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     calls: dict[str, int] = {}
 
@@ -296,7 +299,7 @@ def refused_for_good(place: Place) -> list[Any]:
     return [call for call in place.calls() if call.status == 403 or getattr(call, "error", "")]
 
 
-async def test_what_nobody_can_read_is_not_written_to_its_end(places: list[Place], start: Any, world: Any) -> None:
+async def test_what_nobody_can_read_is_not_written_to_its_end(places: list[Place], start: Start, world: World) -> None:
     """The model would write for ten minutes; its connection closes as soon as a call says that the person is gone."""
     began: dict[str, Any] = {}
 
@@ -323,10 +326,10 @@ async def test_what_nobody_can_read_is_not_written_to_its_end(places: list[Place
         assert len(refused[place.platform]) == 1, place.platform
     assert len(kept) == 3
     for turn in kept:
-        assert turn.state == "stopped" and turn.visible.startswith("word word") and turn.error
+        assert turn is not None and turn.state == "stopped" and turn.visible.startswith("word word") and turn.error
 
 
-async def test_the_tools_of_an_answer_that_nobody_can_read_end_too(world: Any, start: Any) -> None:
+async def test_the_tools_of_an_answer_that_nobody_can_read_end_too(world: World, start: Start) -> None:
     """Four searches run side by side; when the first ends the fifth begins, and its status is refused. Three hang."""
     place, wares = Place(world, "telegram"), ("cups", "jugs", "lids", "pots", "tins")
     answering(place)
@@ -361,7 +364,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("kind", [POST, EDIT], ids=["post", "edit"])
 async def test_refused_formatting_arrives_as_plain_text(
-    kind: dict[str, str], places: list[Place], start: Any, caplog: Any
+    kind: dict[str, str], places: list[Place], start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def one(place: Place) -> None:
         place.replies.append(Reply(f"This is **bold**: {WORDS} end-of-answer", words_per_second=80))
@@ -385,7 +388,9 @@ LOST = {"before": Fault(drop="before"), "after": Fault(drop="after"), "unreadabl
 
 
 @pytest.mark.parametrize("when", LOST)
-async def test_a_post_whose_answer_is_lost_is_not_repeated_blindly(when: str, places: list[Place], start: Any) -> None:
+async def test_a_post_whose_answer_is_lost_is_not_repeated_blindly(
+    when: str, places: list[Place], start: Start
+) -> None:
     async def one(place: Place) -> None:
         place.replies.append(Reply(ANSWER, words_per_second=60))
         place.server.faults.add(POST[place.platform], replace(LOST[when]))
@@ -404,7 +409,7 @@ async def test_a_post_whose_answer_is_lost_is_not_repeated_blindly(when: str, pl
         assert len(place.texts) <= (2 if left_over else 1), place.platform
 
 
-async def test_an_edit_whose_answer_is_lost_is_made_again(places: list[Place], start: Any) -> None:
+async def test_an_edit_whose_answer_is_lost_is_made_again(places: list[Place], start: Start) -> None:
     async def one(place: Place) -> None:
         place.replies.append(Reply(ANSWER, words_per_second=60))
         for fault in LOST.values():
@@ -419,7 +424,7 @@ async def test_an_edit_whose_answer_is_lost_is_made_again(places: list[Place], s
     assert [place.texts for place in places] == [[ANSWER]] * 3
 
 
-async def late(places: Sequence[Place], start: Any, seconds: float) -> None:
+async def late(places: Sequence[Place], start: Start, seconds: float) -> None:
     """An edit in mid-answer breaks, and the platform makes it `seconds` after the answer was whole."""
 
     async def one(place: Place) -> None:
@@ -447,19 +452,21 @@ async def late(places: Sequence[Place], start: Any, seconds: float) -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 2.5], ids=["at once", "after the first look"])
 async def test_an_edit_that_is_made_after_the_answer_was_whole_does_not_stay(
-    seconds: float, places: list[Place], start: Any, monkeypatch: pytest.MonkeyPatch
+    seconds: float, places: list[Place], start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.reply.settling.SOON", (2.0, 4.0))
     await late(places, start, seconds)
 
 
-def unsettled(world: Any) -> int:
+def unsettled(world: World) -> int:
     """How many ended answers the bot is going to show again."""
     with closing(sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True)) as db:
         return int(db.execute("SELECT count(*) FROM turns WHERE again_at IS NOT NULL").fetchone()[0])
 
 
-async def test_a_kill_does_not_let_an_older_edit_stand_last(places: list[Place], process: Any, world: Any) -> None:
+async def test_a_kill_does_not_let_an_older_edit_stand_last(
+    places: list[Place], process: Process, world: World
+) -> None:
     """Killed after the answer was whole, and before anybody could know that it stays so."""
     held = asyncio.Event()
     faults = {}
@@ -489,7 +496,7 @@ async def test_a_kill_does_not_let_an_older_edit_stand_last(places: list[Place],
 
 
 async def test_a_kill_in_mid_answer_does_not_let_an_older_edit_stand_last(
-    places: list[Place], process: Any, world: Any
+    places: list[Place], process: Process, world: World
 ) -> None:
     """The next process completes the answer; only then the former one's edit is made."""
     held, go_on = asyncio.Event(), asyncio.Event()
@@ -526,7 +533,7 @@ async def _asked_and_whole(place: Place) -> None:
 
 
 async def test_a_platform_that_lets_nothing_through_for_a_day_holds_neither_its_chat_nor_the_others(
-    places: list[Place], start: Any, caplog: Any
+    places: list[Place], start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In mid-answer edits are refused until tomorrow; on Telegram that holds for the whole chat."""
 
@@ -554,14 +561,14 @@ async def test_a_platform_that_lets_nothing_through_for_a_day_holds_neither_its_
         assert [call for call in too_early(place) if place.platform == "telegram"] == []
         whole = [] if place.platform == "telegram" else [ANSWER, "Second answer."]
         assert place.texts[1:] == whole, place.platform
-    assert [turn.visible for turn in closed] == ["Second answer."] * 3
+    assert [turn and turn.visible for turn in closed] == ["Second answer."] * 3
     assert waiting == 2, "both answers that Telegram did not let through"
     told = [record.getMessage() for record in caplog.records if "is refused until" in record.getMessage()]
     assert len(told) == 3 and all(re.search(r"until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", line) for line in told)
 
 
 async def test_what_a_platform_refused_for_long_is_shown_when_it_lets_it_through(
-    places: list[Place], start: Any, monkeypatch: pytest.MonkeyPatch
+    places: list[Place], start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Posts and edits alike; five seconds are long here."""
     monkeypatch.setattr("bot.pacing.pacer.PATIENCE", 3.0)
@@ -590,7 +597,7 @@ async def test_what_a_platform_refused_for_long_is_shown_when_it_lets_it_through
         assert too_early(place) == [], place.platform
 
 
-async def through_an_outage(places: Sequence[Place], start: Any, seconds: float) -> None:
+async def through_an_outage(places: Sequence[Place], start: Start, seconds: float) -> None:
     async def one(place: Place) -> None:
         place.replies += [Reply(ANSWER, words_per_second=60), Reply("Second answer.")]
         for kind in (POST, EDIT):
@@ -615,17 +622,17 @@ async def through_an_outage(places: Sequence[Place], start: Any, seconds: float)
         assert len(place.calls()) <= 12 + seconds, place.platform
 
 
-async def test_an_answer_lands_when_the_platform_works_again(places: list[Place], start: Any) -> None:
+async def test_an_answer_lands_when_the_platform_works_again(places: list[Place], start: Start) -> None:
     await through_an_outage(places, start, 1.5)
 
 
 @pytest.mark.soak
-async def test_an_answer_lands_after_a_minute_of_server_errors(places: list[Place], start: Any) -> None:
+async def test_an_answer_lands_after_a_minute_of_server_errors(places: list[Place], start: Start) -> None:
     await through_an_outage(places, start, 60.0)
 
 
 async def test_an_answer_lands_when_connections_were_refused_for_a_while(
-    world: Any, places: list[Place], start: Any
+    world: World, places: list[Place], start: Start
 ) -> None:
     async def one(place: Place) -> None:
         go_on, gate = asyncio.Event(), gates[place.platform]
@@ -655,7 +662,7 @@ def again(place: Place, delivery: Any, times: int) -> None:
 
 
 async def test_the_same_message_ten_times_at_once_and_over_a_restart_is_one_turn(
-    world: Any, places: list[Place], start: Any
+    world: World, places: list[Place], start: Start
 ) -> None:
     deliveries: dict[str, Any] = {}
 
@@ -684,7 +691,7 @@ async def test_the_same_message_ten_times_at_once_and_over_a_restart_is_one_turn
 
 
 @pytest.mark.soak
-async def test_one_flooded_chat_does_not_slow_another_chats_first_words(world: Any, start: Any) -> None:
+async def test_one_flooded_chat_does_not_slow_another_chats_first_words(world: World, start: Start) -> None:
     world.model.script = lambda body: Reply(f"I read it: {WORDS}", words_per_second=100)
     quiet = [Place(world, "telegram", 100 + number) for number in range(10)]
     flooded = Place(world, "telegram", 7)
@@ -721,12 +728,12 @@ async def test_one_flooded_chat_does_not_slow_another_chats_first_words(world: A
 CROWDS = [pytest.param(20), pytest.param(100, marks=pytest.mark.soak)]
 
 
-def crowd(world: Any, size: int) -> list[int]:
+def crowd(world: World, size: int) -> list[int]:
     """So many people, each answered with what names them."""
     for number in range(1000, 1000 + size):
         world.telegram.person(number, f"P{number}")
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         number = str(body["messages"][-1]["content"]).split()[-1]
         return Reply(f"{number}: {WORDS} end-of-{number}", words_per_second=6)
 
@@ -734,11 +741,11 @@ def crowd(world: Any, size: int) -> list[int]:
     return list(range(1000, 1000 + size))
 
 
-def shown_to(world: Any, number: int) -> list[str]:
+def shown_to(world: World, number: int) -> list[str]:
     return [message.text for message in world.telegram.screen.of(str(number))]
 
 
-async def ask_all(world: Any, bot: Any, people: Sequence[int]) -> None:
+async def ask_all(world: World, bot: App, people: Sequence[int]) -> None:
     """Everybody asks, and the bot has nothing to do any more."""
     before = len(world.model.requests)
     for number in people:
@@ -751,7 +758,7 @@ async def ask_all(world: Any, bot: Any, people: Sequence[int]) -> None:
 
 @pytest.mark.parametrize("size", CROWDS)
 async def test_a_storm_of_refusals_over_many_chats_costs_none_its_answer(
-    size: int, world: Any, start: Any, caplog: Any
+    size: int, world: World, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Every tenth chat is closed until tomorrow; of all other calls every sixth is refused for a second or two."""
     people, chance = crowd(world, size), random.Random(11)
@@ -792,7 +799,7 @@ async def test_a_storm_of_refusals_over_many_chats_costs_none_its_answer(
 
 @pytest.mark.parametrize("size", CROWDS)
 async def test_edits_that_are_made_late_in_many_chats_stay_in_none(
-    size: int, world: Any, start: Any, monkeypatch: pytest.MonkeyPatch
+    size: int, world: World, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All at once, after everything was whole; putting it right keeps to the platform's limits."""
     monkeypatch.setattr("bot.reply.settling.SOON", (1.0, 8.0))

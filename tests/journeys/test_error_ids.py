@@ -14,6 +14,8 @@ from bot import sentences
 from bot.contract.errors import StoreError
 from playground.faults import Fault
 from playground.model import Reply
+from tests.conftest import RawJson
+from tests.journeys.conftest import Start, World
 
 ID = re.compile(r"[0-9a-f]{6}")
 INSIDE = re.compile(
@@ -74,11 +76,11 @@ def assert_fits(text: str, begins: str, said: str) -> None:
 
 
 async def test_every_failure_of_a_model_is_told_with_an_id_and_nothing_else(
-    world: Any, start: Any, caplog: pytest.LogCaptureFixture
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     waiting = {str(100 + number): list(case.replies) for number, case in enumerate(CASES)}
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         asked = [str(message["content"]) for message in body["messages"] if message["role"] == "user"]
         return waiting[asked[-1].split()[-1]].pop(0)
 
@@ -115,7 +117,13 @@ async def locked(*given: Any, **named: Any) -> Any:
 )
 @pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
 async def test_a_failure_of_our_own_is_told_with_an_id_and_nothing_else(
-    platform: str, place: str, fault: Callable[..., Any], begins: str, world: Any, start: Any, caplog: Any
+    platform: str,
+    place: str,
+    fault: Callable[..., Any],
+    begins: str,
+    world: World,
+    start: Start,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     world.slack.person("U7", "Ada")
     world.discord.person(7, "Ada")
@@ -140,7 +148,7 @@ async def test_a_failure_of_our_own_is_told_with_an_id_and_nothing_else(
 
 @pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
 async def test_a_model_that_cannot_be_reached_is_called_so(
-    platform: str, world: Any, start: Any, caplog: pytest.LogCaptureFixture
+    platform: str, world: World, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is not busy, and whoever runs the bot finds the address in the log."""
     world.slack.person("U7", "Ada")
@@ -160,7 +168,9 @@ async def test_a_model_that_cannot_be_reached_is_called_so(
     assert "openai:scripted cannot be reached at 127.0.0.1:9" in caplog.text
 
 
-async def test_a_file_that_cannot_be_posted_is_told_with_the_turn(world: Any, start: Any, caplog: Any) -> None:
+async def test_a_file_that_cannot_be_posted_is_told_with_the_turn(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
     world.telegram.person(7, "Ada")
     refusal = '{"ok":false,"error_code":400,"description":"Bad Request: can\'t parse entities: /srv/bot.py"}'
     for method in ("sendPhoto", "sendDocument"):

@@ -21,6 +21,8 @@ from playground.loopback import Loopback
 from playground.model import Reply
 from playground.model.images import png
 from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer
+from tests.conftest import Nursery, RawJson
+from tests.journeys.conftest import Start, World
 from tools import TOOLS
 from tools.sandbox.bwrap import Bubblewrap
 from tools.sandbox.cell import SandboxFailed
@@ -73,7 +75,7 @@ SCENES: dict[str, Scene] = {
 
 
 @pytest.fixture
-async def services(world: Any) -> AsyncIterator[dict[str, str]]:
+async def services(world: World) -> AsyncIterator[dict[str, str]]:
     """Everything that tools talk to, on loopback: the settings that lead there, and `{page}`."""
 
     async def page(request: web.Request) -> web.Response:
@@ -122,7 +124,7 @@ def filled(arguments: Mapping[str, Any], services: Mapping[str, str], before: st
     return {name: values.get(value, value) for name, value in arguments.items()}
 
 
-def results_of(body: Any) -> list[str]:
+def results_of(body: RawJson) -> list[str]:
     """What the tools have said since the last question."""
     results: list[str] = []
     for message in body["messages"]:
@@ -133,10 +135,10 @@ def results_of(body: Any) -> list[str]:
     return results
 
 
-async def play(scene: Scene, world: Any, start: Any, services: Mapping[str, str]) -> None:
+async def play(scene: Scene, world: World, start: Start, services: Mapping[str, str]) -> None:
     """Ask on three platforms at once, and check what the model was told and what stands in the chats."""
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         results = results_of(body)
         if len(results) < len(scene.calls):
             name, arguments = scene.calls[len(results)]
@@ -177,20 +179,20 @@ def test_there_is_a_scene_for_every_tool() -> None:
 
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_the_model_uses_a_tool_on_three_platforms_at_once(
-    tool: str, world: Any, start: Any, services: dict[str, str]
+    tool: str, world: World, start: Start, services: dict[str, str]
 ) -> None:
     await play(SCENES[tool], world, start, services)
 
 
 async def test_a_plot_is_an_image_on_three_platforms(
-    plots: None, world: Any, start: Any, services: dict[str, str]
+    plots: None, world: World, start: Start, services: dict[str, str]
 ) -> None:
     code = "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9]);"
     await play(one("run_python", r"figure\.png", PNG, code=code), world, start, services)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-async def test_a_tool_runs_from_the_shell(tool: str, world: Any, services: dict[str, str], nursery: Any) -> None:
+async def test_a_tool_runs_from_the_shell(tool: str, world: World, services: dict[str, str], nursery: Nursery) -> None:
     passed = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     environment = {**passed, **world.environment()}
     scene, output = SCENES[tool], ""

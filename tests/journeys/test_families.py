@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from playground.model import Reply
 from playground.model.textcalls import FORMATS
+from tests.conftest import RawJson
+from tests.journeys.conftest import Start, World
 
 # What only call syntax holds; the answers and the words around the calls hold none of it.
 SYNTAX = (
@@ -26,10 +26,10 @@ SYNTAX = (
 )
 
 
-async def test_every_family_is_executed_and_never_shown(world: Any, start: Any) -> None:
+async def test_every_family_is_executed_and_never_shown(world: World, start: Start) -> None:
     names = sorted(FORMATS)
 
-    def answer(body: Any) -> Reply:
+    def answer(body: RawJson) -> Reply:
         last = str(body["messages"][-1]["content"])
         if body["messages"][-1]["role"] == "tool" or "<tool_result" in last:
             assert "391" in last, last

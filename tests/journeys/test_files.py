@@ -13,9 +13,12 @@ from typing import Any
 
 import pytest
 
+from bot.app import App
 from playground.faults import Fault
 from playground.model import Reply
 from playground.model.images import png
+from tests.conftest import RawJson
+from tests.journeys.conftest import Process, Start, World
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="code runs in bubblewrap")
 
@@ -27,14 +30,14 @@ PLATFORMS = ("telegram", "slack", "discord")
 
 
 @pytest.fixture(autouse=True)
-def _runs_code(world: Any) -> None:
+def _runs_code(world: World) -> None:
     world.settings["CODE_BACKEND"] = "auto"
 
 
 def code(source: str, answer: str = "Here it is.") -> Callable[[Any], Reply]:
     """A model that runs `source` once and then answers."""
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         if body["messages"][-1]["role"] == "tool":
             return Reply(answer)
         return Reply(calls=(("run_python", {"code": source}),))
@@ -64,7 +67,7 @@ class Place:
         return "\n".join(message.text for message in self.messages if message.text)
 
 
-def places(world: Any) -> dict[str, Place]:
+def places(world: World) -> dict[str, Place]:
     """Every way of writing to the bot, each in a chat of its own."""
     telegram, slack, discord = world.telegram, world.slack, world.discord
     telegram.person(7, "Ada")
@@ -99,14 +102,14 @@ def places(world: Any) -> dict[str, Place]:
 PRIVATE = ("telegram private", "slack direct", "discord direct")
 
 
-async def answered(bot: Any, *everywhere: Place) -> None:
+async def answered(bot: App, *everywhere: Place) -> None:
     async with asyncio.timeout(60):
         while not all(place.messages for place in everywhere):
             await asyncio.sleep(0.01)
     await bot.dispatcher.idle()
 
 
-async def test_a_plot_appears_as_an_image_after_the_text_on_every_platform(world: Any, start: Any) -> None:
+async def test_a_plot_appears_as_an_image_after_the_text_on_every_platform(world: World, start: Start) -> None:
     world.model.script = code(PLOT)
     everywhere = [places(world)[name] for name in PRIVATE]
     async with start(*PLATFORMS, TOOL_MODE="native") as bot:
@@ -121,7 +124,7 @@ async def test_a_plot_appears_as_an_image_after_the_text_on_every_platform(world
     assert [call.method for call in world.telegram.calls if call.method.startswith("send")][-1] == "sendPhoto"
 
 
-async def test_a_file_reaches_every_kind_of_chat_once(world: Any, start: Any) -> None:
+async def test_a_file_reaches_every_kind_of_chat_once(world: World, start: Start) -> None:
     world.model.script = code(SMALL)
     everywhere = places(world)
     outside = everywhere.pop("slack command elsewhere")
@@ -139,7 +142,7 @@ async def test_a_file_reaches_every_kind_of_chat_once(world: Any, start: Any) ->
     assert not outside.files and re.search(r"The file dot\.png could not be posted here\.", outside.text)
 
 
-async def test_several_files_come_in_order_and_a_document_is_no_picture(world: Any, start: Any) -> None:
+async def test_several_files_come_in_order_and_a_document_is_no_picture(world: World, start: Start) -> None:
     world.model.script = code(f"open('a.csv', 'w').write('x,y')\n{SMALL}\nopen('z.txt', 'w').write('end')")
     everywhere = [places(world)[name] for name in PRIVATE]
     async with start(*PLATFORMS, TOOL_MODE="native") as bot:
@@ -153,7 +156,7 @@ async def test_several_files_come_in_order_and_a_document_is_no_picture(world: A
 
 
 async def test_a_file_over_the_platforms_limit_is_said_plainly(
-    world: Any, start: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sandbox lets out less than any platform takes, so the platforms take less here."""
     for name in ("telegram", "slack", "discord"):
@@ -173,7 +176,7 @@ async def test_a_file_over_the_platforms_limit_is_said_plainly(
         assert not place.files
 
 
-async def test_a_hostile_file_name_does_nothing(world: Any, start: Any) -> None:
+async def test_a_hostile_file_name_does_nothing(world: World, start: Start) -> None:
     names = [
         "@everyone.txt",
         "a\u202etxt.exe",
@@ -197,8 +200,8 @@ async def test_a_hostile_file_name_does_nothing(world: Any, start: Any) -> None:
         assert not re.search(r"[@<>\u202e/\\]|secret-here", shown), shown
 
 
-async def test_code_that_is_corrected_is_a_status_and_never_text(world: Any, start: Any) -> None:
-    def script(body: Any) -> Reply:
+async def test_code_that_is_corrected_is_a_status_and_never_text(world: World, start: Start) -> None:
+    def script(body: RawJson) -> Reply:
         results = [message for message in body["messages"] if message["role"] == "tool"]
         if len(results) == 2:
             return Reply("It is 4.")
@@ -227,7 +230,7 @@ POSTS = {
 }
 
 
-async def ready(world: Any, starts: int = 1) -> None:
+async def ready(world: World, starts: int = 1) -> None:
     async with asyncio.timeout(60):
         while (
             len(world.discord.gateway.identified) < starts
@@ -239,7 +242,7 @@ async def ready(world: Any, starts: int = 1) -> None:
 
 
 async def test_a_file_survives_a_kill_between_the_text_and_the_file_and_is_posted_once(
-    world: Any, process: Any
+    world: World, process: Process
 ) -> None:
     """The last edit of the text is held open: it has arrived, and nothing of the file has."""
     world.settings["TOOL_MODE"] = "native"
@@ -287,7 +290,7 @@ async def test_a_file_survives_a_kill_between_the_text_and_the_file_and_is_poste
 
 @pytest.mark.parametrize("arrived", [False, True])
 async def test_a_file_killed_on_its_way_is_never_posted_twice_and_never_lost_in_silence(
-    arrived: bool, world: Any, process: Any
+    arrived: bool, world: World, process: Process
 ) -> None:
     """Discord knows a repeated post again; elsewhere the person is told that the file may be missing."""
     world.settings["TOOL_MODE"] = "native"
@@ -321,10 +324,10 @@ async def test_a_file_killed_on_its_way_is_never_posted_twice_and_never_lost_in_
     let_go.set()
 
 
-async def test_a_file_that_may_not_be_posted_is_told_of_once_and_the_chat_goes_on(world: Any, start: Any) -> None:
+async def test_a_file_that_may_not_be_posted_is_told_of_once_and_the_chat_goes_on(world: World, start: Start) -> None:
     """Slack was not given the scope, Discord's channel takes no files, Telegram's group allows no documents."""
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         last = body["messages"][-1]
         if last["role"] == "tool":
             return Reply("Here it is.")
@@ -354,7 +357,7 @@ async def test_a_file_that_may_not_be_posted_is_told_of_once_and_the_chat_goes_o
     assert sum(call.status == 403 for call in world.discord.calls) == 1
 
 
-async def test_an_image_that_telegram_cannot_read_goes_as_a_document(world: Any, start: Any) -> None:
+async def test_an_image_that_telegram_cannot_read_goes_as_a_document(world: World, start: Start) -> None:
     world.model.script = code(f"open('odd.png', 'wb').write({PNG + b'no image'!r})")
     place = places(world)["telegram private"]
     async with start("telegram", TOOL_MODE="native") as bot:

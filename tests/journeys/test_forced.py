@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from playground.model import Reply
+from tests.journeys.conftest import Start, World
 
 ADA = 7
 
 
-async def test_a_tool_that_a_person_names_is_forced_in_the_first_request_alone(world: Any, start: Any) -> None:
+async def test_a_tool_that_a_person_names_is_forced_in_the_first_request_alone(world: World, start: Start) -> None:
     world.model.reply(Reply(calls=(("calculator", {"expression": "12*12"}),)), Reply("It is 144."))
     world.telegram.person(ADA, "Ada")
     async with start("telegram", TOOL_MODE="native") as bot:

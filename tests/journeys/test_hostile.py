@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from bot.app import App
 from bot.contract.surface import Window
 from playground.discord import DiscordServer
 from playground.model import Reply
@@ -26,6 +27,8 @@ from playground.slack import SlackServer
 from playground.tavily.pages import CannedPage
 from playground.telegram import TelegramServer
 from playground.telegram.world import Person
+from tests.conftest import RawJson
+from tests.journeys.conftest import Start, World, more_than
 
 CASES: tuple[Any, ...] = runpy.run_path(str(Path(__file__).with_name("hostile.py")))["CASES"]
 PLATFORMS = ("telegram", "slack", "discord")
@@ -51,7 +54,7 @@ PERCENT_KEY = "".join(f"%{ord(sign):02X}" for sign in SETTINGS["OPENAI_API_KEY"]
 HREF = re.compile(r'href="([^"]*)"')
 
 
-def secrets_of(world: Any) -> dict[str, str]:
+def secrets_of(world: World) -> dict[str, str]:
     """Every value that must be seen nowhere, by the name under which the inputs speak of it."""
     environment = world.environment()
     found = {name: value for name, value in environment.items() if name.endswith(("_KEY", "_TOKEN"))}
@@ -79,7 +82,7 @@ def filled(text: str, secrets: dict[str, str]) -> str:
 
 
 @pytest.fixture
-async def open_world(world: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
+async def open_world(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """A world without rate limits: two hundred chats answered in seconds."""
     for name in (
         "slack.surface.UPDATE_WINDOW",
@@ -109,7 +112,7 @@ async def open_world(world: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 class Journey:
     """All cases of one group, each in a chat of its own on each platform."""
 
-    def __init__(self, world: Any, cases: list[tuple[int, Any]]) -> None:
+    def __init__(self, world: World, cases: list[tuple[int, Any]]) -> None:
         self.world = world
         self.cases = cases
         self.secrets = secrets_of(world)
@@ -126,7 +129,7 @@ class Journey:
     def filled(self, text: str) -> str:
         return filled(text, self.secrets)
 
-    def script(self, body: Any) -> Reply:
+    def script(self, body: RawJson) -> Reply:
         """What the model of a case says: its calls first, then its answer in pieces."""
         asked = " ".join(str(message["content"]) for message in body["messages"] if message["role"] == "user")
         case = CASES[int(re.findall(r"case-(\d+)", asked)[-1])]
@@ -181,9 +184,9 @@ class Journey:
         discord, id = self.world.discord, 7000 + number
         discord.person(id, case.person)
         if case.place == "direct" and not case.quoted:
-            place = discord.direct(id)
-            discord.say(place, question[:1900], person=id)
-            return str(place.id)
+            direct = discord.direct(id)
+            discord.say(direct, question[:1900], person=id)
+            return direct.id
         discord.channel(70_000 + number, 1, case.chat)
         place = str(70_000 + number)
         if case.place == "command":
@@ -198,7 +201,7 @@ class Journey:
         return [message for message in getattr(self.world, platform).screen.messages
                 if message.chat == chat and message.author == "bot"]  # fmt: skip
 
-    async def answered(self, bot: Any) -> None:
+    async def answered(self, bot: App) -> None:
         """Everything asked is answered and stands."""
         async with asyncio.timeout(60):
             while not all(self.messages(*key) for key in self.chats):
@@ -248,22 +251,22 @@ class Journey:
         return found
 
 
-def pings(world: Any) -> list[Any]:
+def pings(world: World) -> list[Any]:
     return [*world.telegram.screen.pings, *world.slack.pings, *world.discord.pings]
 
 
-def previews(world: Any) -> list[Any]:
+def previews(world: World) -> list[Any]:
     return [*world.telegram.screen.previews, *world.slack.previews, *world.discord.previews]
 
 
-def refused(world: Any) -> list[Any]:
+def refused(world: World) -> list[Any]:
     """Calls that a platform did not take: our markup was wrong, or too long, or too often."""
-    calls = [*world.telegram.calls, *world.slack.api.calls, *world.discord.rest.calls]
+    calls: list[Any] = [*world.telegram.calls, *world.slack.api.calls, *world.discord.rest.calls]
     return [call for call in calls if call.status >= 400 or getattr(call, "error", "")]
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
-async def test_hostile_inputs_do_nothing_but_show_their_text(group: int, open_world: Any, start: Any) -> None:
+async def test_hostile_inputs_do_nothing_but_show_their_text(group: int, open_world: World, start: Start) -> None:
     world = open_world
     journey = Journey(world, [(number, case) for number, case in enumerate(CASES) if number % GROUPS == group])
     async with start(*PLATFORMS, TOOL_MODE="native") as bot:
@@ -290,7 +293,7 @@ async def test_hostile_inputs_do_nothing_but_show_their_text(group: int, open_wo
 HOSTILE = "@everyone <!channel> <@U7001> @durov **b** https\\\\://evil.example/x [x](https&#58;//evil.example/y)"
 
 
-async def test_sentences_of_our_own_do_nothing_with_hostile_words(open_world: Any, start: Any) -> None:
+async def test_sentences_of_our_own_do_nothing_with_hostile_words(open_world: World, start: Start) -> None:
     """What a person wrote comes back in refusals, in lists of facts and in notes about tools."""
     world = open_world
     secret = SETTINGS["ARK_API_KEY"]
@@ -314,8 +317,8 @@ async def test_sentences_of_our_own_do_nothing_with_hostile_words(open_world: An
         for number, text in enumerate(words, 1):
             world.telegram.say(7, text, person=7)
             world.slack.say(place, text.removeprefix("/"), person="U7")
-            await world.telegram.screen.until(lambda screen, least=number: len(screen.of("7")) >= least)
-            await world.slack.screen.until(lambda screen, least=number: len(screen.of(place)) >= least)
+            await world.telegram.screen.until(more_than(number - 1, 7))
+            await world.slack.screen.until(more_than(number - 1, place))
             await bot.dispatcher.idle()
 
     assert pings(world) == [] and previews(world) == [] and refused(world) == []

@@ -17,6 +17,8 @@ import pytest
 
 from playground.faults import Fault
 from playground.model import Reply
+from tests.conftest import RawJson
+from tests.journeys.conftest import Process, World
 
 WORDS = " ".join(f"word{number}" for number in range(60))
 PLATFORMS = ("telegram", "slack", "discord")
@@ -68,7 +70,7 @@ class Chats:
                 await asyncio.sleep(0.01)
 
 
-def name_of(body: Any) -> str:
+def name_of(body: RawJson) -> str:
     asked = [message["content"] for message in body["messages"] if message["role"] == "user"]
     return str(asked[-1]).rsplit(" ", 1)[1]
 
@@ -76,7 +78,7 @@ def name_of(body: Any) -> str:
 class Outside:
     """Holds the world at one stage of the three turns."""
 
-    def __init__(self, world: Any) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         self.let_go = asyncio.Event()
         self.held: set[str] = set()
@@ -84,7 +86,7 @@ class Outside:
         self.stage = ""
         world.model.script = self.script
 
-    def script(self, body: Any) -> Reply:
+    def script(self, body: RawJson) -> Reply:
         name = name_of(body)
         second = body["messages"][-1]["role"] == "tool"
         holding = not self.let_go.is_set() and name not in self.held
@@ -122,13 +124,13 @@ POSTS = {
 }
 
 
-def recorded(world: Any) -> int:
+def recorded(world: World) -> int:
     """How many messages of its own the bot knows of."""
     with closing(sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True)) as db:
         return int(db.execute("SELECT count(*) FROM pages WHERE message IS NOT NULL").fetchone()[0])
 
 
-async def at_stage(stage: str, world: Any, process: Any) -> None:
+async def at_stage(stage: str, world: World, process: Process) -> None:
     chats, outside = Chats(world), Outside(world)
     outside.stage = stage
     await process.start()
@@ -188,12 +190,14 @@ STAGES = ("S1", "S2 before", "S2 after", "S3", "S4", "S5", "S6", "S7", "S8")
 
 
 @pytest.mark.parametrize("stage", STAGES)
-async def test_a_kill_at_any_stage_loses_nothing_and_repeats_nothing(stage: str, world: Any, process: Any) -> None:
+async def test_a_kill_at_any_stage_loses_nothing_and_repeats_nothing(
+    stage: str, world: World, process: Process
+) -> None:
     await at_stage(stage, world, process)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("time", range(20))
 @pytest.mark.parametrize("stage", STAGES)
-async def test_twenty_kills_at_every_stage(stage: str, time: int, world: Any, process: Any) -> None:
+async def test_twenty_kills_at_every_stage(stage: str, time: int, world: World, process: Process) -> None:
     await at_stage(stage, world, process)

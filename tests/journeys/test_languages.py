@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from bot.app import App
 from playground.faults import Fault
 from playground.model import Reply
+from tests.journeys.conftest import Start, World
 
 ADA = 7
 ASKED = {"zh-Hant": "幫我上網查一下綠茶現在的價格", "zh-Hans": "帮我上网查一下绿茶现在的价格"}
@@ -23,7 +25,7 @@ MISSING = {"zh-Hant": "沒有執行 calculator：缺少 expression。", "zh-Hans
 class Desk:
     """Ada's direct messages with the bot; in Slack a thread of a channel, where a status can stand."""
 
-    def __init__(self, world: Any, platform: str, script: str) -> None:
+    def __init__(self, world: World, platform: str, script: str) -> None:
         self.world, self.platform = world, platform
         self.screen = getattr(world, platform).screen
         match platform:
@@ -61,7 +63,7 @@ class Desk:
     def messages(self) -> list[Any]:
         return [one for one in self.screen.of(self.place) if not one.live]
 
-    async def told(self, bot: Any, word: str, argument: str = "") -> str:
+    async def told(self, bot: App, word: str, argument: str = "") -> str:
         """The answer to a command."""
         before = len(self.messages())
         self.command(word, argument)
@@ -72,7 +74,9 @@ class Desk:
 
 @pytest.mark.parametrize("script", ASKED)
 @pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
-async def test_a_person_reads_their_own_script_everywhere(world: Any, start: Any, platform: str, script: str) -> None:
+async def test_a_person_reads_their_own_script_everywhere(
+    world: World, start: Start, platform: str, script: str
+) -> None:
     searched, thought = asyncio.Event(), asyncio.Event()
     world.tavily.faults.add("search", Fault(hold=searched))
     world.model.reply(Reply(calls=(("search_web", {"query": "green tea"}),)), Reply("Tea."))

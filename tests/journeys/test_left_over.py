@@ -8,6 +8,8 @@ from collections import Counter
 from typing import Any
 
 from playground.model import Reply
+from tests.conftest import RawJson
+from tests.journeys.conftest import Start, World
 
 OURS = ("bot.", "adapters.", "tools.")
 BOUNDED = {
@@ -25,7 +27,7 @@ BOUNDED = {
 """What may be more after more turns, and what bounds it."""
 
 
-def script(body: Any) -> Reply:
+def script(body: RawJson) -> Reply:
     question = [message["content"] for message in body["messages"] if message["role"] == "user"][-1]
     if body["messages"][-1]["role"] != "tool":
         return Reply("I look.", calls=(("search_web", {"query": question}),), reasoning="It is not known to me.")
@@ -45,7 +47,7 @@ def held() -> Counter[str]:
     return Counter({name: count for name, count in kinds.items() if name not in BOUNDED})
 
 
-async def test_a_turn_that_ended_leaves_nothing_behind_on_any_platform(world: Any, start: Any) -> None:
+async def test_a_turn_that_ended_leaves_nothing_behind_on_any_platform(world: World, start: Start) -> None:
     world.model.script = script
     async with start("telegram", "slack", "discord") as bot:
         world.telegram.person(7, "Ada")

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,6 +24,8 @@ from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.store import Store
 from playground.model import Reply
 from playground.tavily.pages import CannedPage
+from tests.conftest import RawJson
+from tests.journeys.conftest import Process, World
 
 WAITING = "Several of your messages are already waiting."
 
@@ -42,23 +43,23 @@ async def until(seen: Callable[[], object], seconds: float = 60.0, every: float 
             await asyncio.sleep(every)
 
 
-def asked(body: Any) -> str:
+def asked(body: RawJson) -> str:
     return str([message["content"] for message in body["messages"] if message["role"] == "user"][-1])
 
 
-def all_ended(world: Any, count: int) -> bool:
+def all_ended(world: World, count: int) -> bool:
     """Whether there are so many messages, and all came to an end."""
     found = states(world)
     return found.total() == count and not found["new"] + found["running"]
 
 
-def states(world: Any) -> Counter[str]:
+def states(world: World) -> Counter[str]:
     """How many messages came to which end."""
     with closing(sqlite3.connect(f"file:{world.data}/parley.db?mode=ro", uri=True)) as db:
         return Counter(dict(db.execute("SELECT state, count(*) FROM inbox GROUP BY state")))
 
 
-def check(world: Any, chats: range) -> int:
+def check(world: World, chats: range) -> int:
     """Answers stand in their own chats, in the order of the questions, once each; how many there are."""
     answers = 0
     for chat in chats:
@@ -75,8 +76,8 @@ def check(world: Any, chats: range) -> int:
     return answers
 
 
-def answering(world: Any) -> None:
-    def script(body: Any) -> Reply:
+def answering(world: World) -> None:
+    def script(body: RawJson) -> Reply:
         number, chat = re.findall(r"\d+", asked(body))
         return Reply(f"Answer {number} for chat {chat}: all is well.")
 
@@ -84,12 +85,12 @@ def answering(world: Any) -> None:
     world.telegram.world.flood.limits = None
 
 
-def say(world: Any, chat: int, number: int) -> None:
+def say(world: World, chat: int, number: int) -> None:
     world.telegram.person(chat, f"P{chat}")
     world.telegram.say(chat, f"please answer number {number} for chat {chat}", person=chat)
 
 
-async def test_a_crowd_is_answered_in_order_or_told_to_wait(world: Any, process: Any) -> None:
+async def test_a_crowd_is_answered_in_order_or_told_to_wait(world: World, process: Process) -> None:
     answering(world)
     chats = range(1000, 1020)
     await process.start()
@@ -113,7 +114,7 @@ async def test_a_crowd_is_answered_in_order_or_told_to_wait(world: Any, process:
 
 
 @pytest.mark.soak
-async def test_ten_thousand_messages_over_a_thousand_chats(world: Any, process: Any) -> None:
+async def test_ten_thousand_messages_over_a_thousand_chats(world: World, process: Process) -> None:
     answering(world)
     world.settings |= {"LOG_LEVEL": "WARNING", "TOKENS_PER_DAY": "0", "TOKENS_PER_DAY_PERSON": "0"}
     chats = range(1000, 2000)
@@ -216,7 +217,7 @@ class BotInThread:
 
 
 @pytest.fixture
-def in_thread(world: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., BotInThread]:
+def in_thread(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., BotInThread]:
     def make(*platforms: str, **settings: str) -> BotInThread:
         for name, value in {**world.environment(), **settings}.items():
             monkeypatch.setenv(name, value)
@@ -226,7 +227,7 @@ def in_thread(world: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., BotI
 
 
 @pytest.fixture
-def ada(world: Any) -> Any:
+def ada(world: World) -> str:
     """A person in Slack, where a message may be this long."""
     world.slack.person("U7", "Ada")
     return world.slack.direct("U7")
@@ -234,44 +235,46 @@ def ada(world: Any) -> Any:
 
 @pytest.mark.soak
 async def test_a_message_of_a_megabyte_is_refused_in_a_sentence_and_blocks_nobody(
-    world: Any, in_thread: Any, ada: str
+    world: World, in_thread: Callable[..., BotInThread], ada: str
 ) -> None:
-    def write(text: str) -> Callable[[], object]:
+    def write(text: str, attempt: int) -> Callable[[], object]:
         before = len(world.slack.screen.of(ada))
-        world.slack.say(ada, text, person="U7")
+        world.slack.say(ada, text + "!" * attempt, person="U7")
         return lambda: len(world.slack.screen.of(ada)) > before
 
     world.model.reply(Reply("Of course."))
     async with in_thread("slack") as bot:
-        await until(write("please warm up"))
+        await until(write("please warm up", 0))
         for text in ("x" * 1_000_000, "**`[" * 250_001):
-            await bot.unblocked(lambda attempt, text=text: write(text + "!" * attempt))
+            await bot.unblocked(partial(write, text))
             assert "too long for me" in world.slack.screen.of(ada)[-1].text
 
 
 @pytest.mark.soak
 async def test_a_message_of_a_megabyte_that_is_allowed_is_answered_and_blocks_nobody(
-    world: Any, in_thread: Any, ada: str
+    world: World, in_thread: Callable[..., BotInThread], ada: str
 ) -> None:
-    def write(text: str) -> Callable[[], object]:
+    def write(text: str, attempt: int) -> Callable[[], object]:
         before = len(world.slack.screen.of(ada))
-        world.slack.say(ada, text, person="U7")
+        world.slack.say(ada, text + "!" * attempt, person="U7")
         return lambda: len(world.slack.screen.of(ada)) > before
 
     world.model.script = lambda body: Reply("Of course.")
     world.model.context_tokens = 10_000_000
     async with in_thread("slack", MAX_MESSAGE_CHARS="2000000", TOKENS_PER_DAY_PERSON="0") as bot:
-        await until(write("please warm up"))
-        await bot.unblocked(lambda attempt: write("please read: " + "word " * 200_000))
+        await until(write("please warm up", 0))
+        await bot.unblocked(partial(write, "please read: " + "word " * 200_000))
     assert world.slack.screen.of(ada)[-1].text == "Of course."
 
 
 @pytest.mark.soak
-async def test_a_tool_result_of_a_megabyte_is_cut_and_blocks_nobody(world: Any, in_thread: Any) -> None:
+async def test_a_tool_result_of_a_megabyte_is_cut_and_blocks_nobody(
+    world: World, in_thread: Callable[..., BotInThread]
+) -> None:
     world.telegram.person(7, "Ada")
     world.tavily.pages = [CannedPage(f"https://tea{number}.example/", "Tea", "tea " * 60_000) for number in range(5)]
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         if body["messages"][-1]["role"] == "tool":
             return Reply("Tea is a drink.")
         return Reply(calls=(("search_web", {"query": "tea"}),))
@@ -290,12 +293,15 @@ async def test_a_tool_result_of_a_megabyte_is_cut_and_blocks_nobody(world: Any, 
 
 
 @pytest.mark.soak
-async def test_lines_of_a_megabyte_are_shown_as_far_as_allowed_and_block_nobody(world: Any, in_thread: Any) -> None:
+async def test_lines_of_a_megabyte_are_shown_as_far_as_allowed_and_block_nobody(
+    world: World, in_thread: Callable[..., BotInThread]
+) -> None:
     # Pages that are too long once they are rendered are cut again, with all that follow: here five times the text
     # that is allowed without a setting, there a megabyte.
     hostile, plain = ("**a `b [c](" * 18_000, "| a " * 50_000), ("x" * 1_000_000, "中文字" * 330_000)
 
-    def write(line: str, chat: int) -> Callable[[], object]:
+    def write(line: str, first: int, attempt: int) -> Callable[[], object]:
+        chat = first + attempt
         world.telegram.person(chat, "Ada")
         world.model.reply(Reply(chunks=({"content": line},)))
         world.telegram.say(chat, "please write a very long line", person=chat)
@@ -307,6 +313,6 @@ async def test_lines_of_a_megabyte_are_shown_as_far_as_allowed_and_block_nobody(
         return True
 
     async with in_thread("telegram", MAX_OUTPUT_CHARS="2000000", TOOL_MODE="prompt", TOKENS_PER_DAY="0") as bot:
-        await until(write("Of course.", 99))
+        await until(write("Of course.", 99, 0))
         for number, line in enumerate((*hostile, *plain)):
-            await bot.unblocked(lambda attempt, line=line, number=number: write(line, 2 * number + attempt + 7))
+            await bot.unblocked(partial(write, line, 2 * number + 7))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from playground.model import Reply
+from tests.journeys.conftest import Start, World
 
 SERVER = Path(__file__).parents[1] / "tools" / "mcp" / "servers" / "plain.py"
 ADA = 7
 
 
-async def test_the_first_question_after_a_start_has_the_tools_of_its_servers(world: Any, start: Any) -> None:
+async def test_the_first_question_after_a_start_has_the_tools_of_its_servers(world: World, start: Start) -> None:
     """Loading what speaks to them takes a second or two, in which somebody may ask."""
     file = world.data / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {"p": {"command": sys.executable, "args": [str(SERVER), "pid"]}}}))

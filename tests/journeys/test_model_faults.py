@@ -7,13 +7,17 @@ deadline, nothing is on screen twice, and the chat answers the next question.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from playground.discord import DiscordServer
 from playground.model import ModelServer, Reply
+from playground.slack import SlackServer
+from tests.conftest import RawJson
+from tests.journeys.conftest import Start, World, more_than
 
 ADA = 7
 HALF = "Half of the answer is here"
@@ -83,7 +87,7 @@ CASES = [
 class Chat:
     """Ada's chat with the bot."""
 
-    def __init__(self, world: Any, number: int = ADA) -> None:
+    def __init__(self, world: World, number: int = ADA) -> None:
         self.world, self.number = world, number
         world.telegram.person(number, "Ada")
 
@@ -100,7 +104,7 @@ class Chat:
         return asyncio.get_running_loop().time()
 
 
-async def meet(case: Case, world: Any, number: int) -> None:
+async def meet(case: Case, world: World, number: int) -> None:
     """One person meets one fault, then asks something else."""
     chat = Chat(world, number)
     loop = asyncio.get_running_loop()
@@ -121,11 +125,11 @@ async def meet(case: Case, world: Any, number: int) -> None:
     await chat.until("Of course.")
 
 
-async def test_every_fault_of_a_stream_keeps_what_was_shown_and_says_one_sentence(world: Any, start: Any) -> None:
+async def test_every_fault_of_a_stream_keeps_what_was_shown_and_says_one_sentence(world: World, start: Start) -> None:
     """All at once, one person each, so that none can hold another up either."""
     waiting = {str(100 + index): list(case.replies) for index, case in enumerate(CASES)}
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         words = str(body["messages"][-1]["content"]).split()
         queue = waiting.get(words[-1], [])
         return queue.pop(0) if queue and words[-2] == "answer" else Reply("Of course.")
@@ -139,23 +143,27 @@ async def test_every_fault_of_a_stream_keeps_what_was_shown_and_says_one_sentenc
     assert world.telegram.refusals == 0
 
 
-async def test_the_sentence_stands_on_the_other_platforms_too(world: Any, start: Any) -> None:
+async def test_the_sentence_stands_on_the_other_platforms_too(world: World, start: Start) -> None:
     world.slack.person("U7", "Ada")
     world.discord.person(7, "Ada")
-    places = (world.slack, world.slack.direct("U7"), "U7"), (world.discord, world.discord.direct(7).id, 7)
+    slack, discord = world.slack.direct("U7"), world.discord.direct(7).id
+    places: tuple[tuple[SlackServer | DiscordServer, str, Callable[[], object]], ...] = (
+        (world.slack, slack, lambda: world.slack.say(slack, "please answer me", person="U7")),
+        (world.discord, discord, lambda: world.discord.say(discord, "please answer me", person=7)),
+    )
     async with start("slack", "discord", **SHORT) as bot:
         for number, case in enumerate([CASES[0], CASES[6], CASES[10]]):
-            for server, place, who in places:
+            for server, place, say in places:
                 world.model.reply(*case.replies)
-                server.say(place, "please answer me", person=who)
-                await server.screen.until(lambda screen, n=number, place=place: len(screen.of(place)) == n + 1)
+                say()
+                await server.screen.until(more_than(number, place))
                 await bot.dispatcher.idle()
                 text = server.screen.of(place)[number].text
                 assert text.startswith(case.shown), (place, case.name)
                 assert case.sentence.split("/")[0].split(" Write")[0] in text, (place, case.name)
 
 
-async def test_an_endless_answer_is_cut_and_its_stream_closed(world: Any, start: Any) -> None:
+async def test_an_endless_answer_is_cut_and_its_stream_closed(world: World, start: Start) -> None:
     world.model.reply(Reply("more and more ", endless=True), Reply("Of course."))
     chat = Chat(world)
     async with start("telegram", MAX_OUTPUT_CHARS="2000") as bot:
@@ -172,7 +180,7 @@ async def test_an_endless_answer_is_cut_and_its_stream_closed(world: Any, start:
     assert 2000 <= len(message.text) <= 2100
 
 
-async def test_retry_after_a_fault_answers_the_question_anew(world: Any, start: Any) -> None:
+async def test_retry_after_a_fault_answers_the_question_anew(world: World, start: Start) -> None:
     world.model.reply(half(drop_after=len(HALF)), Reply("The whole answer."))
     chat = Chat(world)
     async with start("telegram", **SHORT) as bot:
@@ -185,7 +193,9 @@ async def test_retry_after_a_fault_answers_the_question_anew(world: Any, start: 
     assert [message["content"] for message in world.model.requests[1].messages[1:]] == ["please answer me"]
 
 
-async def test_a_conversation_that_became_too_long_is_answered_without_its_oldest_part(world: Any, start: Any) -> None:
+async def test_a_conversation_that_became_too_long_is_answered_without_its_oldest_part(
+    world: World, start: Start
+) -> None:
     world.model.reply(Reply("One."), Reply("Two."), Reply.too_long(), Reply("Three."))
     chat = Chat(world)
     async with start("telegram", **SHORT) as bot:
@@ -199,7 +209,7 @@ async def test_a_conversation_that_became_too_long_is_answered_without_its_oldes
     assert any("third question" in one for one in told)
 
 
-async def test_a_first_message_too_long_for_the_model_is_told_so_with_its_window(world: Any, start: Any) -> None:
+async def test_a_first_message_too_long_for_the_model_is_told_so_with_its_window(world: World, start: Start) -> None:
     world.model.context_tokens = 6_000
     world.model.script = lambda body: Reply("Of course.")
     chat = Chat(world)
@@ -217,7 +227,9 @@ async def test_a_first_message_too_long_for_the_model_is_told_so_with_its_window
     assert "the model takes 6,000 with all else it is told." in said and "/new" not in said
 
 
-async def test_a_window_that_does_not_even_hold_our_own_words_is_the_operators_affair(world: Any, start: Any) -> None:
+async def test_a_window_that_does_not_even_hold_our_own_words_is_the_operators_affair(
+    world: World, start: Start
+) -> None:
     world.model.context_tokens = 100
     chat = Chat(world)
     async with start("telegram", **SHORT):
@@ -226,7 +238,7 @@ async def test_a_window_that_does_not_even_hold_our_own_words_is_the_operators_a
 
 
 @pytest.fixture
-async def spare(world: Any) -> Any:
+async def spare(world: World) -> AsyncIterator[ModelServer]:
     """A second server behind the first, named in FALLBACK_MODELS."""
     async with ModelServer() as server:
         server.models = ["spare"]
@@ -246,7 +258,7 @@ BEFORE_TEXT = [
 
 
 async def test_another_model_takes_over_before_the_first_words_and_nobody_notices(
-    world: Any, start: Any, spare: ModelServer
+    world: World, start: Start, spare: ModelServer
 ) -> None:
     waiting = {str(100 + index): reply for index, reply in enumerate(BEFORE_TEXT)}
     world.model.script = lambda body: waiting[str(body["messages"][-1]["content"]).split()[-1]]
@@ -265,7 +277,7 @@ async def test_another_model_takes_over_before_the_first_words_and_nobody_notice
 
 @pytest.mark.parametrize("fault", [{"drop_after": len(HALF)}, {"hang_after": len(HALF)}], ids=["drop", "silence"])
 async def test_another_model_goes_on_honestly_after_the_first_words(
-    fault: dict[str, int], world: Any, start: Any, spare: ModelServer
+    fault: dict[str, int], world: World, start: Start, spare: ModelServer
 ) -> None:
     world.model.reply(half(**fault))
     spare.reply(Reply("and the rest came after all.", words_per_second=50))

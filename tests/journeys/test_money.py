@@ -5,32 +5,36 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
-from typing import Any
 
 from playground.model import Reply
 from playground.model.lengths import asked
+from playground.model.server import ModelRequest
 from playground.model.wire import prompt_tokens
+from playground.screen import Screen
+from tests.conftest import RawJson
+from tests.journeys.conftest import Process, Start, World
 
 DAY = 120_000
 LONG = "A leaf and a stone, and what lies between them. " * 800
 """Nearly as long as `MAX_OUTPUT_CHARS`."""
 
 
-def spent(world: Any, key: str = "*") -> tuple[int, float]:
+def spent(world: World, key: str = "*") -> tuple[int, float]:
     """Tokens and dollars of today as the database has them."""
     with closing(sqlite3.connect(f"file:{world.data}/parley.db?mode=ro", uri=True)) as db:
         rows = db.execute("SELECT tokens, dollars FROM spending WHERE key = ? AND seconds = 86400", (key,)).fetchall()
     return (sum(row[0] for row in rows), sum(row[1] for row in rows))
 
 
-def cost(request: Any, *, answered: bool = True) -> int:
+def cost(request: ModelRequest, *, answered: bool = True) -> int:
     """The tokens of a request as its provider counts them; of one that was not answered, all that it may have used."""
     _, most = asked(request.body)
     return prompt_tokens(request.body) + (-(-request.sent // 4) if answered else most)
 
 
-async def test_two_hundred_people_at_once_spend_no_more_than_the_day_has(world: Any, start: Any) -> None:
+async def test_two_hundred_people_at_once_spend_no_more_than_the_day_has(world: World, start: Start) -> None:
     world.model.script = lambda body: Reply(LONG)
     async with start("telegram", TOKENS_PER_DAY=str(DAY), TOOL_MODE="prompt", ADMIN_SHARE="0") as bot:
         for number in range(1, 201):
@@ -50,7 +54,7 @@ async def test_two_hundred_people_at_once_spend_no_more_than_the_day_has(world: 
     assert sum("used up everything I may spend today" in text for text in told) == 200 - len(made)
 
 
-async def test_a_kill_between_setting_aside_and_settling_spends_no_more_either(world: Any, process: Any) -> None:
+async def test_a_kill_between_setting_aside_and_settling_spends_no_more_either(world: World, process: Process) -> None:
     let_go, day = asyncio.Event(), 300_000
     world.model.script = lambda body: Reply(LONG, hang_before_headers=not let_go.is_set(), until=let_go)
     world.settings |= {"TOKENS_PER_DAY": str(day), "TOOL_MODE": "prompt", "ADMIN_SHARE": "0"}
@@ -83,11 +87,11 @@ async def test_a_kill_between_setting_aside_and_settling_spends_no_more_either(w
 
 
 async def test_tools_that_are_paid_end_with_the_money_and_the_person_sees_what_they_took(
-    world: Any, start: Any
+    world: World, start: Start
 ) -> None:
     calls = iter(range(1_000))
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         if body["messages"][-1]["role"] != "tool":
             return Reply(calls=(("search_web", {"query": f"solar power {next(calls)}", "mode": "deep"}),))
         return Reply("Not paid." if "quota" in body["messages"][-1]["content"] else "Found.")
@@ -98,7 +102,7 @@ async def test_tools_that_are_paid_end_with_the_money_and_the_person_sees_what_t
         world.telegram.person(7, "Ada")
         for number, said in enumerate(("Found.", "Found.", "Not paid."), 1):
             world.telegram.say(7, f"please search for number {number}", person=7)
-            await world.telegram.screen.until(lambda screen, n=number, s=said: _last(screen, n) == s)
+            await world.telegram.screen.until(_last_is(said, number))
             await bot.dispatcher.idle()
         world.telegram.say(7, "/usage", person=7)
         await world.telegram.screen.until(lambda screen: len(screen.of("7")) == 4)
@@ -114,6 +118,6 @@ async def test_tools_that_are_paid_end_with_the_money_and_the_person_sees_what_t
     assert "failed" in why
 
 
-def _last(screen: Any, count: int) -> str:
-    messages = screen.of("7")
-    return messages[-1].text if len(messages) == count else ""
+def _last_is(text: str, count: int) -> Callable[[Screen], bool]:
+    """Whether so many messages stand there, and the last one says this."""
+    return lambda screen: len(screen.of("7")) == count and screen.of("7")[-1].text == text

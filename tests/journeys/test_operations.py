@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import Any
 
 import aiohttp
+import pytest
 
+from bot.app import App
 from bot.contract.reference import reference_of
 from bot.operations.logs import _Place
 from playground.model import Reply
+from tests.journeys.conftest import Start, World
 
 ADA = 7
 
 
-async def get(bot: Any, path: str) -> tuple[int, str]:
+async def get(bot: App, path: str) -> tuple[int, str]:
     async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{bot.http.port}{path}") as answer:
         return answer.status, await answer.text()
 
@@ -26,7 +28,7 @@ def value(page: str, series: str) -> float:
     return float(found[1])
 
 
-async def test_a_turn_with_a_search_is_counted_from_its_question_to_its_last_edit(world: Any, start: Any) -> None:
+async def test_a_turn_with_a_search_is_counted_from_its_question_to_its_last_edit(world: World, start: Start) -> None:
     world.model.reply(Reply(calls=(("search_web", {"query": "tea"}),)), Reply("Tea is tea. " * 20))
     async with start("telegram", HTTP_PORT="0", TOOL_MODE="native") as bot:
         world.telegram.person(ADA, "Ada")
@@ -52,7 +54,7 @@ async def test_a_turn_with_a_search_is_counted_from_its_question_to_its_last_edi
 
 
 async def test_a_failed_model_is_counted_and_its_line_names_chat_turn_and_reference(
-    world: Any, start: Any, caplog: Any
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.model.reply(*[Reply(status=401)] * 4)
     caplog.handler.addFilter(_Place())
@@ -66,7 +68,8 @@ async def test_a_failed_model_is_counted_and_its_line_names_chat_turn_and_refere
 
     [said] = [message.text for message in world.telegram.screen.of(str(ADA))]
     [line] = [record for record in caplog.records if "refuses the key" in record.getMessage()]
-    assert reference_of(line.turn) in said and f"[{reference_of(line.turn)}]" in line.getMessage()
-    assert line.chat.endswith("/7") and line.turn > 0
+    about = vars(line)
+    assert reference_of(about["turn"]) in said and f"[{reference_of(about['turn'])}]" in line.getMessage()
+    assert about["chat"].endswith("/7") and about["turn"] > 0
     assert not any("secret question" in record.getMessage() for record in caplog.records)
     assert value(page, 'parley_turns_ended_total{state="failed"}') == 1

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from bot.app import App
 from playground.model import Reply
 from playground.model.texts import long_answer
+from tests.conftest import RawJson
+from tests.journeys.conftest import Start, World
 
 
 @dataclass
@@ -27,7 +30,7 @@ class Person:
     def messages(self) -> list[Any]:
         return list(getattr(self.world, self.platform).screen.of(self.place))
 
-    async def ask(self, bot: Any, text: str) -> list[Any]:
+    async def ask(self, bot: App, text: str) -> list[Any]:
         before = len(self.messages)
         asked = len(self.world.model.requests)
         self.say(text)
@@ -37,7 +40,7 @@ class Person:
         return self.messages[before:]
 
 
-def person(world: Any, way: str) -> Person:
+def person(world: World, way: str) -> Person:
     """A person for one way of writing."""
     world.telegram.person(7, "Ada")
     world.slack.person("U7", "Ada")
@@ -58,16 +61,16 @@ def person(world: Any, way: str) -> Person:
             root: list[str] = []
 
             def mention(text: str) -> None:
-                thread = {"thread_ts": root[0]} if root else {}
-                root.append(slack.say("C1", f"<@{slack.bot_user_id}> {text}", person="U7", **thread))
+                thread = root[0] if root else ""
+                root.append(slack.say("C1", f"<@{slack.bot_user_id}> {text}", person="U7", thread_ts=thread))
 
             return Person(world, "slack", "C1", mention)
         case "slack command":
             slack.channel("C2", "random")
             return Person(world, "slack", "C2", lambda text: slack.command("/parley", text, "C2", "U7"))
         case "discord direct":
-            place = discord.direct(7)
-            return Person(world, "discord", place.id, lambda text: discord.say(place, text, person=7))
+            direct = discord.direct(7)
+            return Person(world, "discord", direct.id, lambda text: discord.say(direct, text, person=7))
         case "discord mention":
             discord.guild(1, "Guild")
             discord.channel(11, 1, "general")
@@ -95,7 +98,7 @@ SYNTAX = ("tool_call", "search_web", '{"', "arguments", "</")
 def script(mode: str, final: str) -> Callable[[Any], Reply]:
     """A model that searches first, in native calls or in text, then answers."""
 
-    def answer(body: Any) -> Reply:
+    def answer(body: RawJson) -> Reply:
         told = str(body["messages"][-1].get("content"))
         if body["messages"][-1]["role"] == "tool" or "<tool_result" in told:
             return Reply(final, words_per_second=80)
@@ -110,7 +113,7 @@ def script(mode: str, final: str) -> Callable[[Any], Reply]:
 
 
 @pytest.mark.parametrize("mode", ["native", "prompt"])
-async def test_a_question_that_needs_a_search_is_answered_in_two_passes(mode: str, world: Any, start: Any) -> None:
+async def test_a_question_that_needs_a_search_is_answered_in_two_passes(mode: str, world: World, start: Start) -> None:
     final = "Green tea is **not** fermented. " + " ".join(f"word{number}" for number in range(60)) + " 完了"
     world.model.script = script(mode, final)
     async with start("telegram", "slack", "discord", TOOL_MODE=mode) as bot:
@@ -132,7 +135,9 @@ REST = tuple(way for way in WAYS if way not in EACH)
 
 
 @pytest.mark.parametrize("ways", [EACH, pytest.param(REST, marks=pytest.mark.soak)], ids=["each", "rest"])
-async def test_an_answer_of_three_thousand_tokens_arrives_whole(ways: tuple[str, ...], world: Any, start: Any) -> None:
+async def test_an_answer_of_three_thousand_tokens_arrives_whole(
+    ways: tuple[str, ...], world: World, start: Start
+) -> None:
     world.model.script = lambda body: Reply(long_answer(), words_per_second=2000)
     async with start("telegram", "slack", "discord") as bot:
         answers = await asyncio.gather(*(person(world, way).ask(bot, "please write the long text") for way in ways))
@@ -149,7 +154,7 @@ async def test_an_answer_of_three_thousand_tokens_arrives_whole(ways: tuple[str,
         assert getattr(world, platform).refusals == 0, way
 
 
-async def test_every_chat_is_remembered_after_a_restart(world: Any, start: Any) -> None:
+async def test_every_chat_is_remembered_after_a_restart(world: World, start: Start) -> None:
     cats = {way: f"Minka{number}" for number, way in enumerate(WAYS)}
     async with start("telegram", "slack", "discord") as bot:
         people = {way: person(world, way) for way in WAYS}
@@ -167,8 +172,8 @@ async def test_every_chat_is_remembered_after_a_restart(world: Any, start: Any) 
             assert not any(other in told for other in cats.values() if other != cat), way
 
 
-async def test_three_platforms_answer_side_by_side_and_mix_nothing_up(world: Any, start: Any) -> None:
-    def echo(body: Any) -> Reply:
+async def test_three_platforms_answer_side_by_side_and_mix_nothing_up(world: World, start: Start) -> None:
+    def echo(body: RawJson) -> Reply:
         return Reply(f"You said: {body['messages'][-1]['content']}", words_per_second=30)
 
     world.model.script = echo
@@ -184,20 +189,24 @@ async def test_three_platforms_answer_side_by_side_and_mix_nothing_up(world: Any
         assert [message.text for message in somebody.messages] == [f"You said: this is secret number {number}"]
 
 
-async def test_an_unreachable_platform_holds_no_other(world: Any, start: Any, monkeypatch: Any, caplog: Any) -> None:
+async def test_an_unreachable_platform_holds_no_other(
+    world: World, start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     world.settings["SLACK_API_BASE_URL"] = "http://127.0.0.1:9/api/"
     world.model.reply(Reply("Here I am."))
-    async with start("telegram", "slack", "discord", wait_for=("telegram", "discord")) as bot:
+    async with start("telegram", "slack?", "discord") as bot:
         [message] = await person(world, "telegram").ask(bot, "please answer me")
 
     assert message.text == "Here I am."
     assert any("slack does not receive now" in record.getMessage() for record in caplog.records)
 
 
-async def test_a_refused_token_switches_one_platform_off_with_one_sentence(world: Any, start: Any, caplog: Any) -> None:
+async def test_a_refused_token_switches_one_platform_off_with_one_sentence(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
     world.settings["DISCORD_BOT_TOKEN"] = "this.is.wrong"
     world.model.reply(Reply("Here I am."))
-    async with start("telegram", "discord", wait_for=("telegram",)) as bot:
+    async with start("telegram", "discord?") as bot:
         [message] = await person(world, "telegram").ask(bot, "please answer me")
 
     assert message.text == "Here I am."

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from playground.model import Reply
 from playground.screen import Shown
+from tests.journeys.conftest import Start, World
 
 ADA, BOB = 7, 8
 PRIVATE = ("help", "tools", "usage", "whoami", "why", "memory", "context")
@@ -18,7 +18,7 @@ WAYS = ("slack mention", "slack command", "discord command")
 class Room:
     """A channel in which Ada and Bob write to the bot, in one way of one platform."""
 
-    def __init__(self, world: Any, way: str) -> None:
+    def __init__(self, world: World, way: str) -> None:
         self.platform, self.way = way.split()
         for id, name in ((ADA, "Ada"), (BOB, "Bob")):
             world.slack.person(f"U{id}", name)
@@ -61,7 +61,7 @@ class Room:
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_answers_to_commands_are_for_who_asked_and_answers_to_questions_for_all(
-    world: Any, start: Any, way: str
+    world: World, start: Start, way: str
 ) -> None:
     world.model.script = lambda body: Reply("Tea is brewed.")
     room = Room(world, way)
@@ -84,7 +84,7 @@ async def test_answers_to_commands_are_for_who_asked_and_answers_to_questions_fo
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_refusals_are_for_who_is_refused(world: Any, start: Any, way: str) -> None:
+async def test_refusals_are_for_who_is_refused(world: World, start: Start, way: str) -> None:
     world.model.script = lambda body: Reply("Tea is brewed.")
     room = Room(world, way)
     async with start(room.platform, MESSAGES_PER_MINUTE="1") as bot:
@@ -106,7 +106,9 @@ async def test_refusals_are_for_who_is_refused(world: Any, start: Any, way: str)
     assert not any(one.live for one in room.screen.of(room.id))
 
 
-async def test_a_stranger_is_refused_in_private_where_the_platform_waits_for_an_answer(world: Any, start: Any) -> None:
+async def test_a_stranger_is_refused_in_private_where_the_platform_waits_for_an_answer(
+    world: World, start: Start
+) -> None:
     room = Room(world, "discord command")
     async with start("discord", ALLOW_ALL="false", ALLOWED_USERS="discord:7") as bot:
         await world.discord.screen.until(lambda _: world.discord.commands.registered.get(""))
@@ -120,7 +122,7 @@ async def test_a_stranger_is_refused_in_private_where_the_platform_waits_for_an_
 
 
 async def test_where_others_cannot_be_kept_from_reading_the_answer_is_shown_as_any_other(
-    world: Any, start: Any
+    world: World, start: Start
 ) -> None:
     """Telegram has no messages for one reader, nor has Discord for a mention."""
     room = Room(world, "discord command")

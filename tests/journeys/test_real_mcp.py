@@ -21,8 +21,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from bot.app import App
 from playground.model import Reply
 from playground.web import DexscreenerServer
+from tests.conftest import RawJson
+from tests.journeys.conftest import Start, World
 
 ROOT = Path(__file__).parent.parent.parent
 NODE = ROOT / ".real/node_modules/.bin"
@@ -138,7 +141,7 @@ def servers(tmp_path: Path) -> dict[str, Any]:
 
 
 async def test_every_question_finds_its_tool_among_those_of_all_servers(
-    world: Any, start: Any, servers: dict[str, Any], web_address: str
+    world: World, start: Start, servers: dict[str, Any], web_address: str
 ) -> None:
     file = world.data / "mcp.json"
     file.write_text(json.dumps({"mcpServers": servers}))
@@ -147,7 +150,7 @@ async def test_every_question_finds_its_tool_among_those_of_all_servers(
     def filled(value: Any) -> Any:
         return json.loads(json.dumps(value).replace("@web", web_address).replace("@", folder))
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         number = int(str(body["messages"][-1]["content"]).partition("case-")[2].partition(" ")[0] or -1)
         results = [message["content"] for message in body["messages"] if message["role"] == "tool"]
         if results:
@@ -182,7 +185,7 @@ async def test_every_question_finds_its_tool_among_those_of_all_servers(
 
 
 async def test_a_price_is_looked_up_and_kept_by_a_server_in_one_question(
-    world: Any, start: Any, servers: dict[str, Any]
+    world: World, start: Start, servers: dict[str, Any]
 ) -> None:
     """A chain over our own tool and a server's, with more tools than are offered; the operator trusts that server."""
     file = world.data / "mcp.json"
@@ -195,7 +198,7 @@ async def test_a_price_is_looked_up_and_kept_by_a_server_in_one_question(
         Reply("记好了。"),
     ]
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         results = [str(message["content"]) for message in body["messages"] if message["role"] == "tool"]
         if any('"ETH"' in result for result in results):
             return steps[-1]
@@ -212,7 +215,7 @@ async def test_a_price_is_looked_up_and_kept_by_a_server_in_one_question(
     assert '"ETH"' in (world.data / "memory.jsonl").read_text()
 
 
-async def _ask(world: Any, bot: Any, number: int, question: str, chat: int = 0) -> str:
+async def _ask(world: World, bot: App, number: int, question: str, chat: int = 0) -> str:
     """Each question in a chat of its own: nothing that a server said stands before it."""
     id = chat or 100 + number
     world.telegram.person(id, f"Person {id}")

@@ -13,6 +13,7 @@ from adapters.slack.adapter import SlackAdapter
 from adapters.telegram.adapter import TelegramAdapter
 from bot.contract.surface import Deliver
 from playground.model import Reply
+from tests.journeys.conftest import Start, World
 
 ANSWER = " ".join(f"word{number}" for number in range(60)) + " end-of-answer"
 ADAPTERS: dict[str, type[TelegramAdapter | SlackAdapter | DiscordAdapter]] = {
@@ -24,7 +25,7 @@ ADAPTERS: dict[str, type[TelegramAdapter | SlackAdapter | DiscordAdapter]] = {
 
 @pytest.mark.parametrize("platform", ADAPTERS)
 async def test_an_error_in_receiving_disturbs_no_answer_and_what_comes_later_is_heard(
-    platform: str, world: Any, start: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    platform: str, world: World, start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     adapter, broken, listens = ADAPTERS[platform], asyncio.Event(), 0
     listen = adapter.listen

@@ -5,25 +5,26 @@ from __future__ import annotations
 import asyncio
 import runpy
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from playground.model import Reply
+from tests.conftest import RawJson
+from tests.journeys.conftest import Start, World
 
 person = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))["person"]
 previews = runpy.run_path(str(Path(__file__).with_name("test_hostile.py")))["previews"]
 WAYS = ("telegram", "slack direct", "discord direct")
 
 
-def script(body: Any) -> Reply:
+def script(body: RawJson) -> Reply:
     """A model that says something, reckons, and answers from the result."""
     if body["messages"][-1]["role"] == "tool":
         return Reply("It is *51*.", words_per_second=80)
     return Reply("I reckon.", calls=(("calculator", {"expression": "17*3"}),), words_per_second=80)
 
 
-async def test_tools_and_results_stand_under_the_answer_on_every_platform(world: Any, start: Any) -> None:
+async def test_tools_and_results_stand_under_the_answer_on_every_platform(world: World, start: Start) -> None:
     world.model.script = script
     async with start("telegram", "slack", "discord", SHOW_TOOLS="full", TOOL_MODE="native") as bot:
         people = [person(world, way) for way in WAYS]
@@ -45,7 +46,7 @@ THOUGHT = "First I multiply.\nThen *I* look at https://evil.example/x again."
 
 @pytest.mark.parametrize("show", ["why", "quote"])
 async def test_reasoning_stands_collapsed_where_a_platform_can_and_is_told_on_request(
-    show: str, world: Any, start: Any
+    show: str, world: World, start: Start
 ) -> None:
     world.model.script = lambda body: Reply("It is 51.", reasoning=THOUGHT, words_per_second=80)
     async with start("telegram", "slack", "discord", SHOW_REASONING=show) as bot:

@@ -24,6 +24,8 @@ import pytest
 from playground.faults import Fault
 from playground.mixer import Mixer
 from playground.model import Reply
+from tests.conftest import RawJson
+from tests.journeys.conftest import Process, World
 
 CALLS = {
     "telegram": ("sendMessage", "editMessageText", "getUpdates", "sendChatAction", "deleteMessage"),
@@ -42,11 +44,11 @@ it may, and is then folded again and again. Else it would be their length that m
 what a turn holds grows with its chat."""
 
 
-def asked(body: Any) -> str:
+def asked(body: RawJson) -> str:
     return str([message["content"] for message in body["messages"] if message["role"] == "user"][-1])
 
 
-def told(body: Any) -> str:
+def told(body: RawJson) -> str:
     """Everything a request says, in one text."""
     return "\n".join(str(message["content"]) for message in body["messages"])
 
@@ -186,7 +188,7 @@ class Soak:
     def said(self) -> int:
         return sum(person.said for person in self.people)
 
-    def _script(self, body: Any) -> Reply:
+    def _script(self, body: RawJson) -> Reply:
         whole = told(body)
         people = {
             "".join(found) for found in re.findall(r"(?:please tell (\d+)x|Something was told to (\d+)\.)", whole)
@@ -306,7 +308,7 @@ def seed() -> int:
 
 
 @pytest.fixture
-def soak(world: Any, process: Any) -> Soak:
+def soak(world: World, process: Process) -> Soak:
     return Soak(world, process, Mixer(seed()))
 
 

@@ -7,11 +7,14 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any
+
+import pytest
 
 from playground.faults import Fault
 from playground.model import Reply
 from playground.telegram.limits import Limits
+from tests.conftest import RawJson
+from tests.journeys.conftest import Process, Start, World
 
 WORDS = " ".join(f"word{number}" for number in range(60))
 NOTE = "I am being restarted"
@@ -25,7 +28,7 @@ def answer(name: str) -> str:
 class Chats:
     """One private chat on each platform."""
 
-    def __init__(self, world: Any) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         world.telegram.person(7, "Ada")
         world.telegram.person(8, "Bob")
@@ -56,20 +59,22 @@ class Chats:
                 await asyncio.sleep(0.01)
 
 
-def stored(world: Any) -> int:
+def stored(world: World) -> int:
     """How many deliveries the bot has taken in."""
     with closing(sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True)) as db:
         return int(db.execute("SELECT count(*) FROM inbox").fetchone()[0])
 
 
-def asked(body: Any) -> str:
+def asked(body: RawJson) -> str:
     return str([message["content"] for message in body["messages"] if message["role"] == "user"][-1])
 
 
-async def test_a_stop_in_mid_stream_marks_each_reply_and_the_next_start_completes_it(world: Any, process: Any) -> None:
+async def test_a_stop_in_mid_stream_marks_each_reply_and_the_next_start_completes_it(
+    world: World, process: Process
+) -> None:
     chats, go_on = Chats(world), asyncio.Event()
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         name = asked(body).rsplit(" ", 1)[1]
         if name == "bob":
             return Reply("One two three four five.")
@@ -109,7 +114,9 @@ async def test_a_stop_in_mid_stream_marks_each_reply_and_the_next_start_complete
     assert time.monotonic() - since < 4, "nothing was under way, so there was nothing to wait for"
 
 
-async def test_many_restarts_in_good_order_are_no_failed_attempts(world: Any, start: Any, monkeypatch: Any) -> None:
+async def test_many_restarts_in_good_order_are_no_failed_attempts(
+    world: World, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("bot.operations.stopping.TURN_SECONDS", 0.1)
     # A new process does not know what the former one spent of the chat's calls.
     world.telegram.world.flood.limits = Limits(chat_burst=100)
@@ -130,7 +137,7 @@ async def test_many_restarts_in_good_order_are_no_failed_attempts(world: Any, st
     assert chats.texts("telegram") == [answer("telegram")]
 
 
-async def test_a_second_request_to_stop_ends_the_process_at_once(world: Any, process: Any) -> None:
+async def test_a_second_request_to_stop_ends_the_process_at_once(world: World, process: Process) -> None:
     chats = Chats(world)
     world.model.reply(Reply(answer("telegram"), hang_after=80, words_per_second=200))
     await process.start()
@@ -146,7 +153,7 @@ async def test_a_second_request_to_stop_ends_the_process_at_once(world: Any, pro
 
 
 async def test_a_message_that_kills_the_process_twice_is_apologised_for_once_and_frees_its_chat(
-    world: Any, process: Any
+    world: World, process: Process
 ) -> None:
     chats = Chats(world)
     world.model.script = lambda body: (
@@ -183,7 +190,7 @@ async def test_a_message_that_kills_the_process_twice_is_apologised_for_once_and
 
 
 async def test_what_waited_longer_than_a_quarter_of_an_hour_is_asked_for_again_and_what_was_begun_goes_on(
-    world: Any, process: Any
+    world: World, process: Process
 ) -> None:
     chats, go_on = Chats(world), asyncio.Event()
     world.model.script = lambda body: Reply(
@@ -219,7 +226,7 @@ async def test_what_waited_longer_than_a_quarter_of_an_hour_is_asked_for_again_a
 
 
 async def test_stop_pressed_while_the_answer_waits_for_its_last_edit_loses_nothing_of_it(
-    world: Any, start: Any
+    world: World, start: Start
 ) -> None:
     chats = Chats(world)
     world.model.reply(Reply("One two three four five."))
@@ -230,7 +237,9 @@ async def test_stop_pressed_while_the_answer_waits_for_its_last_edit_loses_nothi
         await asyncio.wait_for(edit.reached.wait(), 10)
         world.telegram.say(7, "/stop", person=7)
         [chat] = bot.dispatcher.queue._boxes
-        await chats.until(lambda: bot.dispatcher.queue.running(chat).ending is not None)
+        running = bot.dispatcher.queue.running(chat)
+        assert running is not None
+        await chats.until(lambda: running.ending is not None)
         let_go.set()
         await bot.dispatcher.idle()
 

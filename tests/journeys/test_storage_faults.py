@@ -6,11 +6,13 @@ import asyncio
 import resource
 import sqlite3
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
+from bot.store.database import Database
 from playground.model import Reply
+from tests.conftest import RawJson
+from tests.journeys.conftest import Process, Start, World
 
 WORDS = " ".join(f"word{number}" for number in range(40))
 SORRY = "I can't save messages right now"
@@ -20,7 +22,7 @@ PLATFORMS = ("telegram", "slack", "discord")
 class Chats:
     """One private chat on each platform, and Bob's on Telegram."""
 
-    def __init__(self, world: Any) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         world.telegram.person(7, "Ada")
         world.telegram.person(8, "Bob")
@@ -56,7 +58,7 @@ class Chats:
         await self.world.discord.gateway.until_ready(1)
 
 
-def asked(body: Any) -> str:
+def asked(body: RawJson) -> str:
     return str([message["content"] for message in body["messages"] if message["role"] == "user"][-1])
 
 
@@ -67,7 +69,7 @@ def answer(question: str) -> str:
 class Lock:
     """Another program that holds the write lock."""
 
-    def __init__(self, world: Any) -> None:
+    def __init__(self, world: World) -> None:
         self.db = sqlite3.connect(world.data / "parley.db", isolation_level=None, timeout=0)
 
     async def __aenter__(self) -> None:
@@ -83,7 +85,7 @@ class Lock:
         self.db.close()
 
 
-async def locked_for(seconds: float, world: Any, start: Any, caplog: Any) -> None:
+async def locked_for(seconds: float, world: World, start: Start, caplog: pytest.LogCaptureFixture) -> None:
     chats, go_on = Chats(world), asyncio.Event()
     world.model.script = lambda body: Reply(
         answer(asked(body)), hang_after=80 if "bob" in asked(body) else None, until=go_on, words_per_second=300
@@ -104,17 +106,21 @@ async def locked_for(seconds: float, world: Any, start: Any, caplog: Any) -> Non
     assert not [record for record in caplog.records if record.exc_info]
 
 
-async def test_a_lock_of_another_program_is_only_a_delay(world: Any, start: Any, caplog: Any) -> None:
+async def test_a_lock_of_another_program_is_only_a_delay(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
     await locked_for(3.5, world, start, caplog)  # Slack sends again what was not acknowledged within three seconds
 
 
 @pytest.mark.soak
-async def test_a_lock_of_half_a_minute_is_only_a_delay(world: Any, start: Any, caplog: Any) -> None:
+async def test_a_lock_of_half_a_minute_is_only_a_delay(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
     await locked_for(30.0, world, start, caplog)
 
 
 async def test_a_full_disk_is_told_once_and_everything_goes_on_when_there_is_room_again(
-    world: Any, process: Any
+    world: World, process: Process
 ) -> None:
     chats, go_on = Chats(world), asyncio.Event()
     world.model.script = lambda body: Reply(
@@ -150,7 +156,7 @@ async def test_a_full_disk_is_told_once_and_everything_goes_on_when_there_is_roo
 
 
 async def test_a_read_only_database_is_told_once_and_everything_goes_on_when_it_can_be_written(
-    world: Any, start: Any, caplog: Any
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     chats, go_on = Chats(world), asyncio.Event()
     world.model.script = lambda body: Reply(
@@ -161,9 +167,9 @@ async def test_a_read_only_database_is_told_once_and_everything_goes_on_when_it_
         await chats.until(lambda: chats.texts("telegram"))
         connect = bot.store.writer._connect
 
-        async def connect_read_only() -> Any:
+        async def connect_read_only() -> Database:
             db = await connect()
-            await db.execute("PRAGMA query_only = ON")
+            await db.together(lambda connection: connection.execute("PRAGMA query_only = ON").fetchall())
             return db
 
         bot.store.writer._connect = connect_read_only
@@ -192,7 +198,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("damage", DAMAGE)
 async def test_a_damaged_database_is_kept_aside_and_the_bot_answers(
-    damage: str, world: Any, start: Any, caplog: Any
+    damage: str, world: World, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     chats = Chats(world)
     world.model.script = lambda body: Reply(answer(asked(body)))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 import re
-from typing import Any
 
 import pytest
 
+from bot.app import App
 from bot.cli.chats import look_after
 from bot.operations.logs import set_up
 from bot.operations.outlet import Outlet
 from playground.model import Reply
+from tests.journeys.conftest import Start, World
 
 ADA = 7
 
@@ -25,7 +26,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     return stream
 
 
-async def ask(world: Any, bot: Any, text: str) -> str:
+async def ask(world: World, bot: App, text: str) -> str:
     world.telegram.person(ADA, "Ada")
     before = len(world.telegram.screen.of(str(ADA)))
     world.telegram.say(ADA, text, person=ADA)
@@ -35,7 +36,7 @@ async def ask(world: Any, bot: Any, text: str) -> str:
 
 
 async def test_the_log_tells_question_passes_tools_and_answer_under_one_reference(
-    world: Any, start: Any, log: io.StringIO
+    world: World, start: Start, log: io.StringIO
 ) -> None:
     world.model.reply(
         Reply(calls=(("calculator", {"expression": "6*7"}), ("calculator", {"expression": "1/0"}))),
@@ -62,7 +63,7 @@ async def test_the_log_tells_question_passes_tools_and_answer_under_one_referenc
 
 
 async def test_the_reference_that_a_person_was_shown_finds_everything(
-    world: Any, start: Any, log: io.StringIO, capsys: pytest.CaptureFixture[str]
+    world: World, start: Start, log: io.StringIO, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world.model.reply(Reply(calls=(("calculator", {"expression": "6*7"}),)), *[Reply.refusal(401, "no")] * 2)
     async with start("telegram", TOOL_MODE="native") as bot:

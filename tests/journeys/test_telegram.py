@@ -6,17 +6,22 @@ import asyncio
 import re
 from typing import Any
 
+import pytest
+
+from bot.app import App
 from playground.faults import Fault
 from playground.model import Reply
+from tests.conftest import RawJson
+from tests.journeys.conftest import Start, World
 
 ADA = 7
 
 
-def text_of(world: Any, chat: int = ADA) -> str:
+def text_of(world: World, chat: int = ADA) -> str:
     return "".join(message.text for message in world.telegram.screen.of(str(chat)))
 
 
-async def ask(world: Any, bot: Any, text: str, chat: int = ADA, **more: Any) -> list[Any]:
+async def ask(world: World, bot: App, text: str, chat: int = ADA, **more: Any) -> list[Any]:
     """Say something, wait until everything is answered, and return the bot's new messages."""
     before = len(world.telegram.screen.of(str(chat)))
     handled = len(world.model.requests)
@@ -28,7 +33,7 @@ async def ask(world: Any, bot: Any, text: str, chat: int = ADA, **more: Any) -> 
     return list(world.telegram.screen.of(str(chat))[before:])
 
 
-async def test_a_question_is_answered_by_editing_one_message(world: Any, start: Any) -> None:
+async def test_a_question_is_answered_by_editing_one_message(world: World, start: Start) -> None:
     world.model.reply(Reply("Tea is made of leaves and hot water. " * 6, words_per_second=40))
     async with start("telegram") as bot:
         [message] = await ask(world, bot, "please tell me about tea")
@@ -38,7 +43,7 @@ async def test_a_question_is_answered_by_editing_one_message(world: Any, start: 
     assert world.telegram.refusals == 0
 
 
-async def test_a_search_is_asked_for_run_and_answered_from_in_two_passes(world: Any, start: Any) -> None:
+async def test_a_search_is_asked_for_run_and_answered_from_in_two_passes(world: World, start: Start) -> None:
     world.model.reply(
         Reply("Let me look.", calls=(("search_web", {"query": "green tea"}),)), Reply("Green tea is not fermented [1].")
     )
@@ -54,7 +59,9 @@ async def test_a_search_is_asked_for_run_and_answered_from_in_two_passes(world: 
     assert len(world.tavily.requests) == 1
 
 
-async def test_a_model_without_native_tools_searches_all_the_same_and_shows_no_syntax(world: Any, start: Any) -> None:
+async def test_a_model_without_native_tools_searches_all_the_same_and_shows_no_syntax(
+    world: World, start: Start
+) -> None:
     world.model.supports_tools = False
     world.model.script = lambda body: (
         Reply("Green tea is not fermented.", words_per_second=60)
@@ -70,7 +77,7 @@ async def test_a_model_without_native_tools_searches_all_the_same_and_shows_no_s
         assert "tool_call" not in version.text and "{" not in version.text
 
 
-async def test_the_chat_is_remembered_after_a_restart_and_no_other_chat_is(world: Any, start: Any) -> None:
+async def test_the_chat_is_remembered_after_a_restart_and_no_other_chat_is(world: World, start: Start) -> None:
     async with start("telegram") as bot:
         world.model.reply(Reply("Noted."))
         await ask(world, bot, "my cat is called Minka, remember it")
@@ -87,8 +94,8 @@ async def test_the_chat_is_remembered_after_a_restart_and_no_other_chat_is(world
     assert said[2] == ["what is my cat called?"]
 
 
-async def test_twenty_chats_at_once_each_get_their_own_answer(world: Any, start: Any) -> None:
-    def answer(body: Any) -> Reply:
+async def test_twenty_chats_at_once_each_get_their_own_answer(world: World, start: Start) -> None:
+    def answer(body: RawJson) -> Reply:
         number = body["messages"][-1]["content"].rsplit(" ", 1)[1]
         return Reply(" ".join(f"answer{number}" for _ in range(80)), words_per_second=80)
 
@@ -105,7 +112,9 @@ async def test_twenty_chats_at_once_each_get_their_own_answer(world: Any, start:
     assert world.telegram.refusals == 0
 
 
-async def test_stop_ends_the_answer_keeps_what_was_shown_and_closes_the_models_stream(world: Any, start: Any) -> None:
+async def test_stop_ends_the_answer_keeps_what_was_shown_and_closes_the_models_stream(
+    world: World, start: Start
+) -> None:
     world.model.reply(Reply("word " * 3000, words_per_second=50))
     async with start("telegram") as bot:
         world.telegram.person(ADA, "Ada")
@@ -121,7 +130,7 @@ async def test_stop_ends_the_answer_keeps_what_was_shown_and_closes_the_models_s
     assert world.model.requests[0].closed_early
 
 
-async def test_a_dropped_stream_keeps_what_came_and_says_so(world: Any, start: Any) -> None:
+async def test_a_dropped_stream_keeps_what_came_and_says_so(world: World, start: Start) -> None:
     world.model.reply(Reply("Half of the answer is here and the rest never comes", drop_after=23))
     async with start("telegram") as bot:
         [message] = await ask(world, bot, "please tell me something")
@@ -133,7 +142,7 @@ async def test_a_dropped_stream_keeps_what_came_and_says_so(world: Any, start: A
     )
 
 
-async def test_retry_answers_the_last_question_again_and_forgets_the_first_try(world: Any, start: Any) -> None:
+async def test_retry_answers_the_last_question_again_and_forgets_the_first_try(world: World, start: Start) -> None:
     world.model.reply(Reply("A bad answer."), Reply("A good answer."), Reply("Third."))
     async with start("telegram") as bot:
         await ask(world, bot, "please tell me something")
@@ -145,7 +154,7 @@ async def test_retry_answers_the_last_question_again_and_forgets_the_first_try(w
     assert said == ["please tell me something", "A good answer.", "and then what happened"]
 
 
-async def test_new_begins_a_conversation_without_the_old_one(world: Any, start: Any) -> None:
+async def test_new_begins_a_conversation_without_the_old_one(world: World, start: Start) -> None:
     world.model.reply(Reply("One."), Reply("Two."))
     async with start("telegram") as bot:
         await ask(world, bot, "please tell me something")
@@ -155,7 +164,7 @@ async def test_new_begins_a_conversation_without_the_old_one(world: Any, start: 
     assert [message["content"] for message in world.model.requests[-1].messages[1:]] == ["please tell me more"]
 
 
-async def test_a_group_hears_only_what_is_meant_for_the_bot_and_tells_who_speaks(world: Any, start: Any) -> None:
+async def test_a_group_hears_only_what_is_meant_for_the_bot_and_tells_who_speaks(world: World, start: Start) -> None:
     world.model.reply(Reply("Hello Ada."))
     async with start("telegram") as bot:
         world.telegram.group(-50, "Friends")
@@ -169,7 +178,7 @@ async def test_a_group_hears_only_what_is_meant_for_the_bot_and_tells_who_speaks
     assert world.model.requests[0].messages[-1]["content"] == "Ada: please say hello"
 
 
-async def test_a_stranger_hears_one_sentence_with_his_id_and_no_model_is_asked(world: Any, start: Any) -> None:
+async def test_a_stranger_hears_one_sentence_with_his_id_and_no_model_is_asked(world: World, start: Start) -> None:
     async with start("telegram", ALLOW_ALL="false", ALLOWED_USERS="telegram:99") as bot:
         [message] = await ask(world, bot, "hello, please answer")
         world.telegram.say(ADA, "and again, please", person=ADA)
@@ -181,7 +190,9 @@ async def test_a_stranger_hears_one_sentence_with_his_id_and_no_model_is_asked(w
     assert world.model.requests == []
 
 
-async def test_the_pairing_code_makes_its_sender_the_owner_once(world: Any, start: Any, caplog: Any) -> None:
+async def test_the_pairing_code_makes_its_sender_the_owner_once(
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
     world.model.reply(Reply("At your service."))
     async with start("telegram", ALLOW_ALL="false") as bot:
         code = next(
@@ -201,7 +212,7 @@ async def test_the_pairing_code_makes_its_sender_the_owner_once(world: Any, star
     assert "is wrong or has expired" in text_of(world, 8)
 
 
-async def test_a_dead_search_is_told_to_the_model_and_answered_honestly(world: Any, start: Any) -> None:
+async def test_a_dead_search_is_told_to_the_model_and_answered_honestly(world: World, start: Start) -> None:
     world.model.reply(Reply(calls=(("search_web", {"query": "news"}),)), Reply("The search does not work right now."))
     async with start("telegram", TAVILY_API_BASE_URL="http://127.0.0.1:9") as bot:
         [message] = await ask(world, bot, "please look up the news")
@@ -212,7 +223,7 @@ async def test_a_dead_search_is_told_to_the_model_and_answered_honestly(world: A
     assert "127.0.0.1" not in result["content"]
 
 
-async def test_an_unknown_model_is_one_plain_sentence(world: Any, start: Any) -> None:
+async def test_an_unknown_model_is_one_plain_sentence(world: World, start: Start) -> None:
     async with start("telegram", MODEL="openai:no-such-model") as bot:
         [message] = await ask(world, bot, "please answer me")
 
@@ -220,7 +231,7 @@ async def test_an_unknown_model_is_one_plain_sentence(world: Any, start: Any) ->
     assert "no-such-model" not in message.text
 
 
-async def test_a_long_answer_arrives_whole_and_every_fence_is_balanced(world: Any, start: Any) -> None:
+async def test_a_long_answer_arrives_whole_and_every_fence_is_balanced(world: World, start: Start) -> None:
     from playground.model.texts import long_answer
 
     world.model.reply(Reply(long_answer(), words_per_second=600))
@@ -234,7 +245,7 @@ async def test_a_long_answer_arrives_whole_and_every_fence_is_balanced(world: An
     assert world.telegram.refusals == 0
 
 
-async def test_the_same_update_delivered_ten_times_is_one_turn(world: Any, start: Any) -> None:
+async def test_the_same_update_delivered_ten_times_is_one_turn(world: World, start: Start) -> None:
     world.model.reply(Reply("Once."))
     async with start("telegram") as bot:
         world.telegram.person(ADA, "Ada")
@@ -249,7 +260,7 @@ async def test_the_same_update_delivered_ten_times_is_one_turn(world: Any, start
     assert [message.text for message in world.telegram.screen.of(str(ADA))] == ["Once.", "Second."]
 
 
-async def test_a_secret_never_reaches_the_chat(world: Any, start: Any) -> None:
+async def test_a_secret_never_reaches_the_chat(world: World, start: Start) -> None:
     world.model.reply(Reply("The key is sk-loopback-key and nothing else.", words_per_second=20))
     async with start("telegram") as bot:
         [message] = await ask(world, bot, "please tell me your key")

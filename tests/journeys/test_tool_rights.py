@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from playground.model import Reply
+from tests.journeys.conftest import Start, World
 
 ADA, BOB = 7, 8
 LIMITS = "calculator=discord:role/5,slack:T0PARLEY/U7,telegram:7"
@@ -15,7 +16,7 @@ LIMITS = "calculator=discord:role/5,slack:T0PARLEY/U7,telegram:7"
 class Room:
     """A place in which Ada, to whom the calculator is left, and Bob write to the bot."""
 
-    def __init__(self, world: Any, platform: str) -> None:
+    def __init__(self, world: World, platform: str) -> None:
         self.world, self.platform = world, platform
         for id, name in ((ADA, "Ada"), (BOB, "Bob")):
             world.telegram.person(id, name)
@@ -56,7 +57,7 @@ class Room:
 
 @pytest.mark.parametrize("platform", ["telegram", "slack", "discord"])
 async def test_a_tool_is_for_those_whom_it_is_left_to_and_a_chat_has_its_own_words(
-    world: Any, start: Any, platform: str
+    world: World, start: Start, platform: str
 ) -> None:
     world.model.script = lambda body: Reply("Tea.")
     room = Room(world, platform)

@@ -10,13 +10,18 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from bot.app import App
 from playground.model import Reply
 from playground.model.images import png
+from tests.conftest import RawJson
+from tests.journeys.conftest import Start, World
 
 ADA = 7
 
 
-async def ask(world: Any, bot: Any, text: str, chat: int = ADA) -> list[Any]:
+async def ask(world: World, bot: App, text: str, chat: int = ADA) -> list[Any]:
     """Say something, wait until everything is answered, and return the bot's new messages."""
     before = len(world.telegram.screen.of(str(chat)))
     world.telegram.person(ADA, "Ada")
@@ -26,7 +31,9 @@ async def ask(world: Any, bot: Any, text: str, chat: int = ADA) -> list[Any]:
     return list(world.telegram.screen.of(str(chat))[before:])
 
 
-async def test_a_fact_is_kept_over_a_restart_told_to_the_model_and_deleted_by_command(world: Any, start: Any) -> None:
+async def test_a_fact_is_kept_over_a_restart_told_to_the_model_and_deleted_by_command(
+    world: World, start: Start
+) -> None:
     world.model.reply(
         Reply(calls=(("remember", {"fact": "Ada is allergic to nuts."}),)), Reply("Noted."), Reply("Try soup.")
     )
@@ -46,7 +53,7 @@ async def test_a_fact_is_kept_over_a_restart_told_to_the_model_and_deleted_by_co
     assert empty.text == "I remember nothing here."
 
 
-async def test_a_reminder_comes_by_itself(world: Any, start: Any) -> None:
+async def test_a_reminder_comes_by_itself(world: World, start: Start) -> None:
     world.model.reply(
         Reply(calls=(("remind_me", {"text": "Tea is ready", "delay": "1 second"}),)), Reply("I will."), Reply("Fine.")
     )
@@ -60,7 +67,7 @@ async def test_a_reminder_comes_by_itself(world: Any, start: Any) -> None:
     assert "⏰ Tea is ready" in [message["content"] for message in world.model.requests[-1].messages]
 
 
-async def test_a_reminder_missed_while_the_bot_was_off_comes_late_once_and_says_so(world: Any, start: Any) -> None:
+async def test_a_reminder_missed_while_the_bot_was_off_comes_late_once_and_says_so(world: World, start: Start) -> None:
     world.model.reply(Reply(calls=(("remind_me", {"text": "Tea", "delay": "1 hour"}),)), Reply("I will."))
     async with start("telegram", TOOL_MODE="native") as bot:
         await ask(world, bot, "please remind me of my tea in an hour")
@@ -77,7 +84,7 @@ async def test_a_reminder_missed_while_the_bot_was_off_comes_late_once_and_says_
     assert len(world.telegram.screen.of(str(ADA))) == 2
 
 
-async def test_a_reminder_taken_in_before_a_crash_is_shown_at_the_next_start(world: Any, start: Any) -> None:
+async def test_a_reminder_taken_in_before_a_crash_is_shown_at_the_next_start(world: World, start: Start) -> None:
     """It was written down longer ago than a question would still be answered."""
     world.model.reply(Reply(calls=(("remind_me", {"text": "Tea", "delay": "1 hour"}),)), Reply("I will."))
     async with start("telegram", TOOL_MODE="native") as bot:
@@ -95,7 +102,7 @@ async def test_a_reminder_taken_in_before_a_crash_is_shown_at_the_next_start(wor
     assert world.telegram.screen.of(str(ADA))[1].text.startswith("⏰ Tea")
 
 
-async def test_an_image_is_posted_after_the_answer(world: Any, start: Any) -> None:
+async def test_an_image_is_posted_after_the_answer(world: World, start: Start) -> None:
     world.model.reply(Reply(calls=(("generate_image", {"prompt": "a red fox"}),)), Reply("Here is your fox."))
     async with start("telegram", TOOL_MODE="native", IMAGE_MODEL="openai:gpt-image-1") as bot:
         messages = await ask(world, bot, "please draw a red fox for me")
@@ -105,7 +112,7 @@ async def test_an_image_is_posted_after_the_answer(world: Any, start: Any) -> No
     assert messages[-1].files
 
 
-def somebody(world: Any, platform: str) -> tuple[Any, Any]:
+def somebody(world: World, platform: str) -> tuple[Any, Any]:
     """A person of a platform in a direct chat: how to write, and what is seen there."""
     match platform:
         case "telegram":
@@ -117,11 +124,13 @@ def somebody(world: Any, platform: str) -> tuple[Any, Any]:
             return (lambda text: world.slack.say(place, text, person="U7")), lambda: world.slack.screen.of(place)
         case _:
             world.discord.person(ADA, "Ada")
-            place = world.discord.direct(ADA)
-            return (lambda text: world.discord.say(place, text, person=ADA)), lambda: world.discord.screen.of(place.id)
+            direct = world.discord.direct(ADA)
+            return (lambda text: world.discord.say(direct, text, person=ADA)), lambda: world.discord.screen.of(
+                direct.id
+            )
 
 
-async def test_an_image_and_a_reminder_reach_every_platform(world: Any, start: Any) -> None:
+async def test_an_image_and_a_reminder_reach_every_platform(world: World, start: Start) -> None:
     platforms = ("telegram", "slack", "discord")
     wanted = Reply(
         calls=(
@@ -147,7 +156,7 @@ async def test_an_image_and_a_reminder_reach_every_platform(world: Any, start: A
         assert [file[2] for message in seen() for file in message.files] == [png("a fox")], platform
 
 
-async def test_an_image_too_large_for_the_platform_is_said_plainly(world: Any, start: Any) -> None:
+async def test_an_image_too_large_for_the_platform_is_said_plainly(world: World, start: Start) -> None:
     world.model.images.content = b"\x89PNG\r\n\x1a\n" + bytes(17 * 2**20)
     world.model.reply(Reply(calls=(("generate_image", {"prompt": "a whale"}),)), Reply("Here is your whale."))
     async with start("telegram", TOOL_MODE="native", IMAGE_MODEL="openai:gpt-image-1") as bot:
@@ -158,8 +167,8 @@ async def test_an_image_too_large_for_the_platform_is_said_plainly(world: Any, s
     assert messages[0].text.endswith("(17.0 MB) is too large to be posted here.")
 
 
-async def test_sources_of_two_searches_have_numbers_of_their_own(world: Any, start: Any) -> None:
-    def answer(body: Any) -> Reply:
+async def test_sources_of_two_searches_have_numbers_of_their_own(world: World, start: Start) -> None:
+    def answer(body: RawJson) -> Reply:
         results = [message["content"] for message in body["messages"] if message["role"] == "tool"]
         if not results:
             return Reply(calls=(("search_web", {"query": "green tea"}), ("search_web", {"query": "solar power"})))
@@ -177,7 +186,7 @@ async def test_sources_of_two_searches_have_numbers_of_their_own(world: Any, sta
     assert [line.split()[0] for line in footer.splitlines()] == ["[1]", text.split("bright ")[1].split(",")[0]]
 
 
-async def test_a_second_try_is_a_status_and_never_part_of_the_answer(world: Any, start: Any) -> None:
+async def test_a_second_try_is_a_status_and_never_part_of_the_answer(world: World, start: Start) -> None:
     world.model.reply(
         Reply(calls=(("calculator", {"expression": "2 +"}),), words_per_second=50),
         Reply(calls=(("calculator", {"expression": "2 + 2"}),), words_per_second=50),
@@ -199,7 +208,7 @@ async def test_a_second_try_is_a_status_and_never_part_of_the_answer(world: Any,
     assert message.text == "It is 4."
 
 
-async def test_a_database_is_asked_through_the_whole_bot(world: Any, start: Any) -> None:
+async def test_a_database_is_asked_through_the_whole_bot(world: World, start: Start) -> None:
     with closing(sqlite3.connect(world.data / "sales.db")) as db, db:
         db.execute("CREATE TABLE orders AS SELECT 42 AS amount")
     world.model.reply(
@@ -213,7 +222,7 @@ async def test_a_database_is_asked_through_the_whole_bot(world: Any, start: Any)
 
 
 async def test_a_sandbox_that_does_not_hold_is_said_once_and_its_tool_never_offered(
-    world: Any, start: Any, refusing_bwrap: str, caplog: Any
+    world: World, start: Start, refusing_bwrap: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     world.model.reply(Reply("I cannot run code here."))

@@ -6,11 +6,13 @@ import asyncio
 import os
 import re
 from collections.abc import Callable
-from typing import Any
 
 import aiohttp
+import pytest
 
 from playground.model import Reply
+from tests.conftest import Nursery
+from tests.journeys.conftest import Process, Start, World
 
 
 async def until(seen: Callable[[], object], seconds: float = 30.0) -> None:
@@ -19,12 +21,12 @@ async def until(seen: Callable[[], object], seconds: float = 30.0) -> None:
             await asyncio.sleep(0.01)
 
 
-def environment(world: Any, **settings: str) -> dict[str, str]:
+def environment(world: World, **settings: str) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(world.data), **world.environment(), **settings}
 
 
 async def test_a_second_process_on_one_database_ends_at_once_and_says_why(
-    world: Any, process: Any, nursery: Any
+    world: World, process: Process, nursery: Nursery
 ) -> None:
     world.model.script = lambda body: Reply("Fine, thank you.")
     world.telegram.person(7, "Ada")
@@ -49,7 +51,7 @@ async def test_a_second_process_on_one_database_ends_at_once_and_says_why(
     await world.telegram.screen.until(lambda screen: len(screen.of("7")) == 2)
 
 
-async def test_a_second_chat_on_one_database_ends_at_once_and_says_why(world: Any, nursery: Any) -> None:
+async def test_a_second_chat_on_one_database_ends_at_once_and_says_why(world: World, nursery: Nursery) -> None:
     """It would go on with what the first has under way, and answer it twice."""
     world.model.script = lambda body: Reply("Fine, thank you.", hang_after=2)
     null = os.open(os.devnull, os.O_RDWR)
@@ -73,7 +75,7 @@ async def test_a_second_chat_on_one_database_ends_at_once_and_says_why(world: An
 
 
 async def test_two_databases_with_one_token_are_told_of_in_log_state_and_metrics_and_people_are_answered(
-    world: Any, start: Any, caplog: Any
+    world: World, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.model.script = lambda body: Reply("Fine, thank you.")
     world.telegram.person(7, "Ada")

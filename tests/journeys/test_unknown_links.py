@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import runpy
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from playground.model import Reply
+from tests.journeys.conftest import Start, World
 
 person = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))["person"]
 previews = runpy.run_path(str(Path(__file__).with_name("test_hostile.py")))["previews"]
@@ -19,7 +19,7 @@ ANSWER = f"Read [the guide](https://docs.example/guide) or https://docs.example/
 
 
 @pytest.mark.parametrize("unknown", ["code", "text", "live"])
-async def test_an_address_nobody_brought_looks_as_the_operator_chose(unknown: str, world: Any, start: Any) -> None:
+async def test_an_address_nobody_brought_looks_as_the_operator_chose(unknown: str, world: World, start: Start) -> None:
     world.model.script = lambda body: Reply(ANSWER, words_per_second=200)
     async with start("telegram", "slack", "discord", UNKNOWN_LINKS=unknown) as bot:
         answers = await asyncio.gather(*(person(world, way).ask(bot, "where is it explained?") for way in WAYS))

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from playground.model import Reply
+from tests.journeys.conftest import Process, Start, World
 
 _PLATFORMS = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))
 person = _PLATFORMS["person"]
 
 
-def signs(world: Any, platform: str) -> dict[str, str]:
+def signs(world: World, platform: str) -> dict[str, str]:
     """Message id → the reaction that stands on it."""
     match platform:
         case "telegram":
@@ -27,7 +28,7 @@ def signs(world: Any, platform: str) -> dict[str, str]:
             return {id: emoji for id, one in world.discord.state.messages.items() for emoji in one.reactions}
 
 
-def text_of(world: Any, platform: str, id: str) -> str:
+def text_of(world: World, platform: str, id: str) -> str:
     match platform:
         case "telegram":
             [text] = [
@@ -49,7 +50,7 @@ async def until(condition: Any) -> None:
 @pytest.mark.parametrize(
     "way", ["telegram", "telegram group", "slack direct", "slack mention", "discord direct", "discord mention"]
 )
-async def test_a_message_that_waits_carries_a_sign_until_its_turn_begins(world: Any, start: Any, way: str) -> None:
+async def test_a_message_that_waits_carries_a_sign_until_its_turn_begins(world: World, start: Start, way: str) -> None:
     someone, first = person(world, way), asyncio.Event()
     platform = someone.platform
     world.model.script = lambda body: Reply("One two three four five " * 5, hang_after=40, until=first)
@@ -71,7 +72,7 @@ async def test_a_message_that_waits_carries_a_sign_until_its_turn_begins(world: 
     assert len(world.model.requests) == 2
 
 
-async def test_a_slash_command_that_waits_gets_one_line_until_its_turn_begins(world: Any, start: Any) -> None:
+async def test_a_slash_command_that_waits_gets_one_line_until_its_turn_begins(world: World, start: Start) -> None:
     someone, first = person(world, "slack command"), asyncio.Event()
     world.model.script = lambda body: Reply("One two three four five " * 5, hang_after=40, until=first)
 
@@ -91,7 +92,7 @@ async def test_a_slash_command_that_waits_gets_one_line_until_its_turn_begins(wo
     assert len(world.model.requests) == 2
 
 
-async def test_without_the_scope_nothing_is_shown_and_nothing_lost(world: Any, start: Any) -> None:
+async def test_without_the_scope_nothing_is_shown_and_nothing_lost(world: World, start: Start) -> None:
     someone, first = person(world, "slack direct"), asyncio.Event()
     world.slack.scopes.discard("reactions:write")
     world.model.script = lambda body: Reply("Yes.", hang_after=0, until=first)
@@ -107,7 +108,7 @@ async def test_without_the_scope_nothing_is_shown_and_nothing_lost(world: Any, s
     assert not [call for call in world.slack.calls if call.method.startswith("reactions.")]
 
 
-async def test_a_sign_does_not_outlive_the_process_that_showed_it(world: Any, process: Any) -> None:
+async def test_a_sign_does_not_outlive_the_process_that_showed_it(world: World, process: Process) -> None:
     someone, first = person(world, "telegram"), asyncio.Event()
     world.model.script = lambda body: Reply("One two three four five " * 5, hang_after=40, until=first)
     await process.start()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -90,7 +89,9 @@ async def test_a_failure_of_the_service_is_a_sentence(
     assert KEY not in result.text and server.base_url not in result.text
 
 
-async def test_a_wrong_key_and_a_dead_service_are_told_apart(server: ModelServer, caplog: Any) -> None:
+async def test_a_wrong_key_and_a_dead_service_are_told_apart(
+    server: ModelServer, caplog: pytest.LogCaptureFixture
+) -> None:
     wrong = open_tool(settings(server, image_api_key="sk-another-key-entirely"))
     dead = open_tool(settings(server, image_base_url="http://127.0.0.1:9/v1"))
 

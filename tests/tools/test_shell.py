@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Nursery
 from tools.base import ToolError
 from tools.shelf import Shelf
 from tools.shell import main, read_arguments
@@ -21,7 +22,7 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture
-def run(nursery: Any) -> Run:
+def run(nursery: Nursery) -> Run:
     """The command as a process in which none of our variables is set."""
 
     def run(*arguments: str, folder: Path = ROOT, **settings: str) -> Any:

@@ -14,6 +14,7 @@ import pytest
 from adapters.console.terminal import Screen, draw, lines_of
 from bot.contract.messages import MessageRef, Page, Status
 from playground.model import ModelServer, Reply
+from tests.conftest import Nursery
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ Chat = Callable[..., Any]
 
 
 @pytest.fixture
-def chat(model: ModelServer, tmp_path: Path, nursery: Any) -> Chat:
+def chat(model: ModelServer, tmp_path: Path, nursery: Nursery) -> Chat:
     """`await chat(typed, *options, **settings)`: exit code, what was printed, and what was complained about."""
 
     async def chat(typed: str, *more: str, **settings: str) -> tuple[int, str, str]:
@@ -189,7 +190,7 @@ async def test_lines_come_whole_however_they_were_cut() -> None:
 
 @pytest.mark.parametrize(("leave", "echoed"), [(b"\x04", ""), (b"/quit\n", "/quit\r\n"), (b"exit\n", "exit\r\n")])
 async def test_a_terminal_invites_after_each_answer_and_ends_when_told(
-    model: ModelServer, tmp_path: Path, nursery: Any, leave: bytes, echoed: str
+    model: ModelServer, tmp_path: Path, nursery: Nursery, leave: bytes, echoed: str
 ) -> None:
     model.reply(Reply("The sky is blue."))
     mine, theirs = os.openpty()

@@ -18,6 +18,7 @@ from bot.contract.messages import Incoming, MessageSent, ReplyTarget
 from bot.contract.surface import Surface
 from bot.contract.words import COMMANDS
 from playground.discord import DiscordServer
+from tests.conftest import FakeClock
 
 
 class Mailbox:
@@ -64,7 +65,7 @@ async def until(seen: Callable[[], object]) -> None:
 class Stage:
     """One emulated Discord, and adapters for its bot."""
 
-    def __init__(self, server: DiscordServer, clock: Any, stack: AsyncExitStack) -> None:
+    def __init__(self, server: DiscordServer, clock: FakeClock, stack: AsyncExitStack) -> None:
         self.server = server
         self.clock = clock
         self.mailbox = Mailbox()
@@ -92,6 +93,11 @@ class Stage:
         await until(lambda: len(self.server.gateway.identified) > before or self.listening_ended)
         await until(lambda: len(self.commands) == len(COMMANDS) + 1 or self.listening_ended)
         return adapter
+
+    async def stop(self) -> None:
+        """End listening, as at the end of a process."""
+        assert self.listening is not None
+        await self._end(self.listening)
 
     @property
     def listening_ended(self) -> bool:
@@ -122,7 +128,7 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(clock: Any) -> AsyncIterator[Stage]:
+async def stage(clock: FakeClock) -> AsyncIterator[Stage]:
     clock.started = time.time()
     async with DiscordServer(now=clock.monotonic, limits=False) as server, AsyncExitStack() as stack:
         server.guild(10, "Library")

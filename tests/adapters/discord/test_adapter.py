@@ -15,20 +15,20 @@ from bot.contract.errors import SettingsError, Unreachable
 from bot.contract.messages import Page, ReplyTarget
 from playground.discord.gateway import Connection
 from playground.faults import Fault
+from tests.adapters.discord.conftest import Stage, Wait
 from tests.surfaces import show
 
 PUT = "PUT /applications/{application}/commands"
 
 
-def puts(stage: Any) -> int:
+def puts(stage: Stage) -> int:
     return sum(call.name == PUT for call in stage.server.calls)
 
 
-async def test_surfaces_work_when_nothing_is_taken_in_any_more(stage: Any) -> None:
+async def test_surfaces_work_when_nothing_is_taken_in_any_more(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
-    stage.listening.cancel()
-    await asyncio.gather(stage.listening, return_exceptions=True)
+    await stage.stop()
     await stage.server.gateway.until_left()
 
     await show(surface, Page("Because", final=True), None)
@@ -37,33 +37,32 @@ async def test_surfaces_work_when_nothing_is_taken_in_any_more(stage: Any) -> No
     assert stage.said() == ["Because", "hi"]
 
 
-async def test_an_event_after_the_end_is_left_out(stage: Any) -> None:
+async def test_an_event_after_the_end_is_left_out(stage: Stage) -> None:
     """The library tells that it is ready up to two seconds after its greeting, closed or not."""
     adapter = await stage.listen()
-    stage.listening.cancel()
-    await asyncio.gather(stage.listening, return_exceptions=True)
+    await stage.stop()
     await adapter._client.close()
 
     adapter._client.dispatch("ready")
 
 
-async def test_what_has_arrived_is_stored_before_listening_ends(stage: Any, wait: Any) -> None:
+async def test_what_has_arrived_is_stored_before_listening_ends(stage: Stage, wait: Wait) -> None:
     await stage.listen()
     stage.mailbox.held["hi"] = stored = asyncio.Event()
     stage.server.say(stage.place, f"{stage.server.mention()} hi", person=1)
     await wait(lambda: any(task.get_name().startswith("store") for task in asyncio.all_tasks()))
 
-    stage.listening.cancel()
+    stopping = asyncio.create_task(stage.stop())
     await stage.server.gateway.until_left()
-    waiting = not stage.listening.done()
+    waiting = not stopping.done()
     stored.set()
-    await asyncio.gather(stage.listening, return_exceptions=True)
+    await stopping
 
     assert waiting
     assert stage.mailbox.texts == ["hi"]
 
 
-async def test_only_the_first_connection_comes_without_a_wait(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_the_first_connection_comes_without_a_wait(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Discord allows one identification in five seconds."""
     waits: list[bool] = []
 
@@ -72,8 +71,7 @@ async def test_only_the_first_connection_comes_without_a_wait(stage: Any, monkey
 
     monkeypatch.setattr(discord.Client, "before_identify_hook", waiting)
     adapter = await stage.listen()
-    stage.listening.cancel()
-    await asyncio.gather(stage.listening, return_exceptions=True)
+    await stage.stop()
     await stage.listen(adapter)
     stage.server.say(stage.place, f"{stage.server.mention()} hi", person=1)
 
@@ -81,7 +79,7 @@ async def test_only_the_first_connection_comes_without_a_wait(stage: Any, monkey
     assert waits == [False, True]
 
 
-async def test_the_commands_are_registered_only_when_discord_knows_others(stage: Any, wait: Any) -> None:
+async def test_the_commands_are_registered_only_when_discord_knows_others(stage: Stage, wait: Wait) -> None:
     await stage.listen()
     ask = next(one for one in stage.commands.values() if one["name"] == "ask")
     assert puts(stage) == 1
@@ -98,7 +96,7 @@ async def test_the_commands_are_registered_only_when_discord_knows_others(stage:
     assert puts(stage) == 2
 
 
-async def test_nothing_privileged_is_asked_for_and_nothing_is_kept(stage: Any) -> None:
+async def test_nothing_privileged_is_asked_for_and_nothing_is_kept(stage: Stage) -> None:
     adapter = await stage.listen()
     stage.server.say(stage.place, f"{stage.server.mention()} hi", person=1)
     await stage.mailbox.next()
@@ -110,7 +108,7 @@ async def test_nothing_privileged_is_asked_for_and_nothing_is_kept(stage: Any) -
 
 
 async def test_nothing_is_said_of_voice(
-    stage: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(discord.VoiceClient, "warn_nacl", True)
     monkeypatch.setattr(discord.VoiceClient, "warn_dave", True)
@@ -121,7 +119,7 @@ async def test_nothing_is_said_of_voice(
 
 
 async def test_another_program_with_the_token_is_named_at_once_and_counted(
-    stage: Any, wait: Any, caplog: pytest.LogCaptureFixture
+    stage: Stage, wait: Wait, caplog: pytest.LogCaptureFixture
 ) -> None:
     one, other = await stage.listen(), await stage.listen()
     await stage.server.gateway.until_ready(2)
@@ -136,7 +134,7 @@ async def test_another_program_with_the_token_is_named_at_once_and_counted(
 
 
 async def test_a_gateway_that_greets_in_an_odd_way_is_tried_again_by_the_caller(
-    stage: Any, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     adapter = await stage.enter()
     op = Connection.op
@@ -155,20 +153,20 @@ async def test_a_gateway_that_greets_in_an_odd_way_is_tried_again_by_the_caller(
     assert stage.said() == ["still here"]
 
 
-async def test_a_login_that_is_answered_in_an_odd_way_is_tried_again_by_the_caller(stage: Any) -> None:
+async def test_a_login_that_is_answered_in_an_odd_way_is_tried_again_by_the_caller(stage: Stage) -> None:
     for answer in ("<html>", "{}", "7"):
         stage.server.faults.add("GET /users/@me", Fault(answer=answer))
         with pytest.raises(Unreachable):
             await stage.enter()
 
 
-async def test_a_wrong_token_is_a_setting_to_mend(stage: Any) -> None:
+async def test_a_wrong_token_is_a_setting_to_mend(stage: Stage) -> None:
     with pytest.raises(SettingsError, match="DISCORD_BOT_TOKEN"):
         async with DiscordAdapter(stage.settings(token="wrong")):
             pass
 
 
-async def test_a_token_revoked_while_the_bot_runs_is_a_setting_to_mend(stage: Any) -> None:
+async def test_a_token_revoked_while_the_bot_runs_is_a_setting_to_mend(stage: Stage) -> None:
     adapter = await stage.enter()
     stage.server.gateway.token = "another"
 
@@ -176,7 +174,7 @@ async def test_a_token_revoked_while_the_bot_runs_is_a_setting_to_mend(stage: An
         await adapter.listen(stage.mailbox)
 
 
-async def test_a_discord_that_does_not_answer_is_tried_again_by_the_caller(stage: Any) -> None:
+async def test_a_discord_that_does_not_answer_is_tried_again_by_the_caller(stage: Stage) -> None:
     settings = stage.settings()
     await stage.server.__aexit__(None, None, None)
 
@@ -188,24 +186,22 @@ async def test_a_discord_that_does_not_answer_is_tried_again_by_the_caller(stage
 
 
 async def test_a_gateway_that_does_not_answer_is_tried_again_by_the_caller(
-    stage: Any, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("discord.client.ExponentialBackoff.delay", lambda self: 0.0)
     adapter = await stage.enter()
-    type(stage.server).gateway_url, right = property(lambda self: "ws://127.0.0.1:1/"), type(stage.server).gateway_url
 
-    try:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(type(stage.server), "gateway_url", property(lambda self: "ws://127.0.0.1:1/"))
         with pytest.raises(Unreachable):
             await adapter.listen(stage.mailbox)
-    finally:
-        type(stage.server).gateway_url = right
 
     await show(adapter.surface(ReplyTarget("discord", {"channel": 20})), Page("still here", final=True), None)
     await stage.listen(adapter)
     assert stage.said() == ["still here"]
 
 
-async def test_discord_itself_is_reached_by_the_library_s_own_addresses(stage: Any) -> None:
+async def test_discord_itself_is_reached_by_the_library_s_own_addresses(stage: Stage) -> None:
     await stage.enter()
     own = DiscordAdapter(stage.settings(base=adapter_module._DEFAULT_BASE))
 
@@ -215,7 +211,7 @@ async def test_discord_itself_is_reached_by_the_library_s_own_addresses(stage: A
     assert own._base == "https://discord.com/api/v10"
 
 
-async def test_the_doctor_says_how_to_invite_the_bot_and_what_is_registered(stage: Any) -> None:
+async def test_the_doctor_says_how_to_invite_the_bot_and_what_is_registered(stage: Stage) -> None:
     settings = stage.settings()
 
     fresh = await check(settings)
@@ -230,7 +226,7 @@ async def test_the_doctor_says_how_to_invite_the_bot_and_what_is_registered(stag
     assert puts(stage) == 1
 
 
-async def test_the_doctor_finds_that_commands_go_elsewhere(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_doctor_finds_that_commands_go_elsewhere(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discord.Client, "application", property(lambda self: _pointing_elsewhere(self._application)))
 
     findings = await check(stage.settings())
@@ -244,7 +240,7 @@ def _pointing_elsewhere(application: Any) -> Any:
 
 
 async def test_an_event_that_cannot_be_read_is_left_out_alone(
-    stage: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the library, or by us: the gateway stays, and the next message is heard."""
     await stage.listen()

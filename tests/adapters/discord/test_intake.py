@@ -12,10 +12,11 @@ import pytest
 from adapters.discord.intake import _sender
 from bot.contract.messages import ChatId, MessageDeleted, MessageEdited, MessageSent, Page, Quoted, ReplyTarget, Sender
 from bot.contract.words import COMMANDS
+from tests.adapters.discord.conftest import Stage, Wait
 from tests.surfaces import show
 
 
-async def test_a_mention_in_a_channel_is_a_question_without_the_mention(stage: Any) -> None:
+async def test_a_mention_in_a_channel_is_a_question_without_the_mention(stage: Stage) -> None:
     server = stage.server
     await stage.listen()
 
@@ -51,7 +52,7 @@ async def test_a_mention_in_a_channel_is_a_question_without_the_mention(stage: A
         ("{bot}", ""),
     ],
 )
-async def test_only_the_mention_of_the_bot_is_taken_away(stage: Any, written: str, understood: str) -> None:
+async def test_only_the_mention_of_the_bot_is_taken_away(stage: Stage, written: str, understood: str) -> None:
     server = stage.server
     server.role(30, 10, "Readers")
     await stage.listen()
@@ -61,7 +62,7 @@ async def test_only_the_mention_of_the_bot_is_taken_away(stage: Any, written: st
     assert (await stage.mailbox.next()).text == understood
 
 
-async def test_a_direct_message_needs_no_mention(stage: Any) -> None:
+async def test_a_direct_message_needs_no_mention(stage: Stage) -> None:
     await stage.listen()
 
     id = stage.server.say(stage.server.direct(1), "psst")
@@ -72,7 +73,7 @@ async def test_a_direct_message_needs_no_mention(stage: Any) -> None:
     assert sent.chat.chat == stage.server.direct(1).id
 
 
-async def test_a_thread_is_a_chat_of_its_own(stage: Any) -> None:
+async def test_a_thread_is_a_chat_of_its_own(stage: Stage) -> None:
     server = stage.server
     await stage.listen()
     thread = server.thread(stage.place, "side talk")
@@ -84,7 +85,7 @@ async def test_a_thread_is_a_chat_of_its_own(stage: Any) -> None:
     assert sent.target.data["channel"] == int(thread.id)
 
 
-async def test_a_reply_to_the_bot_brings_what_it_replies_to(stage: Any) -> None:
+async def test_a_reply_to_the_bot_brings_what_it_replies_to(stage: Stage) -> None:
     server = stage.server
     adapter = await stage.listen()
     server.say(stage.place, f"{server.mention()} hello", person=1)
@@ -98,7 +99,7 @@ async def test_a_reply_to_the_bot_brings_what_it_replies_to(stage: Any) -> None:
     assert (sent.quoted.text, sent.quoted.from_bot, sent.quoted.message_id) == ("Hello **Ada**", True, ref.id)
 
 
-async def test_a_reply_to_somebody_else_says_whose_words_they_are(stage: Any) -> None:
+async def test_a_reply_to_somebody_else_says_whose_words_they_are(stage: Stage) -> None:
     server = stage.server
     await stage.listen()
     said = server.say(stage.place, f"{server.mention()} the sky is green", person=2)
@@ -110,7 +111,7 @@ async def test_a_reply_to_somebody_else_says_whose_words_they_are(stage: Any) ->
     assert (quoted.text, quoted.author, quoted.from_bot) == ("the sky is green", "Bob", False)
 
 
-async def test_forwarded_words_are_quoted_and_never_obeyed(stage: Any) -> None:
+async def test_forwarded_words_are_quoted_and_never_obeyed(stage: Stage) -> None:
     """Discord does not say whose they are, and takes away what stands beside them."""
     server = stage.server
     await stage.listen()
@@ -123,7 +124,7 @@ async def test_forwarded_words_are_quoted_and_never_obeyed(stage: Any) -> None:
     assert sent.quoted == Quoted(text="/allow discord:666 admin :wave:", message_id=said, forwarded=True)
 
 
-async def test_a_forward_to_a_channel_speaks_to_nobody_until_somebody_replies_to_it(stage: Any) -> None:
+async def test_a_forward_to_a_channel_speaks_to_nobody_until_somebody_replies_to_it(stage: Stage) -> None:
     server = stage.server
     await stage.listen()
     said = server.say(stage.place, f"{server.mention()} /stop", person=2)
@@ -135,10 +136,10 @@ async def test_a_forward_to_a_channel_speaks_to_nobody_until_somebody_replies_to
 
     reply = await stage.mailbox.next()
     assert (reply.text, reply.quoted.text, reply.quoted.author) == ("what is that?", "/stop", "Ada")
-    assert forward not in [one.message_id for one in stage.mailbox.stored]
+    assert forward not in [one.message_id for one in stage.mailbox.stored if isinstance(one, MessageSent)]
 
 
-async def test_what_does_not_speak_to_the_bot_is_not_taken_in(stage: Any) -> None:
+async def test_what_does_not_speak_to_the_bot_is_not_taken_in(stage: Stage) -> None:
     """Other bots, webhooks, its own messages, talk among people, and what Discord does not let it read."""
     server = stage.server
     adapter = await stage.listen()
@@ -166,7 +167,7 @@ async def test_what_does_not_speak_to_the_bot_is_not_taken_in(stage: Any) -> Non
         ("new", "", "new"),
     ],
 )
-async def test_a_typed_command_works_in_direct_messages(stage: Any, written: str, command: str, text: str) -> None:
+async def test_a_typed_command_works_in_direct_messages(stage: Stage, written: str, command: str, text: str) -> None:
     await stage.listen()
 
     stage.server.say(stage.server.direct(1), written)
@@ -184,7 +185,7 @@ async def test_a_typed_command_works_in_direct_messages(stage: Any, written: str
         ("new ideas please", "", "new ideas please"),
     ],
 )
-async def test_a_command_is_a_bare_word_after_the_mention(stage: Any, written: str, command: str, text: str) -> None:
+async def test_a_command_is_a_bare_word_after_the_mention(stage: Stage, written: str, command: str, text: str) -> None:
     await stage.listen()
 
     stage.server.say(stage.place, f"{stage.server.mention()} {written}", person=1)
@@ -193,7 +194,7 @@ async def test_a_command_is_a_bare_word_after_the_mention(stage: Any, written: s
     assert (sent.command, sent.text) == (command, text)
 
 
-async def test_a_question_with_a_file_and_no_words_is_taken_in(stage: Any) -> None:
+async def test_a_question_with_a_file_and_no_words_is_taken_in(stage: Stage) -> None:
     await stage.listen()
 
     stage.server.say(stage.server.direct(1), "", files=[("a.txt", "text/plain", b"x")])
@@ -201,7 +202,7 @@ async def test_a_question_with_a_file_and_no_words_is_taken_in(stage: Any) -> No
     assert (await stage.mailbox.next()).text == ""
 
 
-async def test_a_slash_question_is_stored_then_acknowledged_for_all_to_see(stage: Any) -> None:
+async def test_a_slash_question_is_stored_then_acknowledged_for_all_to_see(stage: Stage) -> None:
     server = stage.server
     await stage.listen()
     stage.mailbox.held["why?"] = stored = asyncio.Event()
@@ -227,7 +228,7 @@ async def test_a_slash_question_is_stored_then_acknowledged_for_all_to_see(stage
 
 
 @pytest.mark.parametrize("one", COMMANDS, ids=lambda one: one.word)
-async def test_every_command_is_there_behind_the_slash(stage: Any, one: Any) -> None:
+async def test_every_command_is_there_behind_the_slash(stage: Stage, one: Any) -> None:
     await stage.listen()
     names = re.findall("[a-z]+", one.argument.lower())
     option = {names[-1]: "1234-56"} if names else {}
@@ -240,7 +241,7 @@ async def test_every_command_is_there_behind_the_slash(stage: Any, one: Any) -> 
     await stage.server.screen.until(lambda screen: screen.of(stage.server.direct(1).id))
 
 
-async def test_the_order_of_arrival_is_kept_and_no_channel_waits_for_another(stage: Any) -> None:
+async def test_the_order_of_arrival_is_kept_and_no_channel_waits_for_another(stage: Stage) -> None:
     server = stage.server
     await stage.listen()
     other = server.channel(21, 10, "other")
@@ -256,7 +257,7 @@ async def test_the_order_of_arrival_is_kept_and_no_channel_waits_for_another(sta
     assert [(await stage.mailbox.next()).text for _ in range(3)] == ["first", "second", "third"]
 
 
-async def test_a_slow_database_does_not_cost_the_three_seconds(stage: Any, wait: Any) -> None:
+async def test_a_slow_database_does_not_cost_the_three_seconds(stage: Stage, wait: Wait) -> None:
     server = stage.server
     await stage.listen()
     stage.mailbox.held["why?"] = stored = asyncio.Event()
@@ -271,7 +272,7 @@ async def test_a_slow_database_does_not_cost_the_three_seconds(stage: Any, wait:
     assert (await stage.mailbox.next()).text == "why?"
 
 
-async def test_what_could_not_be_stored_is_not_acknowledged(stage: Any, wait: Any) -> None:
+async def test_what_could_not_be_stored_is_not_acknowledged(stage: Stage, wait: Wait) -> None:
     await stage.listen()
     stage.mailbox.broken = True
 
@@ -282,7 +283,7 @@ async def test_what_could_not_be_stored_is_not_acknowledged(stage: Any, wait: An
     assert made.answered == 0 and stage.said() == []
 
 
-async def test_an_acknowledgement_is_withdrawn_when_the_database_fails_after_it(stage: Any, wait: Any) -> None:
+async def test_an_acknowledgement_is_withdrawn_when_the_database_fails_after_it(stage: Stage, wait: Wait) -> None:
     server = stage.server
     await stage.listen()
     stage.mailbox.held["why?"] = failing = asyncio.Event()
@@ -297,7 +298,7 @@ async def test_an_acknowledgement_is_withdrawn_when_the_database_fails_after_it(
     await server.screen.until(lambda screen: screen.messages and screen.messages[0].deleted)
 
 
-async def test_a_message_that_could_not_be_stored_is_tried_again(stage: Any, wait: Any) -> None:
+async def test_a_message_that_could_not_be_stored_is_tried_again(stage: Stage, wait: Wait) -> None:
     """Discord does not deliver it a second time."""
     await stage.listen()
     stage.mailbox.broken = True
@@ -311,7 +312,7 @@ async def test_a_message_that_could_not_be_stored_is_tried_again(stage: Any, wai
     assert (await stage.mailbox.next()).text == "hi"
 
 
-async def test_a_second_delivery_has_the_same_name_and_changes_nothing_on_screen(stage: Any, wait: Any) -> None:
+async def test_a_second_delivery_has_the_same_name_and_changes_nothing_on_screen(stage: Stage, wait: Wait) -> None:
     server = stage.server
     adapter = await stage.listen()
     id = server.say(stage.place, f"{server.mention()} hi", person=1)
@@ -330,7 +331,7 @@ async def test_a_second_delivery_has_the_same_name_and_changes_nothing_on_screen
     assert len(server.screen.of("20")) == 1
 
 
-async def test_what_is_written_while_the_connection_is_broken_arrives(stage: Any) -> None:
+async def test_what_is_written_while_the_connection_is_broken_arrives(stage: Stage) -> None:
     server = stage.server
     await stage.listen()
     server.say(stage.place, f"{server.mention()} one", person=1)
@@ -343,7 +344,7 @@ async def test_what_is_written_while_the_connection_is_broken_arrives(stage: Any
     assert server.gateway.resumed == 1
 
 
-async def test_a_changed_and_a_deleted_question_are_told(stage: Any) -> None:
+async def test_a_changed_and_a_deleted_question_are_told(stage: Stage) -> None:
     server = stage.server
     await stage.listen()
     id = server.say(stage.place, f"{server.mention()} one", person=1)
@@ -359,7 +360,7 @@ async def test_a_changed_and_a_deleted_question_are_told(stage: Any) -> None:
     assert len({sent.delivery, edited.delivery, deleted.delivery}) == 3
 
 
-async def test_the_deletion_of_what_was_not_for_the_bot_is_not_told(stage: Any) -> None:
+async def test_the_deletion_of_what_was_not_for_the_bot_is_not_told(stage: Stage) -> None:
     server = stage.server
     await stage.listen()
     server.delete(server.say(stage.place, "nothing", person=1))
@@ -370,7 +371,7 @@ async def test_the_deletion_of_what_was_not_for_the_bot_is_not_told(stage: Any) 
     assert stage.mailbox.texts == ["end"] and len(stage.mailbox.stored) == 1
 
 
-async def test_a_command_where_the_bot_is_no_member_leaves_a_target_that_ends(stage: Any, wait: Any) -> None:
+async def test_a_command_where_the_bot_is_no_member_leaves_a_target_that_ends(stage: Stage, wait: Wait) -> None:
     server = stage.server
     await stage.listen()
     server.guild(11, "Elsewhere", member=False)
@@ -382,7 +383,7 @@ async def test_a_command_where_the_bot_is_no_member_leaves_a_target_that_ends(st
     await wait(lambda: made.answered)
 
 
-async def test_other_interactions_are_no_questions(stage: Any, wait: Any) -> None:
+async def test_other_interactions_are_no_questions(stage: Stage, wait: Wait) -> None:
     """Buttons come later; a press is not taken for a question."""
     server = stage.server
     adapter = await stage.listen()
@@ -398,7 +399,7 @@ async def test_other_interactions_are_no_questions(stage: Any, wait: Any) -> Non
     assert stage.mailbox.texts == ["end"]
 
 
-async def test_a_persons_roles_are_told_by_id_and_everyone_is_none(stage: Any) -> None:
+async def test_a_persons_roles_are_told_by_id_and_everyone_is_none(stage: Stage) -> None:
     server = stage.server
     server.role(30, 10, "Readers")
     adapter = await stage.listen()
@@ -412,7 +413,7 @@ async def test_a_persons_roles_are_told_by_id_and_everyone_is_none(stage: Any) -
     assert _sender(member).groups == ("discord:guild/10", "discord:role/30")
 
 
-async def test_in_private_a_person_belongs_to_no_server(stage: Any) -> None:
+async def test_in_private_a_person_belongs_to_no_server(stage: Stage) -> None:
     await stage.listen()
     stage.server.say(stage.server.direct(1), "hi", person=1)
 

@@ -22,6 +22,7 @@ from bot.contract.errors import (
 from bot.contract.messages import File, MessageRef, Page, ReplyTarget, Status
 from playground.discord import DiscordServer
 from playground.faults import Fault
+from tests.adapters.discord.conftest import Stage, Wait
 from tests.surfaces import cost_of, show
 
 SEND = "POST /channels/{channel}/messages"
@@ -34,14 +35,14 @@ def channel(reply_to: str | None = None, id: int = 20) -> ReplyTarget:
     return ReplyTarget("discord", {"channel": id, "group": True, "reply_to": int(reply_to) if reply_to else None})
 
 
-def sent(stage: Any, method: str) -> list[Any]:
+def sent(stage: Stage, method: str) -> list[Any]:
     return [call for call in stage.server.calls if call.name == method]
 
 
 # Messages of the bot
 
 
-async def test_a_reply_points_at_its_question_and_grows_in_place(stage: Any) -> None:
+async def test_a_reply_points_at_its_question_and_grows_in_place(stage: Stage) -> None:
     adapter = await stage.enter()
     asked = stage.server.say(stage.place, "why?", person=1)
     surface = adapter.surface(channel(asked))
@@ -57,7 +58,7 @@ async def test_a_reply_points_at_its_question_and_grows_in_place(stage: Any) -> 
     assert second.text == "And wind."
 
 
-async def test_a_reply_is_posted_though_its_question_is_gone(stage: Any) -> None:
+async def test_a_reply_is_posted_though_its_question_is_gone(stage: Stage) -> None:
     adapter = await stage.enter()
     asked = stage.server.say(stage.place, "why?", person=1)
     stage.server.delete(asked)
@@ -67,7 +68,7 @@ async def test_a_reply_is_posted_though_its_question_is_gone(stage: Any) -> None
     assert stage.said() == ["Because."]
 
 
-async def test_a_reply_is_posted_where_the_history_may_not_be_read(stage: Any) -> None:
+async def test_a_reply_is_posted_where_the_history_may_not_be_read(stage: Stage) -> None:
     adapter = await stage.enter()
     asked = stage.server.say(stage.place, "why?", person=1)
     stage.server.deny(stage.place, "READ_MESSAGE_HISTORY")
@@ -77,7 +78,7 @@ async def test_a_reply_is_posted_where_the_history_may_not_be_read(stage: Any) -
     assert stage.said() == ["Because."]
 
 
-async def test_a_page_sent_again_by_another_process_is_one_message_that_shows_the_newer_text(stage: Any) -> None:
+async def test_a_page_sent_again_by_another_process_is_one_message_that_shows_the_newer_text(stage: Stage) -> None:
     """The first process died before it knew that its message had arrived; Discord knows it by its nonce."""
     first, second = await stage.enter(), await stage.enter()
     await show(first.surface(channel()), Page("Beca"), None, "t1-0")
@@ -91,7 +92,7 @@ async def test_a_page_sent_again_by_another_process_is_one_message_that_shows_th
     assert bodies[0]["nonce"] == bodies[1]["nonce"]
 
 
-async def test_each_page_has_a_nonce_of_its_own(stage: Any) -> None:
+async def test_each_page_has_a_nonce_of_its_own(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
 
     await show(surface, Page("same", final=True), None, "t1-0")
@@ -102,7 +103,7 @@ async def test_each_page_has_a_nonce_of_its_own(stage: Any) -> None:
     assert stage.said() == ["same"] * 4
 
 
-async def test_a_deleted_reply_is_noticed_and_can_be_posted_again(stage: Any) -> None:
+async def test_a_deleted_reply_is_noticed_and_can_be_posted_again(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
     ref = await show(surface, Page("Because"), None, "t1-0")
     stage.server.delete(ref.id)
@@ -116,7 +117,7 @@ async def test_a_deleted_reply_is_noticed_and_can_be_posted_again(stage: Any) ->
     assert len({call.body["nonce"] for call in sent(stage, SEND)}) == 2
 
 
-async def test_what_the_tools_do_stands_below_the_text_and_goes(stage: Any) -> None:
+async def test_what_the_tools_do_stands_below_the_text_and_goes(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
 
     ref = await show(surface, Page("", (Status("🔎 Searching *rain*\nhttps://a.example/x"),)), None)
@@ -130,7 +131,7 @@ async def test_what_the_tools_do_stands_below_the_text_and_goes(stage: Any) -> N
     assert stage.said() == ["It rains."]
 
 
-async def test_plain_text_is_shown_as_written(stage: Any) -> None:
+async def test_plain_text_is_shown_as_written(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
 
     ref = await show(surface, Page("| a | b |\n| - | - |\n**[x](https://a.example)**", plain=True, final=True), None)
@@ -139,7 +140,7 @@ async def test_plain_text_is_shown_as_written(stage: Any) -> None:
 
 
 @pytest.mark.parametrize("body", ["", " \n", "<!-- nothing -->", "[x]: https://a.example"])
-async def test_an_empty_message_is_never_sent(stage: Any, body: str) -> None:
+async def test_an_empty_message_is_never_sent(stage: Stage, body: str) -> None:
     surface = (await stage.enter()).surface(channel())
 
     try:
@@ -151,7 +152,7 @@ async def test_an_empty_message_is_never_sent(stage: Any, body: str) -> None:
     assert all(call.status == 200 for call in sent(stage, SEND))
 
 
-async def test_a_page_that_is_too_long_says_by_how_much(stage: Any) -> None:
+async def test_a_page_that_is_too_long_says_by_how_much(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
 
     with pytest.raises(TooLong) as told:
@@ -169,7 +170,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("plain", [False, True])
-async def test_nobody_is_pinged_and_nothing_is_fetched(stage: Any, plain: bool) -> None:
+async def test_nobody_is_pinged_and_nothing_is_fetched(stage: Stage, plain: bool) -> None:
     """By no first message, no edit, no answer to a slash command, no later page and no file."""
     adapter = await stage.listen()
     stage.server.role(30, 10, "Readers")
@@ -194,7 +195,7 @@ async def test_nobody_is_pinged_and_nothing_is_fetched(stage: Any, plain: bool) 
     )
 
 
-async def test_a_file_follows_the_text(stage: Any) -> None:
+async def test_a_file_follows_the_text(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
     ref = await show(surface, Page("Look:", final=True), None, "t1-0")
 
@@ -205,7 +206,7 @@ async def test_a_file_follows_the_text(stage: Any) -> None:
     assert [one.files for one in shown] == [[], [("plot.png", "image/png", b"PNG")]]
 
 
-async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(stage: Any) -> None:
+async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
 
     with pytest.raises(TooLong) as told:
@@ -214,7 +215,7 @@ async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(stage: Any)
     assert told.value.by == 3 and sent(stage, SEND) == []
 
 
-async def test_a_message_is_taken_back_once_and_twice(stage: Any) -> None:
+async def test_a_message_is_taken_back_once_and_twice(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
     ref = await show(surface, Page("oops", final=True), None)
 
@@ -224,7 +225,7 @@ async def test_a_message_is_taken_back_once_and_twice(stage: Any) -> None:
     assert stage.said() == []
 
 
-async def test_typing_is_shown_and_its_failure_is_not(stage: Any) -> None:
+async def test_typing_is_shown_and_its_failure_is_not(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
 
     await surface.typing("is thinking…")
@@ -234,7 +235,7 @@ async def test_typing_is_shown_and_its_failure_is_not(stage: Any) -> None:
     assert [what for _, chat, what in stage.server.screen.notices if chat == "20"] == ["typing"]
 
 
-async def test_nothing_is_reached_where_the_bot_may_not_write(stage: Any) -> None:
+async def test_nothing_is_reached_where_the_bot_may_not_write(stage: Stage) -> None:
     adapter = await stage.enter()
     server = stage.server
     denied, hidden, direct = server.channel(23, 10), server.channel(24, 10), server.direct(2)
@@ -250,7 +251,7 @@ async def test_nothing_is_reached_where_the_bot_may_not_write(stage: Any) -> Non
         await show(adapter.surface(channel()), Page("hi", final=True), None)
 
 
-async def test_a_long_pause_comes_back_instead_of_being_slept_through(stage: Any) -> None:
+async def test_a_long_pause_comes_back_instead_of_being_slept_through(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
     stage.server.faults.add(SEND, Fault(status=429, retry_after=40.0))
 
@@ -260,7 +261,7 @@ async def test_a_long_pause_comes_back_instead_of_being_slept_through(stage: Any
     assert told.value.retry_after == 40.0
 
 
-async def test_an_outcome_nobody_knows_is_called_so(stage: Any) -> None:
+async def test_an_outcome_nobody_knows_is_called_so(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
     for fault in (Fault(status=503), Fault(drop="after")):
         stage.server.faults.add(SEND, fault)
@@ -272,7 +273,7 @@ async def test_an_outcome_nobody_knows_is_called_so(stage: Any) -> None:
     assert stage.said() == ["hi"]
 
 
-async def test_a_connection_that_was_never_made_did_not_send_anything(stage: Any) -> None:
+async def test_a_connection_that_was_never_made_did_not_send_anything(stage: Stage) -> None:
     surface = (await stage.enter()).surface(channel())
     await stage.server.__aexit__(None, None, None)
     # The connection of the login is still open: that it is dead shows only when it is used.
@@ -290,7 +291,7 @@ def test_an_error_of_the_library_is_a_failed_delivery_and_one_of_reading_the_ans
         assert type(translated(error)) is Unclear
 
 
-async def test_the_library_never_sleeps_when_the_budget_is_kept(stage: Any) -> None:
+async def test_the_library_never_sleeps_when_the_budget_is_kept(stage: Stage) -> None:
     """Progress leaves one call of every window unspent: with the last one the library returns late."""
     async with DiscordServer(now=stage.clock.monotonic) as strict:
         strict.guild(10)
@@ -317,7 +318,7 @@ async def test_the_library_never_sleeps_when_the_budget_is_kept(stage: Any) -> N
 # Answers to slash commands
 
 
-async def test_the_answer_takes_the_place_of_thinking_and_grows(stage: Any) -> None:
+async def test_the_answer_takes_the_place_of_thinking_and_grows(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
 
@@ -331,7 +332,7 @@ async def test_the_answer_takes_the_place_of_thinking_and_grows(stage: Any) -> N
     assert cost_of(surface, Page("x"), ref).repeats_safely and cost_of(surface, Page("x"), None).repeats_safely
 
 
-async def test_a_reply_waits_until_its_command_is_acknowledged(stage: Any, wait: Any) -> None:
+async def test_a_reply_waits_until_its_command_is_acknowledged(stage: Stage, wait: Wait) -> None:
     """Written earlier, it would find no answer slot, and "thinking…" would stand for ever."""
     server = stage.server
     adapter = await stage.listen()
@@ -350,7 +351,7 @@ async def test_a_reply_waits_until_its_command_is_acknowledged(stage: Any, wait:
     assert [call.status for call in sent(stage, HOOK_EDIT)] == [200]
 
 
-async def test_later_pages_are_messages_that_can_be_repeated(stage: Any) -> None:
+async def test_later_pages_are_messages_that_can_be_repeated(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
 
@@ -363,7 +364,7 @@ async def test_later_pages_are_messages_that_can_be_repeated(stage: Any) -> None
     assert repeatable and sent(stage, SEND)[0].body["enforce_nonce"]
 
 
-async def test_where_the_bot_is_no_member_later_pages_are_follow_ups_and_there_are_five(stage: Any) -> None:
+async def test_where_the_bot_is_no_member_later_pages_are_follow_ups_and_there_are_five(stage: Stage) -> None:
     server = stage.server
     adapter = await stage.listen()
     server.guild(11, "Elsewhere", member=False)
@@ -382,7 +383,7 @@ async def test_where_the_bot_is_no_member_later_pages_are_follow_ups_and_there_a
     assert sent(stage, SEND) == []
 
 
-async def test_a_follow_up_that_may_have_arrived_is_not_made_again_by_the_library(stage: Any) -> None:
+async def test_a_follow_up_that_may_have_arrived_is_not_made_again_by_the_library(stage: Stage) -> None:
     """A gateway's timeout says nothing of what stands behind it, and follow-ups are recognised by nothing."""
     adapter = await stage.listen()
     stage.server.guild(11, "Elsewhere", member=False)
@@ -396,7 +397,7 @@ async def test_a_follow_up_that_may_have_arrived_is_not_made_again_by_the_librar
     assert len(sent(stage, FOLLOW_UP)) == 1
 
 
-async def test_where_the_channel_is_closed_to_the_bot_later_pages_are_follow_ups(stage: Any) -> None:
+async def test_where_the_channel_is_closed_to_the_bot_later_pages_are_follow_ups(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
     stage.server.deny(stage.place, "SEND_MESSAGES")
@@ -408,7 +409,7 @@ async def test_where_the_channel_is_closed_to_the_bot_later_pages_are_follow_ups
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["by our clock", "by Discord's refusal"])
-async def test_after_fifteen_minutes_the_answer_goes_on_as_a_message(stage: Any, known: bool) -> None:
+async def test_after_fifteen_minutes_the_answer_goes_on_as_a_message(stage: Stage, known: bool) -> None:
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
     ref = await show(surface, Page("Beca"), None, "t1-0")
@@ -423,7 +424,7 @@ async def test_after_fifteen_minutes_the_answer_goes_on_as_a_message(stage: Any,
     assert [call.status for call in sent(stage, HOOK_EDIT)] == ([200] if known else [200, 401])
 
 
-async def test_after_fifteen_minutes_of_thinking_the_answer_is_a_message(stage: Any) -> None:
+async def test_after_fifteen_minutes_of_thinking_the_answer_is_a_message(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
     stage.clock.now += 901
@@ -433,7 +434,7 @@ async def test_after_fifteen_minutes_of_thinking_the_answer_is_a_message(stage: 
     assert stage.said()[-1] == "Because"
 
 
-async def test_after_fifteen_minutes_where_the_bot_is_no_member_nothing_can_be_said(stage: Any) -> None:
+async def test_after_fifteen_minutes_where_the_bot_is_no_member_nothing_can_be_said(stage: Stage) -> None:
     adapter = await stage.listen()
     stage.server.guild(11, member=False)
     surface, _ = await stage.answer_to(adapter, stage.server.channel(22, 11))
@@ -445,7 +446,7 @@ async def test_after_fifteen_minutes_where_the_bot_is_no_member_nothing_can_be_s
             await show(surface, Page("Because", final=True), at)
 
 
-async def test_a_command_that_could_not_be_acknowledged_is_answered_as_a_message(stage: Any, wait: Any) -> None:
+async def test_a_command_that_could_not_be_acknowledged_is_answered_as_a_message(stage: Stage, wait: Wait) -> None:
     server = stage.server
     adapter = await stage.listen()
     stage.mailbox.held["why?"] = stored = asyncio.Event()
@@ -461,7 +462,7 @@ async def test_a_command_that_could_not_be_acknowledged_is_answered_as_a_message
     assert made.answered == 0 and stage.said() == ["Because"]
 
 
-async def test_another_process_goes_on_with_the_answer_from_stored_data_alone(stage: Any) -> None:
+async def test_another_process_goes_on_with_the_answer_from_stored_data_alone(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, target = await stage.answer_to(adapter)
     ref = await show(surface, Page("Beca"), None, "t1-0")
@@ -474,7 +475,7 @@ async def test_another_process_goes_on_with_the_answer_from_stored_data_alone(st
     assert stage.said() == ["Because", "of rain"]
 
 
-async def test_another_process_finds_the_answer_whose_arrival_nobody_noted(stage: Any) -> None:
+async def test_another_process_finds_the_answer_whose_arrival_nobody_noted(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, target = await stage.answer_to(adapter)
     await show(surface, Page("Beca"), None, "t1-0")
@@ -486,7 +487,7 @@ async def test_another_process_finds_the_answer_whose_arrival_nobody_noted(stage
     assert found is not None and stage.said() == ["Because"]
 
 
-async def test_another_process_writes_into_an_answer_that_was_only_begun(stage: Any) -> None:
+async def test_another_process_writes_into_an_answer_that_was_only_begun(stage: Stage) -> None:
     adapter = await stage.listen()
     _, target = await stage.answer_to(adapter)
     again = (await stage.enter()).surface(target)
@@ -498,7 +499,7 @@ async def test_another_process_writes_into_an_answer_that_was_only_begun(stage: 
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-async def test_what_comes_later_to_the_same_place_does_not_overwrite_the_answer(stage: Any, restarted: bool) -> None:
+async def test_what_comes_later_to_the_same_place_does_not_overwrite_the_answer(stage: Stage, restarted: bool) -> None:
     """A reminder that a slash command set, within the quarter of an hour."""
     adapter = await stage.listen()
     surface, target = await stage.answer_to(adapter)
@@ -510,7 +511,7 @@ async def test_what_comes_later_to_the_same_place_does_not_overwrite_the_answer(
     assert stage.said() == ["I will remind you.", "Tea!"]
 
 
-async def test_a_command_delivered_again_does_not_open_its_answer_again(stage: Any) -> None:
+async def test_a_command_delivered_again_does_not_open_its_answer_again(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, target = await stage.answer_to(adapter)
     await show(surface, Page("Because", final=True), None, "t1-0")
@@ -522,7 +523,7 @@ async def test_a_command_delivered_again_does_not_open_its_answer_again(stage: A
     assert stage.said() == ["Because", "later"]
 
 
-async def test_a_deleted_answer_is_posted_again_as_a_message(stage: Any) -> None:
+async def test_a_deleted_answer_is_posted_again_as_a_message(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, target = await stage.answer_to(adapter)
     ref = await show(surface, Page("Beca"), None, "t1-0")
@@ -536,7 +537,7 @@ async def test_a_deleted_answer_is_posted_again_as_a_message(stage: Any) -> None
     assert stage.said() == ["Because", "Once more"]
 
 
-async def test_thinking_that_somebody_deleted_does_not_swallow_the_answer(stage: Any) -> None:
+async def test_thinking_that_somebody_deleted_does_not_swallow_the_answer(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
     stage.server.delete(stage.server.screen.of("20")[0].id)
@@ -546,7 +547,7 @@ async def test_thinking_that_somebody_deleted_does_not_swallow_the_answer(stage:
     assert stage.said() == ["Because"]
 
 
-async def test_a_file_alone_takes_the_place_of_thinking(stage: Any) -> None:
+async def test_a_file_alone_takes_the_place_of_thinking(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
 
@@ -557,7 +558,7 @@ async def test_a_file_alone_takes_the_place_of_thinking(stage: Any) -> None:
     assert [one.files[0][0] for one in shown] == ["a.txt", "b.txt"] and not shown[0].live
 
 
-async def test_an_answer_is_taken_back(stage: Any) -> None:
+async def test_an_answer_is_taken_back(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
     ref = await show(surface, Page("oops", final=True), None)
@@ -570,7 +571,7 @@ async def test_an_answer_is_taken_back(stage: Any) -> None:
     assert "typing" not in [what for _, _, what in stage.server.screen.notices]
 
 
-async def test_thinking_is_taken_back_where_nothing_is_to_be_said(stage: Any) -> None:
+async def test_thinking_is_taken_back_where_nothing_is_to_be_said(stage: Stage) -> None:
     adapter = await stage.listen()
     surface, _ = await stage.answer_to(adapter)
 

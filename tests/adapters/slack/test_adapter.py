@@ -24,6 +24,7 @@ from bot.store import Store
 from playground.faults import Fault
 from playground.slack import SlackServer
 from playground.slack.limits import Limits
+from tests.conftest import FakeClock
 from tests.surfaces import show
 
 
@@ -60,7 +61,7 @@ class Inbox:
 
 
 @pytest.fixture
-async def slack(clock: Any) -> AsyncIterator[SlackServer]:
+async def slack(clock: FakeClock) -> AsyncIterator[SlackServer]:
     async with SlackServer(now=clock.monotonic) as server:
         server.person("U1", "ann")
         server.person("U2", "bob")
@@ -251,7 +252,7 @@ async def test_other_bots_and_notices_are_ignored_but_acknowledged(
 
 
 async def test_what_could_not_be_stored_comes_again_and_is_stored_once(
-    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, clock: Any
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, clock: FakeClock
 ) -> None:
     inbox.failures = [StoreError("the disk is full")]
     slack.say(slack.direct("U1"), "hello", person="U1")
@@ -271,7 +272,7 @@ async def test_what_could_not_be_stored_comes_again_and_is_stored_once(
 
 
 async def test_storing_that_takes_too_long_is_not_acknowledged_and_not_broken_off(
-    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, clock: Any, monkeypatch: pytest.MonkeyPatch
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store finishes what it began; the second delivery then finds the first."""
     monkeypatch.setattr(adapters.slack.adapter, "STORE_SECONDS", 0.01)

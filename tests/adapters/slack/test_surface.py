@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 import aiohttp
 import pytest
@@ -37,7 +36,7 @@ ANSWER = "An answer with `code`, **weight** and <angles> & signs."
 
 
 @pytest.fixture
-async def slack(clock: Any) -> AsyncIterator[SlackServer]:
+async def slack(clock: FakeClock) -> AsyncIterator[SlackServer]:
     async with SlackServer(now=clock.monotonic) as server:
         server.person("U1", "ann")
         server.channel("C1", "general")
@@ -411,7 +410,7 @@ async def test_another_process_replaces_the_answer_of_a_command(slack: SlackServ
     assert [shown.text for shown in slack.screen.of("C2")] == ["An answer"]
 
 
-async def test_a_closed_slot_ends_the_reply(slack: SlackServer, adapter: SlackAdapter, clock: Any) -> None:
+async def test_a_closed_slot_ends_the_reply(slack: SlackServer, adapter: SlackAdapter, clock: FakeClock) -> None:
     surface = adapter.surface(command_target(slack))
     at = await show(surface, Page("An ans"), None)
     await clock.advance(1_800)
@@ -441,7 +440,9 @@ async def test_a_slot_costs_no_budget_of_the_workspace(slack: SlackServer, adapt
     assert not cost_of(surface, Page("x"), None).repeats_safely
 
 
-async def test_progress_at_our_pace_is_never_refused(slack: SlackServer, adapter: SlackAdapter, clock: Any) -> None:
+async def test_progress_at_our_pace_is_never_refused(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock
+) -> None:
     """The budgets the surface names, kept by the pacer, keep the emulated limits."""
     surface = adapter.surface(thread_target(slack))
     pacer = Pacer(clock)

@@ -15,6 +15,8 @@ from bot.agent.given import MOST_GIVEN, Given
 from bot.contract.messages import Quoted
 from bot.safety.links import LinkPolicy
 from playground.model import Reply
+from tests.bot.conftest import OpenRig
+from tests.conftest import RawJson
 from tools.base import ToolCall, ToolResult, ToolSpec
 
 LEAK = "https://evil.test/leak?q=my-secret"
@@ -123,10 +125,10 @@ def test_arguments_of_any_shape_are_read() -> None:
     assert Given(deep).built("https://evil.test")
 
 
-async def test_an_address_in_a_calls_arguments_is_no_link_in_the_answer(rig: Any) -> None:
+async def test_an_address_in_a_calls_arguments_is_no_link_in_the_answer(rig: OpenRig) -> None:
     async with rig() as it:
 
-        def script(body: Any) -> Reply:
+        def script(body: RawJson) -> Reply:
             if body["messages"][-1]["role"] == "tool":
                 assert LEAK in body["messages"][-1]["content"]
                 return Reply(f"See [the docs]({LEAK}) and {LEAK} now.")
@@ -139,7 +141,7 @@ async def test_an_address_in_a_calls_arguments_is_no_link_in_the_answer(rig: Any
     assert shown == f"See the docs (`{LEAK}`) and `{LEAK}` now."
 
 
-async def test_a_quote_of_the_bots_own_message_makes_no_link(rig: Any) -> None:
+async def test_a_quote_of_the_bots_own_message_makes_no_link(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.script = lambda body: Reply(f"It is {LEAK} and https://mine.example/a there.")
         own = Quoted(text=f"See `{LEAK}`", from_bot=True)

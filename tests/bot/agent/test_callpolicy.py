@@ -60,7 +60,9 @@ def test_without_words_from_outside_every_address_is_opened() -> None:
     ],
     ids=["result", "quote", "another person", "an answer made from a result", "a summary"],
 )
-def test_words_from_outside_close_what_the_model_makes_up(before: list[Entry], caplog: Any) -> None:
+def test_words_from_outside_close_what_the_model_makes_up(
+    before: list[Entry], caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
     clearance = cleared(*before, UserEntry("Please go on", ADA))
 

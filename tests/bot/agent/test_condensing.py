@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 from bot.agent.condensing import Condenser
 from bot.contract.errors import ModelBusy
 from bot.model.base import Answer, Piece, Request
 from bot.policy.quotas import paid_by, payer_of
 from playground.model import Reply
+from tests.bot.conftest import OpenRig
+from tests.conftest import FakeClock
 from tools.base import ToolCall, ToolContext
 from tools.function import tool
 from tools.registry import ToolRegistry
@@ -37,11 +38,11 @@ async def long_one() -> str:
     return LONG
 
 
-def registry(model: FakeModel, clock: Any) -> ToolRegistry:
+def registry(model: FakeModel, clock: FakeClock) -> ToolRegistry:
     return ToolRegistry([long_one], condense=Condenser(model, clock, result_chars=8000))
 
 
-async def test_a_result_over_the_cap_is_condensed_by_a_call_without_tools(clock: Any) -> None:
+async def test_a_result_over_the_cap_is_condensed_by_a_call_without_tools(clock: FakeClock) -> None:
     model = FakeModel("Two thousand equal entries.")
 
     result = await registry(model, clock).run(ToolCall("1", "long_one", {}), ToolContext())
@@ -51,7 +52,7 @@ async def test_a_result_over_the_cap_is_condensed_by_a_call_without_tools(clock:
     assert model.requests[0].deadline <= clock.monotonic() + 15.0
 
 
-async def test_where_the_model_fails_the_result_is_cut(clock: Any) -> None:
+async def test_where_the_model_fails_the_result_is_cut(clock: FakeClock) -> None:
     result = await registry(FakeModel(None), clock).run(ToolCall("1", "long_one", {}), ToolContext())
 
     assert result.ok
@@ -59,7 +60,7 @@ async def test_where_the_model_fails_the_result_is_cut(clock: Any) -> None:
     assert "characters left out" in result.text
 
 
-async def test_what_condensing_uses_is_on_the_quotas_of_who_asked(rig: Any) -> None:
+async def test_what_condensing_uses_is_on_the_quotas_of_who_asked(rig: OpenRig) -> None:
     async with rig(CONDENSE_RESULTS="true", TOKENS_PER_DAY_PERSON="16000") as it:
         registry, asks = it.bot.registry, payer_of(it.message("hello"))
         it.model.script = lambda body: Reply("Two thousand equal entries.")
@@ -77,7 +78,7 @@ async def test_what_condensing_uses_is_on_the_quotas_of_who_asked(rig: Any) -> N
         assert len(it.model.requests) == 1
 
 
-async def test_a_tool_that_shortens_its_own_results_leaves_something_to_condense(clock: Any) -> None:
+async def test_a_tool_that_shortens_its_own_results_leaves_something_to_condense(clock: FakeClock) -> None:
     seen: list[int] = []
 
     @tool(category="test")
@@ -93,7 +94,7 @@ async def test_a_tool_that_shortens_its_own_results_leaves_something_to_condense
     assert result.text.endswith("\nShort.")
 
 
-async def test_the_model_for_summaries_condenses_too(rig: Any) -> None:
+async def test_the_model_for_summaries_condenses_too(rig: OpenRig) -> None:
     async with rig(CONDENSE_RESULTS="true", SUMMARY_MODEL="openai:small") as it:
         it.model.script = lambda body: Reply("Two thousand equal entries.")
         it.bot.registry._tools["long_one"] = long_one

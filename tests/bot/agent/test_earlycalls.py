@@ -20,6 +20,8 @@ from bot.contract.transcript import SystemEntry, UserEntry
 from bot.model import ModelOptions, open_models
 from bot.model.base import Answer, CallPiece, Model, Piece, Request, TextPiece
 from playground.model import ModelServer, Reply
+from tests.bot.conftest import OpenRig, Rig
+from tests.conftest import FakeClock
 from tools.base import Source, ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
 
@@ -133,14 +135,14 @@ async def server() -> AsyncIterator[ModelServer]:
         yield server
 
 
-async def over_the_wire(server: ModelServer, clock: Any, tool: Look, **options: Any) -> list[Event]:
+async def over_the_wire(server: ModelServer, clock: FakeClock, tool: Look, **options: Any) -> list[Event]:
     options = {"keys": {"openai": "sk-0123456789"}, "base_urls": {"openai": server.base_url}} | options
     async with open_models(ModelOptions(name="openai:scripted", **options), clock) as models:
         return await answer(models, tool)
 
 
 async def test_a_native_call_at_the_head_of_a_long_stream_starts_its_tool_at_once(
-    server: ModelServer, clock: Any
+    server: ModelServer, clock: FakeClock
 ) -> None:
     """The server goes on with the stream only after the tool has begun."""
     until = asyncio.Event()
@@ -161,7 +163,7 @@ async def test_a_native_call_at_the_head_of_a_long_stream_starts_its_tool_at_onc
 
 
 async def test_a_call_written_at_the_head_of_a_long_stream_starts_its_tool_at_once(
-    server: ModelServer, clock: Any
+    server: ModelServer, clock: FakeClock
 ) -> None:
     until = asyncio.Event()
 
@@ -178,12 +180,12 @@ async def test_a_call_written_at_the_head_of_a_long_stream_starts_its_tool_at_on
     assert look.ran == ["tea"]
 
 
-def statuses(rig: Any) -> str:
+def statuses(rig: Rig) -> str:
     """What the person reads of tools now."""
     return " ".join(one.text for page in rig.memory.pages.get("7", {}).values() for one in page.status)
 
 
-async def test_the_person_reads_of_an_early_call_while_the_model_still_writes(rig: Callable[..., Any]) -> None:
+async def test_the_person_reads_of_an_early_call_while_the_model_still_writes(rig: OpenRig) -> None:
     async with rig() as it:
         until = asyncio.Event()
         calls = (("calculator", {"expression": "2 + 3"}), ("calculator", {"expression": " + ".join("4" * 99)}))
@@ -197,7 +199,7 @@ async def test_the_person_reads_of_an_early_call_while_the_model_still_writes(ri
         assert it.shown() == ["Five, and many."]
 
 
-async def test_stop_in_the_middle_of_the_stream_ends_it_and_its_early_call(rig: Callable[..., Any]) -> None:
+async def test_stop_in_the_middle_of_the_stream_ends_it_and_its_early_call(rig: OpenRig) -> None:
     async with rig() as it:
         calls = (("calculator", {"expression": "2 + 3"}), ("calculator", {"expression": " + ".join("4" * 99)}))
         it.model.reply(Reply(calls=calls, hang_after=40))

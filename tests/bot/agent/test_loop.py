@@ -35,6 +35,7 @@ from bot.contract.errors import (
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import BEFORE_FIRST_PASS, AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
+from tests.conftest import FakeClock
 from tools.base import ProducedFile, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
 
@@ -288,7 +289,7 @@ async def test_an_answer_that_stops_short_says_why(finish: str, cut: str) -> Non
 # Calls of one round
 
 
-async def test_calls_of_one_pass_take_the_time_of_the_slowest(clock: Any) -> None:
+async def test_calls_of_one_pass_take_the_time_of_the_slowest(clock: FakeClock) -> None:
     async def sleep(text: str) -> str:
         await clock.sleep(float(text))
         return f"slept {text}"
@@ -305,7 +306,7 @@ async def test_calls_of_one_pass_take_the_time_of_the_slowest(clock: Any) -> Non
     assert [entry.text for entry in told(model.requests[1])] == ["slept 3", "slept 1", "slept 2"]
 
 
-async def test_at_most_four_calls_run_at_once(clock: Any) -> None:
+async def test_at_most_four_calls_run_at_once(clock: FakeClock) -> None:
     running, most = 0, 0
 
     async def work(text: str) -> str:
@@ -324,7 +325,7 @@ async def test_at_most_four_calls_run_at_once(clock: Any) -> None:
     assert most == 4
 
 
-async def test_calls_with_effects_run_one_after_another_as_written_beside_the_others(clock: Any) -> None:
+async def test_calls_with_effects_run_one_after_another_as_written_beside_the_others(clock: FakeClock) -> None:
     log: list[str] = []
 
     def slow(seconds: float) -> Callable[[str], Any]:

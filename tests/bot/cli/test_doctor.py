@@ -24,6 +24,7 @@ from playground.model import ModelServer, Reply
 from playground.slack import SlackServer
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
+from tests.conftest import Nursery
 
 TAVILY_KEY = "tvly-loopback-key-0123"
 NOBODY = "http://127.0.0.1:9"
@@ -83,7 +84,7 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path, nursery: Any) -> AsyncIterator[World]:
+async def world(tmp_path: Path, nursery: Nursery) -> AsyncIterator[World]:
     async with AsyncExitStack() as stack:
         world = World(
             telegram=await stack.enter_async_context(TelegramServer()),

@@ -16,6 +16,7 @@ import pytest
 
 from bot.contract.clock import SystemClock
 from bot.store import Store
+from tests.conftest import Nursery
 
 ROOT = Path(__file__).parent.parent.parent.parent
 
@@ -24,7 +25,7 @@ Parley = Callable[..., Any]
 
 
 @pytest.fixture
-def parley(nursery: Any, tmp_path: Path) -> Parley:
+def parley(nursery: Nursery, tmp_path: Path) -> Parley:
     """Run `python -m bot` with nothing but these settings, in a folder of its own."""
 
     def run(*arguments: str, typed: str = "", **settings: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.commands import CommandActions, Said
 from playground.faults import Fault
-from tests.bot.conftest import Rig
+from tests.bot.conftest import OpenRig, Rig
 
 BOB = "telegram:8"
 
@@ -16,7 +16,7 @@ def actions_of(it: Rig) -> CommandActions:
     return it.bot.dispatcher._actions
 
 
-async def test_what_shows_a_persons_own_data_is_for_them_alone_and_help_is_not(rig: Any) -> None:
+async def test_what_shows_a_persons_own_data_is_for_them_alone_and_help_is_not(rig: OpenRig) -> None:
     async with rig() as it:
         whoami = await actions_of(it).at_once(it.message("/whoami"), "en")
         tools = await actions_of(it).at_once(it.message("/tools"), "en")
@@ -25,7 +25,7 @@ async def test_what_shows_a_persons_own_data_is_for_them_alone_and_help_is_not(r
         assert tools.text
 
 
-async def test_a_refusal_is_private_and_told_once_an_hour_in_each_chat(rig: Any) -> None:
+async def test_a_refusal_is_private_and_told_once_an_hour_in_each_chat(rig: OpenRig) -> None:
     async with rig() as it:
         refused = Said("Only an admin of this bot may do that here.", private=True)
         silent = Said("", private=True)
@@ -38,7 +38,7 @@ async def test_a_refusal_is_private_and_told_once_an_hour_in_each_chat(rig: Any)
         assert await forbidden(awaited=True) == refused
 
 
-async def test_stop_ends_ones_own_answer_and_says_what_came_of_it(rig: Any) -> None:
+async def test_stop_ends_ones_own_answer_and_says_what_came_of_it(rig: OpenRig) -> None:
     async with rig() as it:
         actions, stop = actions_of(it), it.message("/stop", group=True)
         assert await actions.stop(stop) == "stopped_nothing"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from bot.context import system_prompt
 from bot.context.facts import PINNED, ChatFacts, Pinned
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
@@ -14,12 +12,6 @@ from bot.store import Store
 from tools import forget, recall, remember
 from tools.base import ToolCall, ToolContext, ToolResult
 from tools.registry import ToolRegistry
-
-
-@pytest.fixture
-async def store(tmp_path: Any, clock: Any) -> Any:
-    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as store:
-        yield store
 
 
 def message(chat: str = "1", *, group: bool = False, person: str = "telegram:7") -> MessageSent:

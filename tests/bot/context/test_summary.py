@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,7 @@ from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.model.base import Answer, Piece, Request, TextPiece
 from bot.store import Store, Summary, TurnState
+from tests.conftest import FakeClock
 from tools.base import ToolCall
 
 CHAT = ChatId("telegram", "42", "7")
@@ -64,18 +64,12 @@ def words(text: str) -> int:
 
 
 @pytest.fixture
-async def store(tmp_path: Any, clock: Any) -> AsyncIterator[Store]:
-    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as store:
-        yield store
-
-
-@pytest.fixture
 def writer() -> Writer:
     return Writer()
 
 
 @pytest.fixture
-async def summaries(store: Store, clock: Any) -> AsyncIterator[Summaries]:
+async def summaries(store: Store, clock: FakeClock) -> AsyncIterator[Summaries]:
     made = Summaries(store.history, clock, at=600, window=lambda _: 4000, estimator=lambda _: words, secrets=[KEY])
     yield made
     await made.close()
@@ -212,7 +206,13 @@ async def test_a_turn_that_is_closed_waits_for_no_summary(store: Store, summarie
     [(ModelBusy("busy"), "stop", ""), (None, "stop", "  "), (None, "content_filter", "Half of")],
 )
 async def test_a_summary_that_fails_changes_nothing_and_is_made_after_a_later_turn(
-    store: Store, summaries: Summaries, writer: Writer, clock: Any, error: Exception | None, finish: str, says: str
+    store: Store,
+    summaries: Summaries,
+    writer: Writer,
+    clock: FakeClock,
+    error: Exception | None,
+    finish: str,
+    says: str,
 ) -> None:
     for number in range(1, 7):
         await say(store, number)
@@ -375,7 +375,7 @@ async def test_a_past_longer_than_one_request_is_folded_piece_by_piece(
     ],
 )
 def test_the_threshold_is_a_share_or_a_number_of_tokens_and_always_less_than_fits(
-    store: Store, clock: Any, at: float, room: int, threshold: int
+    store: Store, clock: FakeClock, at: float, room: int, threshold: int
 ) -> None:
     made = Summaries(store.history, clock, at=at, window=lambda _: 8000, estimator=lambda _: words)
 

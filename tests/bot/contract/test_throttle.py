@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+
+import pytest
 
 from bot.contract.throttle import WINDOW_SECONDS, LogThrottle
+from tests.conftest import FakeClock
 
 log = logging.getLogger(__name__)
 
 
-async def test_repetitions_are_told_together_once_in_ten_minutes(clock: Any, caplog: Any) -> None:
+async def test_repetitions_are_told_together_once_in_ten_minutes(
+    clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
     throttle = LogThrottle(log, clock)
 
     for _ in range(100):
@@ -26,7 +30,7 @@ async def test_repetitions_are_told_together_once_in_ten_minutes(clock: Any, cap
     ]
 
 
-async def test_only_the_last_ten_minutes_are_counted(clock: Any) -> None:
+async def test_only_the_last_ten_minutes_are_counted(clock: FakeClock) -> None:
     throttle = LogThrottle(log, clock)
     for _ in range(3):
         throttle.warn("it is gone")
@@ -40,7 +44,7 @@ async def test_only_the_last_ten_minutes_are_counted(clock: Any) -> None:
     assert counts == [3, 3, 3, 2, 1]
 
 
-def test_texts_without_end_fill_no_memory(clock: Any, caplog: Any) -> None:
+def test_texts_without_end_fill_no_memory(clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
     throttle = LogThrottle(log, clock)
     with caplog.at_level(logging.CRITICAL):
         for number in range(5_000):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,12 +33,6 @@ def message(text: str = "What is tea?", **more: Any) -> MessageSent:
         "command": word,
     }
     return MessageSent(**(values | more))
-
-
-@pytest.fixture
-async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
-    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as opened:
-        yield opened
 
 
 @pytest.fixture

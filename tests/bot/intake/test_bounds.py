@@ -20,12 +20,13 @@ from bot.reply.stream import ReplyStream
 from bot.toolsyntax.detector import Detector
 from playground.faults import Fault
 from playground.model import Reply
+from tests.bot.conftest import OpenRig
 from tools.base import ProducedFile, ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import CACHE_CHARS, ToolRegistry
 
 
 async def test_in_a_group_so_many_messages_wait_and_the_rest_is_told_once(
-    rig: Any, monkeypatch: pytest.MonkeyPatch
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admission, "MOST_IN_CHAT", 5)
     async with rig() as it:
@@ -47,7 +48,7 @@ async def test_in_a_group_so_many_messages_wait_and_the_rest_is_told_once(
         assert sorted(text[:4] for text in it.shown()) == ["Many"] + ["Yes."] * 6
 
 
-async def test_after_many_chats_were_answered_nothing_of_them_is_kept(rig: Any) -> None:
+async def test_after_many_chats_were_answered_nothing_of_them_is_kept(rig: OpenRig) -> None:
     async with rig(MESSAGES_PER_MINUTE="0") as it:
         it.model.script = lambda body: Reply("Yes.")
         for number in range(40):
@@ -64,7 +65,7 @@ async def test_after_many_chats_were_answered_nothing_of_them_is_kept(rig: Any) 
 
 @pytest.mark.parametrize("how", ["whole", "broken off", "refused"])
 async def test_what_a_turn_held_is_freed_when_it_ends_without_a_search_for_garbage(
-    rig: Any, monkeypatch: pytest.MonkeyPatch, how: str
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     held: list[weakref.ref[Any]] = []
 
@@ -99,7 +100,7 @@ async def test_what_a_turn_held_is_freed_when_it_ends_without_a_search_for_garba
 
 
 async def test_refusals_in_ever_more_chats_are_not_remembered_without_end(
-    rig: Any, monkeypatch: pytest.MonkeyPatch
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(once, "MOST_REMEMBERED", 3)
     async with rig(MAX_MESSAGE_CHARS="100") as it:

@@ -8,6 +8,7 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -29,18 +30,19 @@ from bot.contract.messages import (
 from bot.turn.resume import STARTS_AT_ONCE
 from playground.faults import Fault
 from playground.model import Reply
+from tests.bot.conftest import OpenRig, Rig
 
 ADA, BOB = "telegram:7", "telegram:8"
 
 
-async def test_a_question_is_answered(rig: Any) -> None:
+async def test_a_question_is_answered(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(Reply("Tea is a leaf."))
 
         assert await it.say("What is tea?") == ["Tea is a leaf."]
 
 
-async def test_the_same_delivery_begins_one_turn_however_often_it_comes(rig: Any) -> None:
+async def test_the_same_delivery_begins_one_turn_however_often_it_comes(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(Reply("Once."))
         message = it.message("What is tea?")
@@ -54,7 +56,7 @@ async def test_the_same_delivery_begins_one_turn_however_often_it_comes(rig: Any
         assert len(it.model.requests) == 1
 
 
-async def test_one_thing_under_two_names_begins_one_turn(rig: Any) -> None:
+async def test_one_thing_under_two_names_begins_one_turn(rig: OpenRig) -> None:
     """Slack sends a mention as two events; a Telegram album comes in parts."""
     async with rig() as it:
         it.model.reply(Reply("Once."))
@@ -65,7 +67,7 @@ async def test_one_thing_under_two_names_begins_one_turn(rig: Any) -> None:
         assert it.shown() == ["Once."]
 
 
-async def test_messages_of_one_chat_are_answered_in_their_order_and_chats_side_by_side(rig: Any) -> None:
+async def test_messages_of_one_chat_are_answered_in_their_order_and_chats_side_by_side(rig: OpenRig) -> None:
     async with rig() as it:
         gate = asyncio.Event()
         it.model.script = lambda body: Reply(f"You said {body['messages'][-1]['content']}.")
@@ -83,7 +85,9 @@ async def test_messages_of_one_chat_are_answered_in_their_order_and_chats_side_b
         assert it.shown("7") == ["You said one.", "You said two."]
 
 
-async def test_of_many_questions_at_once_the_first_are_not_held_up_by_the_last(rig: Any) -> None:
+async def test_of_many_questions_at_once_the_first_are_not_held_up_by_the_last(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with rig() as it:
         store, looked_up, gate = it.bot.store, 0, asyncio.Event()
         queue, decided, begin = it.bot.dispatcher.queue, asyncio.Semaphore(0), store.turns.begin
@@ -100,7 +104,8 @@ async def test_of_many_questions_at_once_the_first_are_not_held_up_by_the_last(r
             attempts: int = await begin(*turn)
             return attempts
 
-        queue.put, store.turns.begin = put_counted, begin_held
+        monkeypatch.setattr(queue, "put", put_counted)
+        monkeypatch.setattr(store.turns, "begin", begin_held)
         it.model.script = lambda body: Reply(f"You said {body['messages'][-1]['content']}.")
         chats = [str(number) for number in range(100, 120)]
 
@@ -116,7 +121,7 @@ async def test_of_many_questions_at_once_the_first_are_not_held_up_by_the_last(r
         assert [it.shown(chat) for chat in chats] == [[f"You said hello {chat}."] for chat in chats]
 
 
-async def test_what_waits_is_limited_per_person_and_told_once(rig: Any) -> None:
+async def test_what_waits_is_limited_per_person_and_told_once(rig: OpenRig) -> None:
     async with rig() as it:
         gate = asyncio.Event()
         held = it.model.faults.add("*", Fault(hold=gate))
@@ -132,7 +137,7 @@ async def test_what_waits_is_limited_per_person_and_told_once(rig: Any) -> None:
         assert sorted(text[:7] for text in it.shown()) == ["Several", "Yes.", "Yes.", "Yes."]
 
 
-async def test_a_message_that_is_empty_or_too_long_costs_no_model_call(rig: Any) -> None:
+async def test_a_message_that_is_empty_or_too_long_costs_no_model_call(rig: OpenRig) -> None:
     async with rig(MAX_MESSAGE_CHARS="100") as it:
         [empty] = await it.say("  ")
         [wordless] = await it.say("", quoted=Quoted(text=" ", message_id="9"), chat="70")
@@ -143,7 +148,7 @@ async def test_a_message_that_is_empty_or_too_long_costs_no_model_call(rig: Any)
         assert it.model.requests == []
 
 
-async def test_a_stranger_hears_his_id_once_a_day_in_private_and_nothing_in_a_group(rig: Any) -> None:
+async def test_a_stranger_hears_his_id_once_a_day_in_private_and_nothing_in_a_group(rig: OpenRig) -> None:
     async with rig(ALLOW_ALL="false", ALLOWED_USERS=ADA) as it:
         assert BOB in (await it.say("hello", person=BOB, chat="8"))[0]
         assert await it.say("hello?", person=BOB, chat="8") == []
@@ -153,7 +158,7 @@ async def test_a_stranger_hears_his_id_once_a_day_in_private_and_nothing_in_a_gr
         assert it.model.requests == []
 
 
-async def test_start_promises_a_stranger_nothing_and_tells_the_operator_how_to_pair(rig: Any) -> None:
+async def test_start_promises_a_stranger_nothing_and_tells_the_operator_how_to_pair(rig: OpenRig) -> None:
     async with rig(ALLOW_ALL="false") as it:
         [first] = await it.say("/start")
         assert (
@@ -165,12 +170,12 @@ async def test_start_promises_a_stranger_nothing_and_tells_the_operator_how_to_p
         assert later == f"I do not know you yet. The operator of this bot must add your id: {BOB}"
 
 
-async def test_whoami_says_which_id_is_whose(rig: Any) -> None:
+async def test_whoami_says_which_id_is_whose(rig: OpenRig) -> None:
     async with rig() as it:
         assert await it.say("/whoami") == [f"You: `{ADA}`\nThis chat: `{it.message('').chat}`"]
 
 
-async def test_pair_without_a_code_asks_for_it_and_is_no_guess(rig: Any) -> None:
+async def test_pair_without_a_code_asks_for_it_and_is_no_guess(rig: OpenRig) -> None:
     async with rig(ALLOW_ALL="false") as it:
         code = await it.bot.access.pairing_code()
         for _ in range(6):
@@ -180,13 +185,13 @@ async def test_pair_without_a_code_asks_for_it_and_is_no_guess(rig: Any) -> None
         assert (await it.say(f"/pair {code}"))[0].startswith("Welcome.")
 
 
-async def test_stop_ends_the_answer_for_its_asker_and_admins_only(rig: Any) -> None:
+async def test_stop_ends_the_answer_for_its_asker_and_admins_only(rig: OpenRig) -> None:
     async with rig(ADMINS="telegram:1") as it:
         for stopper, stops in ((BOB, False), (ADA, True), ("telegram:1", True)):
             it.model.reply(Reply("word " * 400, words_per_second=50))
             before = len(it.shown())
             await it.deliver(it.message("Tell me", group=True))
-            await it.until(lambda before=before: len(it.shown()) > before)
+            await it.until(partial(it.more_than, before))
 
             await it.deliver(it.message("/stop", person=stopper, group=True))
             if not stops:
@@ -197,7 +202,7 @@ async def test_stop_ends_the_answer_for_its_asker_and_admins_only(rig: Any) -> N
             assert any(text.endswith("Stopped.") for text in it.shown()[before:])
 
 
-async def test_a_pressed_stop_is_a_stop(rig: Any) -> None:
+async def test_a_pressed_stop_is_a_stop(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(Reply("word " * 400, words_per_second=50))
         message = it.message("Tell me")
@@ -210,12 +215,12 @@ async def test_a_pressed_stop_is_a_stop(rig: Any) -> None:
         assert it.shown()[0].endswith("Stopped.")
 
 
-async def test_stop_with_nothing_to_stop_says_so(rig: Any) -> None:
+async def test_stop_with_nothing_to_stop_says_so(rig: OpenRig) -> None:
     async with rig() as it:
         assert await it.say("/stop") == ["Nothing is being answered right now."]
 
 
-async def test_an_unknown_command_is_told_and_never_asks_the_model(rig: Any) -> None:
+async def test_an_unknown_command_is_told_and_never_asks_the_model(rig: OpenRig) -> None:
     async with rig() as it:
         [text] = await it.say("/nonsense")
 
@@ -223,7 +228,7 @@ async def test_an_unknown_command_is_told_and_never_asks_the_model(rig: Any) -> 
         assert it.model.requests == []
 
 
-async def test_retry_is_for_the_asker_and_replaces_the_answer(rig: Any) -> None:
+async def test_retry_is_for_the_asker_and_replaces_the_answer(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(Reply("First."), Reply("Second."), Reply("Third."))
         assert await it.say("/retry") == ["There is no question to answer again."]
@@ -240,7 +245,7 @@ async def test_retry_is_for_the_asker_and_replaces_the_answer(rig: Any) -> None:
     "text",
     ["/forget", "/forget yes", "/new all", "/model openai:small", "/persona Rhyme", "/people", "/allow telegram:7"],
 )
-async def test_what_is_for_admins_is_refused_as_that_and_not_as_somebody_elses(rig: Any, text: str) -> None:
+async def test_what_is_for_admins_is_refused_as_that_and_not_as_somebody_elses(rig: OpenRig, text: str) -> None:
     async with rig() as it:
         it.model.reply(Reply("Green."))
         await it.say("What is tea?", person=BOB, group=True)
@@ -248,7 +253,7 @@ async def test_what_is_for_admins_is_refused_as_that_and_not_as_somebody_elses(r
         assert await it.say(text, person=BOB, group=True) == ["Only an admin of this bot may do that here."]
 
 
-async def test_what_is_edited_later_begins_no_second_turn(rig: Any) -> None:
+async def test_what_is_edited_later_begins_no_second_turn(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(Reply("Once."))
         message = it.message("What is te?", message_id="5")
@@ -283,12 +288,12 @@ def presses(message: MessageSent) -> list[Incoming]:
     return [kind(delivery=f"{message.delivery}-{kind.__name__}", **place, **extra.get(kind, {})) for kind in kinds]
 
 
-async def states(it: Any, tmp_path: Path) -> Counter[str]:
+async def states(it: Rig, tmp_path: Path) -> Counter[str]:
     with closing(sqlite3.connect(tmp_path / "parley.db")) as db:
         return Counter(dict(db.execute("SELECT state, count(*) FROM inbox GROUP BY state")))
 
 
-async def test_whatever_a_stranger_does_is_refused(rig: Any, tmp_path: Path) -> None:
+async def test_whatever_a_stranger_does_is_refused(rig: OpenRig, tmp_path: Path) -> None:
     """Edits, deletions and buttons as messages; a reminder too, of somebody who has been shut out since."""
     async with rig(ALLOW_ALL="false", ALLOWED_USERS=ADA) as it:
         done = presses(it.message("hello", person=BOB, chat="8"))
@@ -299,7 +304,7 @@ async def test_whatever_a_stranger_does_is_refused(rig: Any, tmp_path: Path) -> 
         assert it.shown("8") == [] and it.model.requests == []
 
 
-async def test_no_command_is_run_from_an_edit(rig: Any) -> None:
+async def test_no_command_is_run_from_an_edit(rig: OpenRig) -> None:
     async with rig(ADMINS=ADA) as it:
         edit = next(one for one in presses(it.message("hello")) if isinstance(one, MessageEdited))
         await it.deliver(edit)
@@ -309,7 +314,7 @@ async def test_no_command_is_run_from_an_edit(rig: Any) -> None:
         assert it.shown() == [] and it.model.requests == []
 
 
-async def test_a_chat_that_cannot_be_written_to_holds_no_other(rig: Any) -> None:
+async def test_a_chat_that_cannot_be_written_to_holds_no_other(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.script = lambda body: Reply("Yes.")
         it.memory.unreachable.add("8")
@@ -321,7 +326,7 @@ async def test_a_chat_that_cannot_be_written_to_holds_no_other(rig: Any) -> None
 # What history keeps
 
 
-async def test_a_stop_in_the_middle_of_tools_leaves_one_result_per_call(rig: Any) -> None:
+async def test_a_stop_in_the_middle_of_tools_leaves_one_result_per_call(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(
             Reply("", calls=(("calculator", {"expression": "1+1"}), ("current_time", {"zone": "UTC"}))),
@@ -341,7 +346,7 @@ async def test_a_stop_in_the_middle_of_tools_leaves_one_result_per_call(rig: Any
         assert messages[at + 3]["role"] == "assistant" and messages[at + 3]["content"].startswith("word")
 
 
-async def test_calls_of_two_passes_with_one_id_keep_each_its_result(rig: Any) -> None:
+async def test_calls_of_two_passes_with_one_id_keep_each_its_result(rig: OpenRig) -> None:
     """Some servers begin to count anew in every pass."""
     async with rig() as it:
         it.model.reply(
@@ -360,7 +365,7 @@ async def test_calls_of_two_passes_with_one_id_keep_each_its_result(rig: Any) ->
 # /why
 
 
-async def test_why_tells_how_the_last_answer_came_about(rig: Any) -> None:
+async def test_why_tells_how_the_last_answer_came_about(rig: OpenRig) -> None:
     async with rig(PRICES="openai:scripted=1000/500/2000", MONEY_PER_DAY="0", MONEY_PER_DAY_PERSON="0") as it:
         it.model.reply(
             Reply("", calls=(("calculator", {"expression": "17*3"}), ("calculator", {"expression": "17*3"}))),
@@ -389,7 +394,7 @@ async def test_why_tells_how_the_last_answer_came_about(rig: Any) -> None:
     assert tokens.startswith("Tokens: ") and "\nCost: about $" in tokens
 
 
-async def test_why_is_told_in_chinese_and_says_what_it_does_not_know(rig: Any) -> None:
+async def test_why_is_told_in_chinese_and_says_what_it_does_not_know(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(Reply("茶是叶子。"))
         await it.say("茶是什么？")
@@ -399,7 +404,7 @@ async def test_why_is_told_in_chinese_and_says_what_it_does_not_know(rig: Any) -
     assert "没有使用工具" in why and "费用：未知" in why
 
 
-async def test_commands_are_answered_in_the_language_a_person_last_wrote_here_or_elsewhere(rig: Any) -> None:
+async def test_commands_are_answered_in_the_language_a_person_last_wrote_here_or_elsewhere(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.script = lambda body: Reply("好。")
         assert await it.say("/stop") == ["Nothing is being answered right now."]
@@ -419,7 +424,7 @@ async def test_commands_are_answered_in_the_language_a_person_last_wrote_here_or
         assert await it.say("/stop") == ["Nothing is being answered right now."]
 
 
-async def test_why_with_nothing_answered_says_so_and_a_bare_why_is_a_question(rig: Any) -> None:
+async def test_why_with_nothing_answered_says_so_and_a_bare_why_is_a_question(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(Reply("Because."))
 
@@ -428,7 +433,7 @@ async def test_why_with_nothing_answered_says_so_and_a_bare_why_is_a_question(ri
 
 
 @pytest.mark.parametrize("expression", ["`rm` **bold** @everyone", "x" * 900])
-async def test_why_shows_arguments_as_code_in_one_short_line(rig: Any, expression: str) -> None:
+async def test_why_shows_arguments_as_code_in_one_short_line(rig: OpenRig, expression: str) -> None:
     async with rig() as it:
         it.model.reply(Reply("", calls=(("calculator", {"expression": expression}),)), Reply("No."))
         await it.say("Reckon something for me")
@@ -440,14 +445,14 @@ async def test_why_shows_arguments_as_code_in_one_short_line(rig: Any, expressio
     assert len(line) < 250
 
 
-async def resting(it: Any) -> list[tuple[str, int]]:
+async def resting(it: Rig) -> list[tuple[str, int]]:
     """(state, attempts) of everything unfinished."""
     return [(row.state, row.attempts) for row in await it.bot.store.intake.waiting()]
 
 
 @pytest.mark.parametrize("connected", [True, False], ids=["answering", "waiting for the connection"])
 async def test_what_is_unfinished_on_a_platform_that_is_off_rests_until_it_is_back(
-    connected: bool, rig: Any, caplog: pytest.LogCaptureFixture
+    connected: bool, rig: OpenRig, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing is tried again in between, and what failed for want of the platform does not count."""
     async with rig() as it:
@@ -477,7 +482,7 @@ async def test_what_is_unfinished_on_a_platform_that_is_off_rests_until_it_is_ba
         assert it.shown()[-1] == "Two." and await resting(it) == []
 
 
-async def test_what_is_still_decided_about_when_a_platform_goes_off_rests_too(rig: Any) -> None:
+async def test_what_is_still_decided_about_when_a_platform_goes_off_rests_too(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(Reply("One."))
         await it.deliver(it.message("one"))
@@ -492,7 +497,7 @@ async def test_what_is_still_decided_about_when_a_platform_goes_off_rests_too(ri
 
 
 async def test_a_start_names_what_waits_for_a_platform_that_it_does_not_have(
-    rig: Any, caplog: pytest.LogCaptureFixture
+    rig: OpenRig, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with rig() as it:
         elsewhere = it.message("hi", chat="C1")
@@ -504,7 +509,7 @@ async def test_a_start_names_what_waits_for_a_platform_that_it_does_not_have(
         assert await resting(it) == [("new", 0)]
 
 
-async def test_waiting_for_what_is_done_already_lets_the_loop_turn(rig: Any) -> None:
+async def test_waiting_for_what_is_done_already_lets_the_loop_turn(rig: OpenRig) -> None:
     """From Python 3.12 on `gather` of tasks that are done does not: what takes them away would never be called."""
     async with rig() as it:
         loop = asyncio.get_running_loop()

@@ -13,6 +13,7 @@ from bot.contract.errors import Contested, SettingsError, StoreError, Unreachabl
 from bot.contract.messages import ReplyTarget
 from bot.intake.platforms import STEADY_SECONDS, Platforms
 from bot.operations.metrics import Metrics
+from tests.conftest import FakeClock
 
 
 class Fake:
@@ -61,7 +62,7 @@ class Fake:
 
 @asynccontextmanager
 async def running(
-    clock: Any,
+    clock: FakeClock,
     *fakes: Fake,
     resume: Callable[[str], Awaitable[None]] | None = None,
     off: Callable[[str], Awaitable[None]] | None = None,
@@ -83,7 +84,7 @@ async def running(
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_one_platform_in_trouble_never_holds_another(clock: Any) -> None:
+async def test_one_platform_in_trouble_never_holds_another(clock: FakeClock) -> None:
     down = Fake("slack", logins=[Unreachable("no network")] * 99)
     up = Fake("telegram")
 
@@ -94,7 +95,9 @@ async def test_one_platform_in_trouble_never_holds_another(clock: Any) -> None:
             platforms.surface(ReplyTarget("slack"))
 
 
-async def test_the_log_says_of_each_platform_when_it_is_logged_in(clock: Any, caplog: Any) -> None:
+async def test_the_log_says_of_each_platform_when_it_is_logged_in(
+    clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO", logger="bot.intake.platforms")
     down, up = Fake("slack", logins=[Unreachable("no network")]), Fake("telegram")
 
@@ -104,7 +107,7 @@ async def test_the_log_says_of_each_platform_when_it_is_logged_in(clock: Any, ca
         assert [line for line in caplog.messages if "logged in" in line] == ["telegram: logged in", "slack: logged in"]
 
 
-async def test_a_platform_is_tried_again_with_growing_pauses_until_it_answers(clock: Any) -> None:
+async def test_a_platform_is_tried_again_with_growing_pauses_until_it_answers(clock: FakeClock) -> None:
     late = Fake("slack", logins=[Unreachable("no network")] * 4)
 
     async with running(clock, late) as (platforms, _, _):
@@ -116,7 +119,7 @@ async def test_a_platform_is_tried_again_with_growing_pauses_until_it_answers(cl
         assert platforms.state == {"slack": "listening"}
 
 
-async def test_a_connection_that_is_lost_is_made_again_and_what_is_shown_goes_on(clock: Any) -> None:
+async def test_a_connection_that_is_lost_is_made_again_and_what_is_shown_goes_on(clock: FakeClock) -> None:
     flaky = Fake("telegram", listens=[Unreachable("gone")] * 2)
 
     async with running(clock, flaky) as (platforms, _, _):
@@ -128,7 +131,7 @@ async def test_a_connection_that_is_lost_is_made_again_and_what_is_shown_goes_on
         assert flaky.log == ["login", "listen", "listen", "listen"]
 
 
-async def test_a_platform_that_refuses_its_settings_is_off_and_the_others_run(clock: Any) -> None:
+async def test_a_platform_that_refuses_its_settings_is_off_and_the_others_run(clock: FakeClock) -> None:
     wrong = Fake("slack", logins=[SettingsError("SLACK_BOT_TOKEN is refused")])
     up = Fake("telegram")
     off: list[str] = []
@@ -144,7 +147,9 @@ async def test_a_platform_that_refuses_its_settings_is_off_and_the_others_run(cl
         assert not task.done()
 
 
-async def test_when_no_platform_can_be_used_the_program_says_why_and_nothing_twice(clock: Any, caplog: Any) -> None:
+async def test_when_no_platform_can_be_used_the_program_says_why_and_nothing_twice(
+    clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
     wrong = Fake("slack", logins=[SettingsError("SLACK_BOT_TOKEN is refused")])
     revoked = Fake("telegram", listens=[SettingsError("TELEGRAM_BOT_TOKEN was revoked")])
 
@@ -155,7 +160,9 @@ async def test_when_no_platform_can_be_used_the_program_says_why_and_nothing_twi
     assert "SLACK_BOT_TOKEN is refused" in caplog.text and "revoked" not in caplog.text
 
 
-async def test_an_error_of_our_own_in_one_platform_is_logged_and_tried_again(clock: Any, caplog: Any) -> None:
+async def test_an_error_of_our_own_in_one_platform_is_logged_and_tried_again(
+    clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
     broken = Fake("slack", listens=[RuntimeError("a bug")])
     up = Fake("telegram")
 
@@ -169,7 +176,9 @@ async def test_an_error_of_our_own_in_one_platform_is_logged_and_tried_again(clo
         assert broken.log == ["login", "listen", "listen"], "turns under way write through what was entered"
 
 
-async def test_what_fails_again_and_again_is_logged_at_once_and_then_counted(clock: Any, caplog: Any) -> None:
+async def test_what_fails_again_and_again_is_logged_at_once_and_then_counted(
+    clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
     down = Fake("slack", listens=[Unreachable("no network")] * 10 + [KeyError("t"), Unreachable("no network")])
     metrics = Metrics()
     caplog.set_level("WARNING", logger="bot")
@@ -185,7 +194,7 @@ async def test_what_fails_again_and_again_is_logged_at_once_and_then_counted(clo
     assert metrics.connections_lost.value("slack") == 12
 
 
-async def test_after_a_good_connection_the_next_is_tried_after_the_shortest_pause(clock: Any) -> None:
+async def test_after_a_good_connection_the_next_is_tried_after_the_shortest_pause(clock: FakeClock) -> None:
     flaky = Fake("telegram", listens=[Unreachable("gone")] * 5)
 
     async with running(clock, flaky):
@@ -202,7 +211,9 @@ async def test_after_a_good_connection_the_next_is_tried_after_the_shortest_paus
         assert flaky.log.count("listen") == 8
 
 
-async def test_another_program_with_the_same_token_is_in_the_state_and_waited_for(clock: Any, caplog: Any) -> None:
+async def test_another_program_with_the_same_token_is_in_the_state_and_waited_for(
+    clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
     contested = Fake("telegram", listens=[Contested("another program polls")])
     contested.conflicts = 3
     caplog.set_level("WARNING", logger="bot")
@@ -215,7 +226,7 @@ async def test_another_program_with_the_same_token_is_in_the_state_and_waited_fo
         assert platforms.state["telegram"] == "listening"
 
 
-async def test_what_was_unfinished_is_taken_up_before_anything_new_is_taken_in(clock: Any) -> None:
+async def test_what_was_unfinished_is_taken_up_before_anything_new_is_taken_in(clock: FakeClock) -> None:
     fake = Fake("telegram")
     fails = [StoreError("locked")]
 
@@ -230,7 +241,7 @@ async def test_what_was_unfinished_is_taken_up_before_anything_new_is_taken_in(c
         assert fake.log == ["login", "resume telegram", "resume telegram", "listen"]
 
 
-async def test_after_quiet_nothing_is_taken_in_and_surfaces_work_until_the_end(clock: Any) -> None:
+async def test_after_quiet_nothing_is_taken_in_and_surfaces_work_until_the_end(clock: FakeClock) -> None:
     fake = Fake("telegram")
     async with running(clock, fake) as (platforms, leave, task):
         await platforms.quiet()
@@ -243,7 +254,7 @@ async def test_after_quiet_nothing_is_taken_in_and_surfaces_work_until_the_end(c
         assert fake.log == ["login", "listen", "left"]
 
 
-async def test_a_platform_that_comes_back_during_the_end_is_not_listened_to_again(clock: Any) -> None:
+async def test_a_platform_that_comes_back_during_the_end_is_not_listened_to_again(clock: FakeClock) -> None:
     """Else the program would wait for it for ever, and take in what nobody answers."""
     fake = Fake("telegram", listens=[Unreachable("gone")])
     async with running(clock, fake) as (platforms, leave, task):
@@ -256,7 +267,7 @@ async def test_a_platform_that_comes_back_during_the_end_is_not_listened_to_agai
         assert task.done()
 
 
-async def test_a_login_that_hangs_does_not_hold_up_the_end(clock: Any) -> None:
+async def test_a_login_that_hangs_does_not_hold_up_the_end(clock: FakeClock) -> None:
     hanging = Fake("slack", logins=[asyncio.Event()])
     up = Fake("telegram")
     async with running(clock, hanging, up) as (platforms, leave, task):

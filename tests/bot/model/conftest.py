@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
@@ -17,6 +17,7 @@ from bot.contract.transcript import SystemEntry, UserEntry
 from bot.model import ModelOptions, Models, open_models
 from bot.model.base import Answer, Model, Piece, ReasoningPiece, Request, TextPiece
 from playground.model import ModelServer
+from tests.conftest import FakeClock
 from tools.base import ToolSpec
 
 DICE = ToolSpec(
@@ -29,7 +30,7 @@ DICE = ToolSpec(
 class RecordingClock:
     """The clock that tests move, which also remembers what our client slept for."""
 
-    def __init__(self, clock: Any) -> None:
+    def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
         self.advance = clock.advance
         self.settle = clock.settle
@@ -86,7 +87,7 @@ async def ask(model: Model, request: Request) -> Asked:
 
 
 @pytest.fixture
-def clock(clock: Any) -> RecordingClock:
+def clock(clock: FakeClock) -> RecordingClock:
     return RecordingClock(clock)
 
 
@@ -97,6 +98,10 @@ async def server() -> AsyncIterator[ModelServer]:
 
 
 Open = Callable[..., Models]
+Ask = Callable[[Model, Request], Coroutine[None, None, Asked]]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Events = Callable[..., Handler]
+RawServer = Callable[[Handler], Awaitable[str]]
 
 
 @pytest.fixture
@@ -135,15 +140,12 @@ def tool_question(question: Request) -> Request:
 
 
 @pytest.fixture
-def asking() -> Callable[[Model, Request], Any]:
+def asking() -> Ask:
     return ask
 
 
-Handler = Callable[[web.Request], Any]
-
-
 @pytest.fixture
-async def raw_server() -> AsyncIterator[Callable[[Handler], Any]]:
+async def raw_server() -> AsyncIterator[RawServer]:
     """A server that answers exactly what a test's handler writes, for faults no emulator has."""
     async with AsyncExitStack() as stack:
 
@@ -175,5 +177,5 @@ def sse(*events: str, headers: Mapping[str, str] | None = None, chunks: Sequence
 
 
 @pytest.fixture
-def events() -> Callable[..., Handler]:
+def events() -> Events:
     return sse

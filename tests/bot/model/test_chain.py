@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from bot.contract.errors import ContextTooLong, ModelDropped, ModelRefused, SettingsError
-from bot.model import ModelOptions, open_models
+from bot.model import ModelOptions, Models, open_models
 from bot.model.base import Request
 from playground.model import ModelServer, Reply
+from tests.bot.model.conftest import Ask, Open, RecordingClock
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ async def other() -> AsyncIterator[ModelServer]:
 
 
 @pytest.fixture
-def both(opened: Any, server: ModelServer, other: ModelServer) -> Any:
+def both(opened: Open, server: ModelServer, other: ModelServer) -> Models:
     return opened(
         fallbacks=("vllm:spare",), base_urls={"openai": server.base_url, "vllm": other.base_url}, keys={"openai": "k"}
     )
@@ -41,7 +42,7 @@ def both(opened: Any, server: ModelServer, other: ModelServer) -> Any:
     ],
 )
 async def test_the_next_model_answers_when_the_first_cannot(
-    server: ModelServer, both: Any, question: Request, asking: Any, reply: Reply, clock: Any
+    server: ModelServer, both: Models, question: Request, asking: Ask, reply: Reply, clock: RecordingClock
 ) -> None:
     server.reply(reply)
 
@@ -54,7 +55,7 @@ async def test_the_next_model_answers_when_the_first_cannot(
 
 
 async def test_a_first_model_that_is_silent_is_replaced_after_its_time(
-    server: ModelServer, other: ModelServer, both: Any, question: Request, asking: Any, clock: Any
+    server: ModelServer, other: ModelServer, both: Models, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     server.reply(Reply(hang_before_headers=True))
     task = asyncio.create_task(asking(both, question))
@@ -66,7 +67,7 @@ async def test_a_first_model_that_is_silent_is_replaced_after_its_time(
 
 
 async def test_a_model_that_broke_off_after_its_first_words_is_not_replaced(
-    server: ModelServer, other: ModelServer, both: Any, question: Request, asking: Any
+    server: ModelServer, other: ModelServer, both: Models, question: Request, asking: Ask
 ) -> None:
     server.reply(Reply("Once upon a time", drop_after=6))
 
@@ -79,7 +80,7 @@ async def test_a_model_that_broke_off_after_its_first_words_is_not_replaced(
 
 @pytest.mark.parametrize(("reply", "kind"), [(Reply.filtered(), ModelRefused), (Reply.too_long(), ContextTooLong)])
 async def test_refused_content_and_a_full_window_are_the_caller_s_affair(
-    server: ModelServer, other: ModelServer, both: Any, question: Request, asking: Any, reply: Reply, kind: type
+    server: ModelServer, other: ModelServer, both: Models, question: Request, asking: Ask, reply: Reply, kind: type
 ) -> None:
     server.reply(reply)
 
@@ -88,7 +89,7 @@ async def test_refused_content_and_a_full_window_are_the_caller_s_affair(
 
 
 async def test_when_nobody_answers_the_first_model_s_error_is_told(
-    server: ModelServer, other: ModelServer, both: Any, question: Request, asking: Any, clock: Any
+    server: ModelServer, other: ModelServer, both: Models, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     clock.instant = True
     server.reply(Reply.refusal(401, "Bad key"))
@@ -101,7 +102,7 @@ async def test_when_nobody_answers_the_first_model_s_error_is_told(
 
 
 async def test_a_chat_s_own_model_is_asked_first_and_the_configured_ones_stand_behind_it(
-    server: ModelServer, other: ModelServer, both: Any, question: Request, asking: Any
+    server: ModelServer, other: ModelServer, both: Models, question: Request, asking: Ask
 ) -> None:
     chosen = both.choose("vllm:spare")
     other.script = lambda body: Reply.refusal(404, "No such model")
@@ -113,7 +114,7 @@ async def test_a_chat_s_own_model_is_asked_first_and_the_configured_ones_stand_b
     assert both.names == ("openai:scripted", "vllm:spare")
 
 
-async def test_a_choice_that_cannot_be_is_one_clear_sentence(both: Any) -> None:
+async def test_a_choice_that_cannot_be_is_one_clear_sentence(both: Models) -> None:
     with pytest.raises(SettingsError, match="no known provider"):
         both.choose("nobody:x")
     with pytest.raises(SettingsError, match="GEMINI_API_KEY"):
@@ -121,7 +122,7 @@ async def test_a_choice_that_cannot_be_is_one_clear_sentence(both: Any) -> None:
 
 
 async def test_what_one_chain_learned_the_others_know(
-    server: ModelServer, both: Any, tool_question: Request, asking: Any
+    server: ModelServer, both: Models, tool_question: Request, asking: Ask
 ) -> None:
     server.supports_tools = False
 
@@ -132,7 +133,7 @@ async def test_what_one_chain_learned_the_others_know(
 
 
 async def test_many_requests_at_once_do_not_wait_for_each_other(
-    server: ModelServer, models: Any, question: Request, asking: Any
+    server: ModelServer, models: Models, question: Request, asking: Ask
 ) -> None:
     gate = asyncio.Event()
     server.script = lambda body: Reply("Here.", hang_before_headers=True, until=gate)
@@ -157,7 +158,9 @@ async def test_many_requests_at_once_do_not_wait_for_each_other(
         ({"name": "ollama:x", "tool_mode": "sometimes"}, "TOOL_MODE is 'sometimes'"),
     ],
 )
-def test_a_wrong_setting_is_named_with_what_it_should_hold(options: dict[str, Any], says: str, clock: Any) -> None:
+def test_a_wrong_setting_is_named_with_what_it_should_hold(
+    options: dict[str, Any], says: str, clock: RecordingClock
+) -> None:
     with pytest.raises(SettingsError) as raised:
         open_models(ModelOptions(**options), clock)
 

@@ -6,9 +6,9 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import aclosing
-from typing import Any
 
 import pytest
+from aiohttp import web
 
 from bot.contract.errors import (
     ContextTooLong,
@@ -18,9 +18,11 @@ from bot.contract.errors import (
     ModelRefused,
     ModelSlow,
 )
+from bot.model import Models
 from bot.model.base import Request, TextPiece
 from playground.faults import Fault
 from playground.model import ModelServer, Reply
+from tests.bot.model.conftest import Ask, Events, Open, RawServer, RecordingClock
 
 TEXT = "The news is good. " * 10
 
@@ -46,7 +48,7 @@ TEXT = "The news is good. " * 10
     ) if isinstance(value, Reply) else "",
 )  # fmt: skip
 async def test_a_broken_stream_is_a_drop_and_keeps_what_came(
-    server: ModelServer, opened: Any, question: Request, asking: Any, reply: Reply, shown: bool
+    server: ModelServer, opened: Open, question: Request, asking: Ask, reply: Reply, shown: bool
 ) -> None:
     server.reply(reply)
 
@@ -59,7 +61,7 @@ async def test_a_broken_stream_is_a_drop_and_keeps_what_came(
 
 
 async def test_an_error_in_the_stream_before_any_text_has_its_own_name(
-    server: ModelServer, opened: Any, question: Request, asking: Any, clock: Any
+    server: ModelServer, opened: Open, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     clock.instant = True
     error = {"message": "The server is overloaded.", "type": "overloaded_error", "code": None}
@@ -72,7 +74,7 @@ async def test_an_error_in_the_stream_before_any_text_has_its_own_name(
 
 
 async def test_comments_forever_do_not_keep_a_turn_waiting(
-    server: ModelServer, opened: Any, question: Request, asking: Any, clock: Any
+    server: ModelServer, opened: Open, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     server.reply(Reply(comments_forever=True))
     task = asyncio.create_task(asking(opened(first_token_seconds=20.0), question))
@@ -89,7 +91,7 @@ async def test_comments_forever_do_not_keep_a_turn_waiting(
 
 
 async def test_a_server_that_never_answers_costs_the_first_token_time(
-    server: ModelServer, opened: Any, question: Request, asking: Any, clock: Any
+    server: ModelServer, opened: Open, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     server.reply(Reply(hang_before_headers=True))
     task = asyncio.create_task(asking(opened(first_token_seconds=20.0), question))
@@ -104,7 +106,7 @@ async def test_a_server_that_never_answers_costs_the_first_token_time(
 
 
 async def test_silence_in_the_middle_costs_the_idle_time_and_keeps_the_text(
-    server: ModelServer, opened: Any, question: Request, asking: Any, clock: Any
+    server: ModelServer, opened: Open, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     server.reply(Reply(TEXT, hang_after=30, comments_forever=True))
     seen = asyncio.Event()
@@ -131,7 +133,7 @@ async def test_silence_in_the_middle_costs_the_idle_time_and_keeps_the_text(
 
 
 async def test_a_slow_reader_is_not_taken_for_a_silent_server(
-    server: ModelServer, opened: Any, question: Request, clock: Any
+    server: ModelServer, opened: Open, question: Request, clock: RecordingClock
 ) -> None:
     server.reply(Reply(TEXT))
     models = opened(idle_seconds=10.0)
@@ -141,11 +143,11 @@ async def test_a_slow_reader_is_not_taken_for_a_silent_server(
         await clock.advance(120.0)
         rest = [piece async for piece in pieces]
 
-    assert "".join(piece.text for piece in (first, *rest[:-1])) == TEXT
+    assert "".join(piece.text for piece in (first, *rest[:-1]) if isinstance(piece, TextPiece)) == TEXT
 
 
 async def test_the_turn_s_deadline_ends_a_stream_that_still_moves(
-    server: ModelServer, opened: Any, question: Request, clock: Any
+    server: ModelServer, opened: Open, question: Request, clock: RecordingClock
 ) -> None:
     server.reply(Reply(TEXT, endless=True))
     request = Request(entries=question.entries, deadline=clock.monotonic() + 5.0, max_output_chars=10**9)
@@ -157,7 +159,7 @@ async def test_the_turn_s_deadline_ends_a_stream_that_still_moves(
 
 
 async def test_the_turn_s_time_counts_from_the_request_when_it_has_no_deadline(
-    server: ModelServer, opened: Any, question: Request, clock: Any
+    server: ModelServer, opened: Open, question: Request, clock: RecordingClock
 ) -> None:
     server.reply(Reply(TEXT, endless=True))
     endless = Request(entries=question.entries, max_output_chars=10**9)
@@ -169,7 +171,7 @@ async def test_the_turn_s_time_counts_from_the_request_when_it_has_no_deadline(
 
 
 async def test_endless_output_is_cut_and_its_stream_closed(
-    server: ModelServer, models: Any, question: Request, asking: Any
+    server: ModelServer, models: Models, question: Request, asking: Ask
 ) -> None:
     server.reply(Reply(TEXT, endless=True))
     request = Request(entries=question.entries, max_output_chars=1_000)
@@ -183,7 +185,7 @@ async def test_endless_output_is_cut_and_its_stream_closed(
 
 
 async def test_closing_the_iterator_closes_the_connection_at_once(
-    server: ModelServer, models: Any, question: Request
+    server: ModelServer, models: Models, question: Request
 ) -> None:
     server.reply(Reply(TEXT, hang_after=20))
 
@@ -195,7 +197,7 @@ async def test_closing_the_iterator_closes_the_connection_at_once(
 
 
 async def test_cancelling_the_reader_closes_the_connection(
-    server: ModelServer, models: Any, question: Request, asking: Any
+    server: ModelServer, models: Models, question: Request, asking: Ask
 ) -> None:
     server.reply(Reply(hang_before_headers=True))
     task = asyncio.create_task(asking(models, question))
@@ -209,7 +211,7 @@ async def test_cancelling_the_reader_closes_the_connection(
 
 
 async def test_a_busy_server_is_asked_twice_more_with_growing_waits(
-    server: ModelServer, models: Any, question: Request, asking: Any, clock: Any
+    server: ModelServer, models: Models, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     clock.instant = True
     server.reply(Reply.refusal(503, "Overloaded"), Reply.refusal(500, "Oops"), Reply("Here."))
@@ -222,7 +224,7 @@ async def test_a_busy_server_is_asked_twice_more_with_growing_waits(
 
 
 async def test_a_busy_server_is_given_up_after_three_requests(
-    server: ModelServer, models: Any, question: Request, asking: Any, clock: Any
+    server: ModelServer, models: Models, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     clock.instant = True
     server.reply(*[Reply.refusal(502, "Bad gateway")] * 3)
@@ -234,7 +236,7 @@ async def test_a_busy_server_is_given_up_after_three_requests(
 
 
 async def test_a_named_wait_is_kept_when_it_fits_the_turn(
-    server: ModelServer, models: Any, question: Request, asking: Any, clock: Any
+    server: ModelServer, models: Models, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     clock.instant = True
     server.reply(Reply.rate_limited(12), Reply("Here."))
@@ -246,7 +248,7 @@ async def test_a_named_wait_is_kept_when_it_fits_the_turn(
 
 
 async def test_a_named_wait_beyond_the_turn_is_an_error_at_once(
-    server: ModelServer, models: Any, question: Request, asking: Any, clock: Any
+    server: ModelServer, models: Models, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     server.reply(Reply.rate_limited(120))
     request = Request(entries=question.entries, deadline=clock.monotonic() + 60)
@@ -259,7 +261,7 @@ async def test_a_named_wait_beyond_the_turn_is_an_error_at_once(
 
 
 async def test_a_wait_named_as_a_date_is_understood(
-    raw_server: Any, opened: Any, question: Request, asking: Any, clock: Any
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     from email.utils import formatdate
 
@@ -277,7 +279,7 @@ async def test_a_wait_named_as_a_date_is_understood(
 
 
 async def test_a_server_out_of_reach_is_named_with_what_may_help(
-    opened: Any, question: Request, asking: Any, clock: Any, unused_tcp_port_factory: Any
+    opened: Open, question: Request, asking: Ask, clock: RecordingClock, unused_tcp_port_factory: Callable[[], int]
 ) -> None:
     clock.instant = True
     url = f"http://127.0.0.1:{unused_tcp_port_factory()}"
@@ -290,7 +292,7 @@ async def test_a_server_out_of_reach_is_named_with_what_may_help(
 
 
 async def test_a_connection_dropped_before_the_headers_is_tried_again(
-    server: ModelServer, models: Any, question: Request, asking: Any, clock: Any
+    server: ModelServer, models: Models, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     clock.instant = True
     server.faults.add("chat.completions", Fault(drop="before"))
@@ -300,7 +302,7 @@ async def test_a_connection_dropped_before_the_headers_is_tried_again(
 
 
 async def test_an_empty_answer_is_asked_for_once_more(
-    server: ModelServer, models: Any, question: Request, asking: Any
+    server: ModelServer, models: Models, question: Request, asking: Ask
 ) -> None:
     server.reply(Reply(""), Reply("Here."))
 
@@ -308,7 +310,7 @@ async def test_an_empty_answer_is_asked_for_once_more(
 
 
 async def test_a_second_empty_answer_is_given_as_it_is(
-    server: ModelServer, models: Any, question: Request, asking: Any
+    server: ModelServer, models: Models, question: Request, asking: Ask
 ) -> None:
     server.reply(Reply(""), Reply(" "))
 
@@ -320,7 +322,7 @@ async def test_a_second_empty_answer_is_given_as_it_is(
 
 
 async def test_a_filtered_answer_is_not_asked_for_again(
-    server: ModelServer, models: Any, question: Request, asking: Any
+    server: ModelServer, models: Models, question: Request, asking: Ask
 ) -> None:
     server.reply(Reply("", finish_reason="content_filter"))
 
@@ -343,7 +345,7 @@ async def test_a_filtered_answer_is_not_asked_for_again(
     ],
 )
 async def test_each_refusal_has_its_name_and_is_not_repeated(
-    server: ModelServer, models: Any, question: Request, asking: Any, reply: Reply, kind: type, says: str
+    server: ModelServer, models: Models, question: Request, asking: Ask, reply: Reply, kind: type, says: str
 ) -> None:
     server.reply(reply)
 
@@ -375,7 +377,7 @@ async def test_each_refusal_has_its_name_and_is_not_repeated(
 )
 @pytest.mark.parametrize("status", [400, 429, 500])
 async def test_every_server_s_words_for_too_long_are_understood(
-    server: ModelServer, models: Any, question: Request, asking: Any, words: str, window: int, status: int
+    server: ModelServer, models: Models, question: Request, asking: Ask, words: str, window: int, status: int
 ) -> None:
     before = models.window(models.name)
     server.reply(Reply.refusal(status, words))
@@ -388,7 +390,7 @@ async def test_every_server_s_words_for_too_long_are_understood(
 
 
 async def test_a_window_is_learned_for_the_model_that_told_it_and_never_exceeds_what_the_operator_allows(
-    server: ModelServer, opened: Any, question: Request, asking: Any
+    server: ModelServer, opened: Open, question: Request, asking: Ask
 ) -> None:
     server.models.append("other")
     models = opened(fallbacks=("openai:other",))
@@ -404,7 +406,7 @@ async def test_a_window_is_learned_for_the_model_that_told_it_and_never_exceeds_
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 200])
 async def test_no_error_repeats_the_key_or_the_conversation(
-    raw_server: Any, opened: Any, question: Request, asking: Any, clock: Any, status: int
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, clock: RecordingClock, status: int
 ) -> None:
     import traceback
 
@@ -427,7 +429,7 @@ async def test_no_error_repeats_the_key_or_the_conversation(
 
 
 async def test_a_server_that_ignores_streaming_is_still_understood(
-    raw_server: Any, opened: Any, question: Request, asking: Any
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask
 ) -> None:
     from aiohttp import web
 
@@ -442,7 +444,7 @@ async def test_a_server_that_ignores_streaming_is_still_understood(
 
 
 async def test_events_without_the_blank_line_between_them_are_told_apart(
-    raw_server: Any, opened: Any, question: Request, asking: Any
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask
 ) -> None:
     from aiohttp import web
 
@@ -459,7 +461,7 @@ async def test_events_without_the_blank_line_between_them_are_told_apart(
 
 
 async def test_a_stream_that_is_complete_but_never_closed_ends_soon(
-    raw_server: Any, opened: Any, question: Request, asking: Any, clock: Any
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
     from aiohttp import web
 
@@ -483,7 +485,7 @@ async def test_a_stream_that_is_complete_but_never_closed_ends_soon(
 
 
 async def test_characters_survive_any_cut_of_the_bytes(
-    server: ModelServer, models: Any, question: Request, asking: Any
+    server: ModelServer, models: Models, question: Request, asking: Ask
 ) -> None:
     server.reply(Reply("早安 😀 é\u0301 مرحبا", reasoning="想一想 🤔", chunk_bytes=1, pings=True))
 
@@ -494,12 +496,13 @@ async def test_characters_survive_any_cut_of_the_bytes(
 
 
 async def test_one_connection_serves_one_request_after_another(
-    raw_server: Any, opened: Any, question: Request, asking: Any, events: Callable[..., Any]
+    raw_server: RawServer, opened: Open, question: Request, asking: Ask, events: Events
 ) -> None:
     ports: set[object] = set()
     done = events('{"choices": [{"delta": {"content": "Here."}, "finish_reason": "stop"}]}', "[DONE]")
 
-    async def handle(request: Any) -> Any:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
         ports.add(request.transport.get_extra_info("peername"))
         return await done(request)
 

@@ -9,9 +9,11 @@ import pytest
 
 from bot.contract.errors import ContextTooLong, ModelRefused
 from bot.contract.transcript import UserEntry
-from bot.model import lengths
+from bot.model import Models, lengths
 from bot.model.base import Request
 from playground.model import ModelServer, Reply
+from tests.bot.model.conftest import Ask, Open
+from tests.conftest import RawJson
 
 LEAF = "a leaf and a stone " * 400
 
@@ -22,7 +24,7 @@ def limited(question: Request) -> Request:
 
 
 async def test_the_server_is_asked_for_no_more_than_the_request_allows(
-    server: ModelServer, opened: Any, asking: Any, limited: Request
+    server: ModelServer, opened: Open, asking: Ask, limited: Request
 ) -> None:
     server.reply(Reply("x " * 9_000))
     openai, deepseek = opened(), opened("deepseek:scripted")
@@ -37,7 +39,7 @@ async def test_the_server_is_asked_for_no_more_than_the_request_allows(
 
 
 async def test_an_operators_own_limit_counts_where_it_is_lower(
-    server: ModelServer, opened: Any, asking: Any, limited: Request
+    server: ModelServer, opened: Open, asking: Ask, limited: Request
 ) -> None:
     models = opened(max_tokens=99)
 
@@ -47,7 +49,7 @@ async def test_an_operators_own_limit_counts_where_it_is_lower(
     assert [request["max_completion_tokens"] for request in server.requests] == [99, 50]
 
 
-async def test_responses_is_limited_too(server: ModelServer, opened: Any, asking: Any, limited: Request) -> None:
+async def test_responses_is_limited_too(server: ModelServer, opened: Open, asking: Ask, limited: Request) -> None:
     server.models.append("gpt-5.4")
     dice = (await _dice(),)
     models = opened("openai:gpt-5.4", reasoning_effort="low")
@@ -68,7 +70,7 @@ async def _dice() -> Any:
     ("model", "takes"), [("openai:scripted", "max_tokens"), ("deepseek:scripted", "max_completion_tokens")]
 )
 async def test_a_server_that_knows_only_the_other_name_is_asked_by_it_from_then_on(
-    server: ModelServer, opened: Any, asking: Any, limited: Request, model: str, takes: str
+    server: ModelServer, opened: Open, asking: Ask, limited: Request, model: str, takes: str
 ) -> None:
     server.completion_tokens_name = takes
     models = opened(model)
@@ -80,9 +82,9 @@ async def test_a_server_that_knows_only_the_other_name_is_asked_by_it_from_then_
 
 
 async def test_a_server_that_knows_neither_name_is_asked_without_and_stopped_by_us(
-    server: ModelServer, opened: Any, asking: Any, limited: Request
+    server: ModelServer, opened: Open, asking: Ask, limited: Request
 ) -> None:
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         named = lengths.name_in(body)
         return Reply.refusal(422, f"Extra inputs are not permitted: {named}") if named else Reply(LEAF, endless=True)
 
@@ -98,7 +100,7 @@ async def test_a_server_that_knows_neither_name_is_asked_without_and_stopped_by_
 
 
 async def test_a_server_that_takes_the_limit_and_writes_on_is_stopped(
-    server: ModelServer, models: Any, asking: Any, limited: Request
+    server: ModelServer, models: Models, asking: Ask, limited: Request
 ) -> None:
     server.reply(Reply(LEAF, endless=True))
 
@@ -110,7 +112,7 @@ async def test_a_server_that_takes_the_limit_and_writes_on_is_stopped(
 
 @pytest.mark.parametrize("arguments", [True, False])
 async def test_thoughts_and_arguments_count(
-    server: ModelServer, models: Any, asking: Any, limited: Request, tool_question: Request, arguments: bool
+    server: ModelServer, models: Models, asking: Ask, limited: Request, tool_question: Request, arguments: bool
 ) -> None:
     call = Reply(calls=(("roll_dice", {"why": LEAF}),), endless=True)
     server.reply(call if arguments else Reply(reasoning=LEAF, endless=True))
@@ -122,7 +124,7 @@ async def test_thoughts_and_arguments_count(
 
 
 async def test_the_longest_answer_of_a_model_is_learned(
-    server: ModelServer, opened: Any, asking: Any, limited: Request
+    server: ModelServer, opened: Open, asking: Ask, limited: Request
 ) -> None:
     server.completion_tokens = 500
     models = opened()
@@ -134,7 +136,7 @@ async def test_the_longest_answer_of_a_model_is_learned(
 
 
 async def test_an_answer_is_limited_to_what_the_window_holds_beside_the_prompt(
-    server: ModelServer, opened: Any, asking: Any, limited: Request
+    server: ModelServer, opened: Open, asking: Ask, limited: Request
 ) -> None:
     server.context_tokens = 2_100
     models = opened()
@@ -148,7 +150,7 @@ async def test_an_answer_is_limited_to_what_the_window_holds_beside_the_prompt(
 
 
 async def test_a_prompt_that_leaves_no_room_is_too_long(
-    server: ModelServer, models: Any, asking: Any, limited: Request
+    server: ModelServer, models: Models, asking: Ask, limited: Request
 ) -> None:
     server.context_tokens = 200
     request = replace(limited, entries=(UserEntry("stone " * 500),))
@@ -180,7 +182,7 @@ WORDS = [
 @pytest.mark.parametrize(("words", "most", "lasting"), WORDS)
 @pytest.mark.parametrize("status", [400, 402, 422])
 async def test_every_server_s_words_for_an_answer_too_long_are_understood(
-    server: ModelServer, opened: Any, asking: Any, question: Request, words: str, most: int, lasting: bool, status: int
+    server: ModelServer, opened: Open, asking: Ask, question: Request, words: str, most: int, lasting: bool, status: int
 ) -> None:
     models = opened("vllm:scripted")
     server.reply(Reply.refusal(status, words), Reply("Of course."))
@@ -194,7 +196,7 @@ async def test_every_server_s_words_for_an_answer_too_long_are_understood(
 
 
 async def test_a_limit_that_is_refused_again_and_again_is_not_asked_for_without_end(
-    server: ModelServer, models: Any, asking: Any, limited: Request
+    server: ModelServer, models: Models, asking: Ask, limited: Request
 ) -> None:
     server.script = lambda body: Reply.refusal(400, "This model supports at most 700 completion tokens")
 
@@ -203,7 +205,7 @@ async def test_a_limit_that_is_refused_again_and_again_is_not_asked_for_without_
 
 
 async def test_an_empty_answer_is_asked_for_again_only_with_what_is_left_and_both_are_charged_for(
-    server: ModelServer, opened: Any, asking: Any, question: Request
+    server: ModelServer, opened: Open, asking: Ask, question: Request
 ) -> None:
     used = {"prompt_tokens": 100, "completion_tokens": 700, "total_tokens": 800}
     server.reply(Reply("", usage=used), Reply("Yes.", usage=used), Reply("", usage=used))

@@ -18,6 +18,7 @@ from bot.model.ollama import OllamaAssembly
 from bot.model.sse import LineDecoder
 from playground.model import ModelServer, Reply
 from playground.model.ollama import Ollama
+from tests.bot.model.conftest import Ask, Open
 
 NAME = "ollama:scripted"
 
@@ -33,7 +34,7 @@ def long(words: int) -> Request:
 
 
 async def test_a_long_request_gets_a_window_that_holds_it(
-    server: ModelServer, ollama: Ollama, opened: Any, asking: Any
+    server: ModelServer, ollama: Ollama, opened: Open, asking: Ask
 ) -> None:
     server.reply(Reply("Yes."))
 
@@ -45,7 +46,7 @@ async def test_a_long_request_gets_a_window_that_holds_it(
 
 
 async def test_without_it_the_emulator_drops_what_does_not_fit(
-    server: ModelServer, ollama: Ollama, opened: Any, asking: Any
+    server: ModelServer, ollama: Ollama, opened: Open, asking: Ask
 ) -> None:
     """By Chat Completions, which reads no `num_ctx`: so the other tests can fail."""
     server.models.append("v")
@@ -57,7 +58,7 @@ async def test_without_it_the_emulator_drops_what_does_not_fit(
 
 
 async def test_the_window_grows_in_powers_of_two_and_never_shrinks(
-    server: ModelServer, ollama: Ollama, opened: Any, asking: Any
+    server: ModelServer, ollama: Ollama, opened: Open, asking: Ask
 ) -> None:
     models = opened(NAME)
     for words in (10, 4000, 10, 4100, 12_000, 10):
@@ -69,7 +70,7 @@ async def test_the_window_grows_in_powers_of_two_and_never_shrinks(
 
 
 async def test_a_model_that_is_loaded_with_more_is_not_loaded_again(
-    server: ModelServer, ollama: Ollama, opened: Any, asking: Any
+    server: ModelServer, ollama: Ollama, opened: Open, asking: Ask
 ) -> None:
     ollama.loads.append(16_384)
     server.reply(Reply("Yes."))
@@ -80,7 +81,7 @@ async def test_a_model_that_is_loaded_with_more_is_not_loaded_again(
 
 
 async def test_where_the_server_counts_more_than_we_do_the_window_grows_until_it_fits(
-    server: ModelServer, ollama: Ollama, opened: Any, asking: Any
+    server: ModelServer, ollama: Ollama, opened: Open, asking: Ask
 ) -> None:
     ollama.heaviness = 3.0
     server.reply(Reply("Yes."))
@@ -93,7 +94,7 @@ async def test_where_the_server_counts_more_than_we_do_the_window_grows_until_it
 
 
 async def test_an_answer_that_found_no_room_finds_it_when_it_is_asked_for_again(
-    server: ModelServer, ollama: Ollama, opened: Any, asking: Any
+    server: ModelServer, ollama: Ollama, opened: Open, asking: Ask
 ) -> None:
     models, tale = opened(NAME), "and then it rained " * 1000
     server.reply(Reply(tale), Reply(tale))
@@ -106,7 +107,7 @@ async def test_an_answer_that_found_no_room_finds_it_when_it_is_asked_for_again(
 
 
 async def test_where_even_the_longest_window_is_too_short_it_is_said(
-    server: ModelServer, ollama: Ollama, opened: Any, asking: Any
+    server: ModelServer, ollama: Ollama, opened: Open, asking: Ask
 ) -> None:
     ollama.heaviness = 30.0
 
@@ -117,7 +118,7 @@ async def test_where_even_the_longest_window_is_too_short_it_is_said(
 
 
 async def test_what_no_window_of_the_model_holds_is_too_long_and_not_cut(
-    server: ModelServer, ollama: Ollama, opened: Any, asking: Any
+    server: ModelServer, ollama: Ollama, opened: Open, asking: Ask
 ) -> None:
     ollama.longest_window = 6000
     models = opened(NAME)
@@ -132,7 +133,7 @@ async def test_what_no_window_of_the_model_holds_is_too_long_and_not_cut(
 
 
 async def test_calls_results_thoughts_and_counts_are_told_in_ollamas_own_form(
-    server: ModelServer, ollama: Ollama, opened: Any, asking: Any, tool_question: Request
+    server: ModelServer, ollama: Ollama, opened: Open, asking: Ask, tool_question: Request
 ) -> None:
     server.reply(
         Reply("I roll.", reasoning="A die, then.", calls=(("roll_dice", {"sides": 6}), ("roll_dice", {"sides": 8}))),
@@ -158,7 +159,7 @@ async def test_calls_results_thoughts_and_counts_are_told_in_ollamas_own_form(
 
 
 async def test_tools_that_a_model_cannot_take_are_taught_in_words(
-    server: ModelServer, ollama: Ollama, opened: Any, asking: Any, tool_question: Request
+    server: ModelServer, ollama: Ollama, opened: Open, asking: Ask, tool_question: Request
 ) -> None:
     server.supports_tools = False
     server.reply(Reply("Hello."))
@@ -171,7 +172,7 @@ async def test_tools_that_a_model_cannot_take_are_taught_in_words(
 
 
 async def test_a_server_that_is_no_ollama_is_asked_by_chat_completions(
-    server: ModelServer, opened: Any, asking: Any
+    server: ModelServer, opened: Open, asking: Ask
 ) -> None:
     models = opened(NAME)
     for _ in range(2):
@@ -182,7 +183,7 @@ async def test_a_server_that_is_no_ollama_is_asked_by_chat_completions(
 
 
 async def test_a_model_that_is_pulled_later_is_found_then(
-    server: ModelServer, ollama: Ollama, opened: Any, asking: Any
+    server: ModelServer, ollama: Ollama, opened: Open, asking: Ask
 ) -> None:
     models = opened("ollama:other")
     assert isinstance((await asking(models, long(10))).error, SetupRefused)
@@ -198,7 +199,7 @@ async def test_a_model_that_is_pulled_later_is_found_then(
     ["[]", "{}", '{"model_info": []}', '{"model_info": {"x.context_length": "many"}}', "<html>", '{"model_info": {}}'],
 )
 async def test_whatever_a_server_says_of_itself_it_is_asked(
-    answer: str, raw_server: Callable[..., Any], opened: Any, asking: Any
+    answer: str, raw_server: Callable[..., Any], opened: Open, asking: Ask
 ) -> None:
     async def handle(request: web.Request) -> web.StreamResponse:
         if request.path.startswith("/api"):
@@ -215,7 +216,7 @@ async def test_whatever_a_server_says_of_itself_it_is_asked(
 
 @pytest.mark.parametrize("fault", ["drop", "error", "page"])
 async def test_a_stream_that_breaks_off_is_a_drop(
-    fault: str, raw_server: Callable[..., Any], opened: Any, asking: Any
+    fault: str, raw_server: Callable[..., Any], opened: Open, asking: Ask
 ) -> None:
     lines = {
         "drop": '{"message": {"content": "It is"}, "done": false}\n',

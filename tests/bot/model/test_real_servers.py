@@ -28,6 +28,7 @@ from bot.contract.errors import ContextTooLong
 from bot.contract.transcript import AssistantEntry, ToolEntry, UserEntry
 from bot.model import ModelOptions, open_models
 from bot.model.base import Request
+from tests.bot.model.conftest import Ask
 from tools.base import ToolSpec
 
 ROOT = Path(__file__).parents[3]
@@ -125,7 +126,7 @@ async def server(name: str, tmp_path: Path) -> AsyncIterator[str]:
             yield await start(running(proxy, port, tmp_path, "/health/liveliness"))
 
 
-async def test_a_server_that_nobody_here_wrote_answers_calls_and_refuses(server: str, name: str, asking: Any) -> None:
+async def test_a_server_that_nobody_here_wrote_answers_calls_and_refuses(server: str, name: str, asking: Ask) -> None:
     options = ModelOptions(name="vllm:tiny", keys={"vllm": KEY}, base_urls={"vllm": server}, first_token_seconds=60.0)
     hello = Request(entries=(UserEntry("hi"),), max_tokens=30_000)
     # llama-cpp-python forces a call only by its name.

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from bot.contract.errors import ModelBusy, ModelDropped
 from bot.contract.transcript import AssistantEntry, SystemEntry, ToolEntry
+from bot.model import Models
 from bot.model.base import Request
 from playground.model import ModelServer, Reply
+from tests.bot.model.conftest import Ask, Open, RecordingClock
 
 
 @pytest.fixture
-def thinking(opened: Any, server: ModelServer) -> Any:
+def thinking(opened: Open, server: ModelServer) -> Models:
     server.models += ["gpt-5.4-mini", "gpt-5-mini"]
     return opened("openai:gpt-5.4-mini", reasoning_effort="high")
 
 
 async def test_effort_beside_tools_goes_by_responses_for_the_models_that_ask_for_it(
-    server: ModelServer, opened: Any, asking: Any, thinking: Any, question: Request, tool_question: Request
+    server: ModelServer, opened: Open, asking: Ask, thinking: Models, question: Request, tool_question: Request
 ) -> None:
     await asking(thinking, tool_question)
     await asking(thinking, question)
@@ -34,7 +34,7 @@ async def test_effort_beside_tools_goes_by_responses_for_the_models_that_ask_for
 
 
 async def test_text_and_reasoning_stream_and_usage_is_counted(
-    server: ModelServer, thinking: Any, asking: Any, tool_question: Request
+    server: ModelServer, thinking: Models, asking: Ask, tool_question: Request
 ) -> None:
     server.reply(Reply("Here it is. 早安", reasoning="Let me see."))
 
@@ -47,7 +47,7 @@ async def test_text_and_reasoning_stream_and_usage_is_counted(
 
 
 async def test_without_a_report_the_instructions_count_as_well(
-    server: ModelServer, thinking: Any, asking: Any, tool_question: Request
+    server: ModelServer, thinking: Models, asking: Ask, tool_question: Request
 ) -> None:
     server.reply(Reply("Here.", usage={}), Reply("Here.", usage={}))
 
@@ -59,7 +59,7 @@ async def test_without_a_report_the_instructions_count_as_well(
 
 
 async def test_calls_and_their_reasoning_return_with_the_results(
-    server: ModelServer, thinking: Any, asking: Any, tool_question: Request
+    server: ModelServer, thinking: Models, asking: Ask, tool_question: Request
 ) -> None:
     server.reply(
         Reply("One moment.", reasoning="Dice.", calls=(("roll_dice", {"sides": 6}), ("roll_dice", '{"sides": 20,}')))
@@ -80,7 +80,7 @@ async def test_calls_and_their_reasoning_return_with_the_results(
 
 
 async def test_a_history_of_another_wire_is_taken_without_its_raw_messages(
-    server: ModelServer, thinking: Any, opened: Any, asking: Any, tool_question: Request
+    server: ModelServer, thinking: Models, opened: Open, asking: Ask, tool_question: Request
 ) -> None:
     server.reply(Reply(calls=(("roll_dice", {"sides": 6}),)))
     answer = (await asking(opened("gemini:scripted"), tool_question)).answer
@@ -103,7 +103,7 @@ async def test_a_history_of_another_wire_is_taken_without_its_raw_messages(
 
 
 async def test_prompt_mode_works_by_responses_too(
-    server: ModelServer, opened: Any, asking: Any, tool_question: Request
+    server: ModelServer, opened: Open, asking: Ask, tool_question: Request
 ) -> None:
     server.models.append("gpt-5.4-mini")
     models = opened("openai:gpt-5.4-mini", reasoning_effort="high", tool_mode="prompt")
@@ -116,7 +116,7 @@ async def test_prompt_mode_works_by_responses_too(
 
 
 async def test_a_model_that_only_knows_responses_is_asked_there_from_then_on(
-    server: ModelServer, models: Any, asking: Any, question: Request
+    server: ModelServer, models: Models, asking: Ask, question: Request
 ) -> None:
     words = "This model is only supported in v1/responses and not in v1/chat/completions."
     server.reply(Reply.refusal(404, words), Reply("Here."), Reply("There."))
@@ -126,7 +126,9 @@ async def test_a_model_that_only_knows_responses_is_asked_there_from_then_on(
     assert len(server.requests) == 3
 
 
-async def test_a_limit_reached_is_told(server: ModelServer, thinking: Any, asking: Any, tool_question: Request) -> None:
+async def test_a_limit_reached_is_told(
+    server: ModelServer, thinking: Models, asking: Ask, tool_question: Request
+) -> None:
     server.reply(Reply("Half an ans", finish_reason="length"))
 
     assert (await asking(thinking, tool_question)).answer.finish == "length"
@@ -134,7 +136,7 @@ async def test_a_limit_reached_is_told(server: ModelServer, thinking: Any, askin
 
 @pytest.mark.parametrize("reply", [Reply("Some text.", drop_after=4), Reply("Some text.", error_object=4)])
 async def test_a_broken_stream_is_a_drop(
-    server: ModelServer, thinking: Any, asking: Any, tool_question: Request, reply: Reply
+    server: ModelServer, thinking: Models, asking: Ask, tool_question: Request, reply: Reply
 ) -> None:
     server.reply(reply)
 
@@ -145,7 +147,7 @@ async def test_a_broken_stream_is_a_drop(
 
 
 async def test_a_busy_server_is_busy_here_too(
-    server: ModelServer, thinking: Any, asking: Any, tool_question: Request, clock: Any
+    server: ModelServer, thinking: Models, asking: Ask, tool_question: Request, clock: RecordingClock
 ) -> None:
     clock.instant = True
     server.reply(*[Reply.refusal(503, "Overloaded")] * 3)

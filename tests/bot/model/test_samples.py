@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import runpy
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ import pytest
 from aiohttp import web
 
 from bot.contract.errors import ContextTooLong, ModelBusy, ModelDropped, ModelRefused
+from bot.model import Models
 from bot.model.base import Answer, Request
+from tests.bot.model.conftest import Ask, Asked, Open, RawServer, RecordingClock
 from tests.conftest import RawJson
 from tools.base import ToolSpec
 
@@ -32,12 +35,16 @@ def sample(whose: str, name: str) -> dict[str, Any]:
     return next(one for one in found if one["name"] == name)
 
 
+Sampled = Callable[..., Awaitable[Models]]
+AskSample = Callable[..., Awaitable[Asked]]
+
+
 @pytest.fixture
-async def ask(raw_server: Any, opened: Any, asking: Any, question: Request, clock: Any) -> Any:
-    """Let a server answer every request with one of its samples, in pieces of so many bytes."""
+def sampled(raw_server: RawServer, opened: Open, clock: RecordingClock) -> Sampled:
+    """Models whose server answers every request with one of its samples, in pieces of so many bytes."""
     clock.instant = True
 
-    async def ask(whose: str, name: str, size: int = 0) -> Any:
+    async def serve(whose: str, name: str, size: int = 0) -> Models:
         wire = sample(whose, name)
         body = wire["body"].encode()
 
@@ -50,17 +57,25 @@ async def ask(raw_server: Any, opened: Any, asking: Any, question: Request, cloc
             await response.write_eof()
             return response
 
-        models = opened("vllm:tiny", base_urls={"vllm": await raw_server(handle)})
-        asked = await asking(models, replace(question, tools=(TOOL,), tool_choice="required", max_tokens=200))
-        asked.models = models
-        return asked
+        return opened("vllm:tiny", base_urls={"vllm": await raw_server(handle)})
+
+    return serve
+
+
+@pytest.fixture
+def ask(sampled: Sampled, asking: Ask, question: Request) -> AskSample:
+    """Ask the models of `sampled`."""
+
+    async def ask(whose: str, name: str, size: int = 0) -> Asked:
+        models = await sampled(whose, name, size)
+        return await asking(models, replace(question, tools=(TOOL,), tool_choice="required", max_tokens=200))
 
     return ask
 
 
 @pytest.mark.parametrize("size", [0, 7])
 @pytest.mark.parametrize("whose", SERVERS)
-async def test_words_arrive_as_they_were_written(ask: Any, whose: str, size: int) -> None:
+async def test_words_arrive_as_they_were_written(ask: AskSample, whose: str, size: int) -> None:
     asked = await ask(whose, "text", size)
 
     assert asked.text == asked.answer.text == TINY["TEXT"]
@@ -69,7 +84,7 @@ async def test_words_arrive_as_they_were_written(ask: Any, whose: str, size: int
 
 @pytest.mark.parametrize("size", [0, 7])
 @pytest.mark.parametrize("whose", SERVERS)
-async def test_a_call_has_its_arguments_once(ask: Any, whose: str, size: int) -> None:
+async def test_a_call_has_its_arguments_once(ask: AskSample, whose: str, size: int) -> None:
     answer: Answer = (await ask(whose, "call", size)).answer
 
     [call] = answer.calls
@@ -82,14 +97,14 @@ async def test_a_call_has_its_arguments_once(ask: Any, whose: str, size: int) ->
 
 
 @pytest.mark.parametrize("whose", SERVERS)
-async def test_an_answer_that_the_limit_cut_says_so(ask: Any, whose: str) -> None:
+async def test_an_answer_that_the_limit_cut_says_so(ask: AskSample, whose: str) -> None:
     asked = await ask(whose, "truncated")
 
     assert (asked.text, asked.answer.finish) == ("Tea is a", "length")
 
 
 @pytest.mark.parametrize("whose", ["llama.cpp", "litellm"])
-async def test_a_call_that_the_limit_cut_does_not_run(ask: Any, whose: str) -> None:
+async def test_a_call_that_the_limit_cut_does_not_run(ask: AskSample, whose: str) -> None:
     [call] = (await ask(whose, "cut call")).answer.calls
 
     assert "cut off" in call.problem
@@ -105,25 +120,28 @@ async def test_a_call_that_the_limit_cut_does_not_run(ask: Any, whose: str) -> N
     ],
 )
 async def test_the_tokens_that_a_server_counted_are_taken_over(
-    ask: Any, whose: str, name: str, used: tuple[int, int]
+    ask: AskSample, whose: str, name: str, used: tuple[int, int]
 ) -> None:
     answer = (await ask(whose, name)).answer
 
     assert (answer.usage.prompt, answer.usage.completion) == used
 
 
-async def test_a_server_that_counts_nothing_is_estimated(ask: Any) -> None:
+async def test_a_server_that_counts_nothing_is_estimated(ask: AskSample) -> None:
     usage = (await ask("llama-cpp-python", "text")).answer.usage
 
     assert usage.prompt > 0 and usage.completion > 0
 
 
 @pytest.mark.parametrize("whose", ["llama.cpp", "litellm"])
-async def test_the_window_is_learned_from_the_refusal(ask: Any, whose: str) -> None:
-    asked = await ask(whose, "too long")
+async def test_the_window_is_learned_from_the_refusal(
+    sampled: Sampled, asking: Ask, question: Request, whose: str
+) -> None:
+    models = await sampled(whose, "too long")
+    asked = await asking(models, question)
 
     assert isinstance(asked.error, ContextTooLong)
-    assert asked.error.window == asked.models.window("vllm:tiny") == 2048
+    assert asked.error.window == models.window("vllm:tiny") == 2048
 
 
 @pytest.mark.parametrize(
@@ -135,5 +153,5 @@ async def test_the_window_is_learned_from_the_refusal(ask: Any, whose: str) -> N
         ("litellm", "unknown model", ModelRefused),
     ],
 )
-async def test_a_failure_has_its_name(ask: Any, whose: str, name: str, kind: type) -> None:
+async def test_a_failure_has_its_name(ask: AskSample, whose: str, name: str, kind: type) -> None:
     assert isinstance((await ask(whose, name)).error, kind)

@@ -6,7 +6,6 @@ import asyncio
 import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 import httpx2
 import pytest
@@ -17,6 +16,7 @@ from bot.contract.errors import SettingsError
 from bot.model import ModelOptions, open_models
 from bot.model.readbatcher import ReadBatcher
 from bot.model.transport import ENDING, StreamTransport
+from tests.bot.model.conftest import RecordingClock
 
 pytestmark = pytest.mark.usefixtures("no_proxy_of_this_machine")
 
@@ -41,7 +41,7 @@ async def serving(handler: Handler) -> AsyncIterator[tuple[str, list[web.BaseReq
 
 
 @pytest.fixture
-def batcher(clock: Any) -> ReadBatcher:
+def batcher(clock: RecordingClock) -> ReadBatcher:
     return ReadBatcher(clock)
 
 
@@ -154,7 +154,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
     ("rest", "left"), [(b"3\r\ntwo\r\n", [b"two"]), (b"", []), (b"3\r\ntwo\r\nno number\r\n", [b"two"])]
 )
 async def test_what_arrived_before_the_connection_broke_is_read_also_by_who_gathers(
-    http: httpx2.AsyncClient, batcher: ReadBatcher, clock: Any, rest: bytes, left: list[bytes]
+    http: httpx2.AsyncClient, batcher: ReadBatcher, clock: RecordingClock, rest: bytes, left: list[bytes]
 ) -> None:
     go_on, gone = asyncio.Event(), asyncio.Event()
 
@@ -192,7 +192,7 @@ async def test_what_arrived_before_the_connection_broke_is_read_also_by_who_gath
 
 
 async def test_who_ends_soon_reads_as_it_comes_again(
-    http: httpx2.AsyncClient, batcher: ReadBatcher, clock: Any
+    http: httpx2.AsyncClient, batcher: ReadBatcher, clock: RecordingClock
 ) -> None:
     """The clock stands still: nobody who gathers is woken by it."""
     more = asyncio.Event()
@@ -266,7 +266,7 @@ async def test_the_proxy_that_the_environment_names_is_used_but_for_its_exceptio
 
 
 async def test_a_proxy_that_cannot_be_used_is_named_before_anybody_asks(
-    clock: Any, monkeypatch: pytest.MonkeyPatch
+    clock: RecordingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("all_proxy", "socks5://me:secret@127.0.0.1:1080")
 

@@ -20,10 +20,11 @@ from bot.contract.transcript import (
     entry_from_json,
     entry_to_json,
 )
-from bot.model import protocol
+from bot.model import Models, protocol
 from bot.model.base import Request
 from bot.model.rendering import Declarations
 from playground.model import ModelServer, Reply
+from tests.bot.model.conftest import Ask, Open
 from tools.base import ToolCall, ToolSpec
 
 ROLL = ToolCall("call_1", "roll_dice", {"sides": 6})
@@ -47,7 +48,7 @@ def roles(messages: Sequence[dict[str, Any]]) -> list[str]:
 
 
 async def test_native_calls_and_results_keep_ids_and_order(
-    server: ModelServer, models: Any, asking: Any, dice: ToolSpec
+    server: ModelServer, models: Models, asking: Ask, dice: ToolSpec
 ) -> None:
     await asking(models, Request(entries=CALLED, tools=(dice,)))
 
@@ -62,7 +63,7 @@ async def test_native_calls_and_results_keep_ids_and_order(
 
 
 async def test_a_tool_that_changed_is_declared_as_it_is_now(
-    server: ModelServer, models: Any, asking: Any, dice: ToolSpec
+    server: ModelServer, models: Models, asking: Ask, dice: ToolSpec
 ) -> None:
     """A server of tools may say something else of the same name; what does not change is written once."""
     changed = dataclasses.replace(dice, purpose="Roll other dice.")
@@ -91,7 +92,7 @@ def test_tools_that_are_remembered_as_they_are_declared_are_limited(dice: ToolSp
 
 
 async def test_a_call_without_a_result_is_given_one_and_a_result_without_a_call_is_left_out(
-    server: ModelServer, models: Any, asking: Any, dice: ToolSpec
+    server: ModelServer, models: Models, asking: Ask, dice: ToolSpec
 ) -> None:
     entries = (
         ToolEntry("old", "x", "?"), *ASKED, AssistantEntry("", calls=(ROLL, ADD)), ToolEntry("call_2", "add", "2"),
@@ -107,7 +108,7 @@ async def test_a_call_without_a_result_is_given_one_and_a_result_without_a_call_
 
 
 async def test_in_prompt_mode_results_come_back_as_one_message(
-    server: ModelServer, opened: Any, asking: Any, dice: ToolSpec
+    server: ModelServer, opened: Open, asking: Ask, dice: ToolSpec
 ) -> None:
     written = 'Let me see.\n<tool_call>{"name": "roll_dice", "arguments": {"sides": 6}}</tool_call>'
     entries = (
@@ -131,7 +132,7 @@ async def test_in_prompt_mode_results_come_back_as_one_message(
 
 
 async def test_a_tool_refusal_changes_to_prompt_mode_by_itself_and_is_remembered(
-    server: ModelServer, models: Any, asking: Any, tool_question: Request
+    server: ModelServer, models: Models, asking: Ask, tool_question: Request
 ) -> None:
     server.supports_tools = False
 
@@ -160,7 +161,7 @@ async def test_a_tool_refusal_changes_to_prompt_mode_by_itself_and_is_remembered
     ],
 )
 async def test_every_server_s_refusal_of_tools_is_recognised(
-    server: ModelServer, opened: Any, asking: Any, tool_question: Request, status: int, words: str
+    server: ModelServer, opened: Open, asking: Ask, tool_question: Request, status: int, words: str
 ) -> None:
     server.script = lambda body: Reply.refusal(status, words) if "tools" in body else Reply("In words.")
 
@@ -168,7 +169,7 @@ async def test_every_server_s_refusal_of_tools_is_recognised(
 
 
 async def test_explicit_native_mode_does_not_change_by_itself(
-    server: ModelServer, opened: Any, asking: Any, tool_question: Request
+    server: ModelServer, opened: Open, asking: Ask, tool_question: Request
 ) -> None:
     server.reply(Reply.refuses_tools())
 
@@ -176,7 +177,7 @@ async def test_explicit_native_mode_does_not_change_by_itself(
 
 
 async def test_a_refusal_without_tools_is_no_refusal_of_tools(
-    server: ModelServer, models: Any, asking: Any, question: Request
+    server: ModelServer, models: Models, asking: Ask, question: Request
 ) -> None:
     server.reply(Reply.refuses_tools())
 
@@ -186,7 +187,7 @@ async def test_a_refusal_without_tools_is_no_refusal_of_tools(
 
 
 async def test_the_last_pass_keeps_the_tools_and_forbids_them(
-    server: ModelServer, models: Any, asking: Any, dice: ToolSpec
+    server: ModelServer, models: Models, asking: Ask, dice: ToolSpec
 ) -> None:
     request = Request(entries=CALLED, tools=(dice,), tool_choice="none", reminder=nudges.LAST_PASS)
 
@@ -200,7 +201,7 @@ async def test_the_last_pass_keeps_the_tools_and_forbids_them(
 
 
 async def test_where_tools_cannot_be_forbidden_the_last_pass_tells_the_results_in_words(
-    server: ModelServer, opened: Any, asking: Any, dice: ToolSpec
+    server: ModelServer, opened: Open, asking: Ask, dice: ToolSpec
 ) -> None:
     request = Request(entries=CALLED, tools=(dice,), tool_choice="none", reminder=nudges.LAST_PASS)
 
@@ -215,7 +216,7 @@ async def test_where_tools_cannot_be_forbidden_the_last_pass_tells_the_results_i
 
 
 async def test_a_question_without_tools_after_calls_is_taken_by_strict_servers(
-    server: ModelServer, models: Any, asking: Any
+    server: ModelServer, models: Models, asking: Ask
 ) -> None:
     await asking(models, Request(entries=(*CALLED, AssistantEntry("Four."), UserEntry("Thanks!"))))
 
@@ -227,7 +228,7 @@ async def test_a_question_without_tools_after_calls_is_taken_by_strict_servers(
     [("required", "required"), ("roll_dice", {"type": "function", "function": {"name": "roll_dice"}})],
 )
 async def test_a_tool_can_be_demanded(
-    server: ModelServer, opened: Any, asking: Any, tool_question: Request, choice: str, sent: Any
+    server: ModelServer, opened: Open, asking: Ask, tool_question: Request, choice: str, sent: Any
 ) -> None:
     request = Request(entries=tool_question.entries, tools=tool_question.tools, tool_choice=choice)
 
@@ -241,7 +242,7 @@ async def test_a_tool_can_be_demanded(
 
 
 async def test_signatures_return_to_the_provider_that_sent_them_and_to_no_other(
-    server: ModelServer, opened: Any, asking: Any, tool_question: Request
+    server: ModelServer, opened: Open, asking: Ask, tool_question: Request
 ) -> None:
     signature = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
     server.reply(Reply(calls=(("roll_dice", {"sides": 6}),), call_extras=signature, call_ids=("functions.roll:0",)))
@@ -265,7 +266,7 @@ async def test_signatures_return_to_the_provider_that_sent_them_and_to_no_other(
 
 
 async def test_calls_without_the_signature_a_provider_insists_on_are_told_as_text(
-    server: ModelServer, opened: Any, asking: Any, dice: ToolSpec
+    server: ModelServer, opened: Open, asking: Ask, dice: ToolSpec
 ) -> None:
     await asking(opened("gemini:scripted"), Request(entries=CALLED, tools=(dice,)))
 
@@ -275,7 +276,7 @@ async def test_calls_without_the_signature_a_provider_insists_on_are_told_as_tex
 
 
 async def test_reasoning_returns_with_the_calls_it_led_to_where_the_provider_insists(
-    server: ModelServer, opened: Any, asking: Any, tool_question: Request
+    server: ModelServer, opened: Open, asking: Ask, tool_question: Request
 ) -> None:
     server.reply(Reply(reasoning="A die has six sides.", calls=(("roll_dice", {"sides": 6}),)))
     models = opened("deepseek:scripted")
@@ -296,7 +297,7 @@ async def test_reasoning_returns_with_the_calls_it_led_to_where_the_provider_ins
 @pytest.mark.parametrize("indexes", ["given", "missing", "same"])
 @pytest.mark.parametrize("whole", [False, True])
 async def test_two_calls_arrive_as_two_whatever_the_server_numbers(
-    server: ModelServer, models: Any, asking: Any, tool_question: Request, indexes: str, whole: bool
+    server: ModelServer, models: Models, asking: Ask, tool_question: Request, indexes: str, whole: bool
 ) -> None:
     server.reply(
         Reply(
@@ -317,7 +318,7 @@ async def test_two_calls_arrive_as_two_whatever_the_server_numbers(
 
 
 async def test_a_finish_of_tool_calls_without_any_is_a_plain_answer(
-    server: ModelServer, models: Any, asking: Any, tool_question: Request
+    server: ModelServer, models: Models, asking: Ask, tool_question: Request
 ) -> None:
     server.reply(Reply("Hello.", finish_reason="tool_calls"))
 
@@ -325,7 +326,7 @@ async def test_a_finish_of_tool_calls_without_any_is_a_plain_answer(
 
 
 async def test_complete_calls_count_when_the_server_never_says_why_it_finished(
-    server: ModelServer, models: Any, asking: Any, tool_question: Request
+    server: ModelServer, models: Models, asking: Ask, tool_question: Request
 ) -> None:
     server.reply(Reply(calls=(("roll_dice", {"sides": 6}),), finish_reason=None))
 
@@ -333,7 +334,7 @@ async def test_complete_calls_count_when_the_server_never_says_why_it_finished(
 
 
 async def test_a_call_cut_off_by_the_length_says_so(
-    server: ModelServer, models: Any, asking: Any, tool_question: Request
+    server: ModelServer, models: Models, asking: Ask, tool_question: Request
 ) -> None:
     server.reply(Reply(calls=(("roll_dice", '{"sides": '),), finish_reason="length"))
 
@@ -351,7 +352,7 @@ async def test_a_call_cut_off_by_the_length_says_so(
     ],
 )
 async def test_a_parameter_a_server_does_not_know_is_left_out_from_then_on(
-    server: ModelServer, opened: Any, asking: Any, tool_question: Request, words: str, part: str
+    server: ModelServer, opened: Open, asking: Ask, tool_question: Request, words: str, part: str
 ) -> None:
     server.script = lambda body: Reply.refusal(400, words) if part in body else Reply("Fine.")
     models = opened("vllm:scripted", tool_mode="prompt")
@@ -362,7 +363,7 @@ async def test_a_parameter_a_server_does_not_know_is_left_out_from_then_on(
 
 
 async def test_reported_usage_is_passed_on_and_teaches_the_estimate(
-    server: ModelServer, models: Any, asking: Any
+    server: ModelServer, models: Models, asking: Ask
 ) -> None:
     request = Request(entries=(UserEntry("words and more words " * 100),))
     before = models.estimator(models.name).tokens("a b c d " * 100)
@@ -374,7 +375,7 @@ async def test_reported_usage_is_passed_on_and_teaches_the_estimate(
     assert models.estimator(models.name).tokens("a b c d " * 100) > before
 
 
-async def test_usage_that_is_not_reported_is_estimated(server: ModelServer, models: Any, asking: Any) -> None:
+async def test_usage_that_is_not_reported_is_estimated(server: ModelServer, models: Models, asking: Ask) -> None:
     server.reply(Reply("Yes, of course.", usage={}))
 
     answer = (await asking(models, Request(entries=(UserEntry("word " * 100),)))).answer
@@ -384,7 +385,7 @@ async def test_usage_that_is_not_reported_is_estimated(server: ModelServer, mode
 
 
 async def test_the_limit_on_tokens_goes_by_the_provider_s_name_for_it(
-    server: ModelServer, opened: Any, asking: Any, question: Request
+    server: ModelServer, opened: Open, asking: Ask, question: Request
 ) -> None:
     await asking(opened(max_tokens=99), question)
     await asking(opened("deepseek:scripted", max_tokens=99), question)
@@ -393,14 +394,14 @@ async def test_the_limit_on_tokens_goes_by_the_provider_s_name_for_it(
     assert server.requests[1]["max_tokens"] == 99
 
 
-async def test_two_messages_in_a_row_become_one(server: ModelServer, models: Any, asking: Any) -> None:
+async def test_two_messages_in_a_row_become_one(server: ModelServer, models: Models, asking: Ask) -> None:
     await asking(models, Request(entries=(UserEntry("One."), AssistantEntry(""), UserEntry("Two."))))
 
     assert server.requests[0].messages == [{"role": "user", "content": "One.\n\nTwo."}]
 
 
 async def test_names_and_ids_that_a_model_made_up_do_not_spoil_the_history(
-    server: ModelServer, models: Any, asking: Any, dice: ToolSpec
+    server: ModelServer, models: Models, asking: Ask, dice: ToolSpec
 ) -> None:
     call = ToolCall("x" * 90 + " 早", "roll the dice!", {})
     entries = (*ASKED, AssistantEntry("", calls=(call,)), ToolEntry(call.id, call.name, "no such tool", ok=False))

@@ -8,7 +8,7 @@ import logging
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,15 +86,19 @@ WAYS = (
 )
 
 
+Written = tuple[str, int, str, str]
+"""The form of the log, the exit code, standard output and standard error."""
+
+
 @pytest.fixture(scope="module", params=["console", "json"])
-def told(request: pytest.FixtureRequest) -> Any:
+def told(request: pytest.FixtureRequest) -> Written:
     """What a process wrote that used every way out."""
     command = [sys.executable, "-X", "utf8", "-c", EVERY_WAY, CANARY, request.param]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
     return request.param, ended.returncode, ended.stdout.decode(), ended.stderr.decode()
 
 
-def test_no_way_out_shows_a_secret_or_obeys_a_control_character(told: Any) -> None:
+def test_no_way_out_shows_a_secret_or_obeys_a_control_character(told: Written) -> None:
     _, code, out, err = told
 
     assert code == 1
@@ -106,7 +110,7 @@ def test_no_way_out_shows_a_secret_or_obeys_a_control_character(told: Any) -> No
     assert "\\u001b[2J\\u202e\\ud800" in out
 
 
-def test_no_error_makes_a_line_that_can_be_taken_for_one_of_the_log(told: Any) -> None:
+def test_no_error_makes_a_line_that_can_be_taken_for_one_of_the_log(told: Written) -> None:
     form, _, _, err = told
     lines = err.splitlines()
 
@@ -191,8 +195,11 @@ def speak(text, error):
 """
 
 
+Library = Callable[[str], Callable[..., None]]
+
+
 @pytest.fixture
-def library(tmp_path: Path) -> Iterator[Any]:
+def library(tmp_path: Path) -> Iterator[Library]:
     """A library that logs, under a name that is its own or was handed to it by us."""
     root = logging.getLogger()
     handlers = root.handlers[:]
@@ -200,17 +207,20 @@ def library(tmp_path: Path) -> Iterator[Any]:
     file = tmp_path / "site-packages" / "library.py"
     file.write_text(LIBRARY)
 
-    def load(name: str) -> Any:
+    def load(name: str) -> Callable[..., None]:
         made: dict[str, Any] = {"NAME": name}
         exec(compile(LIBRARY, str(file), "exec"), made)
-        return made["speak"]
+        speak: Callable[..., None] = made["speak"]
+        return speak
 
     yield load
     root.handlers[:] = handlers
 
 
 @pytest.mark.parametrize("name", ["telegram.Bot", "adapters.slack.adapter.wire"])
-def test_of_a_library_only_what_its_author_wrote_is_logged(name: str, library: Any, capsys: Any) -> None:
+def test_of_a_library_only_what_its_author_wrote_is_logged(
+    name: str, library: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A person's message may stand in everything that is filled in."""
     logs.set_up("DEBUG", "console", Outlet())
 
@@ -230,7 +240,7 @@ def test_of_a_library_only_what_its_author_wrote_is_logged(name: str, library: A
     ]
 
 
-def test_a_message_of_megabytes_is_cut_and_holds_no_secret_at_the_cut(capsys: Any) -> None:
+def test_a_message_of_megabytes_is_cut_and_holds_no_secret_at_the_cut(capsys: pytest.CaptureFixture[str]) -> None:
     logs.set_up("INFO", "console", Outlet([CANARY]))
 
     try:

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -18,10 +19,12 @@ from bot.operations.outlet import Outlet
 from bot.operations.upkeep import EVERY, FIRST_AFTER, prune_hourly, resident_bytes, writes
 from bot.store import Keep, Store
 from playground.model import Reply
+from tests.bot.conftest import OpenRig
+from tests.conftest import FakeClock
 
 
 @pytest.fixture
-async def store(tmp_path: Any, clock: Any) -> AsyncIterator[Store]:
+async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
     async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock, busy_timeout=0.001) as store:
         yield store
 
@@ -31,7 +34,7 @@ async def get(server: HttpServer, path: str) -> tuple[int, str]:
         return answer.status, await answer.text()
 
 
-async def test_old_rows_are_removed_every_hour_also_after_a_failure(clock: Any) -> None:
+async def test_old_rows_are_removed_every_hour_also_after_a_failure(clock: FakeClock) -> None:
     pruned: list[float] = []
 
     class Failing:
@@ -46,7 +49,7 @@ async def test_old_rows_are_removed_every_hour_also_after_a_failure(clock: Any) 
     assert [round(at - 1000) for at in pruned] == [FIRST_AFTER, FIRST_AFTER + EVERY, FIRST_AFTER + 2 * EVERY]
 
 
-async def test_the_operator_says_how_long_a_chat_is_kept(rig: Any, monkeypatch: Any) -> None:
+async def test_the_operator_says_how_long_a_chat_is_kept(rig: OpenRig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.operations.upkeep.FIRST_AFTER", 0.0)
     monkeypatch.setattr("bot.operations.upkeep.EVERY", 0.0)
     async with rig(KEEP_DAYS="3") as it:
@@ -65,7 +68,7 @@ async def test_the_operator_says_how_long_a_chat_is_kept(rig: Any, monkeypatch: 
 
 
 async def test_a_store_that_another_program_holds_does_not_write_and_writes_again_later(
-    store: Store, tmp_path: Any, clock: Any
+    store: Store, tmp_path: Path, clock: FakeClock
 ) -> None:
     assert await writes(store)
     other = sqlite3.connect(tmp_path / "parley.db", isolation_level=None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import Any
+
+import pytest
 
 from bot.operations.watchdog import LoopWatch
 
@@ -23,7 +24,7 @@ async def a_beat(watch: LoopWatch, over: float) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_call_that_blocks_the_loop_is_measured_and_named(caplog: Any) -> None:
+async def test_a_call_that_blocks_the_loop_is_measured_and_named(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         async with LoopWatch() as watch:
             await asyncio.sleep(0.06)
@@ -36,7 +37,7 @@ async def test_a_call_that_blocks_the_loop_is_measured_and_named(caplog: Any) ->
     assert "every chat waited" in record.getMessage() and "counts_for" in record.getMessage()
 
 
-async def test_blocks_are_complained_about_once_a_minute(caplog: Any) -> None:
+async def test_blocks_are_complained_about_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         async with LoopWatch() as watch:
             for _ in range(3):
@@ -48,7 +49,7 @@ async def test_blocks_are_complained_about_once_a_minute(caplog: Any) -> None:
     assert len(caplog.records) == 1
 
 
-async def test_work_in_small_pieces_is_no_block(caplog: Any) -> None:
+async def test_work_in_small_pieces_is_no_block(caplog: pytest.LogCaptureFixture) -> None:
     async with LoopWatch() as watch:
         for _ in range(40):
             counts_for(0.003)

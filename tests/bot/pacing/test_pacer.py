@@ -13,6 +13,7 @@ from bot.contract.surface import CallCost, RateBudget, Window
 from bot.pacing.pacer import PATIENCE, Pacer
 from bot.pacing.scope import BudgetState
 from bot.pacing.waiting import Priority
+from tests.conftest import FakeClock
 
 CHAT = RateBudget("telegram:1/chat/7", rate=1.0, burst=3)
 BOT = RateBudget("telegram:1", windows=(Window(28, 1.0),), shared=True)
@@ -20,7 +21,7 @@ GROUP = RateBudget("telegram:1/chat/-7", windows=(Window(20, 60.0),))
 
 
 @pytest.fixture
-async def pacer(clock: Any) -> AsyncIterator[Pacer]:
+async def pacer(clock: FakeClock) -> AsyncIterator[Pacer]:
     pacer = Pacer(clock)
     yield pacer
     await pacer.close()
@@ -29,7 +30,7 @@ async def pacer(clock: Any) -> AsyncIterator[Pacer]:
 class Calls:
     """Calls that were granted, with their times."""
 
-    def __init__(self, pacer: Pacer, clock: Any) -> None:
+    def __init__(self, pacer: Pacer, clock: FakeClock) -> None:
         self.pacer = pacer
         self.clock = clock
         self.granted: list[tuple[float, str]] = []
@@ -54,7 +55,7 @@ class Calls:
 
 
 @pytest.fixture
-async def calls(pacer: Pacer, clock: Any) -> AsyncIterator[Calls]:
+async def calls(pacer: Pacer, clock: FakeClock) -> AsyncIterator[Calls]:
     calls = Calls(pacer, clock)
     yield calls
     for task in calls.tasks:
@@ -62,7 +63,7 @@ async def calls(pacer: Pacer, clock: Any) -> AsyncIterator[Calls]:
     await asyncio.gather(*calls.tasks, return_exceptions=True)
 
 
-async def test_a_chat_takes_its_burst_at_once_and_then_one_call_a_second(calls: Calls, clock: Any) -> None:
+async def test_a_chat_takes_its_burst_at_once_and_then_one_call_a_second(calls: Calls, clock: FakeClock) -> None:
     for number in range(5):
         calls.ask(str(number), CallCost((CHAT,)), Priority.FINAL)
 
@@ -71,7 +72,7 @@ async def test_a_chat_takes_its_burst_at_once_and_then_one_call_a_second(calls: 
     assert calls.times == [0.0, 0.0, 0.0, 1.0, 2.0]
 
 
-async def test_a_call_counts_from_its_answer_because_calls_bunch_up_on_the_way(calls: Calls, clock: Any) -> None:
+async def test_a_call_counts_from_its_answer_because_calls_bunch_up_on_the_way(calls: Calls, clock: FakeClock) -> None:
     slow = RateBudget("slow", windows=(Window(1, 1.0),))
     calls.ask("first", CallCost((slow,)), Priority.FINAL, answer_after=0.8)
     calls.ask("second", CallCost((slow,)), Priority.FINAL)
@@ -81,7 +82,7 @@ async def test_a_call_counts_from_its_answer_because_calls_bunch_up_on_the_way(c
     assert calls.times == pytest.approx([0.0, 1.805])
 
 
-async def test_the_last_edit_of_a_reply_never_waits_behind_its_progress(calls: Calls, clock: Any) -> None:
+async def test_the_last_edit_of_a_reply_never_waits_behind_its_progress(calls: Calls, clock: FakeClock) -> None:
     """Progress leaves one call free in the chat's budget, so that the end goes out at once."""
     for number in range(20):
         calls.ask(f"progress {number}", CallCost((CHAT,)), Priority.PROGRESS, keep=1)
@@ -94,7 +95,7 @@ async def test_the_last_edit_of_a_reply_never_waits_behind_its_progress(calls: C
     assert calls.granted[before:] == [(4.3, "final")]
 
 
-async def test_final_text_goes_before_first_words_and_these_before_progress(calls: Calls, clock: Any) -> None:
+async def test_final_text_goes_before_first_words_and_these_before_progress(calls: Calls, clock: FakeClock) -> None:
     narrow = RateBudget("narrow", windows=(Window(1, 1.0),))
     calls.ask("now", CallCost((narrow,)), Priority.FINAL)
     await clock.settle()
@@ -107,7 +108,7 @@ async def test_final_text_goes_before_first_words_and_these_before_progress(call
     assert calls.names == ["now", "final", "first", "progress"]
 
 
-async def test_among_progress_the_stalest_reply_goes_first(calls: Calls, clock: Any) -> None:
+async def test_among_progress_the_stalest_reply_goes_first(calls: Calls, clock: FakeClock) -> None:
     narrow = RateBudget("narrow", windows=(Window(1, 1.0),))
     calls.ask("now", CallCost((narrow,)), Priority.FINAL)
     await clock.settle()
@@ -119,7 +120,7 @@ async def test_among_progress_the_stalest_reply_goes_first(calls: Calls, clock: 
     assert calls.names == ["now", "stale", "fresh"]
 
 
-async def test_one_flooded_chat_holds_no_other(calls: Calls, clock: Any) -> None:
+async def test_one_flooded_chat_holds_no_other(calls: Calls, clock: FakeClock) -> None:
     other = RateBudget("telegram:1/chat/8", rate=1.0, burst=3)
     for number in range(50):
         calls.ask(f"flood {number}", CallCost((CHAT, BOT)), Priority.FINAL)
@@ -131,7 +132,7 @@ async def test_one_flooded_chat_holds_no_other(calls: Calls, clock: Any) -> None
 
 
 async def test_a_refusal_closes_its_scope_for_exactly_as_long_as_asked_and_no_other(
-    calls: Calls, pacer: Pacer, clock: Any
+    calls: Calls, pacer: Pacer, clock: FakeClock
 ) -> None:
     other = RateBudget("telegram:1/chat/8", rate=1.0, burst=3)
     pacer.refused(CallCost((CHAT, BOT)), "", 7.4)
@@ -143,7 +144,7 @@ async def test_a_refusal_closes_its_scope_for_exactly_as_long_as_asked_and_no_ot
     assert calls.granted == [(0.0, "other"), (7.4, "refused")]
 
 
-async def test_a_refusal_lowers_the_rate_and_calm_raises_it_again(calls: Calls, pacer: Pacer, clock: Any) -> None:
+async def test_a_refusal_lowers_the_rate_and_calm_raises_it_again(calls: Calls, pacer: Pacer, clock: FakeClock) -> None:
     pacer.refused(CallCost((CHAT,)), "", 0.5)
     for number in range(4):
         calls.ask(str(number), CallCost((CHAT,)), Priority.FINAL)
@@ -163,7 +164,7 @@ async def test_a_refusal_lowers_the_rate_and_calm_raises_it_again(calls: Calls, 
     assert calls.times[4] - calls.times[3] == pytest.approx(1.0, abs=0.01)
 
 
-async def test_progress_in_a_group_is_spread_over_the_minute(calls: Calls, pacer: Pacer, clock: Any) -> None:
+async def test_progress_in_a_group_is_spread_over_the_minute(calls: Calls, pacer: Pacer, clock: FakeClock) -> None:
     """Twenty calls a minute spent in twenty seconds would leave a person waiting for forty."""
     pacer.enter((GROUP,))
     for number in range(60):
@@ -177,7 +178,7 @@ async def test_progress_in_a_group_is_spread_over_the_minute(calls: Calls, pacer
         assert sum(start <= at < start + 60.0 for at in calls.times) <= 20
 
 
-async def test_a_reply_that_upgrades_to_its_end_overtakes_at_once(pacer: Pacer, clock: Any) -> None:
+async def test_a_reply_that_upgrades_to_its_end_overtakes_at_once(pacer: Pacer, clock: FakeClock) -> None:
     later = pacer.ask(CallCost((CHAT,)), Priority.PROGRESS, not_before=clock.now + 100.0)
     entered = asyncio.Event()
 
@@ -195,7 +196,7 @@ async def test_a_reply_that_upgrades_to_its_end_overtakes_at_once(pacer: Pacer, 
     assert entered.is_set()
 
 
-async def test_a_cancelled_wait_gives_its_place_back(calls: Calls, pacer: Pacer, clock: Any) -> None:
+async def test_a_cancelled_wait_gives_its_place_back(calls: Calls, pacer: Pacer, clock: FakeClock) -> None:
     narrow = RateBudget("narrow", windows=(Window(1, 1.0),))
     calls.ask("now", CallCost((narrow,)), Priority.FINAL)
     calls.ask("cancelled", CallCost((narrow,)), Priority.FINAL)
@@ -209,7 +210,7 @@ async def test_a_cancelled_wait_gives_its_place_back(calls: Calls, pacer: Pacer,
 
 
 async def test_hundreds_who_wait_for_the_same_budget_are_not_looked_at_one_by_one(
-    calls: Calls, clock: Any, monkeypatch: pytest.MonkeyPatch
+    calls: Calls, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked = 0
     ready_at = BudgetState.ready_at
@@ -234,7 +235,7 @@ async def test_hundreds_who_wait_for_the_same_budget_are_not_looked_at_one_by_on
     assert looked < 10
 
 
-async def test_who_is_cancelled_and_hurried_at_once_leaves_the_queue_as_it_was(pacer: Pacer, clock: Any) -> None:
+async def test_who_is_cancelled_and_hurried_at_once_leaves_the_queue_as_it_was(pacer: Pacer, clock: FakeClock) -> None:
     narrow = RateBudget("narrow", windows=(Window(1, 1.0),))
     grants = [pacer.ask(CallCost((narrow,)), Priority.PROGRESS, since=1000.0 + number) for number in range(6)]
     order: list[int] = []
@@ -254,7 +255,7 @@ async def test_who_is_cancelled_and_hurried_at_once_leaves_the_queue_as_it_was(p
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_memory_follows_live_replies_not_known_chats(pacer: Pacer, clock: Any) -> None:
+async def test_memory_follows_live_replies_not_known_chats(pacer: Pacer, clock: FakeClock) -> None:
     for number in range(2_000):
         async with pacer.ask(CallCost((RateBudget(f"chat {number}", rate=1.0, burst=3),)), Priority.FINAL):
             pass
@@ -263,7 +264,7 @@ async def test_memory_follows_live_replies_not_known_chats(pacer: Pacer, clock: 
     assert pacer.known_scopes < 600
 
 
-async def test_nobody_is_refused_with_a_hundred_replies_under_one_bots_limit(pacer: Pacer, clock: Any) -> None:
+async def test_nobody_is_refused_with_a_hundred_replies_under_one_bots_limit(pacer: Pacer, clock: FakeClock) -> None:
     """Whatever the replies want, no window of one second holds more than 28 calls."""
     calls = Calls(pacer, clock)
     for reply in range(100):
@@ -281,7 +282,7 @@ async def test_nobody_is_refused_with_a_hundred_replies_under_one_bots_limit(pac
         assert sum(start <= at < start + 1.0 for at in calls.times) <= 28
 
 
-async def test_a_person_who_waited_long_gets_the_call_that_was_kept_for_the_end(calls: Calls, clock: Any) -> None:
+async def test_a_person_who_waited_long_gets_the_call_that_was_kept_for_the_end(calls: Calls, clock: FakeClock) -> None:
     for _ in range(3):
         calls.ask("earlier", CallCost((CHAT,)), Priority.FINAL)
     await clock.settle()
@@ -292,7 +293,7 @@ async def test_a_person_who_waited_long_gets_the_call_that_was_kept_for_the_end(
     assert calls.granted[-1] == (1.6, "progress")
 
 
-async def test_progress_leaves_what_soon_begins_its_first_words(calls: Calls, pacer: Pacer, clock: Any) -> None:
+async def test_progress_leaves_what_soon_begins_its_first_words(calls: Calls, pacer: Pacer, clock: FakeClock) -> None:
     for number in range(10):
         pacer.enter((BOT,))
         calls.ask(f"edit {number}a", CallCost((BOT,)), Priority.PROGRESS)
@@ -309,7 +310,7 @@ async def test_progress_leaves_what_soon_begins_its_first_words(calls: Calls, pa
 
 
 async def test_progress_leaves_their_end_to_those_that_are_read_for_a_while(
-    calls: Calls, pacer: Pacer, clock: Any
+    calls: Calls, pacer: Pacer, clock: FakeClock
 ) -> None:
     for _ in range(20):
         pacer.seen(pacer.enter((BOT,)))
@@ -330,7 +331,7 @@ async def test_progress_leaves_their_end_to_those_that_are_read_for_a_while(
 
 
 async def test_edits_under_a_short_window_of_their_own_come_early_and_never_stand_still(
-    calls: Calls, pacer: Pacer, clock: Any
+    calls: Calls, pacer: Pacer, clock: FakeClock
 ) -> None:
     own = RateBudget("discord:1/channel/7/edit", windows=(Window(5, 5.0),))
     pacer.seen(pacer.enter((own,)))
@@ -349,7 +350,7 @@ async def test_edits_under_a_short_window_of_their_own_come_early_and_never_stan
 
 
 async def test_a_reply_begins_on_screen_only_if_its_end_will_have_a_call(
-    pacer: Pacer, calls: Calls, clock: Any
+    pacer: Pacer, calls: Calls, clock: FakeClock
 ) -> None:
     edits = RateBudget("edits", windows=(Window(3, 60.0),), shared=True)
     replies = [pacer.enter((edits,)) for _ in range(4)]
@@ -368,7 +369,7 @@ async def test_a_reply_begins_on_screen_only_if_its_end_will_have_a_call(
 
 
 async def test_progress_leaves_every_admitted_reply_the_call_for_its_end(
-    pacer: Pacer, calls: Calls, clock: Any
+    pacer: Pacer, calls: Calls, clock: FakeClock
 ) -> None:
     edits = RateBudget("edits", windows=(Window(10, 60.0),), shared=True)
     replies = [pacer.enter((edits,)) for _ in range(6)]
@@ -387,7 +388,9 @@ async def test_progress_leaves_every_admitted_reply_the_call_for_its_end(
     assert [name for _, name in calls.granted[made:]] == ["end"] * 6
 
 
-async def test_nobody_waits_for_a_pause_of_a_day(pacer: Pacer, calls: Calls, clock: Any, caplog: Any) -> None:
+async def test_nobody_waits_for_a_pause_of_a_day(
+    pacer: Pacer, calls: Calls, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
     """Neither who waits already, nor who comes later; who draws on other budgets goes on. The operator is told once."""
     other = RateBudget("telegram:1/chat/8", rate=1.0, burst=3)
     for number in range(5):
@@ -411,7 +414,7 @@ async def test_nobody_waits_for_a_pause_of_a_day(pacer: Pacer, calls: Calls, clo
     assert "telegram:1/chat/7 is refused until 2026-09-22 14:13:20 UTC" in told
 
 
-async def test_a_pause_that_a_reply_may_wait_for_is_waited_for(pacer: Pacer, calls: Calls, clock: Any) -> None:
+async def test_a_pause_that_a_reply_may_wait_for_is_waited_for(pacer: Pacer, calls: Calls, clock: FakeClock) -> None:
     pacer.refused(CallCost((CHAT, BOT)), "", PATIENCE)
     calls.ask("end", CallCost((CHAT, BOT)), Priority.FINAL)
     await clock.advance(PATIENCE + 0.1)
@@ -419,7 +422,7 @@ async def test_a_pause_that_a_reply_may_wait_for_is_waited_for(pacer: Pacer, cal
     assert calls.granted == [(PATIENCE, "end")]
 
 
-async def test_after_a_pause_of_a_day_everything_goes_on(pacer: Pacer, calls: Calls, clock: Any) -> None:
+async def test_after_a_pause_of_a_day_everything_goes_on(pacer: Pacer, calls: Calls, clock: FakeClock) -> None:
     pacer.refused(CallCost((CHAT,)), "", 86_400.0)
     await clock.advance(86_400.0)
     calls.ask("end", CallCost((CHAT,)), Priority.FINAL)
@@ -428,7 +431,7 @@ async def test_after_a_pause_of_a_day_everything_goes_on(pacer: Pacer, calls: Ca
     assert calls.names == ["end"]
 
 
-async def test_what_nobody_will_be_able_to_complete_does_not_begin(pacer: Pacer, clock: Any) -> None:
+async def test_what_nobody_will_be_able_to_complete_does_not_begin(pacer: Pacer, clock: FakeClock) -> None:
     """Posts are allowed and edits are not: such a reply appears once, whole."""
     posts, edits = (
         RateBudget("slack:T/post", rate=1.0, burst=1),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from bot.policy.access import Access
 from bot.sentences import say
 from bot.settings import CoreSettings, read
 from bot.store import Store
+from tests.conftest import FakeClock
 from tools.languages import LANGUAGES
 
 PRIVATE = ChatId("telegram", "42", "7")
@@ -29,17 +29,11 @@ def written(
     return MessageSent(delivery="1", chat=chat, sender=sender, target=ReplyTarget(chat.platform), text="hi")
 
 
-@pytest.fixture
-async def store(tmp_path: Path, clock: Any) -> AsyncIterator[Store]:
-    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as opened:
-        yield opened
-
-
 Make = Callable[..., Access]
 
 
 @pytest.fixture
-def make(store: Store, clock: Any) -> Make:
+def make(store: Store, clock: FakeClock) -> Make:
     def make(**lists: Any) -> Access:
         defaults: dict[str, Any] = {"allow_all": False, "users": (), "chats": (), "admins": ("telegram:1",)}
         return Access(store.access, clock, **(defaults | lists))
@@ -199,7 +193,7 @@ async def test_a_pairing_code_is_offered_only_while_nobody_could_write(make: Mak
         assert await make(**{"admins": (), **lists}).pairing_code() is None
 
 
-async def test_a_guesser_is_not_heard_for_long_and_others_are(make: Make, clock: Any) -> None:
+async def test_a_guesser_is_not_heard_for_long_and_others_are(make: Make, clock: FakeClock) -> None:
     access = make(admins=())
     code = await access.pairing_code()
     guesser = Sender(id="telegram:666")
@@ -228,7 +222,9 @@ async def test_a_guesser_is_not_heard_for_long_and_others_are(make: Make, clock:
         ("ALLOWED_CHATS", "", ()),
     ],
 )
-def test_lists_are_kept_as_messages_name_them(monkeypatch: Any, name: str, value: str, kept: tuple[str, ...]) -> None:
+def test_lists_are_kept_as_messages_name_them(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, kept: tuple[str, ...]
+) -> None:
     monkeypatch.setenv(name, value)
     assert getattr(read(CoreSettings), name.lower()) == kept
 
@@ -244,7 +240,9 @@ def test_lists_are_kept_as_messages_name_them(monkeypatch: Any, name: str, value
         ("TOKENS_PER_DAY", "-1", "a whole number of at least 0"),
     ],
 )
-def test_a_malformed_list_is_one_clear_sentence(monkeypatch: Any, name: str, value: str, sentence: str) -> None:
+def test_a_malformed_list_is_one_clear_sentence(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, sentence: str
+) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError, match=name) as refused:
         read(CoreSettings)

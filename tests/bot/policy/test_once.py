@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from bot.contract import ChatId
@@ -14,12 +11,6 @@ from bot.store import Store
 from tests.conftest import FakeClock
 
 HERE, THERE = ChatId("telegram", "42", "7"), ChatId("telegram", "42", "8")
-
-
-@pytest.fixture
-async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
-    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ from bot.policy.quotas import (
     paid_by,
 )
 from bot.store import Amount, Store
+from tests.conftest import FakeClock
 from tools.base import Unpaid
 
 ADA = Payer("telegram:7", ChatId("telegram", "42", "7"))
@@ -75,7 +76,7 @@ def answer(prompt: int, completion: int, model: str = Scripted.name) -> Answer:
 
 
 @pytest.fixture
-async def store(tmp_path: Path, clock: Any) -> AsyncIterator[Store]:
+async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
     clock.started = 1_800_000_000.0 // DAY * DAY + 1_000  # so that the day is young
     async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as opened:
         yield opened
@@ -89,7 +90,7 @@ async def is_owner(person: str) -> bool:
 
 
 @pytest.fixture
-def make(store: Store, clock: Any) -> Make:
+def make(store: Store, clock: FakeClock) -> Make:
     def make(prices: Prices | None = None, **limits: Any) -> Quotas:
         none = {"messages_per_minute": 0, "tokens_person": 0, "tokens_all": 0}
         return Quotas(store.spending, clock, QuotaLimits(**(none | limits)), prices, is_owner)
@@ -98,7 +99,7 @@ def make(store: Store, clock: Any) -> Make:
 
 
 @pytest.fixture
-def once(store: Store, clock: Any) -> Once:
+def once(store: Store, clock: FakeClock) -> Once:
     return Once(store.access.once, clock)
 
 
@@ -179,7 +180,7 @@ async def test_a_call_that_waited_is_made_with_what_comes_back(make: Make) -> No
     assert second.allowed == [ANSWER_TOKENS + 480]
 
 
-async def test_a_call_waits_no_longer_than_people_do(make: Make, clock: Any) -> None:
+async def test_a_call_waits_no_longer_than_people_do(make: Make, clock: FakeClock) -> None:
     quotas = make(tokens_person=LEAST)
     held = Scripted(asyncio.Event().wait)
     running = asyncio.create_task(ask(quotas, held))
@@ -303,7 +304,9 @@ async def test_a_call_stopped_before_it_was_made_leaves_nothing_set_aside(store:
     assert await spent(store) == 0
 
 
-async def test_what_a_killed_process_set_aside_counts_until_the_day_ends(store: Store, make: Make, clock: Any) -> None:
+async def test_what_a_killed_process_set_aside_counts_until_the_day_ends(
+    store: Store, make: Make, clock: FakeClock
+) -> None:
     with paid_by(ADA):
         await make(tokens_person=2 * LEAST - 1).reserve("openai:gpt-5-mini", Usage(RESERVED, ANSWER_TOKENS))
     quotas = make(tokens_person=2 * LEAST - 1)  # of the next process
@@ -398,7 +401,7 @@ async def test_the_model_that_answered_is_paid_not_the_one_that_was_asked(store:
     assert (await store.spending.spent(["person telegram:7"], DAY))[0].dollars == pytest.approx(0.0001)
 
 
-async def test_twenty_messages_a_minute_and_no_more(make: Make, clock: Any) -> None:
+async def test_twenty_messages_a_minute_and_no_more(make: Make, clock: FakeClock) -> None:
     quotas = make(messages_per_minute=20)
 
     assert all([await quotas.message(ADA) for _ in range(20)])
@@ -418,7 +421,7 @@ async def test_commands_are_counted_apart_and_are_no_questions_of_the_day(make: 
 
 
 async def test_a_spent_quota_is_known_before_a_turn_begins_and_told_once_a_window(
-    make: Make, once: Once, clock: Any
+    make: Make, once: Once, clock: FakeClock
 ) -> None:
     quotas = make(tokens_person=1500)
     assert await quotas.exhausted(ADA) is None
@@ -475,7 +478,7 @@ async def test_today_as_a_person_and_as_an_admin_sees_it(make: Make) -> None:
 
 
 async def test_a_database_that_fails_while_settling_costs_nobody_an_answer(
-    make: Make, store: Store, monkeypatch: Any, caplog: Any
+    make: Make, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from bot.contract.errors import StoreError
 

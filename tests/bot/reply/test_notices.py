@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from bot.reply.notices import MOST_TOLD, Notices
-from tests.bot.conftest import Rig
+from tests.bot.conftest import OpenRig, Rig
 
 
 def notices_of(it: Rig) -> Notices:
     return it.bot.dispatcher._notices
 
 
-async def test_in_one_chat_so_many_sentences_wait_and_who_awaits_an_answer_gets_one(rig: Any) -> None:
+async def test_in_one_chat_so_many_sentences_wait_and_who_awaits_an_answer_gets_one(rig: OpenRig) -> None:
     async with rig() as it:
         for number in range(MOST_TOLD + 2):
             notices_of(it).soon(it.message("hi"), f"Sentence {number}.")
@@ -31,7 +29,7 @@ async def test_in_one_chat_so_many_sentences_wait_and_who_awaits_an_answer_gets_
 
 
 async def test_a_sentence_that_cannot_be_shown_is_logged_and_forgotten(
-    rig: Any, caplog: pytest.LogCaptureFixture
+    rig: OpenRig, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with rig() as it:
         it.bot.platforms._open.clear()
@@ -43,7 +41,7 @@ async def test_a_sentence_that_cannot_be_shown_is_logged_and_forgotten(
         assert it.shown() == []
 
 
-async def test_what_is_not_shown_at_the_end_of_the_process_is_left(rig: Any) -> None:
+async def test_what_is_not_shown_at_the_end_of_the_process_is_left(rig: OpenRig) -> None:
     async with rig() as it:
         notices_of(it).soon(it.message("hi"), "Too late.")
 

@@ -29,6 +29,7 @@ from bot.safety import LinkPolicy
 from bot.sentences import language_of
 from bot.store import Store, TurnState
 from tests.bot.conftest import BareSurface
+from tests.conftest import FakeClock
 from tests.surfaces import page_of
 
 CHAT = ChatId("telegram", "42", "7")
@@ -58,13 +59,7 @@ def screen() -> Screen:
 
 
 @pytest.fixture
-async def store(tmp_path: Path, clock: Any) -> AsyncIterator[Store]:
-    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as store:
-        yield store
-
-
-@pytest.fixture
-async def replies(store: Store, clock: Any) -> AsyncIterator[Replies]:
+async def replies(store: Store, clock: FakeClock) -> AsyncIterator[Replies]:
     pacer = Pacer(clock)
     yield Replies(store, pacer, clock, secrets=(SECRET,))
     await pacer.close()

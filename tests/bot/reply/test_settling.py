@@ -20,6 +20,7 @@ from bot.reply.settling import Settling
 from bot.reply.stream import ReplyStream
 from bot.store import Store, TurnState
 from tests.bot.conftest import BareSurface
+from tests.conftest import FakeClock
 from tests.surfaces import page_of
 
 CHAT = ChatId("telegram", "42", "7")
@@ -72,7 +73,7 @@ class Screen(BareSurface):
 class Desk:
     """One process: what it shows, and what it shows again."""
 
-    def __init__(self, store: Store, clock: Any, screen: Screen) -> None:
+    def __init__(self, store: Store, clock: FakeClock, screen: Screen) -> None:
         self.store, self.clock, self.screen = store, clock, screen
         self.pacer = Pacer(clock)
         replies = Replies(store, self.pacer, clock)
@@ -130,18 +131,12 @@ class Desk:
 
 
 @pytest.fixture
-async def store(tmp_path: Any, clock: Any) -> AsyncIterator[Store]:
-    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as store:
-        yield store
-
-
-@pytest.fixture
-def screen(clock: Any) -> Screen:
+def screen(clock: FakeClock) -> Screen:
     return Screen(clock)
 
 
 @pytest.fixture
-async def desk(store: Store, clock: Any, screen: Screen) -> AsyncIterator[Desk]:
+async def desk(store: Store, clock: FakeClock, screen: Screen) -> AsyncIterator[Desk]:
     desk = Desk(store, clock, screen)
     yield desk
     await desk.close()
@@ -174,7 +169,7 @@ async def test_an_edit_that_is_made_late_does_not_stand_last(when: float, desk: 
     assert desk.settling.waiting == 0 and await desk.store.turns.unsettled() == []
 
 
-async def test_the_next_process_goes_on_with_what_is_not_settled(desk: Desk, clock: Any, screen: Screen) -> None:
+async def test_the_next_process_goes_on_with_what_is_not_settled(desk: Desk, clock: FakeClock, screen: Screen) -> None:
     await desk.answer("It", " rains", " today.", faults=(None, LOST))
     await desk.close()
     screen.apply()
@@ -260,7 +255,7 @@ async def test_what_a_platform_refused_for_a_day_is_shown_then(desk: Desk) -> No
     assert await desk.store.turns.unsettled() == [] and desk.settling.waiting == 0
 
 
-async def test_what_waits_for_a_day_survives_a_restart(desk: Desk, clock: Any, screen: Screen) -> None:
+async def test_what_waits_for_a_day_survives_a_restart(desk: Desk, clock: FakeClock, screen: Screen) -> None:
     """Also an answer of which nothing stands yet."""
     await desk.answer("It rains today.", faults=(RateLimited("tomorrow", retry_after=DAY),))
     assert screen.texts == []
@@ -277,7 +272,7 @@ async def test_what_waits_for_a_day_survives_a_restart(desk: Desk, clock: Any, s
     assert early == [] and screen.texts == ["It rains today."]
 
 
-async def test_what_a_platform_refused_for_long_comes_in_order(desk: Desk, clock: Any, screen: Screen) -> None:
+async def test_what_a_platform_refused_for_long_comes_in_order(desk: Desk, clock: FakeClock, screen: Screen) -> None:
     """Also where the first of them is refused once more, and after a restart."""
     await desk.answer("The first.", faults=(RateLimited("tomorrow", retry_after=DAY),))
     await desk.answer("The second.")
@@ -294,7 +289,9 @@ async def test_what_a_platform_refused_for_long_comes_in_order(desk: Desk, clock
     assert early == [] and screen.texts == ["The first.", "The second."]
 
 
-async def test_a_platform_that_refuses_again_and_again_is_left_at_last(desk: Desk, caplog: Any) -> None:
+async def test_a_platform_that_refuses_again_and_again_is_left_at_last(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
     refusal = RateLimited("tomorrow", retry_after=DAY)
     await desk.answer("It", " rains", " today.", faults=(None, *[refusal] * 100))
     for _ in range(12):

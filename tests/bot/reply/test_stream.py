@@ -26,6 +26,7 @@ from bot.reply.pages import ShownBefore
 from bot.reply.stream import PROGRESS_GAP, ReplyStream
 from bot.store import PageState
 from tests.bot.conftest import BareSurface
+from tests.conftest import FakeClock
 from tests.surfaces import DrawnPage, page_of
 
 
@@ -120,7 +121,7 @@ def log() -> Log:
 
 
 @pytest.fixture
-async def start(screen: Screen, log: Log, clock: Any) -> AsyncIterator[Callable[..., Any]]:
+async def start(screen: Screen, log: Log, clock: FakeClock) -> AsyncIterator[Callable[..., Any]]:
     pacer = Pacer(clock)
     opened: list[ReplyStream] = []
 
@@ -136,14 +137,14 @@ async def start(screen: Screen, log: Log, clock: Any) -> AsyncIterator[Callable[
     await pacer.close()
 
 
-async def finish(reply: ReplyStream, clock: Any, seconds: float = 30.0) -> None:
+async def finish(reply: ReplyStream, clock: FakeClock, seconds: float = 30.0) -> None:
     task = asyncio.create_task(reply.finish())
     await clock.advance(seconds)
     assert task.done(), "the reply is not whole in time"
     await task
 
 
-async def test_the_first_words_are_the_first_message(start: Any, screen: Screen, clock: Any) -> None:
+async def test_the_first_words_are_the_first_message(start: Any, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
 
     reply.append("Hello")
@@ -153,7 +154,7 @@ async def test_the_first_words_are_the_first_message(start: Any, screen: Screen,
 
 
 async def test_markup_alone_is_not_shown_before_there_is_something_to_read(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
 
@@ -167,7 +168,7 @@ async def test_markup_alone_is_not_shown_before_there_is_something_to_read(
 
 
 async def test_an_edit_carries_the_newest_text_and_skips_what_was_between(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     for number in range(100):
@@ -181,7 +182,7 @@ async def test_an_edit_carries_the_newest_text_and_skips_what_was_between(
     assert len(screen.calls) < 20
 
 
-async def test_the_last_edit_goes_out_at_once_while_words_stream(start: Any, screen: Screen, clock: Any) -> None:
+async def test_the_last_edit_goes_out_at_once_while_words_stream(start: Any, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
     for number in range(60):
         reply.append(f"{number} ")
@@ -196,7 +197,7 @@ async def test_the_last_edit_goes_out_at_once_while_words_stream(start: Any, scr
 
 
 async def test_a_long_reply_takes_several_messages_in_order_and_nothing_is_lost(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     text = "\n\n".join(f"Paragraph {number} says something." for number in range(40))
     reply = await start()
@@ -209,7 +210,7 @@ async def test_a_long_reply_takes_several_messages_in_order_and_nothing_is_lost(
     assert all(pages[-1].final for pages in screen.shown.values())
 
 
-async def test_a_refused_last_edit_is_sent_again_after_the_wait(start: Any, screen: Screen, clock: Any) -> None:
+async def test_a_refused_last_edit_is_sent_again_after_the_wait(start: Any, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
     reply.append("first")
     await clock.settle()
@@ -225,7 +226,7 @@ async def test_a_refused_last_edit_is_sent_again_after_the_wait(start: Any, scre
     assert screen.now() == "first and last"
 
 
-async def test_no_call_is_made_before_the_time_a_refusal_names(start: Any, screen: Screen, clock: Any) -> None:
+async def test_no_call_is_made_before_the_time_a_refusal_names(start: Any, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
     screen.faults = [RateLimited("slow down", retry_after=30.0)]
     reply.append("words")
@@ -241,7 +242,7 @@ DAY = 86_400.0
 
 
 async def test_a_pause_of_a_day_ends_the_wait_and_what_is_missing_is_owed(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -258,7 +259,7 @@ async def test_a_pause_of_a_day_ends_the_wait_and_what_is_missing_is_owed(
 
 
 async def test_progress_that_is_refused_for_a_day_stops_and_the_text_is_still_taken_in(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -274,7 +275,7 @@ async def test_progress_that_is_refused_for_a_day_stops_and_the_text_is_still_ta
 
 
 async def test_an_end_whose_edit_waits_a_day_goes_out_as_a_new_message_where_posts_are_let_through(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     screen.edit_budgets = (RateBudget("edits", rate=1.0, burst=3),)
     reply = await start()
@@ -289,7 +290,7 @@ async def test_an_end_whose_edit_waits_a_day_goes_out_as_a_new_message_where_pos
     assert [pages[-1].body for pages in screen.shown.values()] == ["first", "first and last"]
 
 
-async def test_where_posts_wait_a_day_the_last_page_says_so(start: Any, screen: Screen, clock: Any) -> None:
+async def test_where_posts_wait_a_day_the_last_page_says_so(start: Any, screen: Screen, clock: FakeClock) -> None:
     screen.edit_budgets = (RateBudget("edits", rate=1.0, burst=3),)
     reply = await start(delayed=lambda seconds: f"the rest in {seconds:.0f} s")
     reply.append("first. " * 20)
@@ -306,7 +307,7 @@ async def test_where_posts_wait_a_day_the_last_page_says_so(start: Any, screen: 
 
 
 async def test_refusals_one_after_the_other_are_waited_for_five_minutes_in_all(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -325,7 +326,7 @@ async def test_refusals_one_after_the_other_are_waited_for_five_minutes_in_all(
     await task
 
 
-async def test_a_file_is_not_waited_for_a_day(start: Any, screen: Screen, log: Log, clock: Any) -> None:
+async def test_a_file_is_not_waited_for_a_day(start: Any, screen: Screen, log: Log, clock: FakeClock) -> None:
     reply = await start()
     refusals = [RateLimited("tomorrow", retry_after=DAY)]
     posted = screen.attach
@@ -345,7 +346,9 @@ async def test_a_file_is_not_waited_for_a_day(start: Any, screen: Screen, log: L
     assert log.pages[-1] == (0, "file gone"), "whoever goes on may post it"
 
 
-async def test_an_edit_without_an_answer_leaves_the_reply_unsettled(start: Any, screen: Screen, clock: Any) -> None:
+async def test_an_edit_without_an_answer_leaves_the_reply_unsettled(
+    start: Any, screen: Screen, clock: FakeClock
+) -> None:
     reply = await start()
     reply.append("first")
     await clock.settle()
@@ -360,7 +363,7 @@ async def test_an_edit_without_an_answer_leaves_the_reply_unsettled(start: Any, 
 
 @pytest.mark.parametrize("fault", [None, RateLimited("wait", retry_after=1.0), DeliveryError("no connection")])
 async def test_a_reply_whose_edits_were_all_answered_is_settled(
-    fault: Exception | None, start: Any, screen: Screen, clock: Any
+    fault: Exception | None, start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -374,7 +377,9 @@ async def test_a_reply_whose_edits_were_all_answered_is_settled(
     assert not reply.unsettled and reply.owed is None
 
 
-async def test_what_was_deleted_is_not_shown_again_for_its_own_sake(start: Any, screen: Screen, clock: Any) -> None:
+async def test_what_was_deleted_is_not_shown_again_for_its_own_sake(
+    start: Any, screen: Screen, clock: FakeClock
+) -> None:
     """A reply that was whole once: its text is only put right where it stands."""
     screen.shown = {"m0": [Page("an older text")], "m1": [Page("another")]}
     screen.faults = [MessageGone("deleted")]
@@ -387,7 +392,9 @@ async def test_what_was_deleted_is_not_shown_again_for_its_own_sake(start: Any, 
     assert screen.now("m0") == "an older text" and screen.now("m1") == "y" * 150
 
 
-async def test_what_is_shown_again_leaves_the_calls_to_those_who_wait(start: Any, screen: Screen, clock: Any) -> None:
+async def test_what_is_shown_again_leaves_the_calls_to_those_who_wait(
+    start: Any, screen: Screen, clock: FakeClock
+) -> None:
     screen.budgets = (RateBudget("chat", rate=0.1, burst=1),)
     screen.shown = {"m0": [Page("x")]}
     calm = [
@@ -405,7 +412,7 @@ async def test_what_is_shown_again_leaves_the_calls_to_those_who_wait(start: Any
     assert [page.body.split()[0] for _, page in screen.calls] == ["again", "An", "again", "again"]
 
 
-async def test_pages_stay_cut_as_an_earlier_process_cut_them(start: Any, screen: Screen, clock: Any) -> None:
+async def test_pages_stay_cut_as_an_earlier_process_cut_them(start: Any, screen: Screen, clock: FakeClock) -> None:
     screen.shown = {"m0": [Page("x")], "m1": [Page("x")]}
     before = {number: ShownBefore(MessageRef(f"m{number}"), PageState.FINAL) for number in range(2)}
     reply = await start(preamble="word " * 30, cuts=(20,), shown=before, calm=True)
@@ -416,7 +423,7 @@ async def test_pages_stay_cut_as_an_earlier_process_cut_them(start: Any, screen:
 
 
 async def test_a_deleted_reply_makes_no_progress_and_its_end_is_sent_once(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -433,7 +440,7 @@ async def test_a_deleted_reply_makes_no_progress_and_its_end_is_sent_once(
     assert len(screen.calls) == 3
 
 
-async def test_deleted_again_means_stop(start: Any, screen: Screen, clock: Any) -> None:
+async def test_deleted_again_means_stop(start: Any, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
     reply.append("first")
     await clock.settle()
@@ -446,7 +453,7 @@ async def test_deleted_again_means_stop(start: Any, screen: Screen, clock: Any) 
     assert len(screen.calls) == 3
 
 
-async def test_refused_notation_is_shown_as_plain_text(start: Any, screen: Screen, clock: Any) -> None:
+async def test_refused_notation_is_shown_as_plain_text(start: Any, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
     screen.faults = [Unrenderable("can't parse")]
     reply.append("**odd")
@@ -456,7 +463,7 @@ async def test_refused_notation_is_shown_as_plain_text(start: Any, screen: Scree
     assert screen.shown["m0"][-1] == Page("**odd", final=True, plain=True)
 
 
-async def test_a_page_that_is_too_long_once_rendered_is_cut_again(start: Any, screen: Screen, clock: Any) -> None:
+async def test_a_page_that_is_too_long_once_rendered_is_cut_again(start: Any, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
     screen.faults = [TooLong("too long", by=60)]
     text = " ".join(f"word{number}" for number in range(25))
@@ -468,7 +475,7 @@ async def test_a_page_that_is_too_long_once_rendered_is_cut_again(start: Any, sc
     assert "".join(pages[-1].body for pages in screen.shown.values()).replace(" ", "") == text.replace(" ", "")
 
 
-async def test_a_blocked_bot_ends_quietly(start: Any, screen: Screen, clock: Any) -> None:
+async def test_a_blocked_bot_ends_quietly(start: Any, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
     screen.faults = [Unreachable("blocked")]
     reply.append("hello")
@@ -479,7 +486,9 @@ async def test_a_blocked_bot_ends_quietly(start: Any, screen: Screen, clock: Any
     assert len(screen.calls) == 1
 
 
-async def test_what_makes_the_reply_ends_as_soon_as_nobody_can_read_it(start: Any, screen: Screen, clock: Any) -> None:
+async def test_what_makes_the_reply_ends_as_soon_as_nobody_can_read_it(
+    start: Any, screen: Screen, clock: FakeClock
+) -> None:
     """Without any time passing, whatever it waits for."""
     reply = await start()
     screen.faults = [Unreachable("blocked")]
@@ -503,7 +512,7 @@ async def test_what_makes_the_reply_ends_as_soon_as_nobody_can_read_it(start: An
 
 
 async def test_what_makes_the_reply_ends_when_the_reply_cannot_be_recorded(
-    start: Any, log: Log, clock: Any, monkeypatch: pytest.MonkeyPatch
+    start: Any, log: Log, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def save_page(*place: object, **page: object) -> None:
         raise StoreError("the disk is full")
@@ -524,7 +533,7 @@ async def test_what_makes_the_reply_ends_when_the_reply_cannot_be_recorded(
         await reply.finish()
 
 
-async def test_who_stops_what_makes_the_reply_is_heard(start: Any, clock: Any) -> None:
+async def test_who_stops_what_makes_the_reply_is_heard(start: Any, clock: FakeClock) -> None:
     reply = await start()
 
     async def make() -> None:
@@ -539,7 +548,7 @@ async def test_who_stops_what_makes_the_reply_is_heard(start: Any, clock: Any) -
 
 
 async def test_a_post_that_may_have_arrived_is_not_repeated_where_it_cannot_be_recognised(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     screen.repeats = False
     reply = await start()
@@ -557,7 +566,7 @@ async def test_a_post_that_may_have_arrived_is_not_repeated_where_it_cannot_be_r
 
 
 async def test_a_post_that_may_have_arrived_is_looked_up_where_that_is_possible(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     screen.repeats = False
     screen.found = {"t1-0": "m0"}
@@ -571,7 +580,9 @@ async def test_a_post_that_may_have_arrived_is_looked_up_where_that_is_possible(
     assert [kind for kind, _ in screen.calls] == ["post", "edit"]
 
 
-async def test_a_repeatable_call_with_an_unknown_outcome_is_made_again(start: Any, screen: Screen, clock: Any) -> None:
+async def test_a_repeatable_call_with_an_unknown_outcome_is_made_again(
+    start: Any, screen: Screen, clock: FakeClock
+) -> None:
     reply = await start()
     reply.append("first")
     await clock.settle()
@@ -584,7 +595,7 @@ async def test_a_repeatable_call_with_an_unknown_outcome_is_made_again(start: An
 
 
 async def test_a_whole_text_is_never_posted_in_a_call_that_cannot_be_repeated(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     """A crash right after such a post would make a second final answer at the next start."""
     screen.repeats = False
@@ -597,7 +608,7 @@ async def test_a_whole_text_is_never_posted_in_a_call_that_cannot_be_repeated(
 
 
 async def test_a_whole_text_is_posted_at_once_where_its_post_can_be_found_again(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     screen.repeats, screen.finds = False, True
     reply = await start()
@@ -609,7 +620,7 @@ async def test_a_whole_text_is_posted_at_once_where_its_post_can_be_found_again(
 
 
 async def test_a_post_that_can_be_found_again_is_not_repeated_before_a_look_succeeded(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     screen.repeats, screen.finds, screen.lost_looks = False, True, 3
     screen.faults = [Unclear("it timed out")]
@@ -624,7 +635,7 @@ async def test_a_post_that_can_be_found_again_is_not_repeated_before_a_look_succ
 
 
 async def test_a_reply_whose_end_would_have_to_wait_is_shown_once_and_whole(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     """Six edits a minute for everybody: five replies grow on screen, the others appear when they are written."""
     screen.repeats, screen.finds, screen.budgets = False, True, ()
@@ -645,7 +656,7 @@ async def test_a_reply_whose_end_would_have_to_wait_is_shown_once_and_whole(
 
 
 async def test_a_reply_that_has_begun_is_completed_before_another_begins(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     """Six answers wait, all of them written; one call a second, and each answer needs two."""
     screen.repeats = False
@@ -664,7 +675,7 @@ async def test_a_reply_that_has_begun_is_completed_before_another_begins(
 
 
 async def test_the_final_text_is_tried_for_five_minutes_and_then_once_as_a_new_message(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -687,7 +698,7 @@ def without_marks(page: Page) -> Page:
     return Page(page.body.replace("*", ""), page.status)
 
 
-async def test_a_page_is_drawn_once_for_each_call(start: Any, screen: Screen, clock: Any) -> None:
+async def test_a_page_is_drawn_once_for_each_call(start: Any, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
     screen.drawn.clear()
 
@@ -700,7 +711,7 @@ async def test_a_page_is_drawn_once_for_each_call(start: Any, screen: Screen, cl
 
 
 async def test_what_looks_the_same_is_no_call_and_takes_none_from_others(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     screen.looks, screen.budgets = without_marks, (RateBudget("chat", windows=(Window(2, 60.0),)),)
     reply, other = await start(), await start()
@@ -718,7 +729,7 @@ async def test_what_looks_the_same_is_no_call_and_takes_none_from_others(
 
 
 async def test_after_an_edit_without_an_answer_the_former_look_is_shown_again(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     screen.looks = without_marks
     reply = await start()
@@ -734,7 +745,9 @@ async def test_after_an_edit_without_an_answer_the_former_look_is_shown_again(
     assert [page for _, page in screen.calls][1:] == [Page("first", (Status("searching"),)), Page("first")]
 
 
-async def test_a_status_is_shown_beside_the_text_and_gone_at_the_end(start: Any, screen: Screen, clock: Any) -> None:
+async def test_a_status_is_shown_beside_the_text_and_gone_at_the_end(
+    start: Any, screen: Screen, clock: FakeClock
+) -> None:
     reply = await start()
     reply.status("c1", "🔎 searching: weather")
     await clock.settle()
@@ -746,7 +759,7 @@ async def test_a_status_is_shown_beside_the_text_and_gone_at_the_end(start: Any,
     assert screen.shown["m0"][-1] == Page("Sunny.", final=True)
 
 
-async def test_a_resumed_reply_completes_the_same_message(start: Any, screen: Screen, clock: Any) -> None:
+async def test_a_resumed_reply_completes_the_same_message(start: Any, screen: Screen, clock: FakeClock) -> None:
     screen.shown["m7"] = [Page("half of")]
     reply = await start(shown={0: ShownBefore(MessageRef("m7"), PageState.SHOWN)})
     reply.append("half of it, and the rest")
@@ -758,7 +771,7 @@ async def test_a_resumed_reply_completes_the_same_message(start: Any, screen: Sc
 
 
 async def test_a_resumed_message_stays_until_there_is_something_to_read_in_its_place(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     """A mark alone shows nothing, and a platform that refuses it must not cost the answer its markup."""
     reply = await start(shown={0: ShownBefore(MessageRef("m0"), PageState.SHOWN)})
@@ -773,7 +786,7 @@ async def test_a_resumed_message_stays_until_there_is_something_to_read_in_its_p
 
 
 async def test_messages_left_over_from_an_earlier_longer_try_are_taken_away(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     screen.shown = {"m7": [Page("one")], "m8": [Page("two")]}
     shown = {0: ShownBefore(MessageRef("m7"), PageState.SHOWN), 1: ShownBefore(MessageRef("m8"), PageState.SHOWN)}
@@ -796,7 +809,7 @@ async def test_messages_left_over_from_an_earlier_longer_try_are_taken_away(
     ],
 )
 async def test_a_file_that_is_refused_is_told_and_the_others_are_posted(
-    start: Any, screen: Screen, clock: Any, fault: Exception, why: str
+    start: Any, screen: Screen, clock: FakeClock, fault: Exception, why: str
 ) -> None:
     posted = screen.attach
 
@@ -818,7 +831,7 @@ async def test_a_file_that_is_refused_is_told_and_the_others_are_posted(
 
 
 async def test_a_file_that_a_former_process_may_have_posted_is_told_of_and_not_posted(
-    start: Any, screen: Screen, clock: Any, monkeypatch: pytest.MonkeyPatch
+    start: Any, screen: Screen, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only where a repeated post is recognised, it is made again."""
     for safe, told, posted in ((False, ["a.png"], []), (True, [], ["a.png"])):
@@ -833,7 +846,7 @@ async def test_a_file_that_a_former_process_may_have_posted_is_told_of_and_not_p
         assert screen.files == posted
 
 
-async def test_files_come_after_the_text_and_once(start: Any, screen: Screen, clock: Any) -> None:
+async def test_files_come_after_the_text_and_once(start: Any, screen: Screen, clock: FakeClock) -> None:
     reply = await start(attached={0: ShownBefore(MessageRef("f0"), PageState.FINAL)})
     reply.append("See:")
     reply.attach(File("a.png", "image/png", b"1"))
@@ -844,7 +857,7 @@ async def test_files_come_after_the_text_and_once(start: Any, screen: Screen, cl
     assert screen.files == ["b.png"]
 
 
-async def test_typing_shows_until_the_first_words_stand(start: Any, screen: Screen, clock: Any) -> None:
+async def test_typing_shows_until_the_first_words_stand(start: Any, screen: Screen, clock: FakeClock) -> None:
     screen.typing_seconds = 4.0
     reply = await start()
     await clock.advance(9.0)
@@ -857,7 +870,7 @@ async def test_typing_shows_until_the_first_words_stand(start: Any, screen: Scre
     await finish(reply, clock)
 
 
-async def test_the_record_is_written_before_a_post_and_after_it(start: Any, log: Log, clock: Any) -> None:
+async def test_the_record_is_written_before_a_post_and_after_it(start: Any, log: Log, clock: FakeClock) -> None:
     reply = await start()
     reply.append("Hello")
     await clock.settle()
@@ -869,7 +882,7 @@ async def test_the_record_is_written_before_a_post_and_after_it(start: Any, log:
 
 
 async def test_a_post_that_arrived_is_found_at_once_and_the_reply_goes_on_live(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     screen.repeats = False
     screen.found = {"t1-0": "m0"}
@@ -885,7 +898,7 @@ async def test_a_post_that_arrived_is_found_at_once_and_the_reply_goes_on_live(
 
 
 async def test_a_post_of_unknown_outcome_is_made_again_with_growing_pauses_until_it_lands(
-    start: Any, screen: Screen, clock: Any
+    start: Any, screen: Screen, clock: FakeClock
 ) -> None:
     screen.repeats = False
     reply = await start()
@@ -902,7 +915,7 @@ async def test_a_post_of_unknown_outcome_is_made_again_with_growing_pauses_until
 
 
 async def test_a_platform_that_cannot_look_a_post_up_or_take_it_back_now_does_not_end_the_turn(
-    start: Any, screen: Screen, clock: Any, monkeypatch: Any
+    start: Any, screen: Screen, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(self: Screen, what: object) -> None:
         raise DeliveryError("bad gateway")
@@ -921,7 +934,9 @@ async def test_a_platform_that_cannot_look_a_post_up_or_take_it_back_now_does_no
     assert screen.calls[-1][1].body == "All of it at once."
 
 
-async def test_a_refused_sign_closes_the_chat_as_a_refused_page_does(start: Any, screen: Screen, clock: Any) -> None:
+async def test_a_refused_sign_closes_the_chat_as_a_refused_page_does(
+    start: Any, screen: Screen, clock: FakeClock
+) -> None:
     screen.typing_seconds = 4.0
 
     async def refused(words: str) -> None:
@@ -938,7 +953,9 @@ async def test_a_refused_sign_closes_the_chat_as_a_refused_page_does(start: Any,
     assert early == [] and [kind for kind, _ in screen.calls] == ["post"]
 
 
-async def test_no_typing_is_shown_while_the_platform_asks_for_a_pause(start: Any, screen: Screen, clock: Any) -> None:
+async def test_no_typing_is_shown_while_the_platform_asks_for_a_pause(
+    start: Any, screen: Screen, clock: FakeClock
+) -> None:
     screen.typing_seconds = 4.0
     reply = await start()
     screen.faults = [RateLimited("slow down", retry_after=30.0)]

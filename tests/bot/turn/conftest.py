@@ -17,6 +17,8 @@ from bot.turn.attempts import Run
 from bot.turn.progress import Progress
 from bot.turn.resume import Attempt, Known
 from bot.turn.turnoptions import TurnOptions
+from tests.bot.conftest import Rig
+from tests.bot.store.conftest import taken_in
 
 Attempts = Callable[..., Awaitable[Attempt]]
 
@@ -25,9 +27,9 @@ Attempts = Callable[..., Awaitable[Attempt]]
 def attempt() -> Attempts:
     """`await attempt(it, store_before)`: an attempt at answering, after `store_before(turn)` kept what was before."""
 
-    async def make(it: Any, before: Callable[[int], Awaitable[None]] | None = None, **more: Any) -> Attempt:
+    async def make(it: Rig, before: Callable[[int], Awaitable[None]] | None = None, **more: Any) -> Attempt:
         question, clock = it.message("Reckon 6*7"), SystemClock()
-        turn = await it.bot.store.intake.take_in(question)
+        turn = await taken_in(it.bot.store, question)
         await it.bot.store.turns.begin(turn, question.chat, question.sender.id)
         if before is not None:
             await before(turn)

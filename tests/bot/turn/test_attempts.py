@@ -11,6 +11,7 @@ import pytest
 from bot.contract.errors import StoreError
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.turn.attempts import MOST_ATTEMPTS, Ending, Run
+from tests.bot.conftest import OpenRig
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ async def test_an_attempt_is_taken_back_once(run: Run) -> None:
 
 @pytest.mark.parametrize("held", ["while it is counted", "while the store is waited for"])
 async def test_what_is_ended_in_good_order_before_it_began_costs_no_attempt(
-    rig: Any, held: str, monkeypatch: pytest.MonkeyPatch
+    rig: OpenRig, held: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with rig() as it:
         turns, reached, gate = it.bot.store.turns, asyncio.Event(), asyncio.Event()
@@ -139,6 +140,7 @@ async def test_what_is_ended_in_good_order_before_it_began_costs_no_attempt(
         await it.deliver(message)
         await reached.wait()
         running = it.bot.dispatcher.queue.running(message.chat)
+        assert running is not None
         closing = asyncio.create_task(it.bot.dispatcher.close(0.0))
         while running.ending is not Ending.SHUTDOWN:
             await asyncio.sleep(0)
@@ -151,7 +153,7 @@ async def test_what_is_ended_in_good_order_before_it_began_costs_no_attempt(
 
 @pytest.mark.parametrize("text", ["hello", "/tool no_such_tool 1"])
 async def test_what_failed_too_often_is_given_up_whatever_was_asked(
-    rig: Any, text: str, monkeypatch: pytest.MonkeyPatch
+    rig: OpenRig, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with rig() as it:
         store = it.bot.store

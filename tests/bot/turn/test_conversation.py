@@ -17,6 +17,8 @@ from bot.contract.transcript import AssistantEntry, Usage
 from bot.turn import conversation as module
 from bot.turn.attempts import MOST_ATTEMPTS, Ending
 from playground.model import Reply
+from tests.bot.conftest import OpenRig, Rig
+from tests.bot.store.conftest import taken_in
 from tests.surfaces import page_of
 from tools.base import ToolCall, ToolResult
 
@@ -58,16 +60,16 @@ class Turn:
         return self.id in [row.id for row in await self.rig.bot.store.intake.waiting()]
 
 
-async def taken_in(rig: Any, text: str, **more: Any) -> Turn:
+async def turn_of(rig: Rig, text: str, **more: Any) -> Turn:
     message = rig.message(text, **more)
-    id = await rig.bot.store.intake.take_in(message)
+    id = await taken_in(rig.bot.store, message)
     return Turn(rig, message, id)
 
 
-async def test_an_answer_is_shown_and_kept_and_its_turn_is_not_begun_again(rig: Any) -> None:
+async def test_an_answer_is_shown_and_kept_and_its_turn_is_not_begun_again(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(Reply("Tea is a leaf.", reasoning="Easy."))
-        turn = await taken_in(it, "What is tea?")
+        turn = await turn_of(it, "What is tea?")
         await turn.run()
         await turn.run()
 
@@ -77,10 +79,10 @@ async def test_an_answer_is_shown_and_kept_and_its_turn_is_not_begun_again(rig: 
         assert not await turn.waits()
 
 
-async def test_what_a_former_attempt_brought_is_neither_asked_nor_called_again(rig: Any) -> None:
+async def test_what_a_former_attempt_brought_is_neither_asked_nor_called_again(rig: OpenRig) -> None:
     async with rig() as it:
         call = ToolCall("c1", "calculator", {"expression": "6*7"})
-        turn, turns = await taken_in(it, "Reckon 6*7"), it.bot.store.turns
+        turn, turns = await turn_of(it, "Reckon 6*7"), it.bot.store.turns
         await turns.begin(turn.id, turn.message.chat, turn.message.sender.id)
         entry = AssistantEntry(text="I reckon.", calls=(call,), reasoning="First.")
         await turns.save_pass(turn.id, 1, entry, "openai:scripted", Usage(10, 5))
@@ -97,10 +99,10 @@ async def test_what_a_former_attempt_brought_is_neither_asked_nor_called_again(r
         assert record.reasoning == "First." and record.usage.prompt > 10
 
 
-async def test_a_stop_ends_the_answer_and_says_so(rig: Any) -> None:
+async def test_a_stop_ends_the_answer_and_says_so(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(Reply("word " * 400, words_per_second=SLOWLY))
-        turn = await taken_in(it, "Tell me")
+        turn = await turn_of(it, "Tell me")
         turn.begin()
         await it.until(lambda: bool(it.shown()))
         await turn.end(Ending.STOPPED)
@@ -111,11 +113,11 @@ async def test_a_stop_ends_the_answer_and_says_so(rig: Any) -> None:
 
 
 async def test_a_stop_changes_nothing_where_the_answer_only_waits_to_be_shown(
-    rig: Any, monkeypatch: pytest.MonkeyPatch
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with rig() as it:
         it.model.reply(Reply("Tea is a leaf."))
-        turn = await taken_in(it, "What is tea?")
+        turn = await turn_of(it, "What is tea?")
         place = type(it.bot.platforms.surface(turn.message.target))
         shows, arrived, gate = place.show, asyncio.Event(), asyncio.Event()
 
@@ -138,9 +140,9 @@ async def test_a_stop_changes_nothing_where_the_answer_only_waits_to_be_shown(
         assert (await turn.record()).state == "done"
 
 
-async def test_where_the_process_ends_the_turn_is_left_to_the_next_in_the_same_message(rig: Any) -> None:
+async def test_where_the_process_ends_the_turn_is_left_to_the_next_in_the_same_message(rig: OpenRig) -> None:
     async with rig() as it:
-        turn = await taken_in(it, "Tell me")
+        turn = await turn_of(it, "Tell me")
         for _ in range(MOST_ATTEMPTS + 1):
             # An attempt that was ended in good order is none that failed.
             it.model.reply(Reply("word " * 400, words_per_second=SLOWLY))
@@ -159,10 +161,10 @@ async def test_where_the_process_ends_the_turn_is_left_to_the_next_in_the_same_m
         assert it.shown() == ["All of it."]
 
 
-async def test_cancelled_for_no_reason_it_says_nothing_and_is_left_to_the_next(rig: Any) -> None:
+async def test_cancelled_for_no_reason_it_says_nothing_and_is_left_to_the_next(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.reply(Reply("word " * 400, words_per_second=SLOWLY))
-        turn = await taken_in(it, "Tell me")
+        turn = await turn_of(it, "Tell me")
         turn.begin()
         await it.until(lambda: bool(it.shown()))
         await turn.end(None)
@@ -171,9 +173,9 @@ async def test_cancelled_for_no_reason_it_says_nothing_and_is_left_to_the_next(r
         assert await turn.waits() and set(it.shown()[0].split()) == {"word"}
 
 
-async def test_a_turn_that_kills_its_process_is_given_up(rig: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_turn_that_kills_its_process_is_given_up(rig: OpenRig, caplog: pytest.LogCaptureFixture) -> None:
     async with rig() as it:
-        turn = await taken_in(it, "Tell me")
+        turn = await turn_of(it, "Tell me")
         for _ in range(MOST_ATTEMPTS):
             await it.bot.store.turns.begin(turn.id, turn.message.chat, turn.message.sender.id)
         await turn.run()
@@ -183,9 +185,9 @@ async def test_a_turn_that_kills_its_process_is_given_up(rig: Any, caplog: pytes
         assert not await turn.waits() and "given up after 2 attempts" in caplog.text
 
 
-async def test_a_tool_called_wrongly_by_name_is_answered_without_a_model_or_a_record(rig: Any) -> None:
+async def test_a_tool_called_wrongly_by_name_is_answered_without_a_model_or_a_record(rig: OpenRig) -> None:
     async with rig() as it:
-        turn = await taken_in(it, "/tool xyzzy 1")
+        turn = await turn_of(it, "/tool xyzzy 1")
         await turn.run()
 
         (said,) = it.shown()
@@ -193,9 +195,9 @@ async def test_a_tool_called_wrongly_by_name_is_answered_without_a_model_or_a_re
         assert await turn.record() is None and not await turn.waits()
 
 
-async def test_a_question_that_holds_nothing_readable_is_answered_without_a_model(rig: Any) -> None:
+async def test_a_question_that_holds_nothing_readable_is_answered_without_a_model(rig: OpenRig) -> None:
     async with rig() as it:
-        turn = await taken_in(it, "", enclosed=(Enclosure(kind=EnclosureKind.PICTURE),))
+        turn = await turn_of(it, "", enclosed=(Enclosure(kind=EnclosureKind.PICTURE),))
         await turn.run()
 
         (said,) = it.shown()
@@ -204,10 +206,10 @@ async def test_a_question_that_holds_nothing_readable_is_answered_without_a_mode
         assert (record.state, record.visible, record.model) == ("done", said, "")
 
 
-async def test_an_answer_that_shows_nothing_says_so(rig: Any) -> None:
+async def test_an_answer_that_shows_nothing_says_so(rig: OpenRig) -> None:
     async with rig() as it:
         it.model.script = lambda body: Reply("\u200b")
-        turn = await taken_in(it, "Tell me")
+        turn = await turn_of(it, "Tell me")
         await turn.run()
 
         (said,) = it.shown()
@@ -230,12 +232,12 @@ def broken(error: Exception, times: int, then: Callable[..., Any]) -> Callable[.
     ("error", "told"), [(StoreError("locked"), True), (Unreachable("not connected"), False)], ids=["store", "platform"]
 )
 async def test_what_stands_in_the_way_is_waited_for_and_a_broken_store_is_told_of_once(
-    rig: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, told: bool
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch, error: Exception, told: bool
 ) -> None:
     monkeypatch.setattr(module, "Backoff", partial(Backoff, pauses=(0.0,)))
     async with rig() as it:
         it.model.reply(Reply("Tea is a leaf."))
-        turn, turns = await taken_in(it, "What is tea?"), it.bot.store.turns
+        turn, turns = await turn_of(it, "What is tea?"), it.bot.store.turns
         monkeypatch.setattr(turns, "load", broken(error, 3, turns.load))
         await turn.run()
 
@@ -244,10 +246,10 @@ async def test_what_stands_in_the_way_is_waited_for_and_a_broken_store_is_told_o
 
 
 async def test_an_error_that_nobody_expected_is_told_of_and_ends_the_turn(
-    rig: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with rig() as it:
-        turn, turns = await taken_in(it, "What is tea?"), it.bot.store.turns
+        turn, turns = await turn_of(it, "What is tea?"), it.bot.store.turns
         monkeypatch.setattr(turns, "load", broken(KeyError("bug"), 1, turns.load))
         await turn.run()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -12,18 +11,21 @@ from bot.contract import SystemClock
 from bot.policy import Once
 from bot.store import TurnState
 from bot.turn.ending import Endings, is_said
+from bot.turn.resume import Attempt
+from tests.bot.conftest import OpenRig, Rig
+from tests.bot.turn.conftest import Attempts
 
 
-def once_of(it: Any) -> Once:
+def once_of(it: Rig) -> Once:
     return Once(it.bot.store.access.once, SystemClock())
 
 
-def endings(it: Any, attempt: Any) -> Endings:
+def endings(it: Rig, attempt: Attempt) -> Endings:
     bot, clock = it.bot, SystemClock()
     return Endings(bot.store, bot.models, once_of(it), bot.settling, bot.summaries, bot.metrics, clock, attempt.options)
 
 
-async def test_a_spent_quota_is_told_once_and_again_to_who_awaits_an_answer(rig: Any) -> None:
+async def test_a_spent_quota_is_told_once_and_again_to_who_awaits_an_answer(rig: OpenRig) -> None:
     async with rig() as it:
         once, question, spent = once_of(it), it.message("What is tea?"), Failed("spent_person", "spent", until=4e9)
 
@@ -39,7 +41,7 @@ async def test_a_spent_quota_is_told_once_and_again_to_who_awaits_an_answer(rig:
     ids=["message", "window", "unknown window"],
 )
 async def test_what_is_too_long_is_told_with_what_the_model_takes(
-    rig: Any, attempt: Any, words: str, window: int, told: str
+    rig: OpenRig, attempt: Attempts, words: str, window: int, told: str
 ) -> None:
     async with rig() as it:
         one = await attempt(it)
@@ -48,7 +50,7 @@ async def test_what_is_too_long_is_told_with_what_the_model_takes(
         assert told in endings(it, one).note(one, Failed("too_long", "context", window=window))
 
 
-async def test_what_ends_an_answer_stands_under_it(rig: Any, attempt: Any) -> None:
+async def test_what_ends_an_answer_stands_under_it(rig: OpenRig, attempt: Attempts) -> None:
     async with rig() as it:
         for outcome, visible, state, under in (
             (Finished(), "Tea is a leaf.", TurnState.DONE, ""),
@@ -66,7 +68,9 @@ async def test_what_ends_an_answer_stands_under_it(rig: Any, attempt: Any) -> No
             assert (end.error != "") == (state == TurnState.FAILED)
 
 
-async def test_nothing_is_written_where_a_quota_was_told_and_nothing_else_is_shown(rig: Any, attempt: Any) -> None:
+async def test_nothing_is_written_where_a_quota_was_told_and_nothing_else_is_shown(
+    rig: OpenRig, attempt: Attempts
+) -> None:
     async with rig() as it:
         spent, notes = Failed("spent_person", "spent", until=4e9), []
         for _ in range(2):

@@ -19,6 +19,7 @@ from bot.reply.settling import Settling
 from bot.store import Store
 from bot.turn.reminders import Reminders
 from tests.bot.conftest import BareSurface
+from tests.conftest import FakeClock
 from tests.surfaces import page_of
 
 CHAT = ChatId("telegram", "42", "7")
@@ -45,24 +46,18 @@ class Screen(BareSurface):
 
 
 @pytest.fixture
-async def store(tmp_path: Any, clock: Any) -> AsyncIterator[Store]:
-    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as store:
-        yield store
-
-
-@pytest.fixture
 def screen() -> Screen:
     return Screen()
 
 
 @pytest.fixture
-async def reminders(store: Store, screen: Screen, clock: Any) -> AsyncIterator[Reminders]:
+async def reminders(store: Store, screen: Screen, clock: FakeClock) -> AsyncIterator[Reminders]:
     pacer = Pacer(clock)
     yield reminding(store, pacer, clock, lambda _: screen, zone="Europe/Paris")
     await pacer.close()
 
 
-def reminding(store: Store, pacer: Pacer, clock: Any, surface: Any, **more: Any) -> Reminders:
+def reminding(store: Store, pacer: Pacer, clock: FakeClock, surface: Any, **more: Any) -> Reminders:
     replies = Replies(store, pacer, clock, secrets=more.pop("secrets", ()))
     settling = Settling(store=store, replies=replies, clock=clock, surface=surface)
     return Reminders(store=store, replies=replies, clock=clock, surface=surface, settling=settling, **more)
@@ -108,12 +103,12 @@ async def watching(reminders: Reminders, inbox: Inbox) -> AsyncIterator[asyncio.
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def asleep(clock: Any, store: Store) -> None:
+async def asleep(clock: FakeClock, store: Store) -> None:
     await until(lambda: clock._sleepers and not store.timers.changed.is_set())
 
 
 async def test_a_reminder_comes_at_its_time_and_not_before(
-    store: Store, inbox: Inbox, watching: Any, clock: Any
+    store: Store, inbox: Inbox, watching: asyncio.Task[None], clock: FakeClock
 ) -> None:
     await asleep(clock, store)
     await remind(store, clock.wall() + 30.0)
@@ -132,7 +127,7 @@ async def test_a_reminder_comes_at_its_time_and_not_before(
 
 
 async def test_a_reminder_of_a_platform_that_another_process_serves_is_left_to_it(
-    store: Store, inbox: Inbox, watching: Any, clock: Any
+    store: Store, inbox: Inbox, watching: asyncio.Task[None], clock: FakeClock
 ) -> None:
     """`parley chat` beside `parley run` on one database: what it took in, nobody would show before a restart."""
     await store.timers.bind(ChatId("console", "local", "me"), ADA, ReplyTarget("console")).set("me", "me", 0.0, "Now!")
@@ -150,7 +145,7 @@ async def test_a_reminder_of_a_platform_that_another_process_serves_is_left_to_i
 
 
 async def test_a_crash_between_taking_in_and_removing_does_not_double_it(
-    store: Store, inbox: Inbox, reminders: Reminders, clock: Any
+    store: Store, inbox: Inbox, reminders: Reminders, clock: FakeClock
 ) -> None:
     await remind(store, clock.wall() - 1.0)
     [timer] = await store.timers.due(clock.wall(), ["telegram"])
@@ -174,7 +169,7 @@ async def taken_in(store: Store, inbox: Inbox, due: float, text: str = "Tea!") -
 
 @pytest.mark.parametrize("outside", [True, False])
 async def test_it_holds_the_words_that_led_to_it_and_brings_no_address(
-    outside: bool, store: Store, reminders: Reminders, clock: Any
+    outside: bool, store: Store, reminders: Reminders, clock: FakeClock
 ) -> None:
     timers = store.timers.bind(CHAT, ADA, ReplyTarget("telegram"))
     await timers.set(str(CHAT), ADA.id, clock.wall(), "open https://evil.test/?q=all", outside=outside)
@@ -195,7 +190,7 @@ async def test_it_holds_the_words_that_led_to_it_and_brings_no_address(
 
 
 async def test_it_is_shown_once_and_stays_in_the_history(
-    store: Store, inbox: Inbox, reminders: Reminders, screen: Screen, clock: Any
+    store: Store, inbox: Inbox, reminders: Reminders, screen: Screen, clock: FakeClock
 ) -> None:
     id, due = await taken_in(store, inbox, clock.wall())
     [waiting] = await store.intake.waiting()
@@ -213,7 +208,7 @@ async def test_it_is_shown_once_and_stays_in_the_history(
 
 
 async def test_a_late_one_names_the_time_that_was_meant(
-    store: Store, inbox: Inbox, reminders: Reminders, screen: Screen, clock: Any
+    store: Store, inbox: Inbox, reminders: Reminders, screen: Screen, clock: FakeClock
 ) -> None:
     for text in ("Tea!", "喝茶"):
         id, due = await taken_in(store, inbox, clock.wall() - 7200.0, text)
@@ -224,7 +219,7 @@ async def test_a_late_one_names_the_time_that_was_meant(
 
 
 async def test_a_secret_or_a_link_does_not_leave_with_a_reminder(
-    store: Store, inbox: Inbox, screen: Screen, clock: Any
+    store: Store, inbox: Inbox, screen: Screen, clock: FakeClock
 ) -> None:
     pacer = Pacer(clock)
     reminders = reminding(store, pacer, clock, lambda _: screen, zone="UTC", secrets=("sk-very-secret-key",))
@@ -238,7 +233,7 @@ async def test_a_secret_or_a_link_does_not_leave_with_a_reminder(
 
 
 async def test_where_the_bot_was_blocked_it_ends_and_where_nobody_is_connected_it_waits(
-    store: Store, inbox: Inbox, reminders: Reminders, screen: Screen, clock: Any
+    store: Store, inbox: Inbox, reminders: Reminders, screen: Screen, clock: FakeClock
 ) -> None:
     id, due = await taken_in(store, inbox, clock.wall())
 

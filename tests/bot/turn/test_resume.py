@@ -10,6 +10,8 @@ import pytest
 from bot.contract.messages import File
 from bot.contract.transcript import AssistantEntry, Usage
 from bot.policy import Prices, read_prices
+from tests.bot.conftest import OpenRig, Rig
+from tests.bot.turn.conftest import Attempts
 from tools.base import ProducedFile, Source, ToolCall, ToolResult
 
 LOOKED = ToolCall("c1", "search_web", {"query": "tea"})
@@ -24,7 +26,7 @@ FOUND = ToolResult(
 PICTURE = ProducedFile("plot.png", "image/png", b"png")
 
 
-def stored(it: Any, *calls: tuple[ToolCall, bool, ToolResult | None], text: str = "I look it up.") -> Any:
+def stored(it: Rig, *calls: tuple[ToolCall, bool, ToolResult | None], text: str = "I look it up.") -> Any:
     """Keep one pass of a former attempt with its calls: whether they have effects, and what they came to."""
 
     async def before(turn: int) -> None:
@@ -39,7 +41,7 @@ def stored(it: Any, *calls: tuple[ToolCall, bool, ToolResult | None], text: str 
     return before
 
 
-async def test_passes_results_and_what_they_paid_are_taken_over(rig: Any, attempt: Any) -> None:
+async def test_passes_results_and_what_they_paid_are_taken_over(rig: OpenRig, attempt: Attempts) -> None:
     async with rig() as it:
         one = await attempt(it, stored(it, (LOOKED, False, FOUND)))
         one.go_on(it.bot.registry, Prices(read_prices(["openai:scripted=1/1/2"])))
@@ -53,7 +55,7 @@ async def test_passes_results_and_what_they_paid_are_taken_over(rig: Any, attemp
         assert "tea.example" in made.citations.footer("As [1] says.", "en")
 
 
-async def test_a_call_with_effects_and_without_a_result_is_of_unknown_outcome(rig: Any, attempt: Any) -> None:
+async def test_a_call_with_effects_and_without_a_result_is_of_unknown_outcome(rig: OpenRig, attempt: Attempts) -> None:
     async with rig() as it:
         one = await attempt(it, stored(it, (SENT, True, None), (LOOKED, False, None)))
         one.go_on(it.bot.registry, Prices())
@@ -62,7 +64,7 @@ async def test_a_call_with_effects_and_without_a_result_is_of_unknown_outcome(ri
         assert one.unknown == {(1, "c2")} and not one.results
 
 
-async def test_what_former_attempts_said_and_made_is_shown_again(rig: Any, attempt: Any) -> None:
+async def test_what_former_attempts_said_and_made_is_shown_again(rig: OpenRig, attempt: Attempts) -> None:
     async with rig() as it:
         result = ToolResult(text="Plotted.", files=(PICTURE,), own_words=True)
         one = await attempt(it, stored(it, (PLOTTED, False, result)), show_tools="line")
@@ -83,7 +85,7 @@ async def test_what_former_attempts_said_and_made_is_shown_again(rig: Any, attem
         assert kept.name == "plot.png"
 
 
-async def test_a_file_larger_than_the_platform_takes_is_told_of(rig: Any, attempt: Any) -> None:
+async def test_a_file_larger_than_the_platform_takes_is_told_of(rig: OpenRig, attempt: Attempts) -> None:
     async with rig() as it:
         one = await attempt(it)
         one = replace(one, limits=replace(one.limits, attachment_bytes=4))

@@ -26,17 +26,19 @@ from bot.contract.messages import File
 from bot.contract.transcript import AssistantEntry, Usage
 from bot.policy import Prices
 from bot.turn.showing import Showing
+from tests.bot.conftest import OpenRig, Rig
+from tests.bot.turn.conftest import Attempts
 from tools.base import ToolCall, ToolResult
 
 CALL = ToolCall("c1", "calculator", {"expression": "6*7"})
 ASKS = PassEnded(AssistantEntry(text="I reckon.", calls=(CALL,), reasoning="Hm."), "openai:scripted", Usage(10, 5))
 
 
-def showing(it: Any) -> Showing:
+def showing(it: Rig) -> Showing:
     return Showing(it.bot.store, it.bot.registry, Prices(), it.bot.metrics, SystemClock())
 
 
-async def test_a_turn_is_stored_step_by_step(rig: Any, attempt: Any) -> None:
+async def test_a_turn_is_stored_step_by_step(rig: OpenRig, attempt: Attempts) -> None:
     async with rig() as it:
         one, shows, turns = await attempt(it), showing(it), it.bot.store.turns
         async with one.reply:
@@ -65,7 +67,7 @@ async def test_a_turn_is_stored_step_by_step(rig: Any, attempt: Any) -> None:
 
 @pytest.mark.parametrize("method", ["save_pass", "call_started", "call_ended"])
 async def test_what_cannot_be_stored_is_not_taken_for_done(
-    rig: Any, attempt: Any, monkeypatch: pytest.MonkeyPatch, method: str
+    rig: OpenRig, attempt: Attempts, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     async def full(*args: Any, **more: Any) -> None:
         raise StoreError("disk full")
@@ -91,7 +93,7 @@ async def test_what_cannot_be_stored_is_not_taken_for_done(
         assert statuses == (["Reckoning…"] if method == "call_ended" else [])
 
 
-async def test_statuses_files_and_a_model_that_takes_over_are_shown(rig: Any, attempt: Any) -> None:
+async def test_statuses_files_and_a_model_that_takes_over_are_shown(rig: OpenRig, attempt: Attempts) -> None:
     async with rig() as it:
         one, shows = await attempt(it), showing(it)
         failed = Failed("filtered", "refused by its filter")

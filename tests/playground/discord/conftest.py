@@ -13,6 +13,8 @@ import aiohttp
 import pytest
 import yarl
 
+from tests.conftest import RawJson
+
 with warnings.catch_warnings():
     # The library's voice part still imports a module that Python is about to drop.
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -60,7 +62,14 @@ class Raw:
         self.session = session
 
     async def __call__(
-        self, method: str, path: str, body: Any = None, *, token: str | None = None, form: Any = None, **options: Any
+        self,
+        method: str,
+        path: str,
+        body: RawJson = None,
+        *,
+        token: str | None = None,
+        form: Any = None,
+        **options: Any,
     ) -> Reply:
         headers = {"Authorization": f"Bot {self.server.token if token is None else token}"}
         if body is not None:
@@ -74,7 +83,7 @@ class Raw:
                 return Reply(answer.status, json.loads(raw), {k.lower(): v for k, v in answer.headers.items()})
             return Reply(answer.status, raw, {k.lower(): v for k, v in answer.headers.items()})
 
-    async def send(self, channel: Any, content: str = "hello", **more: Any) -> Reply:
+    async def send(self, channel: Any, content: RawJson = "hello", **more: Any) -> Reply:
         return await self("POST", f"/channels/{channel.id}/messages", {"content": content, **more})
 
     async def edit(self, channel: Any, message: str, content: str, **more: Any) -> Reply:
@@ -84,7 +93,7 @@ class Raw:
         body = {"type": kind} if data is None else {"type": kind, "data": data}
         return await self("POST", f"/interactions/{made.id}/{made.token}/callback?with_response=1", body)
 
-    async def hook(self, method: str, made: Any, rest: str = "", body: Any = None) -> Reply:
+    async def hook(self, method: str, made: Any, rest: str = "", body: RawJson = None) -> Reply:
         return await self(method, f"/webhooks/{self.server.application_id}/{made.token}{rest}", body, token="none")
 
 
@@ -108,7 +117,7 @@ class Gate:
                 body: dict[str, Any] = frame["d"]
                 return body
 
-    async def send(self, op: int, body: Any) -> None:
+    async def send(self, op: int, body: RawJson) -> None:
         await self.socket.send_json({"op": op, "d": body})
 
     async def identify(self, intents: int = 0, token: str | None = None, **more: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import discord
@@ -10,6 +11,7 @@ import pytest
 from discord import app_commands
 
 from playground.discord import DiscordServer
+from tests.playground.discord.conftest import Bot
 
 
 @app_commands.command(name="ask", description="Ask a question")
@@ -17,7 +19,9 @@ async def ask(interaction: discord.Interaction[Any], question: str) -> None:
     await interaction.response.defer(thinking=True)
 
 
-async def test_a_person_asks_with_a_slash_command_and_reads_the_answer_grow(server: DiscordServer, start: Any) -> None:
+async def test_a_person_asks_with_a_slash_command_and_reads_the_answer_grow(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     """Login, sync, READY, INTERACTION_CREATE, deferral, edits and a follow-up: the library's own calls."""
     place = server.channel(20, 10, "general")
     bot = await start(command=ask)
@@ -41,7 +45,7 @@ async def test_a_person_asks_with_a_slash_command_and_reads_the_answer_grow(serv
 
 
 async def test_a_message_that_mentions_the_bot_is_answered_edited_and_deleted(
-    server: DiscordServer, start: Any
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
 ) -> None:
     place = server.channel(20, 10, "general")
     bot = await start()
@@ -61,7 +65,9 @@ async def test_a_message_that_mentions_the_bot_is_answered_edited_and_deleted(
     assert server.screen.messages[1].reply_to == asked
 
 
-async def test_a_direct_message_is_read_whole_and_answered(server: DiscordServer, start: Any) -> None:
+async def test_a_direct_message_is_read_whole_and_answered(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     place = server.direct(1)
     bot = await start()
 
@@ -73,7 +79,9 @@ async def test_a_direct_message_is_read_whole_and_answered(server: DiscordServer
     assert server.screen.of(place.id)[0].text == "yes?"
 
 
-async def test_the_bot_opens_direct_messages_itself(server: DiscordServer, start: Any) -> None:
+async def test_the_bot_opens_direct_messages_itself(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     bot = await start()
 
     person = await bot.fetch_user(1)
@@ -82,7 +90,9 @@ async def test_the_bot_opens_direct_messages_itself(server: DiscordServer, start
     assert server.screen.of(server.direct(1).id)[0].text == "hello"
 
 
-async def test_edits_deletions_and_reactions_of_people_reach_the_bot(server: DiscordServer, start: Any) -> None:
+async def test_edits_deletions_and_reactions_of_people_reach_the_bot(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     place = server.channel(20, 10)
     bot = await start()
 
@@ -96,7 +106,9 @@ async def test_edits_deletions_and_reactions_of_people_reach_the_bot(server: Dis
     assert (await bot.next("delete")).message_id == int(asked)
 
 
-async def test_a_button_is_pressed_and_its_message_changes(server: DiscordServer, start: Any) -> None:
+async def test_a_button_is_pressed_and_its_message_changes(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     place = server.channel(20, 10)
     bot = await start()
     server.say(place, f"{server.mention()} go", person=1)
@@ -115,7 +127,9 @@ async def test_a_button_is_pressed_and_its_message_changes(server: DiscordServer
     assert shown.text == "stopped" and shown.buttons == []
 
 
-async def test_a_thread_is_opened_under_a_message_and_written_in(server: DiscordServer, start: Any) -> None:
+async def test_a_thread_is_opened_under_a_message_and_written_in(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     place = server.channel(20, 10)
     bot = await start()
     server.say(place, f"{server.mention()} go", person=1)
@@ -133,7 +147,9 @@ async def test_a_thread_is_opened_under_a_message_and_written_in(server: Discord
     assert isinstance(inside.channel, discord.Thread) and inside.channel.parent_id == 20
 
 
-async def test_a_file_arrives_with_its_type_and_can_be_read_back(server: DiscordServer, start: Any) -> None:
+async def test_a_file_arrives_with_its_type_and_can_be_read_back(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     place = server.channel(20, 10)
     bot = await start()
     channel = bot.get_partial_messageable(20)
@@ -144,7 +160,7 @@ async def test_a_file_arrives_with_its_type_and_can_be_read_back(server: Discord
     assert await sent.attachments[0].read() == b"PNG"
 
 
-async def test_text_displays_are_shown_in_order(server: DiscordServer, start: Any) -> None:
+async def test_text_displays_are_shown_in_order(server: DiscordServer, start: Callable[..., Awaitable[Bot]]) -> None:
     place = server.channel(20, 10)
     bot = await start()
     view = discord.ui.LayoutView(timeout=None)
@@ -173,7 +189,9 @@ async def test_a_privileged_intent_that_was_not_granted_ends_the_client(server: 
             await client.connect()
 
 
-async def test_the_library_resumes_and_misses_nothing(server: DiscordServer, start: Any) -> None:
+async def test_the_library_resumes_and_misses_nothing(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     place = server.direct(1)
     bot = await start()
     server.say(place, "before")
@@ -187,7 +205,9 @@ async def test_the_library_resumes_and_misses_nothing(server: DiscordServer, sta
     assert server.gateway.resumed == 1 and len(server.gateway.identified) == 1
 
 
-async def test_a_refused_message_is_the_librarys_own_error(server: DiscordServer, start: Any) -> None:
+async def test_a_refused_message_is_the_librarys_own_error(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     server.channel(20, 10)
     hidden = server.channel(21, 10, member=False)
     bot = await start()
@@ -201,7 +221,9 @@ async def test_a_refused_message_is_the_librarys_own_error(server: DiscordServer
     assert unseen.value.code == 50001
 
 
-async def test_a_repeated_send_of_the_library_is_one_message(server: DiscordServer, start: Any) -> None:
+async def test_a_repeated_send_of_the_library_is_one_message(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     """The answer is lost after the message was made; the same nonce brings the same message back."""
     place = server.channel(20, 10)
     bot = await start()
@@ -213,7 +235,9 @@ async def test_a_repeated_send_of_the_library_is_one_message(server: DiscordServ
     assert first.id == again.id and len(server.screen.of(place.id)) == 1
 
 
-async def test_a_forward_brings_a_copy_without_its_author(server: DiscordServer, start: Any) -> None:
+async def test_a_forward_brings_a_copy_without_its_author(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     """Where the bot may not read what does not mention it, neither may it read what is forwarded."""
     place = server.channel(20, 10, "general")
     bot = await start()
@@ -233,7 +257,9 @@ async def test_a_forward_brings_a_copy_without_its_author(server: DiscordServer,
     assert "tea is blue" in server.screen.of(server.direct(7).id, author="7")[0].text
 
 
-async def test_commands_work_in_direct_messages_of_several_where_no_bot_is(server: DiscordServer, start: Any) -> None:
+async def test_commands_work_in_direct_messages_of_several_where_no_bot_is(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     @app_commands.command(name="ask", description="ask")
     async def ask(interaction: discord.Interaction[Any]) -> None:
         pass

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from playground.discord import DiscordServer
+from playground.discord.world import Channel
+from tests.playground.discord.conftest import Bot, Gate, Raw, Time
 
 GUILDS, MESSAGES, DIRECT, CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15
 
 
 @pytest.fixture
-def place(server: DiscordServer) -> Any:
+def place(server: DiscordServer) -> Channel:
     return server.channel(20, 10, "general")
 
 
-async def test_ready_names_the_servers_and_then_brings_them(server: DiscordServer, gate: Any, place: Any) -> None:
+async def test_ready_names_the_servers_and_then_brings_them(
+    server: DiscordServer, gate: Callable[[], Awaitable[Gate]], place: Channel
+) -> None:
     one = await gate()
     await one.identify(GUILDS)
 
@@ -39,7 +44,9 @@ async def test_ready_names_the_servers_and_then_brings_them(server: DiscordServe
         ({"shard": [2, 2]}, 4010),
     ],
 )
-async def test_a_client_that_may_not_come_in_is_told_why(gate: Any, body: Any, code: int) -> None:
+async def test_a_client_that_may_not_come_in_is_told_why(
+    gate: Callable[[], Awaitable[Gate]], body: Any, code: int
+) -> None:
     one = await gate()
 
     await one.identify(**body)
@@ -48,7 +55,9 @@ async def test_a_client_that_may_not_come_in_is_told_why(gate: Any, body: Any, c
 
 
 @pytest.mark.parametrize(("op", "code"), [(99, 4001), (8, 4003), (3, 4003)])
-async def test_an_operation_out_of_place_ends_the_connection(gate: Any, op: int, code: int) -> None:
+async def test_an_operation_out_of_place_ends_the_connection(
+    gate: Callable[[], Awaitable[Gate]], op: int, code: int
+) -> None:
     one = await gate()
 
     await one.send(op, {})
@@ -56,7 +65,7 @@ async def test_an_operation_out_of_place_ends_the_connection(gate: Any, op: int,
     assert await one.closed() == code
 
 
-async def test_nonsense_and_a_second_identify_end_the_connection(gate: Any) -> None:
+async def test_nonsense_and_a_second_identify_end_the_connection(gate: Callable[[], Awaitable[Gate]]) -> None:
     one, two = await gate(), await gate()
 
     await one.socket.send_str("nonsense")
@@ -67,7 +76,7 @@ async def test_nonsense_and_a_second_identify_end_the_connection(gate: Any) -> N
     assert await two.closed() == 4005
 
 
-async def test_more_than_120_frames_a_minute_end_the_connection(gate: Any) -> None:
+async def test_more_than_120_frames_a_minute_end_the_connection(gate: Callable[[], Awaitable[Gate]]) -> None:
     one = await gate()
 
     for _ in range(121):
@@ -76,7 +85,9 @@ async def test_more_than_120_frames_a_minute_end_the_connection(gate: Any) -> No
     assert await one.closed() == 4008
 
 
-async def test_a_heartbeat_is_answered_unless_it_shall_not_be(server: DiscordServer, gate: Any) -> None:
+async def test_a_heartbeat_is_answered_unless_it_shall_not_be(
+    server: DiscordServer, gate: Callable[[], Awaitable[Gate]]
+) -> None:
     one = await gate()
     await one.send(1, None)
     assert (await one.take())["op"] == 11
@@ -93,7 +104,7 @@ async def test_a_heartbeat_is_answered_unless_it_shall_not_be(server: DiscordSer
     [("hello", 0, ""), ("hello", CONTENT, "hello"), ("<@{bot}> hello", 0, "<@{bot}> hello"), ("<@1> hello", 0, "")],
 )
 async def test_the_text_is_told_with_the_intent_or_to_whom_it_mentions(
-    server: DiscordServer, gate: Any, place: Any, text: str, granted: int, seen: str
+    server: DiscordServer, gate: Callable[[], Awaitable[Gate]], place: Channel, text: str, granted: int, seen: str
 ) -> None:
     server.privileged_intents = granted
     one = await gate()
@@ -109,7 +120,7 @@ async def test_the_text_is_told_with_the_intent_or_to_whom_it_mentions(
 
 
 async def test_a_reply_to_the_bot_is_told_with_what_it_replies_to(
-    server: DiscordServer, raw: Any, gate: Any, place: Any
+    server: DiscordServer, raw: Raw, gate: Callable[[], Awaitable[Gate]], place: Channel
 ) -> None:
     sent = (await raw.send(place, "answer")).body["id"]
     one = await gate()
@@ -131,7 +142,7 @@ async def test_a_reply_to_the_bot_is_told_with_what_it_replies_to(
 
 
 async def test_only_what_the_intents_ask_for_and_the_bot_can_see_is_told(
-    server: DiscordServer, gate: Any, place: Any
+    server: DiscordServer, gate: Callable[[], Awaitable[Gate]], place: Channel
 ) -> None:
     hidden = server.channel(21, 10, member=False)
     one = await gate()
@@ -145,7 +156,9 @@ async def test_only_what_the_intents_ask_for_and_the_bot_can_see_is_told(
     assert (await one.take())["d"]["content"] == "direct"
 
 
-async def test_other_bots_and_webhooks_are_told_as_such(server: DiscordServer, gate: Any, place: Any) -> None:
+async def test_other_bots_and_webhooks_are_told_as_such(
+    server: DiscordServer, gate: Callable[[], Awaitable[Gate]], place: Channel
+) -> None:
     other = server.person(7, "Other", bot=True)
     one = await gate()
     await one.identify(MESSAGES)
@@ -159,7 +172,9 @@ async def test_other_bots_and_webhooks_are_told_as_such(server: DiscordServer, g
     assert hook["webhook_id"] == hook["author"]["id"] and hook["author"]["username"] == "News"
 
 
-async def test_one_event_can_be_delivered_again(server: DiscordServer, raw: Any, gate: Any, place: Any) -> None:
+async def test_one_event_can_be_delivered_again(
+    server: DiscordServer, raw: Raw, gate: Callable[[], Awaitable[Gate]], place: Channel
+) -> None:
     await raw("POST", f"/applications/{server.application_id}/commands", {"name": "ask", "description": "Ask"})
     one = await gate()
     await one.identify(MESSAGES)
@@ -181,7 +196,9 @@ async def test_one_event_can_be_delivered_again(server: DiscordServer, raw: Any,
         server.redeliver("5")
 
 
-async def test_what_was_missed_is_replayed_in_order_on_resume(server: DiscordServer, gate: Any, place: Any) -> None:
+async def test_what_was_missed_is_replayed_in_order_on_resume(
+    server: DiscordServer, gate: Callable[[], Awaitable[Gate]], place: Channel
+) -> None:
     one = await gate()
     await one.identify(DIRECT)
     session = (await one.until("READY"))["session_id"]
@@ -200,7 +217,9 @@ async def test_what_was_missed_is_replayed_in_order_on_resume(server: DiscordSer
     assert [frame["s"] for frame in frames] == [first["s"] + 1, first["s"] + 2, first["s"] + 3]
 
 
-async def test_a_session_that_is_gone_cannot_be_resumed(server: DiscordServer, gate: Any, time: Any) -> None:
+async def test_a_session_that_is_gone_cannot_be_resumed(
+    server: DiscordServer, gate: Callable[[], Awaitable[Gate]], time: Time
+) -> None:
     one = await gate()
     await one.identify(DIRECT)
     session = (await one.until("READY"))["session_id"]
@@ -215,7 +234,9 @@ async def test_a_session_that_is_gone_cannot_be_resumed(server: DiscordServer, g
     assert (two.seen[-1]["op"], two.seen[-1]["d"]) == (9, False)
 
 
-async def test_a_sequence_from_the_future_ends_the_resume(server: DiscordServer, gate: Any) -> None:
+async def test_a_sequence_from_the_future_ends_the_resume(
+    server: DiscordServer, gate: Callable[[], Awaitable[Gate]]
+) -> None:
     one = await gate()
     await one.identify(DIRECT)
     session = (await one.until("READY"))["session_id"]
@@ -226,7 +247,9 @@ async def test_a_sequence_from_the_future_ends_the_resume(server: DiscordServer,
     assert await two.closed() == 4007
 
 
-async def test_a_client_can_be_sent_away_in_every_way(server: DiscordServer, gate: Any) -> None:
+async def test_a_client_can_be_sent_away_in_every_way(
+    server: DiscordServer, gate: Callable[[], Awaitable[Gate]]
+) -> None:
     one = await gate()
     await one.identify()
     await one.until("READY")
@@ -241,7 +264,9 @@ async def test_a_client_can_be_sent_away_in_every_way(server: DiscordServer, gat
     assert await one.closed() == 4000
 
 
-async def test_the_library_identifies_anew_when_its_session_is_invalid(server: DiscordServer, start: Any) -> None:
+async def test_the_library_identifies_anew_when_its_session_is_invalid(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     bot = await start()
 
     server.gateway.invalidate()
@@ -253,7 +278,9 @@ async def test_the_library_identifies_anew_when_its_session_is_invalid(server: D
     assert (await bot.next("message")).content == "again"
 
 
-async def test_the_library_comes_back_after_a_lost_connection(server: DiscordServer, start: Any) -> None:
+async def test_the_library_comes_back_after_a_lost_connection(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]]
+) -> None:
     bot = await start()
 
     await server.gateway.drop()
@@ -265,7 +292,7 @@ async def test_the_library_comes_back_after_a_lost_connection(server: DiscordSer
 
 
 async def test_roles_are_told_with_what_a_member_does_and_at_once_only_with_the_intent(
-    server: DiscordServer, gate: Any, place: Any, raw: Any
+    server: DiscordServer, gate: Callable[[], Awaitable[Gate]], place: Channel, raw: Raw
 ) -> None:
     server.privileged_intents = 1 << 1
     one, informed = await gate(), await gate()

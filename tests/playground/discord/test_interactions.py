@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from playground.discord import DiscordServer, Limits
+from playground.discord.world import Channel
+from tests.playground.discord.conftest import Raw, Time
 
 ASK = {
     "name": "ask",
@@ -16,18 +18,18 @@ ASK = {
 
 
 @pytest.fixture
-async def place(server: DiscordServer, raw: Any) -> Any:
+async def place(server: DiscordServer, raw: Raw) -> Channel:
     answer = await raw("PUT", f"/applications/{server.application_id}/commands", [ASK])
     assert answer.status == 200
     return server.channel(20, 10, "general")
 
 
-def ask(server: DiscordServer, place: Any) -> Any:
+def ask(server: DiscordServer, place: Channel) -> Any:
     return server.slash("ask", {"question": "why?"}, place, 1)
 
 
 async def test_the_first_answer_must_come_within_three_seconds(
-    raw: Any, server: DiscordServer, time: Any, place: Any
+    raw: Raw, server: DiscordServer, time: Time, place: Channel
 ) -> None:
     late, intime = ask(server, place), ask(server, place)
     time.pass_(2.9)
@@ -40,7 +42,7 @@ async def test_the_first_answer_must_come_within_three_seconds(
     assert len(server.screen.messages) == 1
 
 
-async def test_an_interaction_is_answered_once(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_an_interaction_is_answered_once(raw: Raw, server: DiscordServer, place: Channel) -> None:
     made = ask(server, place)
     await raw.answer(made, 4, {"content": "one"})
 
@@ -50,14 +52,14 @@ async def test_an_interaction_is_answered_once(raw: Any, server: DiscordServer, 
     assert refused.text == "Interaction has already been acknowledged."
 
 
-async def test_an_id_or_token_nobody_gave_is_unknown(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_an_id_or_token_nobody_gave_is_unknown(raw: Raw, server: DiscordServer, place: Channel) -> None:
     made = ask(server, place)
 
     assert (await raw("POST", f"/interactions/{made.id}/wrong/callback", {"type": 5})).code == 10062
     assert (await raw("POST", f"/interactions/1/{made.token}/callback", {"type": 5})).code == 10062
 
 
-async def test_the_receipt_of_a_deferral_names_the_placeholder(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_the_receipt_of_a_deferral_names_the_placeholder(raw: Raw, server: DiscordServer, place: Channel) -> None:
     made = ask(server, place)
 
     receipt = await raw.answer(made, 5)
@@ -75,7 +77,7 @@ async def test_the_receipt_of_a_deferral_names_the_placeholder(raw: Any, server:
     assert shown.live and shown.versions == [] and shown.author == "bot"
 
 
-async def test_without_asking_for_it_there_is_no_receipt(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_without_asking_for_it_there_is_no_receipt(raw: Raw, server: DiscordServer, place: Channel) -> None:
     made = ask(server, place)
 
     answer = await raw("POST", f"/interactions/{made.id}/{made.token}/callback", {"type": 5})
@@ -83,7 +85,7 @@ async def test_without_asking_for_it_there_is_no_receipt(raw: Any, server: Disco
     assert (answer.status, answer.body) == (204, "")
 
 
-async def test_nothing_can_be_sent_before_the_first_answer(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_nothing_can_be_sent_before_the_first_answer(raw: Raw, server: DiscordServer, place: Channel) -> None:
     made = ask(server, place)
 
     refused = await raw.hook("POST", made, "", {"content": "x"})
@@ -91,7 +93,9 @@ async def test_nothing_can_be_sent_before_the_first_answer(raw: Any, server: Dis
     assert (refused.status, refused.code, refused.text) == (404, 10015, "Unknown Webhook")
 
 
-async def test_the_first_follow_up_takes_the_place_of_the_deferral(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_the_first_follow_up_takes_the_place_of_the_deferral(
+    raw: Raw, server: DiscordServer, place: Channel
+) -> None:
     made = ask(server, place)
     await raw.answer(made, 5, {"flags": 64})
 
@@ -116,7 +120,9 @@ async def test_a_person_reads_that_nothing_answered() -> None:
         assert server.screen.notices[0][1:] == ("20", "The application did not respond")
 
 
-async def test_the_token_dies_after_fifteen_minutes(raw: Any, server: DiscordServer, time: Any, place: Any) -> None:
+async def test_the_token_dies_after_fifteen_minutes(
+    raw: Raw, server: DiscordServer, time: Time, place: Channel
+) -> None:
     made = ask(server, place)
     await raw.answer(made, 5)
     time.pass_(899)
@@ -133,7 +139,7 @@ async def test_the_token_dies_after_fifteen_minutes(raw: Any, server: DiscordSer
     assert server.screen.messages[0].text == "by the bot's own token"
 
 
-async def test_another_application_has_no_webhook_here(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_another_application_has_no_webhook_here(raw: Raw, server: DiscordServer, place: Channel) -> None:
     made = ask(server, place)
 
     assert (await raw("POST", f"/webhooks/99/{made.token}", {"content": "x"})).code == 10015
@@ -141,7 +147,7 @@ async def test_another_application_has_no_webhook_here(raw: Any, server: Discord
 
 
 async def test_the_original_and_follow_ups_are_read_changed_and_deleted(
-    raw: Any, server: DiscordServer, time: Any, place: Any
+    raw: Raw, server: DiscordServer, time: Time, place: Channel
 ) -> None:
     made = ask(server, place)
     await raw.answer(made, 4, {"content": "first"})
@@ -159,7 +165,7 @@ async def test_the_original_and_follow_ups_are_read_changed_and_deleted(
     assert (original.status, original.code) == (404, 10008)
 
 
-async def test_a_private_answer_is_reached_only_by_its_token(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_a_private_answer_is_reached_only_by_its_token(raw: Raw, server: DiscordServer, place: Channel) -> None:
     made = ask(server, place)
     receipt = await raw.answer(made, 4, {"content": "psst", "flags": 64})
     id = receipt.body["interaction"]["response_message_id"]
@@ -170,7 +176,7 @@ async def test_a_private_answer_is_reached_only_by_its_token(raw: Any, server: D
     assert server.screen.messages[0].ephemeral
 
 
-async def test_where_the_bot_is_no_member_five_follow_ups_are_all(raw: Any, time: Any, server: DiscordServer) -> None:
+async def test_where_the_bot_is_no_member_five_follow_ups_are_all(raw: Raw, time: Time, server: DiscordServer) -> None:
     await raw("PUT", f"/applications/{server.application_id}/commands", [ASK])
     server.guild(11, "Elsewhere", member=False)
     place = server.channel(25, 11)
@@ -190,7 +196,7 @@ async def test_where_the_bot_is_no_member_five_follow_ups_are_all(raw: Any, time
     assert (await raw.hook("PATCH", made, "/messages/@original", {"content": "on"})).status == 200
 
 
-async def test_message_rules_hold_for_answers_too(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_message_rules_hold_for_answers_too(raw: Raw, server: DiscordServer, place: Channel) -> None:
     long = await raw.answer(ask(server, place), 4, {"content": "x" * 2001})
     empty = await raw.answer(ask(server, place), 4, {"content": ""})
     update = await raw.answer(ask(server, place), 7, {"content": "x"})
@@ -200,7 +206,7 @@ async def test_message_rules_hold_for_answers_too(raw: Any, server: DiscordServe
     assert update.body["errors"]["type"]["_errors"][0]["code"] == "BASE_TYPE_CHOICES"
 
 
-async def test_an_edit_by_token_cannot_turn_previews_off(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_an_edit_by_token_cannot_turn_previews_off(raw: Raw, server: DiscordServer, place: Channel) -> None:
     made = ask(server, place)
     await raw.answer(made, 5, {"flags": 4})
 
@@ -211,7 +217,7 @@ async def test_an_edit_by_token_cannot_turn_previews_off(raw: Any, server: Disco
     assert [preview.url for preview in server.previews] == ["https://a.example"]
 
 
-async def test_the_first_answer_can_turn_previews_off(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_the_first_answer_can_turn_previews_off(raw: Raw, server: DiscordServer, place: Channel) -> None:
     made = ask(server, place)
     await raw.answer(made, 4, {"content": "https://a.example", "flags": 4})
 
@@ -220,7 +226,7 @@ async def test_the_first_answer_can_turn_previews_off(raw: Any, server: DiscordS
     assert server.previews == []
 
 
-async def test_a_deferred_answer_pings_when_its_text_comes(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_a_deferred_answer_pings_when_its_text_comes(raw: Raw, server: DiscordServer, place: Channel) -> None:
     made = ask(server, place)
     await raw.answer(made, 5)
     assert server.pings == []
@@ -231,7 +237,7 @@ async def test_a_deferred_answer_pings_when_its_text_comes(raw: Any, server: Dis
 
 
 async def test_a_button_can_be_acknowledged_silently_and_its_message_edited(
-    raw: Any, server: DiscordServer, place: Any
+    raw: Raw, server: DiscordServer, place: Channel
 ) -> None:
     row = {"type": 1, "components": [{"type": 2, "style": 4, "label": "Stop", "custom_id": "stop"}]}
     sent = await raw.send(place, "working", components=[row])
@@ -246,14 +252,16 @@ async def test_a_button_can_be_acknowledged_silently_and_its_message_edited(
         server.press(sent.body["id"], "stop", 1)
 
 
-async def test_a_person_can_only_use_commands_that_are_registered(server: DiscordServer, place: Any) -> None:
+async def test_a_person_can_only_use_commands_that_are_registered(server: DiscordServer, place: Channel) -> None:
     with pytest.raises(LookupError, match="tell"):
         server.slash("tell", {}, place, 1)
     with pytest.raises(ValueError, match="question"):
         server.slash("ask", {}, place, 1)
 
 
-async def test_subcommands_are_nested_as_the_gateway_nests_them(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_subcommands_are_nested_as_the_gateway_nests_them(
+    raw: Raw, server: DiscordServer, place: Channel
+) -> None:
     listing = {"type": 1, "name": "list", "description": "All of them"}
     command = {"name": "remind", "description": "Reminders", "options": [listing]}
     made = await raw("POST", f"/applications/{server.application_id}/guilds/10/commands", command)
@@ -301,7 +309,7 @@ async def test_subcommands_are_nested_as_the_gateway_nests_them(raw: Any, server
     ],
 )
 async def test_a_command_that_breaks_a_rule_is_refused_by_field(
-    raw: Any, server: DiscordServer, change: Any, where: str
+    raw: Raw, server: DiscordServer, change: Any, where: str
 ) -> None:
     refused = await raw("PUT", f"/applications/{server.application_id}/commands", [ASK, {**ASK, "name": "b", **change}])
 
@@ -310,7 +318,7 @@ async def test_a_command_that_breaks_a_rule_is_refused_by_field(
     assert (await raw("GET", f"/applications/{server.application_id}/commands")).body == []
 
 
-async def test_commands_belong_to_this_application_and_to_servers_it_is_in(raw: Any, server: DiscordServer) -> None:
+async def test_commands_belong_to_this_application_and_to_servers_it_is_in(raw: Raw, server: DiscordServer) -> None:
     server.guild(11, member=False)
 
     foreign = await raw("PUT", "/applications/99/commands", [ASK])
@@ -322,7 +330,7 @@ async def test_commands_belong_to_this_application_and_to_servers_it_is_in(raw: 
     assert (unknown.status, unknown.code) == (404, 10063)
 
 
-async def test_commands_keep_their_id_when_they_are_sent_again(raw: Any, server: DiscordServer) -> None:
+async def test_commands_keep_their_id_when_they_are_sent_again(raw: Raw, server: DiscordServer) -> None:
     path = f"/applications/{server.application_id}/commands"
     first = (await raw("PUT", path, [ASK])).body[0]
 
@@ -335,7 +343,7 @@ async def test_commands_keep_their_id_when_they_are_sent_again(raw: Any, server:
     assert gone.status == 204
 
 
-async def test_translations_are_told_only_to_who_asks_for_them(raw: Any, server: DiscordServer) -> None:
+async def test_translations_are_told_only_to_who_asks_for_them(raw: Raw, server: DiscordServer) -> None:
     path = f"/applications/{server.application_id}/commands"
     translated = {"description_localizations": {"zh-TW": "提問", "zh-CN": "提问"}}
     option = {"type": 3, "name": "question", "description": "What", **translated}
@@ -349,7 +357,7 @@ async def test_translations_are_told_only_to_who_asks_for_them(raw: Any, server:
     assert whole["description_localizations"]["zh-TW"] == "提問"
 
 
-async def test_names_in_other_scripts_are_names(raw: Any, server: DiscordServer) -> None:
+async def test_names_in_other_scripts_are_names(raw: Raw, server: DiscordServer) -> None:
     commands = [{**ASK, "name": name} for name in ("提问", "спроси", "ถามคำ", "ask-me_now")]
 
     assert (await raw("PUT", f"/applications/{server.application_id}/commands", commands)).status == 200

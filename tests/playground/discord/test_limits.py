@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import aiohttp
 import pytest
 
 from playground.discord import DiscordServer, Limits, Window
+from playground.discord.world import Channel
 from playground.faults import Fault
+from tests.playground.discord.conftest import Bot, Raw, Time
 
 
 @pytest.fixture
-def place(server: DiscordServer) -> Any:
+def place(server: DiscordServer) -> Channel:
     return server.channel(20, 10, "general")
 
 
 async def test_the_sixth_message_in_five_seconds_waits_for_the_window(
-    raw: Any, server: DiscordServer, time: Any, place: Any
+    raw: Raw, server: DiscordServer, time: Time, place: Channel
 ) -> None:
     for left in (4, 3, 2, 1, 0):
         sent = await raw.send(place)
@@ -42,7 +44,7 @@ async def test_the_sixth_message_in_five_seconds_waits_for_the_window(
     assert [call.retry_after for call in server.calls if call.status == 429] == [2.5, 0.001]
 
 
-async def test_edits_and_sends_of_a_channel_have_a_bucket_each(raw: Any, place: Any) -> None:
+async def test_edits_and_sends_of_a_channel_have_a_bucket_each(raw: Raw, place: Channel) -> None:
     sent = await raw.send(place)
 
     edits = [await raw.edit(place, sent.body["id"], str(number)) for number in range(6)]
@@ -51,7 +53,9 @@ async def test_edits_and_sends_of_a_channel_have_a_bucket_each(raw: Any, place: 
     assert edits[0].headers["x-ratelimit-bucket"] != sent.headers["x-ratelimit-bucket"]
 
 
-async def test_an_interaction_token_has_five_calls_in_two_seconds(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_an_interaction_token_has_five_calls_in_two_seconds(
+    raw: Raw, server: DiscordServer, place: Channel
+) -> None:
     command = {"name": "ask", "description": "Ask"}
     await raw("POST", f"/applications/{server.application_id}/commands", command)
     one, two = server.slash("ask", {}, place, 1), server.slash("ask", {}, place, 1)
@@ -66,7 +70,7 @@ async def test_an_interaction_token_has_five_calls_in_two_seconds(raw: Any, serv
     assert other.status == 200
 
 
-async def test_old_messages_are_edited_seldom(raw: Any, server: DiscordServer, time: Any, place: Any) -> None:
+async def test_old_messages_are_edited_seldom(raw: Raw, server: DiscordServer, time: Time, place: Channel) -> None:
     sent = await raw.send(place)
     time.pass_(3601)
     statuses = []
@@ -123,7 +127,7 @@ async def test_without_rates_nothing_comes_too_soon(session: aiohttp.ClientSessi
         assert server.refusals == 0 and len(server.screen.of("20")) == 60
 
 
-async def test_a_call_is_on_record_with_what_it_said(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_a_call_is_on_record_with_what_it_said(raw: Raw, server: DiscordServer, place: Channel) -> None:
     await raw.send(place, "hello")
 
     call = server.calls[-1]
@@ -136,7 +140,7 @@ async def test_a_call_is_on_record_with_what_it_said(raw: Any, server: DiscordSe
     )
 
 
-async def test_a_fault_answers_instead(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_a_fault_answers_instead(raw: Raw, server: DiscordServer, place: Channel) -> None:
     name = "POST /channels/{channel}/messages"
     server.faults.add(name, Fault(status=500))
     server.faults.add(name, Fault(status=429, retry_after=1.5))
@@ -150,7 +154,7 @@ async def test_a_fault_answers_instead(raw: Any, server: DiscordServer, place: A
 
 @pytest.mark.parametrize(("drop", "shown"), [("before", 0), ("after", 1)])
 async def test_a_dropped_call_was_done_or_not(
-    raw: Any, server: DiscordServer, place: Any, drop: str, shown: int
+    raw: Raw, server: DiscordServer, place: Channel, drop: str, shown: int
 ) -> None:
     server.faults.add("POST /channels/{channel}/messages", Fault(drop=drop))
 
@@ -161,7 +165,7 @@ async def test_a_dropped_call_was_done_or_not(
     assert server.calls[-1].status == 0
 
 
-async def test_a_held_call_is_done_when_it_is_let_go(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_a_held_call_is_done_when_it_is_let_go(raw: Raw, server: DiscordServer, place: Channel) -> None:
     fault = server.faults.add("POST /channels/{channel}/messages", Fault(hold=asyncio.Event()))
     held = asyncio.create_task(raw.send(place))
     await fault.reached.wait()
@@ -173,7 +177,7 @@ async def test_a_held_call_is_done_when_it_is_let_go(raw: Any, server: DiscordSe
     assert (await held).status == 200
 
 
-async def test_a_held_answer_was_done_already(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_a_held_answer_was_done_already(raw: Raw, server: DiscordServer, place: Channel) -> None:
     after = asyncio.Event()
     server.faults.add("POST /channels/{channel}/messages", Fault(hold_after=after))
     held = asyncio.create_task(raw.send(place))
@@ -185,7 +189,9 @@ async def test_a_held_answer_was_done_already(raw: Any, server: DiscordServer, p
     assert (await held).status == 200
 
 
-async def test_the_library_waits_out_a_429_as_long_as_it_is_told(server: DiscordServer, start: Any, place: Any) -> None:
+async def test_the_library_waits_out_a_429_as_long_as_it_is_told(
+    server: DiscordServer, start: Callable[..., Awaitable[Bot]], place: Channel
+) -> None:
     bot = await start()
     server.faults.add("POST /channels/{channel}/messages", Fault(status=429, retry_after=0.01))
 

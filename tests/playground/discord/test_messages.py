@@ -9,16 +9,18 @@ import aiohttp
 import pytest
 
 from playground.discord import DiscordServer
+from playground.discord.world import Channel
+from tests.playground.discord.conftest import Raw, Time
 
 V2 = 1 << 15
 
 
 @pytest.fixture
-def place(server: DiscordServer) -> Any:
+def place(server: DiscordServer) -> Channel:
     return server.channel(20, 10, "general")
 
 
-async def test_two_thousand_characters_pass_and_one_more_does_not(raw: Any, place: Any) -> None:
+async def test_two_thousand_characters_pass_and_one_more_does_not(raw: Raw, place: Channel) -> None:
     assert (await raw.send(place, "😀" * 2000)).status == 200
     refused = await raw.send(place, "😀" * 2001)
 
@@ -29,14 +31,14 @@ async def test_two_thousand_characters_pass_and_one_more_does_not(raw: Any, plac
 
 
 @pytest.mark.parametrize("content", ["", " \n ", None])
-async def test_an_empty_message_is_refused(raw: Any, place: Any, content: Any) -> None:
+async def test_an_empty_message_is_refused(raw: Raw, place: Channel, content: Any) -> None:
     refused = await raw.send(place, content)
 
     assert (refused.status, refused.code, refused.text) == (400, 50006, "Cannot send an empty message")
 
 
 async def test_an_edit_that_leaves_nothing_is_refused_and_changes_nothing(
-    raw: Any, server: DiscordServer, place: Any
+    raw: Raw, server: DiscordServer, place: Channel
 ) -> None:
     sent = await raw.send(place, "here")
 
@@ -46,12 +48,12 @@ async def test_an_edit_that_leaves_nothing_is_refused_and_changes_nothing(
     assert server.screen.of("20")[0].text == "here"
 
 
-async def test_every_answer_in_json_says_exactly_so(raw: Any, place: Any) -> None:
+async def test_every_answer_in_json_says_exactly_so(raw: Raw, place: Channel) -> None:
     for answer in (await raw("GET", "/users/@me"), await raw.send(place, ""), await raw("GET", "/nowhere")):
         assert answer.headers["content-type"] == "application/json"
 
 
-async def test_a_wrong_token_is_unauthorized(raw: Any) -> None:
+async def test_a_wrong_token_is_unauthorized(raw: Raw) -> None:
     refused = await raw("GET", "/users/@me", token="wrong")
 
     assert (refused.status, refused.body) == (401, {"message": "401: Unauthorized", "code": 0})
@@ -74,7 +76,7 @@ async def test_a_wrong_token_is_unauthorized(raw: Any) -> None:
     ],
 )
 async def test_what_is_not_there_or_not_allowed_has_its_own_code(
-    raw: Any, server: DiscordServer, place: Any, method: str, path: str, status: int, code: int, text: str
+    raw: Raw, server: DiscordServer, place: Channel, method: str, path: str, status: int, code: int, text: str
 ) -> None:
     server.channel(21, 10, member=False)
     server.deny(server.channel(22, 10), "SEND_MESSAGES")
@@ -84,7 +86,7 @@ async def test_what_is_not_there_or_not_allowed_has_its_own_code(
     assert (refused.status, refused.code, refused.text) == (status, code, text)
 
 
-async def test_a_person_who_blocked_the_bot_gets_nothing(raw: Any, server: DiscordServer) -> None:
+async def test_a_person_who_blocked_the_bot_gets_nothing(raw: Raw, server: DiscordServer) -> None:
     opened = await raw("POST", "/users/@me/channels", {"recipient_id": "1"})
     server.block(1)
 
@@ -93,7 +95,7 @@ async def test_a_person_who_blocked_the_bot_gets_nothing(raw: Any, server: Disco
     assert (refused.status, refused.code, refused.text) == (403, 50007, "Cannot send messages to this user")
 
 
-async def test_only_its_own_messages_can_be_edited(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_only_its_own_messages_can_be_edited(raw: Raw, server: DiscordServer, place: Channel) -> None:
     theirs = server.say(place, "mine", person=1)
 
     edited = await raw.edit(place, theirs, "yours")
@@ -105,14 +107,14 @@ async def test_only_its_own_messages_can_be_edited(raw: Any, server: DiscordServ
     assert server.screen.of("20", author="1")[0].text == "mine"
 
 
-async def test_a_channel_the_bot_was_removed_from_is_closed(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_a_channel_the_bot_was_removed_from_is_closed(raw: Raw, server: DiscordServer, place: Channel) -> None:
     sent = await raw.send(place)
     server.kick(10)
 
     assert (await raw.edit(place, sent.body["id"], "x")).code == 50001
 
 
-async def test_an_enforced_nonce_brings_back_the_message_it_made(raw: Any, time: Any, place: Any) -> None:
+async def test_an_enforced_nonce_brings_back_the_message_it_made(raw: Raw, time: Time, place: Channel) -> None:
     first = await raw.send(place, "once", nonce="n", enforce_nonce=True)
     again = await raw.send(place, "twice", nonce="n", enforce_nonce=True)
     loose = await raw.send(place, "loose", nonce="n")
@@ -123,11 +125,11 @@ async def test_an_enforced_nonce_brings_back_the_message_it_made(raw: Any, time:
     assert loose.body["id"] != first.body["id"] != late.body["id"]
 
 
-async def test_a_nonce_has_at_most_25_characters(raw: Any, place: Any) -> None:
+async def test_a_nonce_has_at_most_25_characters(raw: Raw, place: Channel) -> None:
     assert (await raw.send(place, "x", nonce="n" * 26)).code == 50035
 
 
-async def test_a_reply_to_a_message_that_is_gone(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_a_reply_to_a_message_that_is_gone(raw: Raw, server: DiscordServer, place: Channel) -> None:
     target = server.say(place, "question", person=1)
     server.delete(target)
 
@@ -140,7 +142,7 @@ async def test_a_reply_to_a_message_that_is_gone(raw: Any, server: DiscordServer
     assert loose.status == 200 and "message_reference" not in loose.body
 
 
-async def test_the_history_is_newest_first_and_can_be_paged(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_the_history_is_newest_first_and_can_be_paged(raw: Raw, server: DiscordServer, place: Channel) -> None:
     said = [server.say(place, str(number), person=1) for number in range(5)]
 
     newest = await raw("GET", "/channels/20/messages?limit=2")
@@ -154,7 +156,7 @@ async def test_the_history_is_newest_first_and_can_be_paged(raw: Any, server: Di
     assert (await raw("GET", "/channels/20/messages?limit=101")).code == 50035
 
 
-async def test_a_file_over_ten_mebibytes_is_refused_whole(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_a_file_over_ten_mebibytes_is_refused_whole(raw: Raw, server: DiscordServer, place: Channel) -> None:
     form = aiohttp.FormData(quote_fields=False)
     form.add_field("payload_json", '{"content": "big"}')
     form.add_field("files[0]", io.BytesIO(b"x" * (10 * 1024 * 1024 + 1)), filename="big.bin")
@@ -165,7 +167,7 @@ async def test_a_file_over_ten_mebibytes_is_refused_whole(raw: Any, server: Disc
     assert server.screen.of("20") == []
 
 
-async def test_files_stay_unless_an_edit_leaves_them_out(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_files_stay_unless_an_edit_leaves_them_out(raw: Raw, server: DiscordServer, place: Channel) -> None:
     form = aiohttp.FormData(quote_fields=False)
     form.add_field("payload_json", '{"attachments": [{"id": 0, "filename": "a.txt"}]}')
     form.add_field("files[0]", b"A", filename="a.txt")
@@ -179,7 +181,7 @@ async def test_files_stay_unless_an_edit_leaves_them_out(raw: Any, server: Disco
     assert sent.body["attachments"][0]["filename"] == "a.txt"
 
 
-async def test_broken_json_and_strange_fields_are_named(raw: Any, place: Any) -> None:
+async def test_broken_json_and_strange_fields_are_named(raw: Raw, place: Channel) -> None:
     broken = await raw("POST", "/channels/20/messages", form=b"{")
     listed = await raw.send(place, ["x"])
 
@@ -187,7 +189,7 @@ async def test_broken_json_and_strange_fields_are_named(raw: Any, place: Any) ->
     assert listed.body["errors"]["content"]["_errors"][0]["code"] == "STRING_TYPE_CONVERT"
 
 
-async def test_four_thousand_characters_of_text_displays_and_no_content_beside_them(raw: Any, place: Any) -> None:
+async def test_four_thousand_characters_of_text_displays_and_no_content_beside_them(raw: Raw, place: Channel) -> None:
     def display(length: int) -> list[Any]:
         return [{"type": 10, "content": "x" * (length // 2)}] * 2
 
@@ -200,7 +202,7 @@ async def test_four_thousand_characters_of_text_displays_and_no_content_beside_t
     assert "content" in mixed.body["errors"]
 
 
-async def test_embeds_are_measured_one_by_one_and_together(raw: Any, place: Any) -> None:
+async def test_embeds_are_measured_one_by_one_and_together(raw: Raw, place: Channel) -> None:
     one = await raw.send(place, "x", embeds=[{"description": "d" * 4097}])
     all_ = await raw.send(place, "x", embeds=[{"description": "d" * 3001}] * 2)
     many = await raw.send(place, "x", embeds=[{"title": "t"}] * 11)
@@ -210,7 +212,7 @@ async def test_embeds_are_measured_one_by_one_and_together(raw: Any, place: Any)
     assert many.body["errors"]["embeds"]["_errors"][0]["message"] == "Must be 10 or fewer in length."
 
 
-async def test_buttons_need_distinct_ids(raw: Any, place: Any) -> None:
+async def test_buttons_need_distinct_ids(raw: Raw, place: Channel) -> None:
     button = {"type": 2, "style": 1, "label": "Go", "custom_id": "go"}
 
     twice = await raw.send(place, "x", components=[{"type": 1, "components": [button, button]}])
@@ -222,7 +224,7 @@ async def test_buttons_need_distinct_ids(raw: Any, place: Any) -> None:
     assert [answer.code for answer in (twice, nameless, crowded)] == [50035] * 3
 
 
-async def test_unset_allowed_mentions_ping_everybody_named(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_unset_allowed_mentions_ping_everybody_named(raw: Raw, server: DiscordServer, place: Channel) -> None:
     role = server.role(30, 10, "Readers")
 
     await raw.send(place, f"@everyone @here <@1> <@!1> <@&{role}> `<@2>` ```\n@here\n```")
@@ -242,7 +244,7 @@ async def test_unset_allowed_mentions_ping_everybody_named(raw: Any, server: Dis
     ],
 )
 async def test_allowed_mentions_are_honoured(
-    raw: Any, server: DiscordServer, place: Any, rule: Any, whom: tuple[str, ...]
+    raw: Raw, server: DiscordServer, place: Channel, rule: Any, whom: tuple[str, ...]
 ) -> None:
     target = server.say(place, "question", person=1)
     text = "@everyone <@1> <@2> <@&30>"
@@ -252,7 +254,7 @@ async def test_allowed_mentions_are_honoured(
     assert [ping.whom for ping in server.pings] == ([whom] if whom else [])
 
 
-async def test_a_reply_pings_its_target_unless_told_otherwise(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_a_reply_pings_its_target_unless_told_otherwise(raw: Raw, server: DiscordServer, place: Channel) -> None:
     target = server.say(place, "question", person=1)
 
     await raw.send(place, "answer", message_reference={"message_id": target})
@@ -260,7 +262,7 @@ async def test_a_reply_pings_its_target_unless_told_otherwise(raw: Any, server: 
     assert [ping.whom for ping in server.pings] == [("<@1>",)]
 
 
-async def test_allowed_mentions_cannot_name_what_they_parse(raw: Any, place: Any) -> None:
+async def test_allowed_mentions_cannot_name_what_they_parse(raw: Raw, place: Channel) -> None:
     refused = await raw.send(place, "x", allowed_mentions={"parse": ["users"], "users": ["1"]})
 
     assert refused.body["errors"]["allowed_mentions"]["_errors"][0]["message"] == (
@@ -268,7 +270,7 @@ async def test_allowed_mentions_cannot_name_what_they_parse(raw: Any, place: Any
     )
 
 
-async def test_mentions_in_an_edit_are_recorded_as_such(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_mentions_in_an_edit_are_recorded_as_such(raw: Raw, server: DiscordServer, place: Channel) -> None:
     sent = await raw.send(place, "quiet")
 
     await raw.edit(place, sent.body["id"], "<@1>")
@@ -277,7 +279,9 @@ async def test_mentions_in_an_edit_are_recorded_as_such(raw: Any, server: Discor
     assert [(ping.whom, ping.edit) for ping in server.pings] == [(("<@1>",), True)]
 
 
-async def test_bare_links_become_previews_and_quiet_ones_do_not(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_bare_links_become_previews_and_quiet_ones_do_not(
+    raw: Raw, server: DiscordServer, place: Channel
+) -> None:
     quiet = "<https://a.example/> `https://b.example` [c](<https://c.example>)"
     sent = await raw.send(place, quiet)
     assert server.previews == []
@@ -287,7 +291,7 @@ async def test_bare_links_become_previews_and_quiet_ones_do_not(raw: Any, server
     assert [preview.url for preview in server.previews] == ["https://d.example/x", "https://e.example/y"]
 
 
-async def test_suppressed_embeds_stay_suppressed_through_edits(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_suppressed_embeds_stay_suppressed_through_edits(raw: Raw, server: DiscordServer, place: Channel) -> None:
     sent = await raw.send(place, "https://a.example", flags=4)
     await raw.edit(place, sent.body["id"], "https://b.example")
     assert server.previews == []
@@ -297,7 +301,7 @@ async def test_suppressed_embeds_stay_suppressed_through_edits(raw: Any, server:
     assert [preview.url for preview in server.previews] == ["https://c.example"]
 
 
-async def test_reactions_and_typing_are_noticed(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_reactions_and_typing_are_noticed(raw: Raw, server: DiscordServer, place: Channel) -> None:
     sent = await raw.send(place)
     path = f"/channels/20/messages/{sent.body['id']}/reactions"
 
@@ -311,7 +315,9 @@ async def test_reactions_and_typing_are_noticed(raw: Any, server: DiscordServer,
     assert [what for _, _, what in server.screen.notices] == ["typing", "Parley reacted 👀"]
 
 
-async def test_threads_open_once_under_a_message_of_a_text_channel(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_threads_open_once_under_a_message_of_a_text_channel(
+    raw: Raw, server: DiscordServer, place: Channel
+) -> None:
     said = server.say(place, "question", person=1)
     path = f"/channels/20/messages/{said}/threads"
 
@@ -327,7 +333,7 @@ async def test_threads_open_once_under_a_message_of_a_text_channel(raw: Any, ser
 
 
 async def test_an_archived_thread_opens_by_writing_unless_it_is_locked(
-    raw: Any, server: DiscordServer, place: Any
+    raw: Raw, server: DiscordServer, place: Channel
 ) -> None:
     thread = server.thread(place, "old")
     sent = await raw.send(thread, "one")
@@ -340,7 +346,7 @@ async def test_an_archived_thread_opens_by_writing_unless_it_is_locked(
     assert (await raw.send(thread, "four")).code == 50083
 
 
-async def test_threads_need_a_permission_of_their_own(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_threads_need_a_permission_of_their_own(raw: Raw, server: DiscordServer, place: Channel) -> None:
     thread = server.thread(place, "talk")
     server.deny(thread, "SEND_MESSAGES_IN_THREADS")
 
@@ -349,7 +355,7 @@ async def test_threads_need_a_permission_of_their_own(raw: Any, server: DiscordS
         server.deny(thread, "SPEAK")
 
 
-async def test_what_the_bot_can_look_up(raw: Any, server: DiscordServer, place: Any) -> None:
+async def test_what_the_bot_can_look_up(raw: Raw, server: DiscordServer, place: Channel) -> None:
     server.role(30, 10, "Readers")
     server.guild(11, member=False)
 

@@ -11,6 +11,7 @@ import pytest
 
 from playground.model import ModelServer, Reply
 from playground.model.ollama import Ollama
+from tests.conftest import RawJson
 
 LONG: list[Any] = [
     {"role": "system", "content": "Be brief."},
@@ -42,7 +43,7 @@ async def test_what_does_not_fit_is_gone_without_a_word(
 ) -> None:
     seen: list[Any] = []
 
-    def script(body: Any) -> Reply:
+    def script(body: RawJson) -> Reply:
         seen.append([message["content"][:20] for message in body["messages"]])
         return Reply("Yes.")
 

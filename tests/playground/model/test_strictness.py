@@ -5,6 +5,8 @@ from typing import Any
 import openai
 import pytest
 
+from playground.model import ModelServer
+
 USER = {"role": "user", "content": "hi"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "calculator", "arguments": "{}"}}
 CALLED = {"role": "assistant", "content": "", "tool_calls": [CALL]}
@@ -104,7 +106,7 @@ async def test_options_a_strict_server_refuses(
 
 
 async def test_tool_messages_need_tools_beside_them_unless_the_server_is_lenient(
-    client: openai.AsyncOpenAI, server: Any
+    client: openai.AsyncOpenAI, server: ModelServer
 ) -> None:
     messages = [USER, CALLED, RESULT]
 
@@ -114,7 +116,7 @@ async def test_tool_messages_need_tools_beside_them_unless_the_server_is_lenient
     await ask(client, messages=messages)
 
 
-async def test_a_server_without_tools_says_so_in_ollamas_words(client: openai.AsyncOpenAI, server: Any) -> None:
+async def test_a_server_without_tools_says_so_in_ollamas_words(client: openai.AsyncOpenAI, server: ModelServer) -> None:
     server.supports_tools = False
 
     with pytest.raises(openai.BadRequestError, match="library/scripted does not support tools"):

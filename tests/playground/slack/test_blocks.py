@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.faults import Fault
@@ -144,7 +145,7 @@ async def test_a_stream_takes_blocks_between_its_text(server: SlackServer, clien
     assert server.screen.of(channel)[0].text == "text\nbelow"
 
 
-async def test_a_dropped_connection_is_not_used_for_the_next_event(server: SlackServer, bolt: Any) -> None:
+async def test_a_dropped_connection_is_not_used_for_the_next_event(server: SlackServer, bolt: AsyncApp) -> None:
     await server.sockets.drop()
 
     server.say(server.direct(), "anybody?")

@@ -6,6 +6,7 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
+from tests.playground.slack.conftest import Clock
 
 Refusal = Callable[[Awaitable[Any]], Awaitable[str]]
 
@@ -79,7 +80,7 @@ async def test_reactions_come_and_go(server: SlackServer, client: AsyncWebClient
 
 
 async def test_a_status_lasts_two_minutes_or_until_the_next_message(
-    server: SlackServer, client: AsyncWebClient, clock: Any, refusal: Refusal
+    server: SlackServer, client: AsyncWebClient, clock: Clock, refusal: Refusal
 ) -> None:
     root = server.say("C1", "x")
     await client.assistant_threads_setStatus(status="is thinking…", channel_id="C1", thread_ts=root)

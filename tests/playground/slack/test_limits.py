@@ -10,6 +10,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import Limits, SlackServer
 from playground.slack.limits import Budgets
+from tests.playground.slack.conftest import Clock
 
 Refusal = Callable[[Awaitable[Any]], Awaitable[str]]
 
@@ -24,7 +25,7 @@ async def refused(call: Awaitable[Any]) -> int:
 
 
 async def test_fifty_edits_a_minute_are_shared_by_all_channels(
-    server: SlackServer, client: AsyncWebClient, clock: Any
+    server: SlackServer, client: AsyncWebClient, clock: Clock
 ) -> None:
     server.channel("C3", "third")
     one = (await client.chat_postMessage(channel="C1", text="x"))["ts"]
@@ -66,7 +67,7 @@ def test_each_method_has_its_own_budget(method: str, allowed: int) -> None:
 
 
 async def test_a_channel_takes_one_post_a_second_after_a_short_burst(
-    server: SlackServer, client: AsyncWebClient, clock: Any
+    server: SlackServer, client: AsyncWebClient, clock: Clock
 ) -> None:
     server.channel("C3", "third")
     for _ in range(3):
@@ -79,7 +80,7 @@ async def test_a_channel_takes_one_post_a_second_after_a_short_burst(
     assert await refused(client.chat_postMessage(channel="C1", text="x")) == 1
 
 
-async def test_rate_limits_can_be_left_out_and_lengths_stay(clock: Any, refusal: Refusal) -> None:
+async def test_rate_limits_can_be_left_out_and_lengths_stay(clock: Clock, refusal: Refusal) -> None:
     async with SlackServer(now=clock, limits=False) as server:
         server.channel("C1")
         client = AsyncWebClient(token=server.bot_token, base_url=server.base_url)
@@ -89,7 +90,7 @@ async def test_rate_limits_can_be_left_out_and_lengths_stay(clock: Any, refusal:
         assert await refusal(client.chat_update(channel="C1", ts=sent["ts"], text="x" * 4_001)) == "msg_too_long"
 
 
-async def test_other_limits_can_be_set(clock: Any) -> None:
+async def test_other_limits_can_be_set(clock: Clock) -> None:
     async with SlackServer(now=clock, limits=Limits(per_minute={"auth.test": 1})) as server:
         client = AsyncWebClient(token=server.bot_token, base_url=server.base_url)
         await client.auth_test()

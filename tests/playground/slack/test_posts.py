@@ -15,6 +15,7 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
+from tests.playground.slack.conftest import Clock
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Serve = Callable[[Handler], Awaitable[str]]
@@ -96,7 +97,7 @@ async def test_bolt_refuses_a_forged_or_stale_signature(
 
 
 async def test_a_failed_post_is_repeated_with_its_number_and_reason(
-    server: SlackServer, serve: Serve, clock: Any
+    server: SlackServer, serve: Serve, clock: Clock
 ) -> None:
     seen: list[tuple[str | None, str | None]] = []
 
@@ -115,7 +116,7 @@ async def test_a_failed_post_is_repeated_with_its_number_and_reason(
     assert seen == [(None, None), ("1", "http_error"), ("2", "http_error")]
 
 
-async def test_a_slow_answer_is_a_timeout(server: SlackServer, serve: Serve, clock: Any) -> None:
+async def test_a_slow_answer_is_a_timeout(server: SlackServer, serve: Serve, clock: Clock) -> None:
     seen: list[str | None] = []
     arrived, never = asyncio.Event(), asyncio.Event()
 

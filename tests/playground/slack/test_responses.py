@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from typing import Any
-
 import aiohttp
 import pytest
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from playground.slack import SlackServer
+from tests.playground.slack.conftest import Clock
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ async def test_the_sixth_use_is_refused_and_refused_uses_are_not_counted(hook: A
 
 
 async def test_after_half_an_hour_the_address_is_dead(
-    server: SlackServer, hook: AsyncWebhookClient, clock: Any
+    server: SlackServer, hook: AsyncWebhookClient, clock: Clock
 ) -> None:
     clock.pass_(1_800)
 

@@ -14,6 +14,7 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import Limits, SlackServer
+from tests.playground.slack.conftest import Clock
 
 Socket = aiohttp.ClientWebSocketResponse
 Connect = Callable[[], Awaitable[Socket]]
@@ -38,7 +39,9 @@ async def ack(server: SlackServer, socket: Socket, envelope: dict[str, Any]) -> 
     await asyncio.wait_for(server.deliveries[-1].acked.wait(), 10)
 
 
-async def test_an_acknowledged_envelope_does_not_come_again(server: SlackServer, connect: Connect, clock: Any) -> None:
+async def test_an_acknowledged_envelope_does_not_come_again(
+    server: SlackServer, connect: Connect, clock: Clock
+) -> None:
     socket = await connect()
     server.say(server.direct(), "hi")
     envelope = await socket.receive_json(timeout=10)
@@ -52,7 +55,7 @@ async def test_an_acknowledged_envelope_does_not_come_again(server: SlackServer,
 
 
 async def test_an_unacknowledged_envelope_comes_again_at_once_after_a_minute_and_after_five(
-    server: SlackServer, connect: Connect, clock: Any
+    server: SlackServer, connect: Connect, clock: Clock
 ) -> None:
     socket = await connect()
     server.say(server.direct(), "hi")
@@ -102,7 +105,7 @@ async def test_each_event_goes_to_one_of_several_connections(server: SlackServer
 
 
 async def test_an_event_nobody_is_connected_for_waits_for_its_retry(
-    server: SlackServer, connect: Connect, clock: Any
+    server: SlackServer, connect: Connect, clock: Clock
 ) -> None:
     server.say(server.direct(), "hi")
     await server.until_delivery(lambda deliveries: deliveries[0].retry == 1 and deliveries[0].next_at)
@@ -116,7 +119,7 @@ async def test_an_event_nobody_is_connected_for_waits_for_its_retry(
 
 
 async def test_a_command_is_not_retried_the_person_sees_it_fail(
-    server: SlackServer, connect: Connect, clock: Any
+    server: SlackServer, connect: Connect, clock: Clock
 ) -> None:
     server.command("/parley", "x", "C1")
     await server.until_delivery(lambda deliveries: deliveries[0].given_up)
@@ -145,7 +148,7 @@ async def test_an_address_for_a_connection_works_once(
             await http.ws_connect(url)
 
 
-async def test_more_connections_than_allowed_are_sent_away(clock: Any, http: aiohttp.ClientSession) -> None:
+async def test_more_connections_than_allowed_are_sent_away(clock: Clock, http: aiohttp.ClientSession) -> None:
     async with SlackServer(now=clock, limits=Limits(connections=1)) as server:
         client = AsyncWebClient(token=server.bot_token, base_url=server.base_url)
         urls = [(await client.apps_connections_open(app_token=server.app_token))["url"] for _ in range(2)]
@@ -200,7 +203,7 @@ async def test_bolt_replaces_its_connection_when_asked(server: SlackServer, bolt
 
 
 async def test_bolt_sees_the_retry_headers_and_a_failed_middleware_brings_the_event_again(
-    server: SlackServer, client: AsyncWebClient, clock: Any
+    server: SlackServer, client: AsyncWebClient, clock: Clock
 ) -> None:
     app = AsyncApp(client=client, signing_secret=server.signing_secret, raise_error_for_unhandled_request=False)
     tries: list[Any] = []

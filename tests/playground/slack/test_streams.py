@@ -7,6 +7,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
+from tests.playground.slack.conftest import Clock
 
 Refusal = Callable[[Awaitable[Any]], Awaitable[str]]
 
@@ -58,7 +59,7 @@ async def test_a_direct_message_needs_no_reader(server: SlackServer, client: Asy
 
 
 async def test_a_stream_closes_five_minutes_after_it_began_even_while_it_grows(
-    server: SlackServer, client: AsyncWebClient, reader: dict[str, str], clock: Any, refusal: Refusal
+    server: SlackServer, client: AsyncWebClient, reader: dict[str, str], clock: Clock, refusal: Refusal
 ) -> None:
     ts = (await client.chat_startStream(markdown_text="a", **reader))["ts"]
     for _ in range(4):
@@ -76,7 +77,7 @@ async def test_a_stream_closes_five_minutes_after_it_began_even_while_it_grows(
 
 
 async def test_a_stream_nobody_feeds_closes_sooner(
-    client: AsyncWebClient, reader: dict[str, str], clock: Any, refusal: Refusal
+    client: AsyncWebClient, reader: dict[str, str], clock: Clock, refusal: Refusal
 ) -> None:
     ts = (await client.chat_startStream(markdown_text="a", **reader))["ts"]
     clock.pass_(120)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from telegram import Bot
 from telegram.error import BadRequest, EndPointNotFound
 
 from playground.telegram import TelegramServer
+from tests.playground.telegram.conftest import Clock, Raw
 
 
 async def test_a_draft_grows_in_place_and_gives_way_to_the_message(free: TelegramServer, bot: Bot) -> None:
@@ -26,7 +25,7 @@ async def test_a_draft_grows_in_place_and_gives_way_to_the_message(free: Telegra
     assert draft.deleted
 
 
-async def test_a_draft_lives_thirty_seconds_from_its_last_change(free: TelegramServer, bot: Bot, clock: Any) -> None:
+async def test_a_draft_lives_thirty_seconds_from_its_last_change(free: TelegramServer, bot: Bot, clock: Clock) -> None:
     await bot.send_message_draft(7, 1, "a")
     clock.pass_(29)
     await bot.send_message_draft(7, 1, "a")
@@ -71,7 +70,7 @@ async def test_an_older_server_does_not_know_rich_messages(free: TelegramServer,
         await bot.do_api_request("sendRichMessage", api_kwargs={"chat_id": 7, "rich_message": {"markdown": "# Hi"}})
 
 
-async def test_a_newer_server_takes_rich_messages_and_drafts(free: TelegramServer, raw: Any) -> None:
+async def test_a_newer_server_takes_rich_messages_and_drafts(free: TelegramServer, raw: Raw) -> None:
     free.rich = True
     await raw("sendRichMessageDraft", chat_id=7, draft_id=1, rich_message={"html": "<h1>H</h1>"})
     assert free.screen.of("7")[0].text == "H"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
 
 import pytest
 from telegram import Bot
@@ -11,6 +10,7 @@ from telegram.error import RetryAfter
 
 from playground.faults import Fault
 from playground.telegram import Limits, TelegramServer
+from tests.playground.telegram.conftest import Clock, Raw
 
 # The library warns that the wait will become a timedelta one day.
 pytestmark = pytest.mark.filterwarnings("ignore::telegram.warnings.PTBDeprecationWarning")
@@ -23,7 +23,7 @@ def seconds_of(error: RetryAfter) -> float:
 
 
 async def test_a_private_chat_takes_three_at_once_and_then_one_a_second(
-    server: TelegramServer, bot: Bot, clock: Any
+    server: TelegramServer, bot: Bot, clock: Clock
 ) -> None:
     message = await bot.send_message(7, "1")
     await bot.edit_message_text("2", 7, message.message_id)
@@ -40,7 +40,7 @@ async def test_a_private_chat_takes_three_at_once_and_then_one_a_second(
     await bot.send_message(7, "4")
 
 
-async def test_the_429_has_the_body_of_the_service(server: TelegramServer, raw: Any) -> None:
+async def test_the_429_has_the_body_of_the_service(server: TelegramServer, raw: Raw) -> None:
     for number in range(3):
         await raw("sendMessage", chat_id=7, text=str(number))
 
@@ -55,7 +55,7 @@ async def test_the_429_has_the_body_of_the_service(server: TelegramServer, raw: 
     )
 
 
-async def test_a_group_takes_twenty_a_minute(server: TelegramServer, bot: Bot, clock: Any) -> None:
+async def test_a_group_takes_twenty_a_minute(server: TelegramServer, bot: Bot, clock: Clock) -> None:
     for number in range(20):
         await bot.send_message(-500, str(number))
         clock.pass_(1)
@@ -74,7 +74,7 @@ async def test_a_group_takes_twenty_a_minute(server: TelegramServer, bot: Bot, c
 
 
 async def test_a_group_takes_three_at_once_and_then_one_a_second_as_any_chat(
-    server: TelegramServer, bot: Bot, clock: Any
+    server: TelegramServer, bot: Bot, clock: Clock
 ) -> None:
     for number in range(3):
         await bot.send_message(-500, str(number))
@@ -87,7 +87,9 @@ async def test_a_group_takes_three_at_once_and_then_one_a_second_as_any_chat(
     await bot.send_message(-500, "4")
 
 
-async def test_all_chats_share_thirty_a_second_and_typing_counts(server: TelegramServer, bot: Bot, clock: Any) -> None:
+async def test_all_chats_share_thirty_a_second_and_typing_counts(
+    server: TelegramServer, bot: Bot, clock: Clock
+) -> None:
     for person in range(100, 129):
         server.person(person)
         await bot.send_message(person, "hi")
@@ -111,7 +113,7 @@ async def test_a_chat_in_its_penalty_does_not_hold_up_another(server: TelegramSe
 
 
 async def test_a_429_by_fault_closes_the_chat_for_the_time_it_names(
-    server: TelegramServer, bot: Bot, clock: Any
+    server: TelegramServer, bot: Bot, clock: Clock
 ) -> None:
     server.faults.add("sendMessage", Fault(status=429, retry_after=12.2))
     with pytest.raises(RetryAfter) as caught:
@@ -128,7 +130,7 @@ async def test_a_429_by_fault_closes_the_chat_for_the_time_it_names(
     await bot.send_message(7, "in time")
 
 
-async def test_limits_are_parameters_and_can_be_left_out(clock: Any) -> None:
+async def test_limits_are_parameters_and_can_be_left_out(clock: Clock) -> None:
     strict = Limits(chat_rate=0.5, chat_burst=1, least_penalty=30)
     for limits, refusals in ((strict, 1), (False, 0)):
         async with TelegramServer(now=clock, limits=limits) as server:
@@ -144,7 +146,7 @@ async def test_limits_are_parameters_and_can_be_left_out(clock: Any) -> None:
             assert server.refusals == refusals
 
 
-async def test_what_is_refused_for_its_form_costs_nothing(server: TelegramServer, raw: Any) -> None:
+async def test_what_is_refused_for_its_form_costs_nothing(server: TelegramServer, raw: Raw) -> None:
     for _ in range(5):
         status, _body = await raw("sendMessage", chat_id=7, text="<b>open", parse_mode="HTML")
         assert status == 400

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from telegram import Bot, BotCommand, BotCommandScopeAllGroupChats, BotName, ReactionTypeEmoji
 from telegram.error import BadRequest, TelegramError
 
 from playground.telegram import TelegramServer
+from tests.playground.telegram.conftest import Raw
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (3).to_bytes(4, "big") + (2).to_bytes(4, "big")
 
@@ -103,7 +102,7 @@ async def test_typing_is_a_notice_and_has_to_be_a_known_action(free: TelegramSer
         await bot.send_chat_action(7, "thinking")
 
 
-async def test_after_logging_out_nothing_works(free: TelegramServer, raw: Any) -> None:
+async def test_after_logging_out_nothing_works(free: TelegramServer, raw: Raw) -> None:
     assert (await raw("logOut"))[0] == 200
 
     assert (await raw("getMe"))[1]["description"] == "Logged out"

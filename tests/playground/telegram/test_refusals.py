@@ -9,6 +9,7 @@ import pytest
 
 from playground.telegram import TelegramServer
 from playground.telegram.media import size_of
+from tests.playground.telegram.conftest import Raw
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ from playground.telegram.media import size_of
     ],
 )
 async def test_a_wrong_call_is_refused_and_noted(
-    free: TelegramServer, raw: Any, method: str, parameters: dict[str, Any], error: str
+    free: TelegramServer, raw: Raw, method: str, parameters: dict[str, Any], error: str
 ) -> None:
     status, body = await raw(method, **parameters)
 
@@ -91,7 +92,7 @@ async def test_a_file_needs_the_token_and_has_to_exist(free: TelegramServer) -> 
         assert (await session.get(f"{free.base_url}/file/bot{free.token}/a/b")).status == 404
 
 
-async def test_the_profile_keeps_what_it_is_told(free: TelegramServer, raw: Any) -> None:
+async def test_the_profile_keeps_what_it_is_told(free: TelegramServer, raw: Raw) -> None:
     assert (await raw("getChatMenuButton"))[1]["result"] == {"type": "default"}
     await raw("setChatMenuButton", menu_button={"type": "commands"})
     await raw("setMyCommands", commands=[{"command": "new", "description": "Start over"}])
@@ -103,7 +104,7 @@ async def test_the_profile_keeps_what_it_is_told(free: TelegramServer, raw: Any)
     assert (await raw("close"))[1] == {"ok": True, "result": True}
 
 
-async def test_a_person_who_comes_back_is_heard_again(free: TelegramServer, raw: Any) -> None:
+async def test_a_person_who_comes_back_is_heard_again(free: TelegramServer, raw: Raw) -> None:
     free.block(7)
     free.unblock(7)
 
@@ -111,7 +112,7 @@ async def test_a_person_who_comes_back_is_heard_again(free: TelegramServer, raw:
     assert (await raw("sendMessage", chat_id=7, text="good"))[0] == 200
 
 
-async def test_a_caption_is_edited_and_a_voice_message_is_one(free: TelegramServer, raw: Any) -> None:
+async def test_a_caption_is_edited_and_a_voice_message_is_one(free: TelegramServer, raw: Raw) -> None:
     update = free.say(7, "one", files=[("v.oga", "audio/ogg", b"OggS")])
     free.edit(7, free.message_id(update), "two")
 

@@ -15,6 +15,7 @@ from telegram.ext import Updater
 from playground.faults import Fault
 from playground.telegram import TelegramServer
 from playground.telegram.kinds import KINDS
+from tests.playground.telegram.conftest import Raw
 
 FORUM = -1_001_234_567_890
 
@@ -256,7 +257,7 @@ async def test_a_webhook_has_to_be_safe(bot: Bot, url: str, secret: str, error: 
         await bot.set_webhook(url, secret_token=secret or None)
 
 
-async def test_pressing_a_button_asks_the_bot_and_wants_an_answer(free: TelegramServer, bot: Bot, raw: Any) -> None:
+async def test_pressing_a_button_asks_the_bot_and_wants_an_answer(free: TelegramServer, bot: Bot, raw: Raw) -> None:
     keyboard = {"inline_keyboard": [[{"text": "Stop", "callback_data": "stop:1"}]]}
     _, body = await raw("sendMessage", chat_id=7, text="working", reply_markup=keyboard)
     free.press(7, body["result"]["message_id"], "Stop")

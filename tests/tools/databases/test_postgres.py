@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
+from tests.tools.databases.conftest import Postgres
 from tools.base import Json, ToolCall, ToolContext, ToolError, ToolResult
 from tools.query_database import QueryDatabase, open_tool
 from tools.registry import ToolRegistry
@@ -28,7 +28,7 @@ def named(address: str, seconds: float = 5.0) -> QueryDatabase:
 
 
 @pytest.fixture
-async def crm(postgres: Any) -> AsyncIterator[QueryDatabase]:
+async def crm(postgres: Postgres) -> AsyncIterator[QueryDatabase]:
     yield named(postgres.address("reader"))
 
 
@@ -125,13 +125,13 @@ async def test_what_a_function_makes_is_rolled_back(crm: QueryDatabase) -> None:
         "SELECT unlimited(), pg_sleep(60)",
     ],
 )
-async def test_an_endless_query_is_ended(postgres: Any, sql: str) -> None:
+async def test_an_endless_query_is_ended(postgres: Postgres, sql: str) -> None:
     tool = named(postgres.address("reader"), seconds=0.3)
 
     assert "stopped after 0.3 s" in (await ask(tool, sql=sql)).text
 
 
-async def test_counting_is_ended_too_when_the_query_lifts_the_limit_of_time(postgres: Any) -> None:
+async def test_counting_is_ended_too_when_the_query_lifts_the_limit_of_time(postgres: Postgres) -> None:
     """The rows shown are there at once, and lift it for what comes after them."""
     tool = named(postgres.address("reader"), seconds=0.3)
     sql = """SELECT set_config('statement_timeout', '0', false) UNION ALL
@@ -158,7 +158,7 @@ POWERS = {
 
 @pytest.mark.parametrize("name", POWERS)
 @pytest.mark.parametrize("inherits", ["INHERIT", "NOINHERIT"])
-async def test_a_role_that_can_become_a_strong_one_is_refused(name: str, inherits: str, postgres: Any) -> None:
+async def test_a_role_that_can_become_a_strong_one_is_refused(name: str, inherits: str, postgres: Postgres) -> None:
     power, named_as = POWERS[name]
     number = f"{list(POWERS).index(name)}_{inherits.lower()}"
     strong = f"whole_{power.lower()}_{number}" if power.isalpha() else f"between_{number}"
@@ -171,7 +171,7 @@ async def test_a_role_that_can_become_a_strong_one_is_refused(name: str, inherit
     assert named_as in found.text and "must name a role that may only read" in found.text
 
 
-async def test_a_superuser_and_the_owner_of_the_database_are_refused(postgres: Any) -> None:
+async def test_a_superuser_and_the_owner_of_the_database_are_refused(postgres: Postgres) -> None:
     await postgres.run("CREATE ROLE landlord LOGIN")
     await postgres.run("CREATE DATABASE house OWNER landlord")
 
@@ -193,7 +193,7 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("sql", ATTACKS)
-async def test_a_member_of_a_strong_role_reaches_nothing_of_the_server(postgres: Any, sql: str) -> None:
+async def test_a_member_of_a_strong_role_reaches_nothing_of_the_server(postgres: Postgres, sql: str) -> None:
     await postgres.run(
         "DO $$ BEGIN CREATE ROLE strong SUPERUSER; CREATE ROLE weak LOGIN NOINHERIT IN ROLE strong; "
         "EXCEPTION WHEN duplicate_object THEN END $$"
@@ -217,7 +217,7 @@ async def test_a_member_of_a_strong_role_reaches_nothing_of_the_server(postgres:
         ("EXECUTE ON FUNCTION lo_export(oid, text)", "lo_export"),
     ],
 )
-async def test_a_role_that_may_do_more_than_read_is_refused(right: str, words: str, postgres: Any) -> None:
+async def test_a_role_that_may_do_more_than_read_is_refused(right: str, words: str, postgres: Postgres) -> None:
     role = "more_" + "".join(sign if sign.isalnum() else "_" for sign in right.lower())
     await postgres.run(f"CREATE ROLE {role} LOGIN; GRANT {right} TO {role}")
 
@@ -228,13 +228,13 @@ async def test_a_role_that_may_do_more_than_read_is_refused(right: str, words: s
 
 
 @pytest.mark.parametrize("role", ["pg_read_all_data", "pg_read_all_stats", "pg_read_all_settings"])
-async def test_a_role_that_may_read_everything_may_ask(role: str, postgres: Any) -> None:
+async def test_a_role_that_may_read_everything_may_ask(role: str, postgres: Postgres) -> None:
     await postgres.run(f"CREATE ROLE with_{role} LOGIN IN ROLE {role}")
 
     assert (await ask(named(postgres.address(f"with_{role}")), sql="SELECT 1")).ok
 
 
-async def extended(postgres: Any, *extensions: str) -> str:
+async def extended(postgres: Postgres, *extensions: str) -> str:
     """A database with these extensions; where it is, for the role that may only read."""
     import asyncpg
 
@@ -247,7 +247,7 @@ async def extended(postgres: Any, *extensions: str) -> str:
     return str(postgres.address("reader", name))
 
 
-async def test_where_dblink_is_installed_nobody_dials_out(postgres: Any) -> None:
+async def test_where_dblink_is_installed_nobody_dials_out(postgres: Postgres) -> None:
     tool = named(await extended(postgres, "dblink"))
     sql = (
         f"SELECT * FROM dblink('host=127.0.0.1 port={postgres.port} user=owner dbname=postgres', "
@@ -262,7 +262,7 @@ async def test_where_dblink_is_installed_nobody_dials_out(postgres: Any) -> None
     assert "| 1000 |" in (await ask(crm, sql="SELECT count(*) FROM customers")).text
 
 
-async def test_a_function_of_a_language_that_nothing_confines_is_refused(postgres: Any) -> None:
+async def test_a_function_of_a_language_that_nothing_confines_is_refused(postgres: Postgres) -> None:
     await postgres.run("CREATE DATABASE unconfined")
     await postgres.run(
         "CREATE LANGUAGE plunconfined HANDLER plpgsql_call_handler;"
@@ -275,20 +275,20 @@ async def test_a_function_of_a_language_that_nothing_confines_is_refused(postgre
     assert not found.ok and "it can call get_page(text)" in found.text
 
 
-async def test_dblink_that_the_role_cannot_call_is_no_reason(postgres: Any) -> None:
+async def test_dblink_that_the_role_cannot_call_is_no_reason(postgres: Postgres) -> None:
     address = await extended(postgres, "dblink", "hstore")
     await postgres.run("CREATE SCHEMA apart; ALTER EXTENSION dblink SET SCHEMA apart", "with_dblink_hstore")
 
     assert (await ask(named(address), sql="SELECT 1")).ok
 
 
-async def test_extensions_that_stay_inside_are_no_reason(postgres: Any) -> None:
+async def test_extensions_that_stay_inside_are_no_reason(postgres: Postgres) -> None:
     usual = ("pg_trgm", "pgcrypto", "uuid-ossp", "tablefunc", "hstore", "citext", "unaccent", "pg_stat_statements")
 
     assert (await ask(named(await extended(postgres, *usual)), sql="SELECT gen_random_uuid()")).ok
 
 
-async def test_the_operator_is_told_which_databases_are_asked(postgres: Any) -> None:
+async def test_the_operator_is_told_which_databases_are_asked(postgres: Postgres) -> None:
     assert await named(postgres.address("reader")).describe() == "read-only databases: crm answers"
     with pytest.raises(ToolError, match=r"crm: .*owner.*must name a role that may only read"):
         await named(postgres.address("owner")).describe()
@@ -297,7 +297,7 @@ async def test_the_operator_is_told_which_databases_are_asked(postgres: Any) -> 
 
 
 async def test_a_hundred_questions_at_once_are_answered_through_a_pooler(
-    pooler: Any, monkeypatch: pytest.MonkeyPatch
+    pooler: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pool has three connections, each handed to another client after every transaction."""
     monkeypatch.setattr("tools.databases.postgres._CONNECT_SECONDS", 60.0)
@@ -314,7 +314,7 @@ async def test_a_hundred_questions_at_once_are_answered_through_a_pooler(
     assert all(f"| {number} | {{a,b}} | well |" in found[number - 1].text for number in range(1, 101) if number % 4)
 
 
-async def test_behind_a_pooler_a_query_has_its_limit_of_time_and_leaves_nothing(pooler: Any) -> None:
+async def test_behind_a_pooler_a_query_has_its_limit_of_time_and_leaves_nothing(pooler: Postgres) -> None:
     tool = named(pooler.address("reader"), seconds=0.3)
 
     assert "stopped after 0.3 s" in (await ask(tool, sql="SELECT pg_sleep(60)")).text
@@ -326,7 +326,7 @@ async def test_behind_a_pooler_a_query_has_its_limit_of_time_and_leaves_nothing(
 
 
 async def test_a_pooler_without_a_free_connection_is_not_waited_for_for_ever(
-    pooler: Any, monkeypatch: pytest.MonkeyPatch
+    pooler: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import asyncpg
 

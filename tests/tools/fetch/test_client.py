@@ -15,6 +15,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tools.fetch.conftest import Canary, Site
 from tools.base import ToolError
 from tools.fetch.bodies import MOST_BYTES, Unreadable, read_body
 from tools.fetch.client import PDF_BYTES, Fetcher
@@ -38,7 +39,7 @@ def bare(data: bytes) -> bytes:
         ("gzip", lambda data: gzip.compress(data[:99]) + gzip.compress(data[99:]) + b"\0\0junk"),
     ],
 )
-async def test_a_packed_page_is_unpacked(encoding: str, pack: Any, site: Any, fetcher: Fetcher) -> None:
+async def test_a_packed_page_is_unpacked(encoding: str, pack: Any, site: Site, fetcher: Fetcher) -> None:
     url = site.page("/", pack(TEXT.encode()), "text/plain; charset=utf-8", Content_Encoding=encoding)
 
     page = await fetcher.get(url)
@@ -47,7 +48,7 @@ async def test_a_packed_page_is_unpacked(encoding: str, pack: Any, site: Any, fe
     assert (page.media_type, page.charset, page.cut) == ("text/plain", "utf-8", False)
 
 
-async def test_a_bomb_ends_at_two_mebibytes_and_not_in_memory(site: Any, fetcher: Fetcher) -> None:
+async def test_a_bomb_ends_at_two_mebibytes_and_not_in_memory(site: Site, fetcher: Fetcher) -> None:
     """64 MiB of zeros in 64 KiB, and packed once more where the server says so."""
     url = site.page("/", gzip.compress(bytes(64 << 20), 9), "text/html", Content_Encoding="gzip")
     tracemalloc.start()
@@ -66,7 +67,7 @@ async def test_a_bomb_ends_at_two_mebibytes_and_not_in_memory(site: Any, fetcher
         await fetcher.get(url)
 
 
-async def test_a_long_page_is_cut_and_a_long_pdf_is_refused(site: Any, fetcher: Fetcher) -> None:
+async def test_a_long_page_is_cut_and_a_long_pdf_is_refused(site: Site, fetcher: Fetcher) -> None:
     page = await fetcher.get(site.page("/long", b"x" * (MOST_BYTES + 1), "text/plain"))
     whole = await fetcher.get(site.page("/whole", b"x" * MOST_BYTES, "text/plain"))
 
@@ -82,19 +83,19 @@ async def test_a_long_page_is_cut_and_a_long_pdf_is_refused(site: Any, fetcher: 
     "kind",
     ["image/png", "image/svg+xml", "application/octet-stream", "application/zip", "video/mp4", "application/pdf"],
 )
-async def test_what_is_no_text_is_not_read(kind: str, site: Any, fetcher: Fetcher) -> None:
+async def test_what_is_no_text_is_not_read(kind: str, site: Site, fetcher: Fetcher) -> None:
     with pytest.raises(ToolError, match=kind.replace("+", r"\+")):
         await fetcher.get(site.page("/", b"x", kind))
 
 
 @pytest.mark.parametrize("body", [b"\x89PNG\r\n\x1a\n\0\0", b"MZ\0\0", bytes(50)])
-async def test_what_only_calls_itself_text_is_not_read(body: bytes, site: Any, fetcher: Fetcher) -> None:
+async def test_what_only_calls_itself_text_is_not_read(body: bytes, site: Site, fetcher: Fetcher) -> None:
     with pytest.raises(ToolError, match="binary"):
         await fetcher.get(site.page("/", body, "text/html"))
 
 
 @pytest.mark.parametrize("kind", ["text/html", "application/xhtml+xml", "application/json", "application/rss+xml"])
-async def test_texts_are_read(kind: str, site: Any, fetcher: Fetcher) -> None:
+async def test_texts_are_read(kind: str, site: Site, fetcher: Fetcher) -> None:
     page = await fetcher.get(site.page("/", "x", kind))
 
     assert page.body == b"x"
@@ -103,17 +104,17 @@ async def test_texts_are_read(kind: str, site: Any, fetcher: Fetcher) -> None:
 @pytest.mark.parametrize(
     ("status", "says"), [(404, "no such page"), (403, "does not let"), (401, "login"), (500, "fault"), (204, "no page")]
 )
-async def test_a_refusal_says_why(status: int, says: str, site: Any, fetcher: Fetcher) -> None:
+async def test_a_refusal_says_why(status: int, says: str, site: Site, fetcher: Fetcher) -> None:
     with pytest.raises(ToolError, match=f"{status}.*{says}"):
         await fetcher.get(site.status("/", status))
 
 
-async def test_a_page_that_wants_patience_says_how_long(site: Any, fetcher: Fetcher) -> None:
+async def test_a_page_that_wants_patience_says_how_long(site: Site, fetcher: Fetcher) -> None:
     with pytest.raises(ToolError, match="wait 30 s"):
         await fetcher.get(site.status("/", 429, Retry_After="30"))
 
 
-async def test_a_page_that_never_ends_costs_its_time_and_no_more(site: Any, fetcher: Fetcher) -> None:
+async def test_a_page_that_never_ends_costs_its_time_and_no_more(site: Site, fetcher: Fetcher) -> None:
     left = asyncio.Event()
 
     async def drip(request: web.Request) -> web.StreamResponse:
@@ -134,7 +135,7 @@ async def test_a_page_that_never_ends_costs_its_time_and_no_more(site: Any, fetc
     await asyncio.wait_for(left.wait(), 5)
 
 
-async def test_nobody_there_is_a_sentence(fetcher: Fetcher, canary: Any) -> None:
+async def test_nobody_there_is_a_sentence(fetcher: Fetcher, canary: Canary) -> None:
     await canary.close()
 
     with pytest.raises(ToolError, match="cannot be reached"):

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tools.fetch.conftest import Canary, Names, Site
 from tools.base import ToolError
 from tools.fetch.client import Fetcher
 from tools.fetch.guard import Refused, destination, inner, is_public, wire_form
@@ -47,7 +48,7 @@ def within_this_machine(info: aiohttp.AddrInfoType) -> socket.socket:
     return made
 
 
-async def test_a_forbidden_address_is_never_connected_to(canary: Any) -> None:
+async def test_a_forbidden_address_is_never_connected_to(canary: Canary) -> None:
     """Its port is let through and every name leads to it: nothing but the check stands before the canary."""
 
     async def lookup(name: str, port: int) -> list[str]:
@@ -67,7 +68,7 @@ def test_the_table_is_long_enough() -> None:
     assert len(set(FORBIDDEN)) >= 60
 
 
-async def test_the_canary_can_be_reached_when_the_operator_allows_it(canary: Any) -> None:
+async def test_the_canary_can_be_reached_when_the_operator_allows_it(canary: Canary) -> None:
     """Or the table above would prove nothing."""
     fetcher = Fetcher(allow=[f"127.0.0.1:{canary.port}"])
 
@@ -160,7 +161,9 @@ class Dialled:
         raise OSError("no network in tests")
 
 
-async def test_a_name_that_changes_its_address_is_connected_to_where_it_was_checked(canary: Any, names: Any) -> None:
+async def test_a_name_that_changes_its_address_is_connected_to_where_it_was_checked(
+    canary: Canary, names: type[Names]
+) -> None:
     """The name server says something public first and loopback at any further look-up."""
     lookup = names(rebind_example=[["93.184.216.34"], ["127.0.0.1"]])
     dialled = Dialled()
@@ -190,7 +193,7 @@ async def test_a_name_that_changes_its_address_is_connected_to_where_it_was_chec
     ],
 )
 async def test_one_forbidden_address_of_a_name_is_enough_to_refuse_it(
-    answer: list[str], canary: Any, names: Any
+    answer: list[str], canary: Canary, names: type[Names]
 ) -> None:
     dialled = Dialled()
     fetcher = Fetcher(ports={canary.port}, lookup=names(mixed_example=[answer]), dial=dialled)
@@ -202,7 +205,7 @@ async def test_one_forbidden_address_of_a_name_is_enough_to_refuse_it(
     assert canary.connections == 0
 
 
-async def test_a_refusal_does_not_tell_which_inner_address_a_name_has(names: Any) -> None:
+async def test_a_refusal_does_not_tell_which_inner_address_a_name_has(names: type[Names]) -> None:
     with pytest.raises(Refused) as refused:
         await Fetcher(lookup=names(wiki_corp_example=[["10.20.30.40"]])).get("http://wiki.corp.example/")
 
@@ -224,7 +227,9 @@ INWARD = (
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_redirect_is_checked_like_an_address(status: int, site: Any, canary: Any, names: Any) -> None:
+async def test_a_redirect_is_checked_like_an_address(
+    status: int, site: Site, canary: Canary, names: type[Names]
+) -> None:
     lookup = names(inside_example=[["127.0.0.1"]], localhost=[["127.0.0.1"]])
     fetcher = Fetcher(allow=[site.allowed], ports={80, 443, canary.port}, lookup=lookup)
     for number, target in enumerate(INWARD, 1):
@@ -237,7 +242,7 @@ async def test_a_redirect_is_checked_like_an_address(status: int, site: Any, can
         assert len(site.requests) == number
 
 
-async def test_three_redirects_are_followed_and_not_four(site: Any, fetcher: Fetcher) -> None:
+async def test_three_redirects_are_followed_and_not_four(site: Site, fetcher: Fetcher) -> None:
     site.page("/0", "<html>there</html>")
     for number in range(1, 5):
         site.redirect(f"/{number}", f"/{number - 1}")
@@ -249,7 +254,7 @@ async def test_three_redirects_are_followed_and_not_four(site: Any, fetcher: Fet
     assert page.url == site.url("/0")
 
 
-async def test_a_redirect_is_followed_only_where_the_caller_allows_it(site: Any, fetcher: Fetcher) -> None:
+async def test_a_redirect_is_followed_only_where_the_caller_allows_it(site: Site, fetcher: Fetcher) -> None:
     site.page("/there", "<html>there</html>")
     url = site.redirect("/away", "/there?q=1")
     asked: list[str] = []
@@ -267,7 +272,7 @@ async def test_a_redirect_is_followed_only_where_the_caller_allows_it(site: Any,
     assert page.url == site.url("/there?q=1")
 
 
-async def test_addresses_of_one_wire_form_are_one_request(site: Any, fetcher: Fetcher) -> None:
+async def test_addresses_of_one_wire_form_are_one_request(site: Site, fetcher: Fetcher) -> None:
     """What a server is told is all in the form: nothing can be hidden in how an address is spelled."""
     alike = ("/a%62c?q=%41#x", "/abc?q=A", "/x/../abc?q=A#y", "/./abc?%71=A")
     other = ("/abc", "/abc?q=a", "/ABC?q=A", "/abc/?q=A", "/abc?q=A&", "/ab%63%2F?q=A", "/abc?q=A+", "/abc?q=A%20")
@@ -283,7 +288,7 @@ async def test_addresses_of_one_wire_form_are_one_request(site: Any, fetcher: Fe
     assert len({sent[path] for path in (*alike[:1], *other)}) == len(other) + 1
 
 
-async def test_a_circle_of_redirects_ends(site: Any, fetcher: Fetcher) -> None:
+async def test_a_circle_of_redirects_ends(site: Site, fetcher: Fetcher) -> None:
     url = site.redirect("/round", "/round")
 
     with pytest.raises(ToolError, match="more than 3 times"):
@@ -293,7 +298,7 @@ async def test_a_circle_of_redirects_ends(site: Any, fetcher: Fetcher) -> None:
 
 
 async def test_no_proxy_cookie_or_password_of_the_environment_is_used(
-    site: Any, fetcher: Fetcher, canary: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    site: Site, fetcher: Fetcher, canary: Canary, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login someone password hidden\n")
@@ -311,7 +316,7 @@ async def test_no_proxy_cookie_or_password_of_the_environment_is_used(
         assert not {"Authorization", "Cookie", "Referer"} & set(request.headers)
 
 
-async def test_a_certificate_is_checked_for_the_name_and_not_the_address(tmp_path: Path, names: Any) -> None:
+async def test_a_certificate_is_checked_for_the_name_and_not_the_address(tmp_path: Path, names: type[Names]) -> None:
     """The connection goes to a checked address, but the server is asked for, and must prove, the name."""
     certificate, key = _certificate(tmp_path)
     asked: list[str | None] = []

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bot.safety.untrusted import wrap_as_data
+from tests.tools.fetch.conftest import Site
 from tools.base import ToolCall, ToolContext, ToolError
 from tools.fetch import reader
 from tools.fetch.client import PDF_BYTES, Fetched, Fetcher
@@ -103,7 +104,7 @@ async def test_a_hostile_page_never_holds_up_the_loop(html: str, loop: Loop) -> 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 async def test_a_packed_text_of_one_sign_is_read_without_holding_up_the_loop(
-    shape: str, site: Any, fetcher: Fetcher, loop: Loop
+    shape: str, site: Site, fetcher: Fetcher, loop: Loop
 ) -> None:
     """All the way from the wire to what a model is told: two megabytes that came as two kilobytes."""
     text = (shape * (MOST // len(shape.encode())) + "end").encode()
@@ -120,7 +121,7 @@ async def test_a_packed_text_of_one_sign_is_read_without_holding_up_the_loop(
     assert loop.longest < 0.1
 
 
-async def test_a_packed_pdf_is_unpacked_without_holding_up_the_loop(site: Any, fetcher: Fetcher, loop: Loop) -> None:
+async def test_a_packed_pdf_is_unpacked_without_holding_up_the_loop(site: Site, fetcher: Fetcher, loop: Loop) -> None:
     body = gzip.compress(b"%PDF-1.7".ljust(PDF_BYTES))
     url = site.page("/", body, "application/pdf", Content_Encoding="gzip")
     loop.begin()

@@ -14,6 +14,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tools.fetch.conftest import Site
 from tools.base import Source, ToolCall, ToolContext, Unavailable
 from tools.fetch.client import Fetcher
 from tools.read_page import ReadPage, in_parts, open_tool
@@ -37,7 +38,7 @@ async def read(registry: ToolRegistry, **arguments: Any) -> Any:
     return await registry.run(ToolCall("1", "read_page", arguments), ToolContext())
 
 
-async def test_a_page_is_read_with_its_address_as_a_source(registry: ToolRegistry, site: Any) -> None:
+async def test_a_page_is_read_with_its_address_as_a_source(registry: ToolRegistry, site: Site) -> None:
     url = site.page(
         "/bridges", "<html><title>Bridges</title><p>They hang from cables, high above the water.</p></html>"
     )
@@ -51,7 +52,7 @@ async def test_a_page_is_read_with_its_address_as_a_source(registry: ToolRegistr
     assert "They hang from cables" in result.text
 
 
-async def test_a_long_page_is_read_part_by_part_and_fetched_once(registry: ToolRegistry, site: Any) -> None:
+async def test_a_long_page_is_read_part_by_part_and_fetched_once(registry: ToolRegistry, site: Site) -> None:
     url = site.page("/long", LONG)
 
     first = await read(registry, url=url)
@@ -67,7 +68,7 @@ async def test_a_long_page_is_read_part_by_part_and_fetched_once(registry: ToolR
     assert len(site.requests) == 1
 
 
-async def test_few_pages_are_fetched_at_once(registry: ToolRegistry, site: Any) -> None:
+async def test_few_pages_are_fetched_at_once(registry: ToolRegistry, site: Site) -> None:
     """A hundred chats that open large PDFs at once do not take all memory."""
     waiting, most, enough = 0, 0, asyncio.Event()
 
@@ -97,7 +98,7 @@ async def test_few_pages_are_fetched_at_once(registry: ToolRegistry, site: Any) 
     assert most == 8
 
 
-async def test_without_the_library_for_them_pdfs_are_refused(monkeypatch: pytest.MonkeyPatch, site: Any) -> None:
+async def test_without_the_library_for_them_pdfs_are_refused(monkeypatch: pytest.MonkeyPatch, site: Site) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pypdfium2" else True)
     tool = open_tool(ReadPageSettings(fetch_allow=site.allowed))
 
@@ -109,7 +110,7 @@ async def test_without_the_library_for_them_pdfs_are_refused(monkeypatch: pytest
     assert "The address leads to application/pdf" in result.text
 
 
-async def test_a_part_that_is_not_there_is_refused_with_how_many_there_are(registry: ToolRegistry, site: Any) -> None:
+async def test_a_part_that_is_not_there_is_refused_with_how_many_there_are(registry: ToolRegistry, site: Site) -> None:
     result = await read(registry, url=site.page("/", "<html><p>Only a short page here.</p></html>"), part=2)
 
     assert not result.ok
@@ -124,7 +125,7 @@ async def test_what_is_not_public_is_refused_in_a_sentence(url: str, registry: T
     assert "not on the public internet" in result.text
 
 
-async def test_an_operator_may_name_a_page_of_its_own_network(site: Any) -> None:
+async def test_an_operator_may_name_a_page_of_its_own_network(site: Site) -> None:
     tool = open_tool(ReadPageSettings(fetch_allow=f" other.example:80 , {site.allowed}"))
     site.page("/", "<html><title>Wiki</title><p>For us alone, about our bridges.</p></html>")
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.tools.fetch.conftest import Canary
 from tools.base import ToolError
 from tools.fetch import readers
 from tools.fetch.client import Fetched
@@ -107,7 +108,7 @@ async def test_a_pdf_is_read_in_the_sandbox(sandboxed: Readers) -> None:
 
 
 async def test_a_reader_that_is_taken_over_finds_nothing_to_take(
-    obey: Obey, canary: Any, monkeypatch: pytest.MonkeyPatch
+    obey: Obey, canary: Canary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789")
 

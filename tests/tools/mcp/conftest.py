@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tools.base import ToolCall, ToolContext, ToolResult
+from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.mcp.config import read_config
 from tools.mcp.source import McpSource
 from tools.registry import ToolRegistry
@@ -70,6 +70,11 @@ class Bench:
     @property
     def names(self) -> list[str]:
         return [spec.name for spec in self.registry.specs()]
+
+    def spec(self, name: str) -> ToolSpec:
+        spec = self.registry.spec(name)
+        assert spec is not None
+        return spec
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None, **context: Any) -> ToolResult:
         self._calls += 1

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import pytest
 
+from tests.tools.mcp.conftest import Bench
 from tools.mcp.process import LOG_LINES
 
 
-async def test_a_server_that_never_lists_its_tools_is_given_up_after_its_time(bench: Any) -> None:
+async def test_a_server_that_never_lists_its_tools_is_given_up_after_its_time(bench: Bench) -> None:
     bench.pauses.held = True
 
     await bench.open({"silent": bench.plain("silent", startTimeout=0.5), "good": bench.plain("good")})
@@ -19,7 +19,7 @@ async def test_a_server_that_never_lists_its_tools_is_given_up_after_its_time(be
     assert bench.registry.unavailable == {"MCP silent": "it did not answer in time"}
 
 
-async def test_malformed_tools_are_left_out_one_by_one(bench: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_malformed_tools_are_left_out_one_by_one(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     await bench.open({"odd": bench.plain("malformed")})
 
     assert {"odd__fine", "odd__circle"} < set(bench.names)
@@ -31,7 +31,7 @@ async def test_malformed_tools_are_left_out_one_by_one(bench: Any, caplog: pytes
     assert (await bench.call(named.name)).ok
 
 
-async def test_an_enormous_result_fails_that_call_alone(bench: Any) -> None:
+async def test_an_enormous_result_fails_that_call_alone(bench: Bench) -> None:
     await bench.open({"big": bench.plain("enormous")})
 
     enormous = await bench.call("big__echo")
@@ -41,7 +41,7 @@ async def test_an_enormous_result_fails_that_call_alone(bench: Any) -> None:
     assert not bench.registry.unavailable, "it is up as before"
 
 
-async def test_a_result_of_too_many_values_to_parse_fails_that_call_alone(bench: Any) -> None:
+async def test_a_result_of_too_many_values_to_parse_fails_that_call_alone(bench: Bench) -> None:
     """A parser holds up every chat until it has made each of them, in a thread too."""
     await bench.open({"dense": bench.plain("dense"), "wordy": bench.plain("wordy")})
 
@@ -54,20 +54,20 @@ async def test_a_result_of_too_many_values_to_parse_fails_that_call_alone(bench:
     assert not bench.registry.unavailable, "they are up as before"
 
 
-async def test_a_list_without_end_is_cut(bench: Any) -> None:
+async def test_a_list_without_end_is_cut(bench: Bench) -> None:
     await bench.open({"pages": bench.plain("pages")})
 
     assert 10 < len(bench.names) <= 50
 
 
-async def test_what_is_no_message_is_skipped(bench: Any) -> None:
+async def test_what_is_no_message_is_skipped(bench: Bench) -> None:
     await bench.open({"babble": bench.plain("babble")})
 
     assert (await bench.call("babble__echo")).ok
 
 
 async def test_a_flood_of_errors_neither_stops_the_server_nor_fills_the_log(
-    bench: Any, caplog: pytest.LogCaptureFixture
+    bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "tools.mcp.process")
     await bench.open({"e": bench.plain("shout")})

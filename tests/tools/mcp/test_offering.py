@@ -6,8 +6,10 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
+import pytest
+
+from tests.tools.mcp.conftest import Bench
 from tools.base import Tool, ToolResult
 from tools.function import tool
 from tools.registry import ToolRegistry
@@ -19,7 +21,7 @@ async def echo(word: str) -> ToolResult | str:
     return word
 
 
-async def test_our_own_tool_is_preferred_over_a_server_s(bench: Any) -> None:
+async def test_our_own_tool_is_preferred_over_a_server_s(bench: Bench) -> None:
     own: list[Tool] = [echo]
     bench.registry = ToolRegistry(own)
     await bench.open({"e": bench.plain("good")})
@@ -31,7 +33,7 @@ async def test_our_own_tool_is_preferred_over_a_server_s(bench: Any) -> None:
     assert bench.registry.specs() is bench.registry.specs(), "nothing is worked out again while nothing changes"
 
 
-async def test_the_bot_runs_while_the_library_is_loaded_and_servers_start(bench: Any) -> None:
+async def test_the_bot_runs_while_the_library_is_loaded_and_servers_start(bench: Bench) -> None:
     """Loading takes half a second or more of the processor, in a thread."""
     ticks = 0
 
@@ -71,7 +73,7 @@ def test_without_a_configuration_the_library_is_never_loaded(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
 
 
-async def test_what_the_operator_says_of_a_tool_is_told_with_it(bench: Any, caplog: Any) -> None:
+async def test_what_the_operator_says_of_a_tool_is_told_with_it(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     told = {"category": "tests", "useWhen": "the person tests", "prefer": {"e__fine": "words", "gone": "nothing"}}
     wrong = {"examples": [{"word": 5}, {"word": "tea"}]}
 

@@ -9,10 +9,10 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.tools.mcp.conftest import Bench
 from tools.base import ToolCall, ToolContext
 from tools.mcp.config import read_config
 from tools.mcp.source import McpSource
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 SERVER = Path(__file__).parent / "servers" / "plain.py"
 
 
-async def test_a_call_out_of_time_is_a_result_and_the_server_goes_on(bench: Any) -> None:
+async def test_a_call_out_of_time_is_a_result_and_the_server_goes_on(bench: Bench) -> None:
     await bench.open({"e": bench.everything(timeout=0.5)})
 
     result = await bench.call("e__wait")
@@ -32,7 +32,7 @@ async def test_a_call_out_of_time_is_a_result_and_the_server_goes_on(bench: Any)
     assert sum(line.startswith("pid") for line in bench.journalled()) == 1, "it was not started again"
 
 
-async def test_a_server_that_crashes_in_a_call_is_started_again(bench: Any) -> None:
+async def test_a_server_that_crashes_in_a_call_is_started_again(bench: Bench) -> None:
     await bench.open({"e": bench.everything()})
     bench.pauses.held = True
 
@@ -49,7 +49,7 @@ async def test_a_server_that_crashes_in_a_call_is_started_again(bench: Any) -> N
     assert bench.journalled().count("crashed") == 1, "a call that may have been done is not sent again"
 
 
-async def test_a_changed_list_is_followed(bench: Any) -> None:
+async def test_a_changed_list_is_followed(bench: Bench) -> None:
     await bench.open({"new": bench.everything(), "old": bench.plain("legacy")})
     assert "new__grown" not in bench.names and "old__later" not in bench.names
     before = bench.registry.spec("new__add")
@@ -62,14 +62,14 @@ async def test_a_changed_list_is_followed(bench: Any) -> None:
     assert bench.registry.spec("new__add") is before
 
 
-async def test_lists_of_the_operator_decide_what_is_offered(bench: Any) -> None:
+async def test_lists_of_the_operator_decide_what_is_offered(bench: Bench) -> None:
     await bench.open({"e": bench.plain("pages", allow=["echo1*"], deny=["echo1[0-9]"])})
 
     assert bench.names == ["e__echo1"]
     assert "There is no tool" in (await bench.call("e__echo10")).text
 
 
-async def test_the_same_tool_of_two_servers_has_two_names(bench: Any) -> None:
+async def test_the_same_tool_of_two_servers_has_two_names(bench: Bench) -> None:
     await bench.open({"a": bench.plain("good"), "b": bench.plain("good")})
 
     one, two = await bench.call("a__echo"), await bench.call("b__echo")
@@ -79,7 +79,7 @@ async def test_the_same_tool_of_two_servers_has_two_names(bench: Any) -> None:
 
 
 async def test_a_child_gets_what_the_file_gives_and_nothing_of_ours(
-    bench: Any, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TELEGRAM_BOT_TOKEN", "canary-of-ours")
     await bench.open({"e": bench.plain("environment", env={"GIVEN": "${VALUE}"})}, {"VALUE": "from-outside"})
@@ -91,7 +91,7 @@ async def test_a_child_gets_what_the_file_gives_and_nothing_of_ours(
     assert set(seen) <= {"GIVEN", "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LC_CTYPE"}
 
 
-async def test_a_server_that_cannot_start_holds_nobody_up(bench: Any) -> None:
+async def test_a_server_that_cannot_start_holds_nobody_up(bench: Bench) -> None:
     bench.pauses.held = True
     await bench.open({"missing": {"command": "/no/such/program"}, "e": bench.plain("good")})
 
@@ -101,7 +101,7 @@ async def test_a_server_that_cannot_start_holds_nobody_up(bench: Any) -> None:
     )
 
 
-async def test_attempts_come_at_growing_distances(bench: Any) -> None:
+async def test_attempts_come_at_growing_distances(bench: Bench) -> None:
     await bench.open({"missing": {"command": "/no/such/program"}})
 
     await bench.until(lambda: len(bench.pauses.asked) >= 8)
@@ -109,7 +109,7 @@ async def test_attempts_come_at_growing_distances(bench: Any) -> None:
     assert bench.pauses.asked[:8] == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
-async def test_nothing_is_left_running_after_closing(bench: Any, is_alive: Callable[[int], bool]) -> None:
+async def test_nothing_is_left_running_after_closing(bench: Bench, is_alive: Callable[[int], bool]) -> None:
     await bench.open({"e": bench.everything(), "rude": bench.plain("stubborn")})
     pids = [int(pid) for pid in (await bench.call("e__child")).text.split()]
     pids.append(int((await bench.call("rude__echo")).text))
@@ -120,7 +120,7 @@ async def test_nothing_is_left_running_after_closing(bench: Any, is_alive: Calla
     await bench.until(lambda: not [pid for pid in pids if is_alive(pid)])
 
 
-async def test_closing_while_servers_start_leaves_nothing_running(bench: Any) -> None:
+async def test_closing_while_servers_start_leaves_nothing_running(bench: Bench) -> None:
     """Whatever stage the start has reached: before the process, before the handshake, before the list."""
     for turns in (0, 1, 5, 20, 100):
         file = bench.folder / "mcp.json"
@@ -144,7 +144,7 @@ async def test_closing_while_servers_start_leaves_nothing_running(bench: Any) ->
     await bench.until(lambda: not children())
 
 
-async def test_a_cancelled_program_leaves_nothing_running(bench: Any, is_alive: Callable[[int], bool]) -> None:
+async def test_a_cancelled_program_leaves_nothing_running(bench: Bench, is_alive: Callable[[int], bool]) -> None:
     """The loop is ended around everything, as by Ctrl-C, and nobody closes the registry."""
     await bench.open({"e": bench.everything()})
     pids = [int(pid) for pid in (await bench.call("e__child")).text.split()]
@@ -157,7 +157,7 @@ async def test_a_cancelled_program_leaves_nothing_running(bench: Any, is_alive: 
     await bench.until(lambda: not [pid for pid in pids if is_alive(pid)])
 
 
-async def brood(bench: Any) -> list[int]:
+async def brood(bench: Bench) -> list[int]:
     """The processes of a server that ends for nobody, with a child in its group and one that has left it."""
     file = bench.folder / "brood"
     await bench.until(lambda: file.exists() and len(file.read_text().split()) == 3)
@@ -165,7 +165,7 @@ async def brood(bench: Any) -> list[int]:
 
 
 async def test_a_server_that_ends_for_nobody_is_killed_with_all_it_has_started(
-    bench: Any, is_alive: Callable[[int], bool]
+    bench: Bench, is_alive: Callable[[int], bool]
 ) -> None:
     await bench.open({"b": bench.plain("brood", args=[str(SERVER), "brood", str(bench.folder / "brood")])})
     pids = await brood(bench)
@@ -176,7 +176,7 @@ async def test_a_server_that_ends_for_nobody_is_killed_with_all_it_has_started(
     assert not [pid for pid in pids if is_alive(pid)]
 
 
-async def test_what_a_server_has_started_ends_with_it(bench: Any, is_alive: Callable[[int], bool]) -> None:
+async def test_what_a_server_has_started_ends_with_it(bench: Bench, is_alive: Callable[[int], bool]) -> None:
     bench.pauses.held = True
     await bench.open({"b": bench.plain("brood", args=[str(SERVER), "brood", str(bench.folder / "brood")])})
     pids = await brood(bench)
@@ -189,7 +189,7 @@ async def test_what_a_server_has_started_ends_with_it(bench: Any, is_alive: Call
 
 
 async def test_when_we_are_killed_the_servers_and_all_they_have_started_end(
-    bench: Any, is_alive: Callable[[int], bool]
+    bench: Bench, is_alive: Callable[[int], bool]
 ) -> None:
     servers = {
         "e": bench.everything(),
@@ -217,7 +217,7 @@ async def test_when_we_are_killed_the_servers_and_all_they_have_started_end(
     await bench.until(lambda: not [pid for pid in pids if is_alive(pid)])
 
 
-async def test_what_a_server_wrote_before_it_died_is_told(bench: Any) -> None:
+async def test_what_a_server_wrote_before_it_died_is_told(bench: Bench) -> None:
     """Its keys are left out."""
     await bench.open({"d": bench.plain("dies", env={"FORGE_TOKEN": "canary-of-a-token-1"})})
 
@@ -228,16 +228,17 @@ async def test_what_a_server_wrote_before_it_died_is_told(bench: Any) -> None:
     assert "\n" not in reason
 
 
-async def test_a_tool_that_runs_only_as_a_task_is_not_offered(bench: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_tool_that_runs_only_as_a_task_is_not_offered(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     await bench.open({"t": bench.plain("tasks")})
 
     assert bench.names == ["t__echo", "t__either"]
     assert "'research' is not offered: it runs only as a task" in caplog.text
 
 
-async def test_waiting_for_servers_ends_so_long_after_their_start(bench: Any) -> None:
+async def test_waiting_for_servers_ends_so_long_after_their_start(bench: Bench) -> None:
     """A server that never comes up holds up the first seconds, not every turn."""
     await bench.open({"p": bench.plain("pid")})
+    assert bench.source is not None
     bench.source.start()
     bench.source._started -= 10.0
     bench.source._servers[0].tried.clear()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from typing import Any
 
 import httpx2
 import pytest
 from aiohttp import web
 
+from tests.tools.mcp.conftest import Bench, Serve
 from tools.mcp.session import _limit
 
 
-async def test_a_service_is_called_and_its_list_followed(bench: Any, serve: Any) -> None:
+async def test_a_service_is_called_and_its_list_followed(bench: Bench, serve: Serve) -> None:
     _, port = await serve(0)
     await bench.open({"web": {"url": f"http://127.0.0.1:{port}/mcp"}})
 
@@ -23,7 +23,7 @@ async def test_a_service_is_called_and_its_list_followed(bench: Any, serve: Any)
     await bench.until(lambda: "web__grown" in bench.names)
 
 
-async def test_a_call_that_is_stopped_stops_in_the_service(bench: Any, serve: Any) -> None:
+async def test_a_call_that_is_stopped_stops_in_the_service(bench: Bench, serve: Serve) -> None:
     _, port = await serve(0)
     await bench.open({"web": {"url": f"http://127.0.0.1:{port}/mcp"}})
     call = asyncio.create_task(bench.call("web__wait"))
@@ -36,7 +36,7 @@ async def test_a_call_that_is_stopped_stops_in_the_service(bench: Any, serve: An
     assert (await bench.call("web__add", {"a": 1, "b": 1})).text == "2"
 
 
-async def test_a_service_that_went_away_is_found_again(bench: Any, serve: Any) -> None:
+async def test_a_service_that_went_away_is_found_again(bench: Bench, serve: Serve) -> None:
     first, port = await serve(0)
     await bench.open({"web": {"url": f"http://127.0.0.1:{port}/mcp", "timeout": 1}})
     bench.pauses.held = True
@@ -55,7 +55,7 @@ async def test_a_service_that_went_away_is_found_again(bench: Any, serve: Any) -
     assert (await bench.call("web__add", {"a": 1, "b": 1})).text == "2"
 
 
-async def test_a_service_that_is_not_there_is_reported_and_the_bot_goes_on(bench: Any, unused_tcp_port: int) -> None:
+async def test_a_service_that_is_not_there_is_reported_and_the_bot_goes_on(bench: Bench, unused_tcp_port: int) -> None:
     bench.pauses.held = True
 
     await bench.open({"web": {"url": f"http://127.0.0.1:{unused_tcp_port}/mcp"}, "e": bench.plain("good")})
@@ -64,7 +64,7 @@ async def test_a_service_that_is_not_there_is_reported_and_the_bot_goes_on(bench
     assert "MCP web" in bench.registry.unavailable
 
 
-async def test_an_answer_without_end_costs_the_connection_and_no_memory(bench: Any, unused_tcp_port: int) -> None:
+async def test_an_answer_without_end_costs_the_connection_and_no_memory(bench: Bench, unused_tcp_port: int) -> None:
     """And headers of the file are sent."""
     seen: list[str] = []
     sent = 0
@@ -128,7 +128,7 @@ async def test_no_event_holds_more_values_than_can_be_parsed_at_once(size: int, 
 
 
 async def test_a_key_in_an_address_or_a_header_is_not_told(
-    bench: Any, unused_tcp_port: int, caplog: pytest.LogCaptureFixture
+    bench: Bench, unused_tcp_port: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def refuse(request: web.Request) -> web.Response:
         return web.json_response(

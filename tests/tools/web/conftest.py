@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
 from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer
-from tools.base import Tool, ToolCall, ToolContext, ToolResult
+from tools.base import Json, Tool, ToolCall, ToolContext, ToolResult
 from tools.registry import ToolRegistry
 
 Call: TypeAlias = Callable[..., Awaitable[ToolResult]]
+Caller: TypeAlias = Callable[..., Call]
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ async def dexscreener() -> AsyncIterator[DexscreenerServer]:
 
 
 @pytest.fixture
-async def caller() -> AsyncIterator[Callable[..., Call]]:
+async def caller() -> AsyncIterator[Caller]:
     """`caller(tool, language="zh")(query="…")` calls the tool through a registry."""
     opened: list[ToolRegistry] = []
 
@@ -47,7 +48,7 @@ async def caller() -> AsyncIterator[Callable[..., Call]]:
         registry = ToolRegistry([tool], result_chars=chars)
         opened.append(registry)
 
-        async def call(**arguments: Any) -> ToolResult:
+        async def call(**arguments: Json) -> ToolResult:
             context = ToolContext(language=language, scope=str(len(opened)))
             return await registry.run(ToolCall("1", tool.spec.name, arguments), context)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from playground.web import OpenMeteoServer
+from tests.tools.web.conftest import Call, Caller
 from tools.base import Source
 from tools.get_weather import open_tool
 from tools.settings import WeatherSettings
@@ -19,11 +20,11 @@ def settings_for(server: OpenMeteoServer) -> WeatherSettings:
 
 
 @pytest.fixture
-def weather(openmeteo: OpenMeteoServer, caller: Any) -> Any:
+def weather(openmeteo: OpenMeteoServer, caller: Caller) -> Call:
     return caller(open_tool(settings_for(openmeteo)))
 
 
-async def test_now_and_three_days_are_told_with_units(weather: Any) -> None:
+async def test_now_and_three_days_are_told_with_units(weather: Call) -> None:
     result = await weather(place="Oslo")
 
     lines = result.text.splitlines()
@@ -37,7 +38,7 @@ async def test_now_and_three_days_are_told_with_units(weather: Any) -> None:
     assert result.sources == (Source("Open-Meteo", "https://open-meteo.com/"),)
 
 
-async def test_other_places_of_the_name_are_listed_with_their_coordinates(weather: Any) -> None:
+async def test_other_places_of_the_name_are_listed_with_their_coordinates(weather: Call) -> None:
     paris = await weather(place="Paris")
     springfield = await weather(place="Springfield", days=1)
 
@@ -59,14 +60,14 @@ async def test_other_places_of_the_name_are_listed_with_their_coordinates(weathe
         ("Paris，法国", "巴黎, Île-de-France, 法国"),
     ],
 )
-async def test_a_region_behind_a_comma_narrows(place: str, found: str, weather: Any) -> None:
+async def test_a_region_behind_a_comma_narrows(place: str, found: str, weather: Call) -> None:
     result = await weather(place=place)
 
     assert f"Weather for {found}" in result.text
     assert "Other places" not in result.text
 
 
-async def test_a_place_that_is_not_in_that_region_is_said_with_those_there_are(weather: Any) -> None:
+async def test_a_place_that_is_not_in_that_region_is_said_with_those_there_are(weather: Call) -> None:
     result = await weather(place="Paris, Spain")
 
     assert not result.ok
@@ -75,7 +76,7 @@ async def test_a_place_that_is_not_in_that_region_is_said_with_those_there_are(w
 
 @pytest.mark.parametrize("place", ["北京", "北京市", "Beijing"])
 async def test_places_are_found_in_chinese_and_named_in_the_person_s_language(
-    place: str, openmeteo: OpenMeteoServer, caller: Any
+    place: str, openmeteo: OpenMeteoServer, caller: Caller
 ) -> None:
     result = await caller(open_tool(settings_for(openmeteo)), language="zh-CN")(place=place)
 
@@ -84,7 +85,7 @@ async def test_places_are_found_in_chinese_and_named_in_the_person_s_language(
 
 
 @pytest.mark.parametrize("place", ["48.85, 2.35", "48.85，2.35", "48.85 2.35"])
-async def test_coordinates_need_no_search(place: str, openmeteo: OpenMeteoServer, weather: Any) -> None:
+async def test_coordinates_need_no_search(place: str, openmeteo: OpenMeteoServer, weather: Call) -> None:
     written = await weather(place=place)
     given = await weather(latitude=48.85, longitude=2.35)
 
@@ -93,7 +94,7 @@ async def test_coordinates_need_no_search(place: str, openmeteo: OpenMeteoServer
     assert {one.path for one in openmeteo.requests} == {"/v1/forecast"}
 
 
-async def test_imperial_units(weather: Any) -> None:
+async def test_imperial_units(weather: Call) -> None:
     result = await weather(place="Oslo", units="imperial", days=1)
 
     assert "42.9 °F" in result.text
@@ -101,7 +102,7 @@ async def test_imperial_units(weather: Any) -> None:
     assert "°C" not in result.text
 
 
-async def test_a_long_forecast_is_cut_between_days_and_says_so(openmeteo: OpenMeteoServer, caller: Any) -> None:
+async def test_a_long_forecast_is_cut_between_days_and_says_so(openmeteo: OpenMeteoServer, caller: Caller) -> None:
     result = await caller(open_tool(settings_for(openmeteo)), chars=900)(place="Paris", days=16)
 
     assert len(result.text) <= 900
@@ -120,14 +121,14 @@ async def test_a_long_forecast_is_cut_between_days_and_says_so(openmeteo: OpenMe
         ({"place": "95.0, 200.0"}, "between -90 and 90"),
     ],
 )
-async def test_what_cannot_be_answered_says_why(wrong: Any, says: str, weather: Any) -> None:
+async def test_what_cannot_be_answered_says_why(wrong: Any, says: str, weather: Call) -> None:
     result = await weather(**wrong)
 
     assert not result.ok
     assert says in result.text
 
 
-async def test_a_limit_of_the_service_is_told(openmeteo: OpenMeteoServer, weather: Any) -> None:
+async def test_a_limit_of_the_service_is_told(openmeteo: OpenMeteoServer, weather: Call) -> None:
     openmeteo.per_minute = 0
 
     result = await weather(place="Oslo")

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from playground.faults import Fault
 from playground.loopback import Loopback
 from playground.tavily import TavilyServer
+from tests.tools.web.conftest import Caller
 from tools import keyless_search
 from tools.base import Source, Unavailable
 from tools.search_web import open_tool
@@ -67,7 +68,7 @@ def keyless(**more: Any) -> SearchSettings:
     return SearchSettings.model_construct(search_fallback="ddgs", **more)
 
 
-async def test_without_a_key_the_second_source_searches(engines: Engines, caller: Any) -> None:
+async def test_without_a_key_the_second_source_searches(engines: Engines, caller: Caller) -> None:
     result = await caller(open_tool(keyless()), language="de-AT")(query="bridges", time_range="week")
 
     assert result.ok
@@ -79,7 +80,7 @@ async def test_without_a_key_the_second_source_searches(engines: Engines, caller
     assert engines.queries[0]["df"] == "w"
 
 
-async def test_when_the_first_source_fails_the_second_answers_and_says_so(engines: Engines, caller: Any) -> None:
+async def test_when_the_first_source_fails_the_second_answers_and_says_so(engines: Engines, caller: Caller) -> None:
     async with TavilyServer(key="key") as tavily:
         tavily.faults.add("search", Fault(status=500))
         settings = keyless(tavily_api_key=SecretStr("key"), tavily_api_base_url=tavily.base_url)
@@ -98,14 +99,14 @@ async def test_when_the_first_source_fails_the_second_answers_and_says_so(engine
     ("language", "region"), [("zh-Hans", "cn-zh"), ("zh-TW", "tw-tzh"), ("de-AT", "de-de"), ("", "us-en")]
 )
 async def test_pages_are_looked_for_where_the_person_s_language_is_read(
-    engines: Engines, caller: Any, language: str, region: str
+    engines: Engines, caller: Caller, language: str, region: str
 ) -> None:
     await caller(open_tool(keyless()), language=language)(query="bridges")
 
     assert [query["l"] for query in engines.queries] == [region]
 
 
-async def test_a_wrong_request_is_not_asked_twice(engines: Engines, caller: Any) -> None:
+async def test_a_wrong_request_is_not_asked_twice(engines: Engines, caller: Caller) -> None:
     async with TavilyServer(key="key") as tavily:
         settings = keyless(tavily_api_key=SecretStr("key"), tavily_api_base_url=tavily.base_url)
         tavily.faults.add("search", Fault(status=400, body='{"detail": {"error": "Query is bad."}}'))
@@ -117,7 +118,7 @@ async def test_a_wrong_request_is_not_asked_twice(engines: Engines, caller: Any)
     assert not engines.queries
 
 
-async def test_without_being_named_the_second_source_is_never_asked(engines: Engines, caller: Any) -> None:
+async def test_without_being_named_the_second_source_is_never_asked(engines: Engines, caller: Caller) -> None:
     async with TavilyServer(key="key") as tavily:
         settings = SearchSettings.model_construct(tavily_api_key=SecretStr("key"), tavily_api_base_url=tavily.base_url)
         tavily.faults.add("search", Fault(status=500))
@@ -128,7 +129,7 @@ async def test_without_being_named_the_second_source_is_never_asked(engines: Eng
     assert not engines.queries
 
 
-async def test_domains_are_kept_though_engines_take_them_as_a_wish(engines: Engines, caller: Any) -> None:
+async def test_domains_are_kept_though_engines_take_them_as_a_wish(engines: Engines, caller: Caller) -> None:
     search = caller(open_tool(keyless()))
 
     included = await search(query="bridges", include_domains=["bridges.example"])
@@ -143,7 +144,7 @@ async def test_domains_are_kept_though_engines_take_them_as_a_wish(engines: Engi
     assert "-site:spam.example" in engines.queries[1]["q"]
 
 
-async def test_nothing_found_and_refused_are_said(engines: Engines, caller: Any) -> None:
+async def test_nothing_found_and_refused_are_said(engines: Engines, caller: Caller) -> None:
     search = caller(open_tool(keyless()))
     engines.found = []
 
@@ -157,7 +158,7 @@ async def test_nothing_found_and_refused_are_said(engines: Engines, caller: Any)
     assert "do not answer the bot now" in refused.text
 
 
-async def test_when_both_fail_the_first_one_s_reason_is_told(engines: Engines, caller: Any) -> None:
+async def test_when_both_fail_the_first_one_s_reason_is_told(engines: Engines, caller: Caller) -> None:
     await engines.http.close()
     async with TavilyServer(key="key") as tavily:
         tavily.faults.add("search", Fault(status=432))

@@ -10,17 +10,18 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from playground.web import OpenAlexServer
+from tests.tools.web.conftest import Call, Caller
 from tools.base import Source
 from tools.search_papers import open_tool, rebuilt
 from tools.settings import SearchPapersSettings
 
 
 @pytest.fixture
-def papers(openalex: OpenAlexServer, caller: Any) -> Any:
+def papers(openalex: OpenAlexServer, caller: Caller) -> Call:
     return caller(open_tool(SearchPapersSettings.model_construct(openalex_base_url=openalex.base_url)))
 
 
-async def test_a_paper_is_told_with_all_one_needs_to_find_it(papers: Any) -> None:
+async def test_a_paper_is_told_with_all_one_needs_to_find_it(papers: Call) -> None:
     result = await papers(query="flutter suspension bridges")
 
     assert result.ok
@@ -38,7 +39,7 @@ async def test_a_paper_is_told_with_all_one_needs_to_find_it(papers: Any) -> Non
     assert result.sources == (Source(title, "https://doi.org/10.5555/parley.1"),)
 
 
-async def test_the_next_page_has_the_rest(papers: Any) -> None:
+async def test_the_next_page_has_the_rest(papers: Call) -> None:
     first = await papers(query="suspension bridges")
     second = await papers(query="suspension bridges", page=2)
     third = await papers(query="suspension bridges", page=3)
@@ -51,14 +52,14 @@ async def test_the_next_page_has_the_rest(papers: Any) -> None:
     assert "No papers were found" in third.text
 
 
-async def test_a_doi_finds_its_paper(papers: Any) -> None:
+async def test_a_doi_finds_its_paper(papers: Call) -> None:
     for written in ("10.5555/parley.5", "https://doi.org/10.5555/parley.5", "doi: 10.5555/PARLEY.5."):
         result = await papers(query=written)
         assert "Sourdough microbiomes" in result.text
     assert "No papers were found" in (await papers(query="10.9999/nothing")).text
 
 
-async def test_limits_are_kept(papers: Any) -> None:
+async def test_limits_are_kept(papers: Call) -> None:
     recent = await papers(query="suspension bridges", from_year=2023)
     old = await papers(query="suspension bridges", to_year=2016)
     free = await papers(query="corrosion", open_access=True)
@@ -72,11 +73,11 @@ async def test_limits_are_kept(papers: Any) -> None:
     assert newest.text.index("(2024") < newest.text.index("(2023") < newest.text.index("(2021")
 
 
-async def test_a_withdrawn_paper_is_called_so(papers: Any) -> None:
+async def test_a_withdrawn_paper_is_called_so(papers: Call) -> None:
     assert "RETRACTED" in (await papers(query="never built")).text
 
 
-async def test_markup_and_long_lists_of_authors_stay_out(papers: Any) -> None:
+async def test_markup_and_long_lists_of_authors_stay_out(papers: Call) -> None:
     result = await papers(query="corrosion")
 
     assert "[1] Corrosion of cables in suspension bridges: a review" in result.text
@@ -84,11 +85,11 @@ async def test_markup_and_long_lists_of_authors_stay_out(papers: Any) -> None:
     assert "Free full text" not in result.text
 
 
-async def test_chinese_papers_are_found(papers: Any) -> None:
+async def test_chinese_papers_are_found(papers: Call) -> None:
     assert "王芳, 李强 (2022, 桥梁建设" in (await papers(query="悬索桥")).text
 
 
-async def test_abstracts_give_way_before_papers_do(openalex: OpenAlexServer, caller: Any) -> None:
+async def test_abstracts_give_way_before_papers_do(openalex: OpenAlexServer, caller: Caller) -> None:
     settings = SearchPapersSettings.model_construct(openalex_base_url=openalex.base_url)
     short = caller(open_tool(settings), chars=1200)
 
@@ -100,12 +101,12 @@ async def test_abstracts_give_way_before_papers_do(openalex: OpenAlexServer, cal
 
 
 @pytest.mark.parametrize("wrong", [{"query": " "}, {"query": "x", "page": 0}, {"query": "x", "page": 101}])
-async def test_a_wrong_argument_is_named(wrong: Any, papers: Any) -> None:
+async def test_a_wrong_argument_is_named(wrong: Any, papers: Call) -> None:
     assert not (await papers(**wrong)).ok
     assert not (await papers(query="x", from_year=2020, to_year=2019)).ok
 
 
-async def test_the_day_s_budget_used_up_says_when_it_ends(openalex: OpenAlexServer, papers: Any) -> None:
+async def test_the_day_s_budget_used_up_says_when_it_ends(openalex: OpenAlexServer, papers: Call) -> None:
     openalex.per_minute = 0
 
     result = await papers(query="bridges")
@@ -115,7 +116,9 @@ async def test_the_day_s_budget_used_up_says_when_it_ends(openalex: OpenAlexServ
     assert "in 15 hours" in result.text
 
 
-async def test_key_and_address_are_told_to_openalex_and_to_nobody_else(openalex: OpenAlexServer, caller: Any) -> None:
+async def test_key_and_address_are_told_to_openalex_and_to_nobody_else(
+    openalex: OpenAlexServer, caller: Caller
+) -> None:
     openalex.key = "oa-canary-key"
     settings = SearchPapersSettings.model_construct(
         openalex_base_url=openalex.base_url,

@@ -6,12 +6,14 @@ import asyncio
 import email.utils
 import json
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from playground.faults import Fault
 from playground.web import OpenMeteoServer
+from tests.conftest import RawJson
 from tools.base import ToolError
 from tools.fetch.service import (
     LONGEST_TEXT,
@@ -25,13 +27,13 @@ from tools.fetch.service import (
 
 
 @pytest.fixture
-async def service(openmeteo: OpenMeteoServer) -> Any:
+async def service(openmeteo: OpenMeteoServer) -> AsyncIterator[JsonService]:
     made = JsonService("The service", openmeteo.base_url, "SERVICE_BASE_URL", seconds=5)
     yield made
     await made.close()
 
 
-async def asked(service: JsonService) -> Any:
+async def asked(service: JsonService) -> RawJson:
     return await service.get("/v1/search", {"name": "Oslo"})
 
 

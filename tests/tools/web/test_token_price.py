@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playground.web import DexscreenerServer
+from tests.tools.web.conftest import Call, Caller
 from tools.settings import TokenPriceSettings
 from tools.token_price import money, open_tool, price
 
@@ -16,11 +17,11 @@ PARLEY = "0x1111111111111111111111111111111111111111"
 
 
 @pytest.fixture
-def prices(dexscreener: DexscreenerServer, caller: Any) -> Any:
+def prices(dexscreener: DexscreenerServer, caller: Caller) -> Call:
     return caller(open_tool(TokenPriceSettings.model_construct(dexscreener_base_url=dexscreener.base_url)))
 
 
-async def test_a_token_is_told_with_price_change_volume_liquidity_and_chain(prices: Any) -> None:
+async def test_a_token_is_told_with_price_change_volume_liquidity_and_chain(prices: Call) -> None:
     result = await prices(token="WBRG")
 
     assert result.text == (
@@ -33,7 +34,7 @@ async def test_a_token_is_told_with_price_change_volume_liquidity_and_chain(pric
     assert result.sources[0].url.startswith("https://dexscreener.com/ethereum/")
 
 
-async def test_namesakes_are_ranked_by_liquidity_and_called_what_they_may_be(prices: Any) -> None:
+async def test_namesakes_are_ranked_by_liquidity_and_called_what_they_may_be(prices: Call) -> None:
     """The service itself puts the look-alike with +912 % first."""
     result = await prices(token="$parley")
 
@@ -49,7 +50,7 @@ async def test_namesakes_are_ranked_by_liquidity_and_called_what_they_may_be(pri
         assert "probably a look-alike, possibly a scam" in entry
 
 
-async def test_a_chain_narrows_by_its_usual_names(prices: Any) -> None:
+async def test_a_chain_narrows_by_its_usual_names(prices: Call) -> None:
     for chain in ("base", "BASE"):
         result = await prices(token="PARLEY", chain=chain)
         assert "one token on base" in result.text
@@ -57,7 +58,7 @@ async def test_a_chain_narrows_by_its_usual_names(prices: Any) -> None:
     assert "on ethereum" in (await prices(token="PARLEY", chain="以太坊")).text
 
 
-async def test_a_chain_without_the_token_says_where_it_is(prices: Any) -> None:
+async def test_a_chain_without_the_token_says_where_it_is(prices: Call) -> None:
     result = await prices(token="PARLEY", chain="tron")
 
     assert "no traded token 'PARLEY' on tron. It is traded on base, bsc, ethereum, solana." in result.text
@@ -65,38 +66,38 @@ async def test_a_chain_without_the_token_says_where_it_is(prices: Any) -> None:
 
 @pytest.mark.parametrize("chain", ["", "ethereum"])
 @pytest.mark.parametrize("written", [PARLEY, PARLEY.upper().replace("X", "x")])
-async def test_an_address_is_one_token(written: str, chain: str, prices: Any) -> None:
+async def test_an_address_is_one_token(written: str, chain: str, prices: Call) -> None:
     result = await prices(token=written, chain=chain)
 
     assert "one token on ethereum" in result.text
     assert "$0.00001234" in result.text
 
 
-async def test_the_price_of_the_other_half_of_a_pool_is_not_taken_for_it(prices: Any) -> None:
+async def test_the_price_of_the_other_half_of_a_pool_is_not_taken_for_it(prices: Call) -> None:
     """USDX is traded for PARLEY; the pool's price is that of USDX."""
     assert "1.0002" not in (await prices(token="PARLEY")).text
 
 
-async def test_a_name_in_parts_is_found_when_nothing_bears_it_whole(prices: Any) -> None:
+async def test_a_name_in_parts_is_found_when_nothing_bears_it_whole(prices: Call) -> None:
     assert "BONE (Bone of Dogs)" in (await prices(token="bone of")).text
 
 
-async def test_a_token_without_a_price_is_not_told(prices: Any) -> None:
+async def test_a_token_without_a_price_is_not_told(prices: Call) -> None:
     assert "knows no traded token 'NIL'" in (await prices(token="NIL")).text
 
 
-async def test_thin_pools_are_warned_of(dexscreener: DexscreenerServer, prices: Any) -> None:
+async def test_thin_pools_are_warned_of(dexscreener: DexscreenerServer, prices: Call) -> None:
     dexscreener.pools = [pool for pool in dexscreener.pools if pool.name == "Parley Inu"]
 
     assert "price means little" in (await prices(token="parley inu")).text
 
 
 @pytest.mark.parametrize("wrong", [{"token": " $ "}, {"token": "x" * 200}, {"token": "x", "chain": "../admin"}])
-async def test_a_wrong_argument_is_named(wrong: Any, prices: Any) -> None:
+async def test_a_wrong_argument_is_named(wrong: Any, prices: Call) -> None:
     assert not (await prices(**wrong)).ok
 
 
-async def test_a_short_result_is_cut_between_tokens(dexscreener: DexscreenerServer, caller: Any) -> None:
+async def test_a_short_result_is_cut_between_tokens(dexscreener: DexscreenerServer, caller: Caller) -> None:
     settings = TokenPriceSettings.model_construct(dexscreener_base_url=dexscreener.base_url)
 
     result = await caller(open_tool(settings), chars=700)(token="PARLEY")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from playground.faults import Fault
 from playground.web import MediaWikiServer
+from tests.tools.web.conftest import Call, Caller
 from tools.base import Source
 from tools.settings import WikipediaSettings
 from tools.wikipedia import open_tool
@@ -20,11 +19,11 @@ def settings_for(server: MediaWikiServer) -> WikipediaSettings:
 
 
 @pytest.fixture
-def wikipedia(mediawiki: MediaWikiServer, caller: Any) -> Any:
+def wikipedia(mediawiki: MediaWikiServer, caller: Caller) -> Call:
     return caller(open_tool(settings_for(mediawiki)))
 
 
-async def test_the_best_article_is_told_and_the_others_named(wikipedia: Any) -> None:
+async def test_the_best_article_is_told_and_the_others_named(wikipedia: Call) -> None:
     result = await wikipedia(query="suspension bridge")
 
     assert result.ok
@@ -52,7 +51,7 @@ async def test_the_best_article_is_told_and_the_others_named(wikipedia: Any) -> 
     ],
 )
 async def test_the_language_is_the_one_asked_for_or_written_in_or_the_person_s(
-    query: str, own: str, asked: str, wiki: str, mediawiki: MediaWikiServer, caller: Any
+    query: str, own: str, asked: str, wiki: str, mediawiki: MediaWikiServer, caller: Caller
 ) -> None:
     call = caller(open_tool(settings_for(mediawiki)), language=own)
 
@@ -64,14 +63,14 @@ async def test_the_language_is_the_one_asked_for_or_written_in_or_the_person_s(
 
 @pytest.mark.parametrize(("own", "variant"), [("zh-TW", "zh-tw"), ("zh-Hans", "zh-cn"), ("zh", None), ("en", None)])
 async def test_chinese_comes_in_the_person_s_script(
-    own: str, variant: str | None, mediawiki: MediaWikiServer, caller: Any
+    own: str, variant: str | None, mediawiki: MediaWikiServer, caller: Caller
 ) -> None:
     await caller(open_tool(settings_for(mediawiki)), language=own)(query="长城")
 
     assert mediawiki.requests[0].query.get("variant") == variant
 
 
-async def test_what_one_language_lacks_is_looked_up_in_english(mediawiki: MediaWikiServer, caller: Any) -> None:
+async def test_what_one_language_lacks_is_looked_up_in_english(mediawiki: MediaWikiServer, caller: Caller) -> None:
     result = await caller(open_tool(settings_for(mediawiki)), language="zh")(query="quokka")
 
     assert result.text.startswith("(Nothing was found in the Wikipedia of 'zh'; this is the English one.)")
@@ -94,21 +93,21 @@ async def test_a_cached_answer_is_not_given_in_another_language(mediawiki: Media
     assert "en.wikipedia" in english.text
 
 
-async def test_a_name_with_several_meanings_says_so(wikipedia: Any) -> None:
+async def test_a_name_with_several_meanings_says_so(wikipedia: Call) -> None:
     result = await wikipedia(query="Mercury")
 
     assert "several meanings" in result.text
     assert "- Mercury (planet): First planet from the Sun" in result.text
 
 
-async def test_a_long_introduction_is_cut_after_a_sentence(wikipedia: Any) -> None:
+async def test_a_long_introduction_is_cut_after_a_sentence(wikipedia: Call) -> None:
     result = await wikipedia(query="Long article")
 
     assert len(result.text) <= 8000
     assert "goes on.\n[…] (read_page on the address above has the rest.)" in result.text
 
 
-async def test_nothing_found_says_what_to_try(wikipedia: Any) -> None:
+async def test_nothing_found_says_what_to_try(wikipedia: Call) -> None:
     result = await wikipedia(query="zzzz")
 
     assert result.ok
@@ -116,14 +115,14 @@ async def test_nothing_found_says_what_to_try(wikipedia: Any) -> None:
 
 
 @pytest.mark.parametrize("language", ["english please", "../../x", "e", "en.evil.example/", "xx"])
-async def test_a_language_that_is_none_is_refused(language: str, wikipedia: Any) -> None:
+async def test_a_language_that_is_none_is_refused(language: str, wikipedia: Call) -> None:
     result = await wikipedia(query="quokka", language=language)
 
     assert not result.ok
     assert "en, zh" in result.text
 
 
-async def test_the_bot_says_who_it_is(mediawiki: MediaWikiServer, wikipedia: Any) -> None:
+async def test_the_bot_says_who_it_is(mediawiki: MediaWikiServer, wikipedia: Call) -> None:
     await wikipedia(query="quokka")
 
     agent = mediawiki.requests[0].headers["User-Agent"]
@@ -131,7 +130,7 @@ async def test_the_bot_says_who_it_is(mediawiki: MediaWikiServer, wikipedia: Any
     assert agent.endswith("(https://bridges.example/bot)")
 
 
-async def test_an_error_within_a_good_answer_is_an_error(mediawiki: MediaWikiServer, wikipedia: Any) -> None:
+async def test_an_error_within_a_good_answer_is_an_error(mediawiki: MediaWikiServer, wikipedia: Call) -> None:
     body = '{"error": {"code": "cirrussearch-backend-error", "info": "We could not complete your search."}}'
     mediawiki.faults.add("get", Fault(status=200, body=body))
 

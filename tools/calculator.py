@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tools.base import Json, ToolError
 from tools.function import FunctionTool, tool
+
+if TYPE_CHECKING:
+    from tools.calculation.numbers import CalculationError
 
 _EXAMPLES: tuple[Mapping[str, Json], ...] = (
     {"expression": "(1250 + 890) * 15%"},
@@ -77,19 +79,29 @@ async def calculator(expression: str, digits: int = 15) -> str:
             mean, combinations, round …); "in" or "to" converts. Example: "5 km in miles"
         digits: How many digits of a result that does not end, 1 to 40.
     """
-    # Imported at the first use, in a thread: neither the start of the bot nor another chat waits for it.
-    display: Any = await asyncio.to_thread(importlib.import_module, "tools.calculation.display")
-    if not 1 <= digits <= display.MOST_DIGITS:
-        raise ToolError(f"digits must be from 1 to {display.MOST_DIGITS}, not {digits}.")
+    return await asyncio.to_thread(_compute, expression, digits)
+
+
+def _compute(expression: str, digits: int) -> str:
+    """The answer to an expression, for a thread: a hostile one takes 150 ms, and the first one imports mpmath.
+
+    Raises:
+        ToolError: the expression has no value.
+    """
+    from tools.calculation.display import MOST_DIGITS, compute
+    from tools.calculation.numbers import CalculationError
+
+    if not 1 <= digits <= MOST_DIGITS:
+        raise ToolError(f"digits must be from 1 to {MOST_DIGITS}, not {digits}.")
     try:
-        return str(display.compute(expression, int(digits)))
-    except display.CalculationError as error:
+        return compute(expression, int(digits))
+    except CalculationError as error:
         raise ToolError(_describe(expression, error)) from error
 
 
-def _describe(expression: str, error: Exception) -> str:
+def _describe(expression: str, error: CalculationError) -> str:
     """The error as a sentence, with the place where it stands in the expression."""
-    at = getattr(error, "at", None)
+    at = error.at
     quoted = expression if len(expression) <= _LONGEST_QUOTE else f"{expression[:_LONGEST_QUOTE]}…"
     if at is None:
         return f"{quoted!r} cannot be computed: {error}."

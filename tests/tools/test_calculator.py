@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from decimal import Decimal
 from fractions import Fraction
 
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools.base import ToolContext, ToolError
-from tools.calculation import numbers, units
+from tools.calculation import display, numbers, units
 from tools.calculation.display import compute
 from tools.calculation.functions import FUNCTIONS
 from tools.calculation.numbers import CalculationError
@@ -403,6 +405,20 @@ async def test_the_largest_numbers_cost_a_bounded_number_of_steps(expression: st
         return
 
     assert len(result.text) < 4000
+
+
+async def test_the_event_loop_goes_on_while_an_expression_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, went_on = asyncio.get_running_loop(), threading.Event()
+
+    def compute(expression: str, digits: int) -> str:
+        loop.call_soon_threadsafe(went_on.set)
+        return f"went on: {went_on.wait(5.0)}"
+
+    monkeypatch.setattr(display, "compute", compute)
+
+    result = await open_tool().run({"expression": "1"}, ToolContext())
+
+    assert result.text == "went on: True"
 
 
 def test_exact_numbers_never_grow_beyond_the_limit() -> None:

@@ -1,4 +1,7 @@
-"""Read a sandbox's processes and their resource use from procfs."""
+"""Read a sandbox's processes and their resource use from procfs.
+Not by psutil: it knows neither the number of a process in its namespace nor its share of memory without that of files,
+and looks at every process of the machine to find the children of one: 3.4 instead of 0.14 ms among 176.
+"""
 
 from __future__ import annotations
 

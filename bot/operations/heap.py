@@ -11,6 +11,10 @@ Mapping and unmapping such a buffer takes 18 µs a read, a fifth of the processo
 one comes from the heap in next to no time. It has to be small, or it fragments the heap in the same way: in half an
 hour of fifty chats the heap grew by 1.6 MiB in ten minutes with buffers of 64 KiB, by 1.0 with 16, by 0.5 with 4, and
 by 0.4 with the system's.
+
+uvloop, which reads into one buffer of its own, was tried: with 20 chats on Telegram 0.050 instead of 0.054 s of
+processor time a reply (0.063 with asyncio's own buffers), with 100 and 500 the same as here, 2 and 3 MB more memory at
+20 and 100 chats and 5 less at 500, the same delays; and 14 MB on the disk.
 """
 
 from __future__ import annotations

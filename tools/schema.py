@@ -3,6 +3,11 @@
 The checker knows what schemas of tools use (types, enums, required, nested objects and arrays, ranges, patterns,
 any/all/one of, local references). It is our own because the common library costs ten megabytes and a tenth of a
 second at start for a hundred lines' worth of need.
+
+Nor does pydantic take its place: schemas of MCP servers are checked too, which it cannot read, and its own of our 15
+tools are the same once its titles and nulls are taken out (9,411 characters before, 7,772 after, 7,852 of ours), for 26
+instead of 2 ms at the start. docstring-parser does not read `Use when: …` in one line, as our docstrings and those of
+servers have it, and raises where an argument's line is not as it expects.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class E2B:
         limits: Limits | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`sandbox_url` replaces the sandboxes' own addresses, for a proxy."""
+        """`sandbox_url` replaces the addresses of the sandboxes, for a proxy."""
         self._now = now
         self._key = key
         self._base_url = base_url.rstrip("/")
@@ -80,7 +80,7 @@ class E2B:
         return "E2B: remote sandboxes, code and files leave this machine"
 
     async def check(self) -> None:
-        """Check that the key opens a sandbox, and end it at once."""
+        """Check that the key creates a sandbox, and end that at once. Raises SandboxFailed."""
         remote = await self._create()
         await self._kill(remote)
 
@@ -98,7 +98,7 @@ class E2B:
             async with place.lock:
                 paid_until = max(self._now(), place.paid_until)
                 cell = await self._run(place, code, min(seconds, self.limits.wall))
-                # A sandbox that lives on does so until it has been idle for long.
+                # A sandbox that was not ended lives until it has been idle for IDLE_SECONDS.
                 place.paid_until = self._now() + (IDLE_SECONDS if place.remote is not None else 0.0)
                 return replace(cell, paid_seconds=max(0.0, place.paid_until - paid_until))
         finally:
@@ -118,36 +118,34 @@ class E2B:
 
     async def _run(self, place: _Place, code: str, seconds: float) -> Cell:
         notes: tuple[str, ...] = ()
-        if place.remote is not None and not await self._prolonged(place.remote):
+        if place.remote is not None and not await self._extend(place.remote):
             place.remote, place.lost = None, "the sandbox had expired"
         if place.remote is None:
             place.remote = await self._create()
         if place.lost:
             notes, place.lost = (f"This is a new interpreter, variables of earlier cells are gone: {place.lost}.",), ""
         remote = place.remote
-        gathered = _Gathered(self.limits)
+        output = _CellOutput(self.limits)
         try:
             async with asyncio.timeout(seconds + self.limits.grace):
-                await self._execute(remote, code, gathered)
+                await self._execute(remote, code, output)
         except TimeoutError:
-            place.remote = None
-            await self._kill(remote)
-            return gathered.cell(notes, error=f"Stopped: it ran longer than {seconds:g} s.", lost=True)
-        except (aiohttp.ClientError, ValueError) as error:
-            place.remote = None
-            await self._kill(remote)
-            return gathered.cell(notes, error=f"The sandbox broke off ({type(error).__name__}).", lost=True)
-        except _TooMuch:
-            place.remote = None
-            await self._kill(remote)
-            return gathered.cell(notes, error="Stopped: it printed more than is allowed.", lost=True)
+            error = f"Stopped: it ran longer than {seconds:g} s."
+        except (aiohttp.ClientError, ValueError) as failure:
+            error = f"The sandbox broke off ({type(failure).__name__})."
+        except _TooMuchOutput:
+            error = "Stopped: it printed more than is allowed."
         except BaseException:
             place.remote, place.lost = None, "an earlier cell was stopped"
             await self._kill(remote)
             raise
-        return gathered.cell(notes)
+        else:
+            return output.build(notes)
+        place.remote = None
+        await self._kill(remote)
+        return output.build(notes, error=error, lost=True)
 
-    async def _execute(self, remote: _Remote, code: str, gathered: _Gathered) -> None:
+    async def _execute(self, remote: _Remote, code: str, output: _CellOutput) -> None:
         body = {"code": code, "context_id": None, "language": None, "env_vars": None}
         async with self._client().post(f"{remote.url}/execute", json=body, headers=remote.headers) as response:
             if response.status != 200:
@@ -158,16 +156,18 @@ class E2B:
                 if b"\n" in part:
                     *whole, rest = bytes(line).split(b"\n")
                     for each in whole:
-                        gathered.take(each)
+                        output.read_line(each)
                     line = bytearray(rest)
                 if len(line) > _LINE_BYTES:
-                    raise _TooMuch
-            gathered.take(bytes(line))
+                    raise _TooMuchOutput
+            output.read_line(bytes(line))
 
     async def _create(self) -> _Remote:
         body = {"templateID": _TEMPLATE, "timeout": IDLE_SECONDS, "allow_internet_access": False}
         try:
-            async with self._client().post(f"{self._base_url}/sandboxes", json=body, headers=self._keyed()) as response:
+            async with self._client().post(
+                f"{self._base_url}/sandboxes", json=body, headers=self._key_header()
+            ) as response:
                 if response.status == 401:
                     raise SandboxFailed("E2B refused the key E2B_API_KEY")
                 if response.status >= 400:
@@ -185,11 +185,11 @@ class E2B:
                 headers[header] = str(made[field_name])
         return _Remote(name, self._sandbox_url or f"https://{_PORT}-{name}.{domain}", headers)
 
-    async def _prolonged(self, remote: _Remote) -> bool:
-        """Extend the sandbox's lifetime; return False if it is gone."""
+    async def _extend(self, remote: _Remote) -> bool:
+        """Extend the lifetime of a sandbox; return False if it has expired."""
         url = f"{self._base_url}/sandboxes/{remote.id}/timeout"
         try:
-            async with self._client().post(url, json={"timeout": IDLE_SECONDS}, headers=self._keyed()) as response:
+            async with self._client().post(url, json={"timeout": IDLE_SECONDS}, headers=self._key_header()) as response:
                 return response.status < 400
         except (aiohttp.ClientError, TimeoutError) as error:
             raise SandboxFailed(f"E2B could not be reached ({type(error).__name__})") from error
@@ -197,12 +197,12 @@ class E2B:
     async def _kill(self, remote: _Remote) -> None:
         try:
             url = f"{self._base_url}/sandboxes/{remote.id}"
-            async with self._client().delete(url, headers=self._keyed()):
+            async with self._client().delete(url, headers=self._key_header()):
                 pass
         except (aiohttp.ClientError, TimeoutError):
             pass  # It ends by itself after its timeout.
 
-    def _keyed(self) -> dict[str, str]:
+    def _key_header(self) -> dict[str, str]:
         return {"X-API-KEY": self._key}
 
     def _client(self) -> aiohttp.ClientSession:
@@ -211,12 +211,12 @@ class E2B:
         return self._http
 
 
-class _TooMuch(Exception):
+class _TooMuchOutput(Exception):
     """The output exceeds the limit."""
 
 
-class _Gathered:
-    """The answer assembled from its lines so far."""
+class _CellOutput:
+    """The output of a cell, read line by line."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -227,8 +227,8 @@ class _Gathered:
         self._files: list[ProducedFile] = []
         self._taken: set[str] = set()
 
-    def take(self, line: bytes) -> None:
-        """Read one line. Raises ValueError when it is no JSON object."""
+    def read_line(self, line: bytes) -> None:
+        """Add one line of the stream. Raises ValueError if it is not a JSON object."""
         if not line.strip():
             return
         said = json.loads(line)
@@ -238,13 +238,13 @@ class _Gathered:
             case "stdout" | "stderr":
                 self._print(str(said.get("text", "")))
             case "result":
-                self._result(said)
+                self._add_result(said)
             case "error":
                 trace = str(said.get("traceback") or "")
                 last = f"{said.get('name', 'Error')}: {said.get('value', '')}"
                 self._error = (trace or last)[-self._limits.value :]
 
-    def cell(self, notes: tuple[str, ...], *, error: str = "", lost: bool = False) -> Cell:
+    def build(self, notes: tuple[str, ...], *, error: str = "", lost: bool = False) -> Cell:
         return Cell(
             output="".join(self._output),
             value=self._value,
@@ -257,10 +257,10 @@ class _Gathered:
     def _print(self, text: str) -> None:
         self._size += len(text)
         if self._size > self._limits.output:
-            raise _TooMuch
+            raise _TooMuchOutput
         self._output.append(text)
 
-    def _result(self, said: dict[str, Any]) -> None:
+    def _add_result(self, said: dict[str, Any]) -> None:
         for kind in _IMAGES:
             content = said.get(kind)
             if isinstance(content, str) and len(self._files) < self._limits.files:

@@ -40,7 +40,7 @@ from bench.loads import Load, bursts, steady
 from bench.processes import Process
 from bench.reader import Answer, Sight, read, sights, squeeze
 from bench.setups import SETUPS, Setup
-from bench.writer import Writer, Written, answer_of, tokens_of
+from bench.writer import WARM_UP, Writer, Written, answer_of, tokens_of
 
 LONG_TOKENS, LONG_RATE = 2100, 300.0
 """About 12,000 characters."""
@@ -169,7 +169,7 @@ class Model:
 
 async def measure(setup: Setup, load: Load, model: Model, wait: float) -> Figures:
     """Ask the questions of `load`, each in its own place, and see what their readers see."""
-    answers = {number: Answer(model.answer(number)) for number in range(len(load.times) + 1)}
+    answers = {number: Answer(model.answer(number)) for number in (*range(len(load.times)), WARM_UP)}
     async with setup.server as server, Writer(model.tokens, model.rate) as writer:
         for number in answers:
             setup.meet(number)
@@ -178,17 +178,16 @@ async def measure(setup: Setup, load: Load, model: Model, wait: float) -> Figure
                 await setup.ready()
                 watch = Watch(setup, answers)
                 # One question first: libraries are loaded then.
-                extra = len(load.times)
-                setup.ask(extra)
-                await watch.until_whole([extra], 60.0)
+                setup.ask(WARM_UP)
+                await watch.until_whole([WARM_UP], 60.0)
                 await asyncio.sleep(1.5)
                 await writer.report()
                 calls, refused = len(server.calls), server.refusals
                 spent, start = (bot.cpu(), time.process_time(), writer.process.cpu()), time.monotonic()
                 asked = await _ask(setup, load)
-                await watch.until_whole(range(extra), wait)
+                await watch.until_whole(range(len(load.times)), wait)
                 end = time.monotonic()
-                figures = Figures(setup.name, load.name, len(load.times), whole=len(watch.whole - {extra}))
+                figures = Figures(setup.name, load.name, len(load.times), whole=len(watch.whole - {WARM_UP}))
                 figures.cpu = (bot.cpu() - spent[0]) / len(load.times)
                 figures.bench = (time.process_time() - spent[1]) / (end - start)
                 figures.model = (writer.process.cpu() - spent[2]) / (end - start)

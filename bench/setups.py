@@ -19,6 +19,8 @@ from playground.telegram import TelegramServer
 
 _GUILD_CHANNELS = 400
 """Discord takes 500 channels in a server."""
+START_SECONDS = 120.0
+"""How long a bot may take to start, on a machine that does much else."""
 
 
 class Setup:
@@ -142,7 +144,7 @@ class SlackMention(Setup):
         return f"scopes {', '.join(sorted(self.server.scopes))}; events {', '.join(sorted(self.server.subscriptions))}"
 
     async def ready(self) -> None:
-        await self.server.sockets.until_connected(1)
+        await self.server.sockets.until_connected(1, START_SECONDS)
 
     def _place(self, number: int) -> str:
         self.server.person(f"U{100_000 + number}", f"P{number}")
@@ -175,7 +177,7 @@ class DiscordMention(Setup):
         return f"permissions {granted}, privileged intents {self.server.privileged_intents}"
 
     async def ready(self) -> None:
-        await self.server.gateway.until_ready(1)
+        await self.server.gateway.until_ready(1, START_SECONDS)
         await _until(lambda: self.server.commands.find("ask", "") is not None)
 
     def _place(self, number: int) -> str:
@@ -217,7 +219,7 @@ SETUPS: Mapping[str, Callable[[], Setup]] = {
 }
 
 
-async def _until(seen: Callable[[], bool], seconds: float = 30.0) -> None:
+async def _until(seen: Callable[[], bool], seconds: float = START_SECONDS) -> None:
     async with asyncio.timeout(seconds):
         while not seen():
             await asyncio.sleep(0.02)

@@ -33,6 +33,9 @@ _VOCABULARY = re.findall(
     reason result process material temperature pressure distance minutes particular different possible
     """,
 )
+WARM_UP = 90_000
+"""The number of a question that is asked before anything is measured: its answer is short, so that it uses up none of
+what a platform allows in a minute."""
 _QUESTION = re.compile(r"number (\d+)")
 
 
@@ -45,6 +48,7 @@ def answer_of(number: int, tokens: int) -> str:
     """An answer of so many tokens (words) of ordinary length, another for each number, in sentences and paragraphs."""
     chance = random.Random(number)
     written = ["Answer", f"{number}:"]
+    tokens = len(written) if number == WARM_UP else tokens
     left = 0
     while len(written) < tokens:
         if not left:

@@ -11,7 +11,7 @@ import pytest
 from bench.delivery import HEAD, Figures, quantile, used
 from bench.loads import bursts, steady
 from bench.setups import SETUPS
-from bench.writer import answer_of, tokens_of
+from bench.writer import WARM_UP, answer_of, tokens_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,6 +41,10 @@ def test_an_answer_has_as_many_tokens_as_asked_for_and_is_another_for_each_quest
     assert "".join(tokens_of(text)) == text
     assert text == answer_of(17, tokens) != answer_of(18, tokens)
     assert 4.5 < len("".join(text.split())) / tokens < 6.5, "words of ordinary length"
+
+
+def test_the_question_before_the_measurement_uses_up_few_calls() -> None:
+    assert len(tokens_of(answer_of(WARM_UP, 200))) == 2
 
 
 def test_what_was_used_is_a_share_of_what_the_limits_allow_in_that_time() -> None:

@@ -33,6 +33,7 @@ settings.load_profile("quick")
 
 RawJson: TypeAlias = Any
 """What a service, a file or a database said, as it came: which of its parts there are is what a test finds out."""
+RawObject: TypeAlias = dict[str, RawJson]
 ALONE = ("__main__", "kernel", "worker")
 """Modules that are programs of their own."""
 UNCOUNTED = [Path(__file__).with_name(name) for name in ("journeys", "playground")]

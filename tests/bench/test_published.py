@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 from xml.etree import ElementTree
 
 from bench.published import chart, readme, table
+from tests.conftest import RawObject
 
 
-def run_of(setup: str, load: str, waits: float = 0.2) -> dict[str, Any]:
+def run_of(setup: str, load: str, waits: float = 0.2) -> RawObject:
     possible = {"waits": [0.1, 0.1], "first": [0.1], "gap": [1.0], "lag": [0.0], "edits": 2.0}
     shown = {"waits": [waits, 3 * waits], "first": [0.3], "gap": [1.0, 2.0], "lag": [0.01, 0.05], "edits": [2, 3]}
     spent = {"calls": 3.5, "used": {"bot": 0.5, "other": 0.0}, "refused": 0, "cpu": 0.041}

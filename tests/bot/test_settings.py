@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,7 @@ from bot.contract.errors import SettingsError
 from bot.environment import env_file, nearest, strays
 from bot.model.providers import place_of
 from bot.settings import CoreSettings, read, secrets_of, variables
+from tests.conftest import RawJson
 
 
 @pytest.fixture(autouse=True)
@@ -231,7 +231,7 @@ def test_without_a_model_the_first_provider_with_a_key_answers(
     for key in keys:
         monkeypatch.setenv(key, "k" * 20)
 
-    options: Any = configuration.model_options(read(CoreSettings))
+    options: RawJson = configuration.model_options(read(CoreSettings))
 
     assert options.name.startswith(f"{provider}:")
 

@@ -7,7 +7,6 @@ import json
 import logging
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,7 @@ from bot.toolchoice.descriptions import described, key_of, like, needs_descripti
 from bot.toolchoice.index import ToolIndex
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
-from tests.conftest import RawJson
+from tests.conftest import RawJson, RawObject
 from tools.base import Json, ToolSpec
 from tools.descriptions import Description, told_apart
 
@@ -27,7 +26,7 @@ LISTED = [
     {"name": "find", "description": "Performs a search of entries.", "inputSchema": QUERY},
     {"name": "web_search", "description": "Search the web.", "inputSchema": QUERY},
 ]
-SAID: dict[str, dict[str, Any]] = {
+SAID: dict[str, RawObject] = {
     "kb__search": {
         "category": "documents",
         "use_when": "The person asks about a rule, a policy or a handbook of the company",
@@ -61,7 +60,7 @@ class Server:
         entry = {"command": sys.executable, "args": [str(SERVER), "listed", str(self.file)]}
         self.config.write_text(json.dumps({"mcpServers": {"kb": entry}}))
 
-    def list(self, tools: list[dict[str, Any]]) -> None:
+    def list(self, tools: list[RawObject]) -> None:
         self.file.write_text(json.dumps(tools))
 
 
@@ -76,7 +75,7 @@ def catalogue(it: Rig) -> list[str]:
     return [told[1]["content"] for told in asked if told[0]["content"].startswith("You write the catalogue")]
 
 
-def answering(it: Rig, said: dict[str, Any] | None = None) -> None:
+def answering(it: Rig, said: RawObject | None = None) -> None:
     def script(body: RawJson) -> Reply:
         text = body["messages"][1]["content"]
         if not body["messages"][0]["content"].startswith("You write the catalogue"):
@@ -204,7 +203,7 @@ SPEC = ToolSpec(name="kb__search", purpose="Performs a search.", parameters=QUER
         {"use_when": "`code` of it"},
     ],
 )
-def test_what_has_not_the_shape_is_no_description(wrong: dict[str, Any]) -> None:
+def test_what_has_not_the_shape_is_no_description(wrong: RawObject) -> None:
     assert described(json.dumps({**SAID["kb__search"], **wrong}), SPEC, ["kb__find"]) is None
 
 

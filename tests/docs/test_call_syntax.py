@@ -12,6 +12,7 @@ import pytest
 
 from bot.toolsyntax import FOLD, Call, Detector, Text
 from bot.toolsyntax.families import FAMILIES
+from tests.conftest import RawObject
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "call-syntax.md").read_text(encoding="utf-8")
@@ -50,7 +51,7 @@ def samples() -> list[Sample]:
 
 
 SAMPLES = samples()
-TOOLS: dict[str, Any] = json.loads(re.findall(r"```json\n(\{\n  \"roll_dice.*?)```", PAGE, re.DOTALL)[0])
+TOOLS: RawObject = json.loads(re.findall(r"```json\n(\{\n  \"roll_dice.*?)```", PAGE, re.DOTALL)[0])
 
 
 def read(reply: str, size: int) -> tuple[list[tuple[str, Any, bool]], str]:

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+from tests.conftest import RawJson, RawObject
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Case:
     """What the model writes."""
     pieces: int = 8
     """In how many deltas the model writes it: enough that some end inside what is hostile."""
-    calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+    calls: tuple[tuple[str, RawObject], ...] = ()
     """What the model calls before it answers."""
     page: str = ""
     """What the search finds."""
@@ -42,7 +43,7 @@ class Case:
     """Whose addresses the person or a page brought, so that they may be links."""
 
 
-def _answers(prefix: str, table: dict[str, str], **more: Any) -> list[Case]:
+def _answers(prefix: str, table: dict[str, str], **more: RawJson) -> list[Case]:
     return [Case(f"{prefix}: {name}", answer=text, **more) for name, text in table.items()]
 
 
@@ -228,7 +229,7 @@ _SYNTAX = {
 }
 
 
-def _search(query: str) -> tuple[tuple[str, dict[str, Any]], ...]:
+def _search(query: str) -> tuple[tuple[str, RawObject], ...]:
     return (("search_web", {"query": query}),)
 
 
@@ -280,7 +281,7 @@ def _pages() -> list[Case]:
     return cases
 
 
-_CALLS: dict[str, dict[str, Any]] = {
+_CALLS: dict[str, RawObject] = {
     "mention": {"query": "@everyone <!channel> <@U7001> @durov"},
     "link": {"query": "https://evil.example/leak?q=1 www.evil.example"},
     "link in Markdown": {"query": "[x](https://evil.example/leak) ![y](https://evil.example/z)"},

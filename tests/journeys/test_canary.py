@@ -13,7 +13,6 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
@@ -23,7 +22,7 @@ from bot import configuration
 from bot.model.providers import PROVIDERS
 from playground.faults import Fault
 from playground.model import Reply
-from tests.conftest import Nursery, RawJson
+from tests.conftest import Nursery, RawJson, RawObject
 from tests.journeys.conftest import Process, World
 
 PASSWORD = "canary-of-the-database-password"
@@ -51,7 +50,7 @@ PROXY = "canary-of-the-proxys-password"
 SERVER = Path(__file__).parents[1] / "tools" / "mcp" / "servers" / "plain.py"
 
 
-def servers() -> dict[str, Any]:
+def servers() -> RawObject:
     """An mcp.json with a secret in every place that there is."""
     address = f"http://me:{MCP['a password in an address']}@127.0.0.1:9/mcp/{MCP['a path']}?token={MCP['a query']}"
     headers = {"Authorization": f"Bearer {MCP['a header']}", "X-Who": MCP["a header of no telling name"]}
@@ -112,7 +111,7 @@ def assert_nothing_leaks(world: World, secrets: dict[str, str], more: Mapping[st
                 assert at < 0, f"{name} stands in {place}: {content[max(0, at - 200) : at + 80]!r}"
 
 
-def call(tool: str, **arguments: Any) -> Reply:
+def call(tool: str, **arguments: RawJson) -> Reply:
     return Reply(calls=((tool, arguments),))
 
 

@@ -6,13 +6,13 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
 from adapters.telegram import surface
 from bot.app import App
 from playground.model import Reply
+from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World, more_than
 
 ADA = 7
@@ -27,16 +27,16 @@ def unhurried(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(surface, "CHAT_BURST", 1000)
 
 
-def told(body: Mapping[str, Any]) -> str:
+def told(body: Mapping[str, RawJson]) -> str:
     """Everything a request says, in one text."""
     return "\n".join(str(message["content"]) for message in body["messages"])
 
 
-def summing_up(body: Mapping[str, Any]) -> bool:
+def summing_up(body: Mapping[str, RawJson]) -> bool:
     return "You keep the memory of a conversation" in told(body)
 
 
-def answer(body: Mapping[str, Any]) -> Reply:
+def answer(body: Mapping[str, RawJson]) -> Reply:
     """A model that knows the cat's name as long as it is told of it, and sums up what it finds."""
     known = re.search(r"cat is called (\w+)", told(body))
     if summing_up(body):

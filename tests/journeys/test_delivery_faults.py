@@ -20,7 +20,7 @@ from bot.app import App
 from playground.faults import Fault
 from playground.gate import Gate
 from playground.model import Reply
-from tests.conftest import RawJson
+from tests.conftest import RawJson, RawObject
 from tests.journeys.conftest import Process, Start, World
 
 PLATFORMS = ("telegram", "slack", "discord")
@@ -301,7 +301,7 @@ def refused_for_good(place: Place) -> list[Any]:
 
 async def test_what_nobody_can_read_is_not_written_to_its_end(places: list[Place], start: Start, world: World) -> None:
     """The model would write for ten minutes; its connection closes as soon as a call says that the person is gone."""
-    began: dict[str, Any] = {}
+    began: RawObject = {}
 
     async def one(place: Place) -> None:
         place.replies += [
@@ -664,7 +664,7 @@ def again(place: Place, delivery: Any, times: int) -> None:
 async def test_the_same_message_ten_times_at_once_and_over_a_restart_is_one_turn(
     world: World, places: list[Place], start: Start
 ) -> None:
-    deliveries: dict[str, Any] = {}
+    deliveries: RawObject = {}
 
     async def first(place: Place) -> None:
         go_on = asyncio.Event()

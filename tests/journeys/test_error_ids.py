@@ -99,11 +99,11 @@ async def test_every_failure_of_a_model_is_told_with_an_id_and_nothing_else(
         assert_fits(text, case.begins, caplog.text)
 
 
-async def broken(*given: Any, **named: Any) -> Any:
+async def broken(*given: object, **named: object) -> object:
     raise RuntimeError(LEAKY)
 
 
-async def locked(*given: Any, **named: Any) -> Any:
+async def locked(*given: object, **named: object) -> object:
     raise StoreError(LEAKY)
 
 

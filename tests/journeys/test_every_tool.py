@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -21,7 +20,7 @@ from playground.loopback import Loopback
 from playground.model import Reply
 from playground.model.images import png
 from playground.web import DexscreenerServer, MediaWikiServer, OpenAlexServer, OpenMeteoServer
-from tests.conftest import Nursery, RawJson
+from tests.conftest import Nursery, RawJson, RawObject
 from tests.journeys.conftest import Start, World
 from tools import TOOLS
 from tools.sandbox.bwrap import Bubblewrap
@@ -44,13 +43,13 @@ class Scene:
 
     said: str
     """A pattern of what the service, or the tool itself, says; the model's answer quotes what fits it."""
-    calls: tuple[tuple[str, Mapping[str, Any]], ...]
+    calls: tuple[tuple[str, Mapping[str, RawJson]], ...]
     """`{page}` in an argument is the loopback page, `{number}` the first number of the result before."""
     file: bytes = b""
     """How a file begins that is posted with the answer."""
 
 
-def one(tool: str, said: str, file: bytes = b"", **arguments: Any) -> Scene:
+def one(tool: str, said: str, file: bytes = b"", **arguments: RawJson) -> Scene:
     return Scene(said, ((tool, arguments),), file)
 
 
@@ -118,7 +117,7 @@ async def plots() -> None:
         pytest.skip(f"no bubblewrap sandbox on this machine: {failure}")
 
 
-def filled(arguments: Mapping[str, Any], services: Mapping[str, str], before: str) -> dict[str, Any]:
+def filled(arguments: Mapping[str, RawJson], services: Mapping[str, str], before: str) -> RawObject:
     number = re.search(r"\d+", before)
     values = {"{page}": services["page"], "{number}": int(number.group()) if number else 0}
     return {name: values.get(value, value) for name, value in arguments.items()}

@@ -17,7 +17,7 @@ from bot.app import App
 from playground.loopback import Loopback
 from playground.model import Reply
 from playground.tavily.pages import CannedPage
-from tests.conftest import RawJson
+from tests.conftest import RawJson, RawObject
 from tests.journeys.conftest import Start, World, more_than
 
 _PLATFORMS = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))
@@ -70,7 +70,7 @@ async def evil(world: World) -> AsyncIterator[Evil]:
     await made.loopback.close()
 
 
-def obedient(evil: Evil, first: Callable[[str], tuple[str, dict[str, Any]] | None]) -> Callable[[Any], Reply]:
+def obedient(evil: Evil, first: Callable[[str], tuple[str, RawObject] | None]) -> Callable[[Any], Reply]:
     """A model that makes one call of its own for a question, and then whatever a page wants, with all it knows."""
 
     def script(body: RawJson) -> Reply:
@@ -93,7 +93,7 @@ def obedient(evil: Evil, first: Callable[[str], tuple[str, dict[str, Any]] | Non
     return script
 
 
-def asked_for(evil: Evil, asked: str) -> tuple[str, dict[str, Any]] | None:
+def asked_for(evil: Evil, asked: str) -> tuple[str, RawObject] | None:
     """The call that a person's question needs."""
     if "the page" in asked:
         return "read_page", {"url": evil.url("/page")}
@@ -230,7 +230,7 @@ async def test_an_order_that_a_page_had_kept_is_not_told_in_later_conversations(
         last = max(place for place, message in enumerate(body["messages"]) if message["role"] == "user")
         asked = str(body["messages"][last]["content"])
         results = sum(message["role"] == "tool" for message in body["messages"][last:])
-        steps: list[tuple[str, dict[str, Any]]] = [("recall", {"query": "open"})] if "about me" in asked else []
+        steps: list[tuple[str, RawObject]] = [("recall", {"query": "open"})] if "about me" in asked else []
         if "the page" in asked:
             steps = [("read_page", {"url": evil.url("/page")}), ("remember", {"fact": order})]
         if "tea" in asked:

@@ -24,7 +24,7 @@ from aiohttp import web
 from bot.app import App
 from playground.model import Reply
 from playground.web import DexscreenerServer
-from tests.conftest import RawJson
+from tests.conftest import RawJson, RawObject
 from tests.journeys.conftest import Start, World
 
 ROOT = Path(__file__).parent.parent.parent
@@ -47,7 +47,7 @@ class Asked:
 
     question: str
     tool: str
-    arguments: dict[str, Any]
+    arguments: RawObject
     found: str
 
 
@@ -113,7 +113,7 @@ async def web_address() -> AsyncIterator[str]:
 
 
 @pytest.fixture
-def servers(tmp_path: Path) -> dict[str, Any]:
+def servers(tmp_path: Path) -> RawObject:
     """Nine servers, with files, a repository and a graph to work on."""
     folder = tmp_path / "files"
     (folder / "deep/inner").mkdir(parents=True)
@@ -141,13 +141,13 @@ def servers(tmp_path: Path) -> dict[str, Any]:
 
 
 async def test_every_question_finds_its_tool_among_those_of_all_servers(
-    world: World, start: Start, servers: dict[str, Any], web_address: str
+    world: World, start: Start, servers: RawObject, web_address: str
 ) -> None:
     file = world.data / "mcp.json"
     file.write_text(json.dumps({"mcpServers": servers}))
     folder = str(world.data / "files")
 
-    def filled(value: Any) -> Any:
+    def filled(value: RawJson) -> Any:
         return json.loads(json.dumps(value).replace("@web", web_address).replace("@", folder))
 
     def script(body: RawJson) -> Reply:
@@ -185,7 +185,7 @@ async def test_every_question_finds_its_tool_among_those_of_all_servers(
 
 
 async def test_a_price_is_looked_up_and_kept_by_a_server_in_one_question(
-    world: World, start: Start, servers: dict[str, Any]
+    world: World, start: Start, servers: RawObject
 ) -> None:
     """A chain over our own tool and a server's, with more tools than are offered; the operator trusts that server."""
     file = world.data / "mcp.json"

@@ -67,6 +67,7 @@ from bot.toolchoice.scripts import simplified
 from bot.toolsyntax import Detector, parse, repair
 from bot.toolsyntax import arguments as written
 from bot.turn import workings
+from tests.conftest import RawJson, RawObject
 from tools import addresses as addresses_of
 from tools import (
     conversion,
@@ -129,13 +130,13 @@ def _same(text: str) -> str:
     return text
 
 
-def _slack(text: str) -> Mapping[str, Any]:
-    event: dict[str, Any] = {"type": "message", "channel": "D1", "channel_type": "im", "user": "U2", "ts": "1.0"}
+def _slack(text: str) -> Mapping[str, RawJson]:
+    event: RawObject = {"type": "message", "channel": "D1", "channel_type": "im", "user": "U2", "ts": "1.0"}
     event |= {"text": text, "attachments": [{"is_share": True, "text": text}]}
     return {"type": "event_callback", "event_id": "Ev1", "event": event}
 
 
-def _telegram(text: str) -> dict[str, Any]:
+def _telegram(text: str) -> RawObject:
     person = {"id": 7, "is_bot": False, "first_name": "Ada"}
     mentions = [{"type": "mention", "offset": at, "length": 11} for at in range(0, len(text), len(text) // 100 or 1)]
     message = {"message_id": 1, "date": 1, "chat": {"id": 7, "type": "private"}, "from": person, "text": text}
@@ -243,7 +244,7 @@ def _chat_stream(text: str) -> None:
     answer, delta = assembly.ChatAssembly(), assembly.Delta()
     for at in range(0, len(text), 64):
         piece = text[at : at + 64]
-        calls: list[dict[str, Any]] = [{"index": 0, "id": "x", "function": {"name": "look", "arguments": piece}}]
+        calls: list[RawObject] = [{"index": 0, "id": "x", "function": {"name": "look", "arguments": piece}}]
         calls.append({"id": f"call {at}", "function": {"name": "look", "arguments": "{}"}})
         said = {"content": piece, "reasoning_content": piece, "tool_calls": calls}
         said |= {"reasoning_details": [{"type": "text", "text": piece}]}

@@ -1,5 +1,7 @@
 """The page in a real browser: typed keys, a growing reply, Chinese input, and no error in its console."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import shutil
@@ -13,6 +15,7 @@ import pytest
 
 from playground.model.images import png
 from playground.show import Playground
+from tests.conftest import RawJson, RawObject
 
 BROWSER = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), "")
 pytestmark = pytest.mark.skipif(
@@ -31,7 +34,7 @@ class Tab:
         self._number = 0
         self.errors: list[str] = []
 
-    async def send(self, method: str, **parameters: Any) -> dict[str, Any]:
+    async def send(self, method: str, **parameters: RawJson) -> RawObject:
         self._number += 1
         await self._socket.send_json({"id": self._number, "method": method, "params": parameters})
         while True:
@@ -40,7 +43,7 @@ class Tab:
                 self.errors.append(json.dumps(told["params"])[:500])
             if told.get("id") == self._number:
                 assert "error" not in told, told
-                result: dict[str, Any] = told["result"]
+                result: RawObject = told["result"]
                 return result
 
     async def value(self, expression: str) -> Any:
@@ -114,7 +117,7 @@ async def test_a_person_writes_with_the_keyboard_alone_and_sees_the_reply_grow(
     token = f"{playground.telegram.base_url}/bot{playground.telegram.token}"
     async with aiohttp.ClientSession() as bot:
 
-        async def call(method: str, **body: Any) -> Any:
+        async def call(method: str, **body: RawJson) -> Any:
             async with bot.post(f"{token}/{method}", json={"chat_id": 1001, "parse_mode": "HTML", **body}) as answer:
                 return (await answer.json())["result"]
 

@@ -1,5 +1,7 @@
 """The playground: what a newcomer sees and does on the page, with the real emulators and a child we choose."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import os
@@ -20,6 +22,7 @@ from playground.child import BOT, ROOT, Child
 from playground.choices import of_ollama
 from playground.show import Playground
 from playground.windows import DiscordWindow
+from tests.conftest import RawJson, RawObject
 from tools.settings import SETTINGS
 
 ECHO = """
@@ -92,7 +95,7 @@ class Page:
             await self._changed.wait_for(found)
         return found()[0]
 
-    async def does(self, act: str, **body: Any) -> dict[str, Any]:
+    async def does(self, act: str, **body: RawJson) -> RawObject:
         async with self.session.post(f"{self.url}do/{act}", json=body) as answer:
             return {"status": answer.status, **await answer.json()}
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import RawJson
 from tools.json_values import MOST_VALUES, ValueCounter
 
 TEXTS = st.text(alphabet='ab"\\,[{é\n', max_size=12)
-JSON: Any = st.recursive(
+JSON: RawJson = st.recursive(
     st.none() | st.booleans() | st.integers() | TEXTS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
     max_leaves=20,
@@ -26,14 +26,14 @@ def counted(text: bytes, size: int = 1_000_000) -> int:
     return counter.count
 
 
-def values_in(value: Any) -> int:
+def values_in(value: RawJson) -> int:
     """What a parser makes beside the outermost value: members of lists and objects."""
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return len(members) + sum(map(values_in, members))
 
 
 @given(JSON, st.integers(1, 9), st.booleans())
-def test_no_value_is_missed_and_pieces_change_nothing(value: Any, size: int, ascii: bool) -> None:
+def test_no_value_is_missed_and_pieces_change_nothing(value: RawJson, size: int, ascii: bool) -> None:
     text = json.dumps(value, ensure_ascii=ascii).encode()
 
     assert counted(text) >= values_in(value)

@@ -16,6 +16,7 @@ from bot.settings import read
 from playground.faults import Fault
 from playground.model import ModelServer
 from playground.tavily import TavilyServer
+from tests.conftest import RawJson
 from tools.base import ToolCall, ToolContext, ToolResult, Unpaid
 from tools.generate_image import open_tool as open_images
 from tools.payments import Bill, Payment
@@ -54,7 +55,7 @@ def purse() -> FakePurse:
     return FakePurse()
 
 
-async def call(tool: Any, purse: FakePurse, **arguments: Any) -> ToolResult:
+async def call(tool: Any, purse: FakePurse, **arguments: RawJson) -> ToolResult:
     registry = tool if isinstance(tool, ToolRegistry) else ToolRegistry([tool])
     name = registry.specs()[0].name
     return await registry.run(ToolCall("1", name, arguments), ToolContext(purse=purse))

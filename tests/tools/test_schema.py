@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import RawJson
 from tools.base import Json
 from tools.schema import check, without_unknown
 
@@ -142,7 +142,7 @@ json_values = st.recursive(
 
 @given(json_values)
 @settings(deadline=None)
-def test_no_value_makes_the_check_raise(value: Any) -> None:
+def test_no_value_makes_the_check_raise(value: RawJson) -> None:
     assert all(isinstance(problem, str) for problem in check(PERSON, value))
 
 
@@ -160,7 +160,7 @@ schemas = st.recursive(
 
 @given(st.dictionaries(_WORDS, schemas, max_size=5), json_values)
 @settings(deadline=None, max_examples=80)
-def test_no_schema_of_a_stranger_makes_the_check_raise(schema: Any, value: Any) -> None:
+def test_no_schema_of_a_stranger_makes_the_check_raise(schema: RawJson, value: RawJson) -> None:
     """MCP servers send schemas of their own, which may be malformed."""
     assert all(isinstance(problem, str) for problem in check(schema, value))
     if isinstance(value, dict):

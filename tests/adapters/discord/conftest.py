@@ -18,7 +18,7 @@ from bot.contract.messages import Incoming, MessageSent, ReplyTarget
 from bot.contract.surface import Surface
 from bot.contract.words import COMMANDS
 from playground.discord import DiscordServer
-from tests.conftest import FakeClock
+from tests.conftest import FakeClock, RawObject
 
 
 class Mailbox:
@@ -104,7 +104,7 @@ class Stage:
         return self.listening is not None and self.listening.done()
 
     @property
-    def commands(self) -> dict[str, Any]:
+    def commands(self) -> RawObject:
         return self.server.commands.registered.get("", {})
 
     async def answer_to(

@@ -13,6 +13,7 @@ from adapters.discord.intake import _sender
 from bot.contract.messages import ChatId, MessageDeleted, MessageEdited, MessageSent, Page, Quoted, ReplyTarget, Sender
 from bot.contract.words import COMMANDS
 from tests.adapters.discord.conftest import Stage, Wait
+from tests.conftest import RawJson
 from tests.surfaces import show
 
 
@@ -407,7 +408,7 @@ async def test_a_persons_roles_are_told_by_id_and_everyone_is_none(stage: Stage)
         while (guild := adapter._client.get_guild(10)) is None:  # told of after READY
             await asyncio.sleep(0.01)
     user = {"id": "1", "username": "Ada", "discriminator": "0", "avatar": None}
-    data: Any = {"user": user, "roles": ["30"], "joined_at": None, "deaf": False, "mute": False, "flags": 0}
+    data: RawJson = {"user": user, "roles": ["30"], "joined_at": None, "deaf": False, "mute": False, "flags": 0}
     member = discord.Member(data=data, guild=guild, state=adapter._client._connection)
 
     assert _sender(member).groups == ("discord:guild/10", "discord:role/30")

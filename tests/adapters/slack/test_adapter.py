@@ -24,7 +24,7 @@ from bot.store import Store
 from playground.faults import Fault
 from playground.slack import SlackServer
 from playground.slack.limits import Limits
-from tests.conftest import FakeClock
+from tests.conftest import FakeClock, RawObject
 from tests.surfaces import show
 
 
@@ -503,7 +503,7 @@ def test_the_manifest_asks_for_what_the_adapter_needs() -> None:
     ids=["by us", "by the library"],
 )
 async def test_an_event_that_cannot_be_read_is_left_out_alone(
-    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, caplog: pytest.LogCaptureFixture, event: dict[str, Any]
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, caplog: pytest.LogCaptureFixture, event: RawObject
 ) -> None:
     """It is acknowledged, or Slack would send it again; the next one is heard."""
     delivery = slack.send_event(event)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from adapters.slack.events import Me, incoming, readable
 from bot.contract.messages import ChatId, Enclosure, EnclosureKind, MessageDeleted, MessageEdited, MessageSent, Quoted
+from tests.conftest import RawJson, RawObject
 
 ME = Me("T061EG9R6", "U0LAN0Z89", "B1")
 SAMPLES = Path(__file__).parent.parent / "samples"
@@ -20,12 +21,12 @@ SAMPLES = Path(__file__).parent.parent / "samples"
 Read = Callable[..., Any]
 
 
-def sample(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((SAMPLES / f"slack_{name}.json").read_text(encoding="utf-8"))
+def sample(name: str) -> RawObject:
+    found: RawObject = json.loads((SAMPLES / f"slack_{name}.json").read_text(encoding="utf-8"))
     return found
 
 
-def event(**fields: Any) -> dict[str, Any]:
+def event(**fields: RawJson) -> RawObject:
     """A message event, in a channel unless it says otherwise."""
     basis = {"type": "message", "channel": "C1", "channel_type": "channel", "user": "U1", "ts": "10.000001", "text": ""}
     return {"type": "event_callback", "event_id": "Ev1", "team_id": ME.team, "event": basis | fields}
@@ -35,7 +36,7 @@ def named(id: str) -> str:
     return {"U777": "Carol Jones"}.get(id, id)
 
 
-def read(payload: dict[str, Any], inside: tuple[str, ...] = ()) -> Any:
+def read(payload: RawObject, inside: tuple[str, ...] = ()) -> Any:
     return incoming(payload, ME, named, inside)
 
 
@@ -96,7 +97,7 @@ def test_a_guest_from_another_organisation_is_known_by_its_own_team() -> None:
         ({}, "", True),
     ],
 )
-def test_in_a_shared_channel_only_who_is_said_to_be_ours_is(fields: dict[str, Any], team: str, guest: bool) -> None:
+def test_in_a_shared_channel_only_who_is_said_to_be_ours_is(fields: RawObject, team: str, guest: bool) -> None:
     basis = {"type": "app_mention", "text": "<@U0LAN0Z89> hi", "user": "U9"}
     payload = event(**basis, **fields) | {"is_ext_shared_channel": True}
 
@@ -206,7 +207,7 @@ def test_a_whole_direct_message_may_be_a_command() -> None:
 
 
 def test_a_direct_message_is_one_history_and_a_thread_in_it_another() -> None:
-    def thread(**fields: Any) -> str:
+    def thread(**fields: RawJson) -> str:
         return str(read(event(channel="D1", channel_type="im", text="hi", **fields)).chat.thread)
 
     assert thread() == ""
@@ -229,7 +230,7 @@ def test_a_direct_message_is_one_history_and_a_thread_in_it_another() -> None:
         {"text": "", "channel": "D1", "channel_type": "im"},
     ],
 )
-def test_what_is_not_meant_for_the_bot_is_left_alone(fields: dict[str, Any]) -> None:
+def test_what_is_not_meant_for_the_bot_is_left_alone(fields: RawObject) -> None:
     assert read(event(**fields)) is None
 
 
@@ -245,7 +246,7 @@ def test_files_and_broadcasts_are_messages(subtype: str) -> None:
     assert isinstance(found, MessageSent)
 
 
-def changed(before: dict[str, Any], after: dict[str, Any], **fields: Any) -> dict[str, Any]:
+def changed(before: RawObject, after: RawObject, **fields: RawJson) -> RawObject:
     basis = {"user": "U1", "ts": "5.000001"}
     message = {"subtype": "message_changed", "previous_message": basis | before, "message": basis | after}
     return event(**message, **fields)
@@ -265,7 +266,7 @@ def test_an_edit_is_heard_with_its_whole_new_text() -> None:
         ({"text": "x", "user": "U0LAN0Z89"}, {"text": "y", "user": "U0LAN0Z89", "bot_id": "B1"}),
     ],
 )
-def test_previews_and_our_own_edits_are_no_edits(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_previews_and_our_own_edits_are_no_edits(before: RawObject, after: RawObject) -> None:
     assert read(changed(before, after, channel="D1", channel_type="im")) is None
 
 
@@ -318,7 +319,7 @@ def test_plain_text_of_any_kind_comes_through_as_it_was_written(text: str) -> No
         ({"id": "F1", "mode": "hidden_by_limit", "size": None}, Enclosure(kind=EnclosureKind.FILE)),
     ],
 )
-def test_a_file_is_read_with_what_slack_tells_of_it(file: dict[str, Any], enclosed: Enclosure) -> None:
+def test_a_file_is_read_with_what_slack_tells_of_it(file: RawObject, enclosed: Enclosure) -> None:
     direct = {"channel": "D1", "channel_type": "im", "subtype": "file_share"}
 
     found = read(event(**direct, text="", files=[file, "odd"]))

@@ -45,6 +45,7 @@ from bot.contract.messages import (
 from playground.faults import Fault
 from playground.telegram import TelegramServer
 from playground.telegram.world import Person
+from tests.conftest import RawJson, RawObject
 from tests.surfaces import cost_of, show
 
 ADA = 7
@@ -82,16 +83,16 @@ class Reader:
         self.server = server
         self.bot = bot
 
-    def raw(self, id: int) -> dict[str, Any]:
+    def raw(self, id: int) -> RawObject:
         return copy.deepcopy(self.server.world.updates.all[id])
 
-    def read(self, update: dict[str, Any]) -> Incoming | None:
+    def read(self, update: RawObject) -> Incoming | None:
         return incoming(Update.de_json(update, self.bot), self.bot)
 
-    def sent(self, chat: int, text: str, **more: Any) -> Incoming | None:
+    def sent(self, chat: int, text: str, **more: RawJson) -> Incoming | None:
         return self.read(self.raw(self.server.say(chat, text, person=ADA, **more)))
 
-    def changed(self, text: str = "hello", chat: int = ADA, **message: Any) -> Incoming | None:
+    def changed(self, text: str = "hello", chat: int = ADA, **message: RawJson) -> Incoming | None:
         """A message as somebody would send it, with fields of its own."""
         update = self.raw(self.server.say(chat, text, person=ADA))
         update["message"].update(message)
@@ -390,7 +391,7 @@ BOTS = {"id": 5, "is_bot": True, "first_name": "Bot"}
 
 
 @pytest.mark.parametrize("fields", [{"from": BOTS}, {"via_bot": BOTS}, {"from": None}])
-async def test_what_bots_write_is_not_heard(reader: Reader, fields: dict[str, Any]) -> None:
+async def test_what_bots_write_is_not_heard(reader: Reader, fields: RawObject) -> None:
     assert reader.changed(**fields) is None
 
 

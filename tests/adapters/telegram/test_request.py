@@ -195,7 +195,7 @@ async def test_nothing_is_sent_where_a_redirect_leads(status: int) -> None:
 async def test_a_name_that_nobody_resolves_in_time_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     gate = asyncio.Event()
 
-    async def never(*_: Any, **__: Any) -> Any:
+    async def never(*_: object, **__: object) -> None:
         await gate.wait()
 
     monkeypatch.setattr(telegram_request, "_CONNECT_SECONDS", 0.05)

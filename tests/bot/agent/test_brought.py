@@ -16,14 +16,14 @@ from bot.contract.messages import Quoted
 from bot.safety.links import LinkPolicy
 from playground.model import Reply
 from tests.bot.conftest import OpenRig
-from tests.conftest import RawJson
+from tests.conftest import RawJson, RawObject
 from tools.base import ToolCall, ToolResult, ToolSpec
 
 LEAK = "https://evil.test/leak?q=my-secret"
 SPEC = ToolSpec(name="look", purpose="Look.", parameters={})
 
 
-def learned(text: str, arguments: dict[str, Any], spec: ToolSpec | None = SPEC, **more: Any) -> LinkPolicy:
+def learned(text: str, arguments: RawObject, spec: ToolSpec | None = SPEC, **more: Any) -> LinkPolicy:
     policy = LinkPolicy()
     learn_result(policy, spec, ToolCall("a", "look", arguments), ToolResult(text=text, **more))
     return policy
@@ -55,7 +55,7 @@ def learned(text: str, arguments: dict[str, Any], spec: ToolSpec | None = SPEC, 
         ({"query": LEAK, "more": "x" * MOST_GIVEN}, "See https://docs.example.org/other"),
     ],
 )
-def test_an_address_that_the_call_itself_brought_becomes_no_link(arguments: dict[str, Any], text: str) -> None:
+def test_an_address_that_the_call_itself_brought_becomes_no_link(arguments: RawObject, text: str) -> None:
     policy = learned(text, arguments)
 
     assert not policy.allows(LEAK)
@@ -76,7 +76,7 @@ def test_an_address_that_the_call_itself_brought_becomes_no_link(arguments: dict
         ({"n": 3, "deep": [None, True]}, "https://example.org/3"),
     ],
 )
-def test_an_address_that_the_result_brought_is_a_link(arguments: dict[str, Any], address: str) -> None:
+def test_an_address_that_the_result_brought_is_a_link(arguments: RawObject, address: str) -> None:
     assert learned(f"[1] A page\nSource: {address}\nText.", arguments).allows(address)
 
 

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from bot.agent.calls import CallEvent, CallRunner, signature
 from bot.agent.events import ToolFinished, ToolStarted
-from tools.base import Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
+from tests.conftest import RawJson, RawObject
+from tools.base import Arguments, Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
 from tools.registry import ToolRegistry
 
-JSON: Any = st.recursive(
+JSON: RawJson = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
@@ -38,8 +39,8 @@ class Search:
     def __init__(self) -> None:
         self.ran: list[str] = []
 
-    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
-        text = arguments["text"]
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+        text = str(arguments["text"])
         self.ran.append(text)
         if text.startswith("nothing"):
             raise ToolError("Nothing was found.")
@@ -70,7 +71,7 @@ async def ran(runner: CallRunner, *calls: ToolCall, **more: Any) -> list[CallEve
         return [event async for event in events]
 
 
-def shuffled(value: Any) -> Any:
+def shuffled(value: RawJson) -> Any:
     """The same JSON, its keys the other way round."""
     if isinstance(value, dict):
         return {key: shuffled(inner) for key, inner in reversed(list(value.items()))}
@@ -78,12 +79,12 @@ def shuffled(value: Any) -> Any:
 
 
 @given(OBJECTS)
-def test_the_same_arguments_are_the_same_call_in_any_order_of_keys(arguments: dict[str, Any]) -> None:
+def test_the_same_arguments_are_the_same_call_in_any_order_of_keys(arguments: RawObject) -> None:
     assert signature(ToolCall("a", "look", arguments)) == signature(ToolCall("b", "look", shuffled(arguments)))
 
 
 @given(OBJECTS, OBJECTS)
-def test_other_arguments_are_another_call(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_other_arguments_are_another_call(one: RawObject, other: RawObject) -> None:
     alike = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
     assert (signature(ToolCall("a", "look", one)) == signature(ToolCall("a", "look", other))) == alike
@@ -160,7 +161,7 @@ async def test_a_whole_call_beside_one_that_was_cut_off_is_run(runner: CallRunne
 async def test_leaving_early_leaves_nothing_running(search: Search) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
-    async def hang(arguments: Any, context: ToolContext) -> ToolResult:
+    async def hang(arguments: RawJson, context: ToolContext) -> ToolResult:
         begun.set()
         try:
             await asyncio.Event().wait()

@@ -21,11 +21,11 @@ from bot.model import ModelOptions, open_models
 from bot.model.base import Answer, CallPiece, Model, Piece, Request, TextPiece
 from playground.model import ModelServer, Reply
 from tests.bot.conftest import OpenRig, Rig
-from tests.conftest import FakeClock
-from tools.base import Source, ToolCall, ToolContext, ToolResult, ToolSpec
+from tests.conftest import FakeClock, RawObject
+from tools.base import Arguments, Source, ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
 
-TEXT: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+TEXT: RawObject = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
 
 class Look:
@@ -39,8 +39,8 @@ class Look:
         self.begun = asyncio.Event()
         self.dollars = 0.0
 
-    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
-        text = arguments["text"]
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+        text = str(arguments["text"])
         self.ran.append(text)
         self.begun.set()
         try:
@@ -135,9 +135,14 @@ async def server() -> AsyncIterator[ModelServer]:
         yield server
 
 
-async def over_the_wire(server: ModelServer, clock: FakeClock, tool: Look, **options: Any) -> list[Event]:
-    options = {"keys": {"openai": "sk-0123456789"}, "base_urls": {"openai": server.base_url}} | options
-    async with open_models(ModelOptions(name="openai:scripted", **options), clock) as models:
+async def over_the_wire(server: ModelServer, clock: FakeClock, tool: Look, *, tool_mode: str = "auto") -> list[Event]:
+    options = ModelOptions(
+        name="openai:scripted",
+        keys={"openai": "sk-0123456789"},
+        base_urls={"openai": server.base_url},
+        tool_mode=tool_mode,
+    )
+    async with open_models(options, clock) as models:
         return await answer(models, tool)
 
 

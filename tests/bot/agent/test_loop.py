@@ -35,11 +35,11 @@ from bot.contract.errors import (
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import BEFORE_FIRST_PASS, AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
 from bot.model.base import Answer, Piece, ReasoningPiece, Request, TextPiece
-from tests.conftest import FakeClock
-from tools.base import ProducedFile, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
+from tests.conftest import FakeClock, RawObject
+from tools.base import Arguments, ProducedFile, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec
 from tools.registry import ToolRegistry
 
-TEXT: dict[str, Any] = {
+TEXT: RawObject = {
     "type": "object",
     "properties": {"text": {"type": "string"}},
     "required": ["text"],
@@ -55,9 +55,10 @@ class Small:
         self.work = work or (lambda text: f"{name}: {text}")
         self.ran: list[str] = []
 
-    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
-        self.ran.append(arguments["text"])
-        made = self.work(arguments["text"])
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
+        text = str(arguments["text"])
+        self.ran.append(text)
+        made = self.work(text)
         if asyncio.iscoroutine(made):
             made = await made
         return made if isinstance(made, ToolResult) else ToolResult(text=made, own_words=True)
@@ -98,7 +99,7 @@ def says(
     finish: str = "",
     reasoning: str = "",
     native: bool = True,
-    raw: dict[str, Any] | None = None,
+    raw: RawObject | None = None,
 ) -> Reply:
     """One whole reply: text, then native calls as (tool, its text) or ready made."""
     made = tuple(

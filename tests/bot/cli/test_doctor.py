@@ -24,7 +24,7 @@ from playground.model import ModelServer, Reply
 from playground.slack import SlackServer
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
-from tests.conftest import Nursery
+from tests.conftest import Nursery, RawJson
 
 TAVILY_KEY = "tvly-loopback-key-0123"
 NOBODY = "http://127.0.0.1:9"
@@ -261,7 +261,7 @@ def test_nothing_is_said_of_a_port_that_is_not_used() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
 
-    result: Any = _port("127.0.0.1", port)
+    result: RawJson = _port("127.0.0.1", port)
 
     assert result.ok and "is free" in result.text
 

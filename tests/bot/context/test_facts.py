@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bot.context import system_prompt
 from bot.context.facts import PINNED, ChatFacts, Pinned
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.contract.words import bare
 from bot.store import Store
+from tests.conftest import RawJson
 from tools import forget, recall, remember
 from tools.base import ToolCall, ToolContext, ToolResult
 from tools.registry import ToolRegistry
@@ -25,7 +24,9 @@ def message(chat: str = "1", *, group: bool = False, person: str = "telegram:7")
     )
 
 
-async def use(store: Store, question: MessageSent, name: str, outside: bool = False, **arguments: Any) -> ToolResult:
+async def use(
+    store: Store, question: MessageSent, name: str, outside: bool = False, **arguments: RawJson
+) -> ToolResult:
     registry = ToolRegistry([one.open_tool() for one in (remember, recall, forget)])
     facts = ChatFacts(store.facts, question)
     context = ToolContext(scope=str(question.chat), person=question.sender.id, facts=facts, outside=outside)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,11 +18,12 @@ from bot.contract.transcript import (
     entry_from_json,
     entry_to_json,
 )
+from tests.conftest import RawJson, RawObject
 from tools.base import ToolCall
 
 ANY = st.text(st.characters(codec="utf-8"), max_size=20)
 PLATFORM = st.sampled_from(["telegram", "slack", "discord", "console"])
-JSON: Any = st.recursive(
+JSON: RawJson = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ANY,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY, inner, max_size=3),
     max_leaves=8,
@@ -98,7 +97,7 @@ def test_a_ref_is_the_same_after_it_was_stored(id: str, form: str) -> None:
 
 
 @given(PLATFORM, st.dictionaries(ANY, ANY | st.integers() | st.booleans() | st.none(), max_size=4))
-def test_a_target_is_the_same_after_it_was_stored(platform: str, data: dict[str, Any]) -> None:
+def test_a_target_is_the_same_after_it_was_stored(platform: str, data: RawObject) -> None:
     target = ReplyTarget(platform, data)
 
     assert ReplyTarget.from_json(target.to_json()) == target

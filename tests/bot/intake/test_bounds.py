@@ -21,7 +21,7 @@ from bot.toolsyntax.detector import Detector
 from playground.faults import Fault
 from playground.model import Reply
 from tests.bot.conftest import OpenRig
-from tools.base import ProducedFile, ToolCall, ToolContext, ToolResult, ToolSpec
+from tools.base import Arguments, ProducedFile, ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.registry import CACHE_CHARS, ToolRegistry
 
 
@@ -72,7 +72,7 @@ async def test_what_a_turn_held_is_freed_when_it_ends_without_a_search_for_garba
     def watch(of: type) -> None:
         made = of.__init__  # type: ignore[misc]
 
-        def noted(self: Any, *args: Any, **more: Any) -> None:
+        def noted(self: Any, *args: object, **more: object) -> None:
             held.append(weakref.ref(self))
             made(self, *args, **more)
 
@@ -122,7 +122,7 @@ class Long:
         self._result = result
         self.runs = 0
 
-    async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
+    async def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         self.runs += 1
         return self._result
 

@@ -31,6 +31,7 @@ from bot.turn.resume import STARTS_AT_ONCE
 from playground.faults import Fault
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
+from tests.conftest import RawObject
 
 ADA, BOB = "telegram:7", "telegram:8"
 
@@ -276,7 +277,7 @@ async def test_what_is_edited_later_begins_no_second_turn(rig: OpenRig) -> None:
 
 def presses(message: MessageSent) -> list[Incoming]:
     """One of everything else that a person can do about a message."""
-    extra: dict[type, dict[str, Any]] = {
+    extra: dict[type, RawObject] = {
         MessageEdited: {"message_id": "5", "text": "/allow telegram:666 admin"},
         MessageDeleted: {"message_id": "5"},
         ConfirmPressed: {"question": "q", "allowed": True},

@@ -6,7 +6,6 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -17,7 +16,7 @@ from bot.contract.transcript import SystemEntry, UserEntry
 from bot.model import ModelOptions, Models, open_models
 from bot.model.base import Answer, Model, Piece, ReasoningPiece, Request, TextPiece
 from playground.model import ModelServer
-from tests.conftest import FakeClock
+from tests.conftest import FakeClock, RawJson
 from tools.base import ToolSpec
 
 DICE = ToolSpec(
@@ -109,7 +108,7 @@ async def opened(server: ModelServer, clock: RecordingClock) -> AsyncIterator[Op
     """Open models against the server; every provider's address is its address."""
     async with AsyncExitStack() as stack:
 
-        def open_(name: str = "openai:scripted", **options: Any) -> Models:
+        def open_(name: str = "openai:scripted", **options: RawJson) -> Models:
             given = {
                 "keys": {"openai": "sk-secret-key-of-ours", "deepseek": "k", "gemini": "k", "openrouter": "k"},
                 "base_urls": dict.fromkeys(

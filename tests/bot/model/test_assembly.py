@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from bot.model.arguments import ObjectEnd, read_arguments
 from bot.model.assembly import MOST_ARGUMENT_CHARS, ChatAssembly, Delta, StreamFault
 from bot.model.responses import ResponsesAssembly
-from tests.conftest import RawJson
+from tests.conftest import RawJson, RawObject
 from tools.base import ToolCall
 
 
 def piece(
-    index: int | None = None, id: str | None = None, name: str | None = None, arguments: Any = None, **extras: Any
-) -> dict[str, Any]:
+    index: int | None = None, id: str | None = None, name: str | None = None, arguments: RawJson = None, **extras: Any
+) -> RawObject:
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
     given = {"index": index, "id": id, "function": function, **extras}
     return {key: value for key, value in given.items() if value is not None}
 
 
-def assemble(*pieces: dict[str, Any], finish: str | None = "tool_calls") -> ChatAssembly:
+def assemble(*pieces: RawObject, finish: str | None = "tool_calls") -> ChatAssembly:
     assembly = ChatAssembly()
     for one in pieces:
         assembly.add({"choices": [{"index": 0, "delta": {"tool_calls": [one]}}]}, Delta())
@@ -34,11 +34,11 @@ def assemble(*pieces: dict[str, Any], finish: str | None = "tool_calls") -> Chat
     return assembly
 
 
-def calls(*pieces: dict[str, Any], finish: str = "tool_calls") -> list[tuple[str, str, Any]]:
+def calls(*pieces: RawObject, finish: str = "tool_calls") -> list[tuple[str, str, Any]]:
     return [(call.id, call.name, call.arguments) for call in assemble(*pieces, finish=finish).calls()]
 
 
-def read(*deltas: dict[str, Any]) -> tuple[ChatAssembly, Delta]:
+def read(*deltas: RawObject) -> tuple[ChatAssembly, Delta]:
     assembly, said = ChatAssembly(), Delta()
     for delta in deltas:
         assembly.add({"choices": [{"index": 0, "delta": delta}]}, said)
@@ -60,7 +60,7 @@ def test_calls_may_be_told_in_turns() -> None:
     ) == [("a", "roll", {"n": 1}), ("b", "add", {"m": 2})]
 
 
-def whole(*pieces: dict[str, Any], finish: str | None = None) -> list[list[tuple[str, Any]]]:
+def whole(*pieces: RawObject, finish: str | None = None) -> list[list[tuple[str, Any]]]:
     """Which calls become whole with each piece, and at last with the finish reason."""
     assembly, became = ChatAssembly(), []
     for one in pieces:
@@ -163,7 +163,7 @@ def test_one_id_for_two_calls_becomes_two_ids_and_a_call_sent_twice_is_one() -> 
 
 
 @pytest.mark.parametrize("arguments", ["", "null", None, "  ", {}])
-def test_arguments_that_say_nothing_are_none(arguments: Any) -> None:
+def test_arguments_that_say_nothing_are_none(arguments: RawJson) -> None:
     assert calls(piece(0, "a", "now", arguments)) == [("a", "now", {})]
 
 
@@ -187,7 +187,7 @@ def test_the_old_function_call_field_is_a_call() -> None:
 @pytest.mark.parametrize("older_first", [False, True])
 def test_a_call_sent_in_both_forms_is_one_call(apart: bool, older_first: bool) -> None:
     """llama-cpp-python's server sends each piece in both forms, in one delta."""
-    deltas: list[dict[str, Any]] = []
+    deltas: list[RawObject] = []
     for place, arguments in enumerate(('{"city": "', "Oslo", '"}')):
         new = {"tool_calls": [piece(0, "call__0_get_weather_cmpl-1", "get_weather", arguments)]}
         old = {"function_call": {"name": "get_weather", "arguments": arguments}}
@@ -217,7 +217,7 @@ def test_a_call_sent_in_both_forms_is_one_call(apart: bool, older_first: bool) -
         ('{"a": "\\ud83d"}', {"a": "\ufffd"}),
     ],
 )
-def test_malformed_arguments_are_mended(text: str, means: dict[str, Any]) -> None:
+def test_malformed_arguments_are_mended(text: str, means: RawObject) -> None:
     assert read_arguments(text) == (means, "")
 
 
@@ -323,7 +323,7 @@ def test_an_emoji_torn_in_two_escapes_is_put_together() -> None:
         {"choices": [], "error": "no"},
     ],
 )
-def test_an_error_among_the_events_is_seen(event: dict[str, Any]) -> None:
+def test_an_error_among_the_events_is_seen(event: RawObject) -> None:
     with pytest.raises(StreamFault):
         ChatAssembly().add(event, Delta())
 
@@ -358,7 +358,7 @@ json_values = st.recursive(
 
 @settings(max_examples=15)
 @given(st.dictionaries(st.text(), json_values), st.data())
-def test_arguments_cut_anywhere_are_the_same_arguments(arguments: dict[str, Any], data: st.DataObject) -> None:
+def test_arguments_cut_anywhere_are_the_same_arguments(arguments: RawObject, data: st.DataObject) -> None:
     text = json.dumps(arguments, ensure_ascii=data.draw(st.booleans()))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
     borders = [0, *cuts, len(text)]
@@ -371,7 +371,7 @@ def test_arguments_cut_anywhere_are_the_same_arguments(arguments: dict[str, Any]
 
 @settings(max_examples=15)
 @given(st.dictionaries(st.text(), json_values))
-def test_an_object_is_complete_at_its_last_character_and_not_before(value: dict[str, Any]) -> None:
+def test_an_object_is_complete_at_its_last_character_and_not_before(value: RawObject) -> None:
     text = json.dumps(value)
     end = ObjectEnd()
 
@@ -383,7 +383,7 @@ def test_an_object_is_complete_at_its_last_character_and_not_before(value: dict[
     assert end.complete
 
 
-def odd(*keys: str) -> st.SearchStrategy[Any]:
+def odd(*keys: str) -> st.SearchStrategy[RawJson]:
     """JSON of any shape that uses these keys."""
     leaf = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.sampled_from(keys)
     return st.recursive(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -13,6 +12,7 @@ from bot.model import ModelOptions, Models, open_models
 from bot.model.base import Request
 from playground.model import ModelServer, Reply
 from tests.bot.model.conftest import Ask, Open, RecordingClock
+from tests.conftest import RawObject
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ async def test_many_requests_at_once_do_not_wait_for_each_other(
     ],
 )
 def test_a_wrong_setting_is_named_with_what_it_should_hold(
-    options: dict[str, Any], says: str, clock: RecordingClock
+    options: RawObject, says: str, clock: RecordingClock
 ) -> None:
     with pytest.raises(SettingsError) as raised:
         open_models(ModelOptions(**options), clock)

@@ -29,6 +29,7 @@ from bot.contract.transcript import AssistantEntry, ToolEntry, UserEntry
 from bot.model import ModelOptions, open_models
 from bot.model.base import Request
 from tests.bot.model.conftest import Ask
+from tests.conftest import RawObject
 from tools.base import ToolSpec
 
 ROOT = Path(__file__).parents[3]
@@ -160,7 +161,7 @@ async def test_the_samples_are_written_anew(server: str, name: str) -> None:
     tool = {"type": "function", "function": TINY["TOOL"]}
     forced = {"type": "function", "function": {"name": TOOL.name}} if name == "llama-cpp-python" else "required"
     called = {"tools": [tool], "tool_choice": forced}
-    wishes: dict[str, dict[str, Any]] = {
+    wishes: dict[str, RawObject] = {
         "text": {"max_tokens": 200},
         "truncated": {"max_tokens": 3},
         "call": {**called, "max_tokens": 300},

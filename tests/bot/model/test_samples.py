@@ -12,7 +12,6 @@ import runpy
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -21,7 +20,7 @@ from bot.contract.errors import ContextTooLong, ModelBusy, ModelDropped, ModelRe
 from bot.model import Models
 from bot.model.base import Answer, Request
 from tests.bot.model.conftest import Ask, Asked, Open, RawServer, RecordingClock
-from tests.conftest import RawJson
+from tests.conftest import RawJson, RawObject
 from tools.base import ToolSpec
 
 FOLDER = Path(__file__).with_name("samples")
@@ -30,7 +29,7 @@ TINY = runpy.run_path(str(Path(__file__).with_name("tiny_model.py")))
 TOOL = ToolSpec(name=TINY["TOOL"]["name"], purpose="The weather.", parameters=TINY["TOOL"]["parameters"])
 
 
-def sample(whose: str, name: str) -> dict[str, Any]:
+def sample(whose: str, name: str) -> RawObject:
     found = json.loads((FOLDER / f"{whose}.json").read_text())
     return next(one for one in found if one["name"] == name)
 

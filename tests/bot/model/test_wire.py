@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -25,6 +24,7 @@ from bot.model.base import Request
 from bot.model.rendering import Declarations
 from playground.model import ModelServer, Reply
 from tests.bot.model.conftest import Ask, Open
+from tests.conftest import RawJson, RawObject
 from tools.base import ToolCall, ToolSpec
 
 ROLL = ToolCall("call_1", "roll_dice", {"sides": 6})
@@ -43,7 +43,7 @@ def dice(tool_question: Request) -> ToolSpec:
     return tool_question.tools[0]
 
 
-def roles(messages: Sequence[dict[str, Any]]) -> list[str]:
+def roles(messages: Sequence[RawObject]) -> list[str]:
     return [message["role"] for message in messages]
 
 
@@ -77,7 +77,7 @@ async def test_a_tool_that_changed_is_declared_as_it_is_now(
 def test_tools_that_are_remembered_as_they_are_declared_are_limited(dice: ToolSpec) -> None:
     written = 0
 
-    def form(schema: dict[str, Any]) -> dict[str, Any]:
+    def form(schema: RawObject) -> RawObject:
         nonlocal written
         written += 1
         return {"function": schema}
@@ -228,7 +228,7 @@ async def test_a_question_without_tools_after_calls_is_taken_by_strict_servers(
     [("required", "required"), ("roll_dice", {"type": "function", "function": {"name": "roll_dice"}})],
 )
 async def test_a_tool_can_be_demanded(
-    server: ModelServer, opened: Open, asking: Ask, tool_question: Request, choice: str, sent: Any
+    server: ModelServer, opened: Open, asking: Ask, tool_question: Request, choice: str, sent: RawJson
 ) -> None:
     request = Request(entries=tool_question.entries, tools=tool_question.tools, tool_choice=choice)
 

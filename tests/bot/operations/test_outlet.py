@@ -10,12 +10,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.operations import logs
 from bot.operations.outlet import Outlet
+from tests.conftest import RawObject
 from tools.base import Json
 from tools.output import MaskedStream, inert
 
@@ -208,7 +208,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
     file.write_text(LIBRARY)
 
     def load(name: str) -> Callable[..., None]:
-        made: dict[str, Any] = {"NAME": name}
+        made: RawObject = {"NAME": name}
         exec(compile(LIBRARY, str(file), "exec"), made)
         speak: Callable[..., None] = made["speak"]
         return speak

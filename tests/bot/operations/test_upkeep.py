@@ -7,7 +7,6 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
@@ -20,7 +19,7 @@ from bot.operations.upkeep import EVERY, FIRST_AFTER, prune_hourly, resident_byt
 from bot.store import Keep, Store
 from playground.model import Reply
 from tests.bot.conftest import OpenRig
-from tests.conftest import FakeClock
+from tests.conftest import FakeClock, RawObject
 
 
 @pytest.fixture
@@ -89,9 +88,9 @@ async def test_a_store_that_another_program_holds_does_not_write_and_writes_agai
 
 
 async def test_who_cannot_take_messages_in_is_not_ready_but_alive() -> None:
-    state: dict[str, Any] = {"ready": False, "store": "cannot be written to", "platforms": {"telegram": "listening"}}
+    state: RawObject = {"ready": False, "store": "cannot be written to", "platforms": {"telegram": "listening"}}
 
-    async def told() -> dict[str, Any]:
+    async def told() -> RawObject:
         return state
 
     async with HttpServer("127.0.0.1", 0, told, Metrics(), Outlet()) as server:
@@ -108,7 +107,7 @@ async def test_what_was_counted_is_served_as_text() -> None:
     metrics = Metrics()
     metrics.turns_begun.add()
 
-    async def told() -> dict[str, Any]:
+    async def told() -> RawObject:
         return {}
 
     async with HttpServer("127.0.0.1", 0, told, metrics, Outlet()) as server:
@@ -119,7 +118,7 @@ async def test_what_was_counted_is_served_as_text() -> None:
 
 
 async def test_a_port_in_use_is_one_sentence_that_names_the_setting() -> None:
-    async def told() -> dict[str, Any]:
+    async def told() -> RawObject:
         return {}
 
     async with HttpServer("127.0.0.1", 0, told, Metrics(), Outlet()) as server:

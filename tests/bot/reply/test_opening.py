@@ -29,7 +29,7 @@ from bot.safety import LinkPolicy
 from bot.sentences import language_of
 from bot.store import Store, TurnState
 from tests.bot.conftest import BareSurface
-from tests.conftest import FakeClock
+from tests.conftest import FakeClock, RawObject
 from tests.surfaces import page_of
 
 CHAT = ChatId("telegram", "42", "7")
@@ -155,7 +155,7 @@ async def test_an_answer_goes_on_where_a_former_attempt_showed_it(
     ids=["text", "question with a secret", "file in Chinese"],
 )
 async def test_an_ended_reply_is_opened_with_the_text_it_had(
-    replies: Replies, store: Store, screen: Screen, more: dict[str, Any]
+    replies: Replies, store: Store, screen: Screen, more: RawObject
 ) -> None:
     question = asking(**more)
     turn = await begun(store, question)

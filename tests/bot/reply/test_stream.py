@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol, TypedDict, Unpack
 
 import pytest
 
@@ -22,7 +22,7 @@ from bot.contract.errors import (
 from bot.contract.messages import File, MessageRef, Page, Status
 from bot.contract.surface import CallCost, Drawn, RateBudget, SurfaceLimits, Window
 from bot.pacing.pacer import Pacer
-from bot.reply.pages import ShownBefore
+from bot.reply.pages import ShownBefore, TextFilter
 from bot.reply.stream import PROGRESS_GAP, ReplyStream
 from bot.store import PageState
 from tests.bot.conftest import BareSurface
@@ -120,12 +120,32 @@ def log() -> Log:
     return Log()
 
 
+class ReplyOptions(TypedDict, total=False):
+    """How a reply is opened, as `ReplyStream` takes it."""
+
+    filters: tuple[TextFilter, ...]
+    preamble: str
+    cuts: Sequence[int]
+    shown: Mapping[int, ShownBefore]
+    attached: Mapping[int, ShownBefore]
+    careful: bool
+    delayed: Callable[[float], str]
+    thinking: str
+    calm: bool
+
+
+class OpenReply(Protocol):
+    """Opens a reply on the screen."""
+
+    async def __call__(self, **more: Unpack[ReplyOptions]) -> ReplyStream: ...
+
+
 @pytest.fixture
-async def start(screen: Screen, log: Log, clock: FakeClock) -> AsyncIterator[Callable[..., Any]]:
+async def start(screen: Screen, log: Log, clock: FakeClock) -> AsyncIterator[OpenReply]:
     pacer = Pacer(clock)
     opened: list[ReplyStream] = []
 
-    async def start(**more: Any) -> ReplyStream:
+    async def start(**more: Unpack[ReplyOptions]) -> ReplyStream:
         reply = ReplyStream(screen, pacer, log, clock, turn="t1", **more)
         await reply.__aenter__()
         opened.append(reply)
@@ -144,7 +164,7 @@ async def finish(reply: ReplyStream, clock: FakeClock, seconds: float = 30.0) ->
     await task
 
 
-async def test_the_first_words_are_the_first_message(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_the_first_words_are_the_first_message(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
 
     reply.append("Hello")
@@ -154,7 +174,7 @@ async def test_the_first_words_are_the_first_message(start: Any, screen: Screen,
 
 
 async def test_markup_alone_is_not_shown_before_there_is_something_to_read(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
 
@@ -168,7 +188,7 @@ async def test_markup_alone_is_not_shown_before_there_is_something_to_read(
 
 
 async def test_an_edit_carries_the_newest_text_and_skips_what_was_between(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     for number in range(100):
@@ -182,7 +202,9 @@ async def test_an_edit_carries_the_newest_text_and_skips_what_was_between(
     assert len(screen.calls) < 20
 
 
-async def test_the_last_edit_goes_out_at_once_while_words_stream(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_the_last_edit_goes_out_at_once_while_words_stream(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
     reply = await start()
     for number in range(60):
         reply.append(f"{number} ")
@@ -197,7 +219,7 @@ async def test_the_last_edit_goes_out_at_once_while_words_stream(start: Any, scr
 
 
 async def test_a_long_reply_takes_several_messages_in_order_and_nothing_is_lost(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     text = "\n\n".join(f"Paragraph {number} says something." for number in range(40))
     reply = await start()
@@ -210,7 +232,9 @@ async def test_a_long_reply_takes_several_messages_in_order_and_nothing_is_lost(
     assert all(pages[-1].final for pages in screen.shown.values())
 
 
-async def test_a_refused_last_edit_is_sent_again_after_the_wait(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_a_refused_last_edit_is_sent_again_after_the_wait(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
     reply = await start()
     reply.append("first")
     await clock.settle()
@@ -226,7 +250,9 @@ async def test_a_refused_last_edit_is_sent_again_after_the_wait(start: Any, scre
     assert screen.now() == "first and last"
 
 
-async def test_no_call_is_made_before_the_time_a_refusal_names(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_no_call_is_made_before_the_time_a_refusal_names(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
     reply = await start()
     screen.faults = [RateLimited("slow down", retry_after=30.0)]
     reply.append("words")
@@ -242,7 +268,7 @@ DAY = 86_400.0
 
 
 async def test_a_pause_of_a_day_ends_the_wait_and_what_is_missing_is_owed(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -259,7 +285,7 @@ async def test_a_pause_of_a_day_ends_the_wait_and_what_is_missing_is_owed(
 
 
 async def test_progress_that_is_refused_for_a_day_stops_and_the_text_is_still_taken_in(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -275,7 +301,7 @@ async def test_progress_that_is_refused_for_a_day_stops_and_the_text_is_still_ta
 
 
 async def test_an_end_whose_edit_waits_a_day_goes_out_as_a_new_message_where_posts_are_let_through(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     screen.edit_budgets = (RateBudget("edits", rate=1.0, burst=3),)
     reply = await start()
@@ -290,7 +316,7 @@ async def test_an_end_whose_edit_waits_a_day_goes_out_as_a_new_message_where_pos
     assert [pages[-1].body for pages in screen.shown.values()] == ["first", "first and last"]
 
 
-async def test_where_posts_wait_a_day_the_last_page_says_so(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_where_posts_wait_a_day_the_last_page_says_so(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
     screen.edit_budgets = (RateBudget("edits", rate=1.0, burst=3),)
     reply = await start(delayed=lambda seconds: f"the rest in {seconds:.0f} s")
     reply.append("first. " * 20)
@@ -307,7 +333,7 @@ async def test_where_posts_wait_a_day_the_last_page_says_so(start: Any, screen: 
 
 
 async def test_refusals_one_after_the_other_are_waited_for_five_minutes_in_all(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -326,7 +352,7 @@ async def test_refusals_one_after_the_other_are_waited_for_five_minutes_in_all(
     await task
 
 
-async def test_a_file_is_not_waited_for_a_day(start: Any, screen: Screen, log: Log, clock: FakeClock) -> None:
+async def test_a_file_is_not_waited_for_a_day(start: OpenReply, screen: Screen, log: Log, clock: FakeClock) -> None:
     reply = await start()
     refusals = [RateLimited("tomorrow", retry_after=DAY)]
     posted = screen.attach
@@ -347,7 +373,7 @@ async def test_a_file_is_not_waited_for_a_day(start: Any, screen: Screen, log: L
 
 
 async def test_an_edit_without_an_answer_leaves_the_reply_unsettled(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -363,7 +389,7 @@ async def test_an_edit_without_an_answer_leaves_the_reply_unsettled(
 
 @pytest.mark.parametrize("fault", [None, RateLimited("wait", retry_after=1.0), DeliveryError("no connection")])
 async def test_a_reply_whose_edits_were_all_answered_is_settled(
-    fault: Exception | None, start: Any, screen: Screen, clock: FakeClock
+    fault: Exception | None, start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -378,7 +404,7 @@ async def test_a_reply_whose_edits_were_all_answered_is_settled(
 
 
 async def test_what_was_deleted_is_not_shown_again_for_its_own_sake(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     """A reply that was whole once: its text is only put right where it stands."""
     screen.shown = {"m0": [Page("an older text")], "m1": [Page("another")]}
@@ -393,7 +419,7 @@ async def test_what_was_deleted_is_not_shown_again_for_its_own_sake(
 
 
 async def test_what_is_shown_again_leaves_the_calls_to_those_who_wait(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     screen.budgets = (RateBudget("chat", rate=0.1, burst=1),)
     screen.shown = {"m0": [Page("x")]}
@@ -412,7 +438,9 @@ async def test_what_is_shown_again_leaves_the_calls_to_those_who_wait(
     assert [page.body.split()[0] for _, page in screen.calls] == ["again", "An", "again", "again"]
 
 
-async def test_pages_stay_cut_as_an_earlier_process_cut_them(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_pages_stay_cut_as_an_earlier_process_cut_them(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
     screen.shown = {"m0": [Page("x")], "m1": [Page("x")]}
     before = {number: ShownBefore(MessageRef(f"m{number}"), PageState.FINAL) for number in range(2)}
     reply = await start(preamble="word " * 30, cuts=(20,), shown=before, calm=True)
@@ -423,7 +451,7 @@ async def test_pages_stay_cut_as_an_earlier_process_cut_them(start: Any, screen:
 
 
 async def test_a_deleted_reply_makes_no_progress_and_its_end_is_sent_once(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -440,7 +468,7 @@ async def test_a_deleted_reply_makes_no_progress_and_its_end_is_sent_once(
     assert len(screen.calls) == 3
 
 
-async def test_deleted_again_means_stop(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_deleted_again_means_stop(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
     reply.append("first")
     await clock.settle()
@@ -453,7 +481,7 @@ async def test_deleted_again_means_stop(start: Any, screen: Screen, clock: FakeC
     assert len(screen.calls) == 3
 
 
-async def test_refused_notation_is_shown_as_plain_text(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_refused_notation_is_shown_as_plain_text(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
     screen.faults = [Unrenderable("can't parse")]
     reply.append("**odd")
@@ -463,7 +491,9 @@ async def test_refused_notation_is_shown_as_plain_text(start: Any, screen: Scree
     assert screen.shown["m0"][-1] == Page("**odd", final=True, plain=True)
 
 
-async def test_a_page_that_is_too_long_once_rendered_is_cut_again(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_a_page_that_is_too_long_once_rendered_is_cut_again(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
     reply = await start()
     screen.faults = [TooLong("too long", by=60)]
     text = " ".join(f"word{number}" for number in range(25))
@@ -475,7 +505,7 @@ async def test_a_page_that_is_too_long_once_rendered_is_cut_again(start: Any, sc
     assert "".join(pages[-1].body for pages in screen.shown.values()).replace(" ", "") == text.replace(" ", "")
 
 
-async def test_a_blocked_bot_ends_quietly(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_a_blocked_bot_ends_quietly(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
     screen.faults = [Unreachable("blocked")]
     reply.append("hello")
@@ -487,7 +517,7 @@ async def test_a_blocked_bot_ends_quietly(start: Any, screen: Screen, clock: Fak
 
 
 async def test_what_makes_the_reply_ends_as_soon_as_nobody_can_read_it(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     """Without any time passing, whatever it waits for."""
     reply = await start()
@@ -512,7 +542,7 @@ async def test_what_makes_the_reply_ends_as_soon_as_nobody_can_read_it(
 
 
 async def test_what_makes_the_reply_ends_when_the_reply_cannot_be_recorded(
-    start: Any, log: Log, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    start: OpenReply, log: Log, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def save_page(*place: object, **page: object) -> None:
         raise StoreError("the disk is full")
@@ -533,7 +563,7 @@ async def test_what_makes_the_reply_ends_when_the_reply_cannot_be_recorded(
         await reply.finish()
 
 
-async def test_who_stops_what_makes_the_reply_is_heard(start: Any, clock: FakeClock) -> None:
+async def test_who_stops_what_makes_the_reply_is_heard(start: OpenReply, clock: FakeClock) -> None:
     reply = await start()
 
     async def make() -> None:
@@ -548,7 +578,7 @@ async def test_who_stops_what_makes_the_reply_is_heard(start: Any, clock: FakeCl
 
 
 async def test_a_post_that_may_have_arrived_is_not_repeated_where_it_cannot_be_recognised(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     screen.repeats = False
     reply = await start()
@@ -566,7 +596,7 @@ async def test_a_post_that_may_have_arrived_is_not_repeated_where_it_cannot_be_r
 
 
 async def test_a_post_that_may_have_arrived_is_looked_up_where_that_is_possible(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     screen.repeats = False
     screen.found = {"t1-0": "m0"}
@@ -581,7 +611,7 @@ async def test_a_post_that_may_have_arrived_is_looked_up_where_that_is_possible(
 
 
 async def test_a_repeatable_call_with_an_unknown_outcome_is_made_again(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -595,7 +625,7 @@ async def test_a_repeatable_call_with_an_unknown_outcome_is_made_again(
 
 
 async def test_a_whole_text_is_never_posted_in_a_call_that_cannot_be_repeated(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     """A crash right after such a post would make a second final answer at the next start."""
     screen.repeats = False
@@ -608,7 +638,7 @@ async def test_a_whole_text_is_never_posted_in_a_call_that_cannot_be_repeated(
 
 
 async def test_a_whole_text_is_posted_at_once_where_its_post_can_be_found_again(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     screen.repeats, screen.finds = False, True
     reply = await start()
@@ -620,7 +650,7 @@ async def test_a_whole_text_is_posted_at_once_where_its_post_can_be_found_again(
 
 
 async def test_a_post_that_can_be_found_again_is_not_repeated_before_a_look_succeeded(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     screen.repeats, screen.finds, screen.lost_looks = False, True, 3
     screen.faults = [Unclear("it timed out")]
@@ -635,7 +665,7 @@ async def test_a_post_that_can_be_found_again_is_not_repeated_before_a_look_succ
 
 
 async def test_a_reply_whose_end_would_have_to_wait_is_shown_once_and_whole(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     """Six edits a minute for everybody: five replies grow on screen, the others appear when they are written."""
     screen.repeats, screen.finds, screen.budgets = False, True, ()
@@ -656,7 +686,7 @@ async def test_a_reply_whose_end_would_have_to_wait_is_shown_once_and_whole(
 
 
 async def test_a_reply_that_has_begun_is_completed_before_another_begins(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     """Six answers wait, all of them written; one call a second, and each answer needs two."""
     screen.repeats = False
@@ -675,7 +705,7 @@ async def test_a_reply_that_has_begun_is_completed_before_another_begins(
 
 
 async def test_the_final_text_is_tried_for_five_minutes_and_then_once_as_a_new_message(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.append("first")
@@ -698,7 +728,7 @@ def without_marks(page: Page) -> Page:
     return Page(page.body.replace("*", ""), page.status)
 
 
-async def test_a_page_is_drawn_once_for_each_call(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_a_page_is_drawn_once_for_each_call(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
     screen.drawn.clear()
 
@@ -711,7 +741,7 @@ async def test_a_page_is_drawn_once_for_each_call(start: Any, screen: Screen, cl
 
 
 async def test_what_looks_the_same_is_no_call_and_takes_none_from_others(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     screen.looks, screen.budgets = without_marks, (RateBudget("chat", windows=(Window(2, 60.0),)),)
     reply, other = await start(), await start()
@@ -729,7 +759,7 @@ async def test_what_looks_the_same_is_no_call_and_takes_none_from_others(
 
 
 async def test_after_an_edit_without_an_answer_the_former_look_is_shown_again(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     screen.looks = without_marks
     reply = await start()
@@ -746,7 +776,7 @@ async def test_after_an_edit_without_an_answer_the_former_look_is_shown_again(
 
 
 async def test_a_status_is_shown_beside_the_text_and_gone_at_the_end(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
     reply.status("c1", "🔎 searching: weather")
@@ -759,7 +789,7 @@ async def test_a_status_is_shown_beside_the_text_and_gone_at_the_end(
     assert screen.shown["m0"][-1] == Page("Sunny.", final=True)
 
 
-async def test_a_resumed_reply_completes_the_same_message(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_a_resumed_reply_completes_the_same_message(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
     screen.shown["m7"] = [Page("half of")]
     reply = await start(shown={0: ShownBefore(MessageRef("m7"), PageState.SHOWN)})
     reply.append("half of it, and the rest")
@@ -771,7 +801,7 @@ async def test_a_resumed_reply_completes_the_same_message(start: Any, screen: Sc
 
 
 async def test_a_resumed_message_stays_until_there_is_something_to_read_in_its_place(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     """A mark alone shows nothing, and a platform that refuses it must not cost the answer its markup."""
     reply = await start(shown={0: ShownBefore(MessageRef("m0"), PageState.SHOWN)})
@@ -786,7 +816,7 @@ async def test_a_resumed_message_stays_until_there_is_something_to_read_in_its_p
 
 
 async def test_messages_left_over_from_an_earlier_longer_try_are_taken_away(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     screen.shown = {"m7": [Page("one")], "m8": [Page("two")]}
     shown = {0: ShownBefore(MessageRef("m7"), PageState.SHOWN), 1: ShownBefore(MessageRef("m8"), PageState.SHOWN)}
@@ -809,7 +839,7 @@ async def test_messages_left_over_from_an_earlier_longer_try_are_taken_away(
     ],
 )
 async def test_a_file_that_is_refused_is_told_and_the_others_are_posted(
-    start: Any, screen: Screen, clock: FakeClock, fault: Exception, why: str
+    start: OpenReply, screen: Screen, clock: FakeClock, fault: Exception, why: str
 ) -> None:
     posted = screen.attach
 
@@ -831,7 +861,7 @@ async def test_a_file_that_is_refused_is_told_and_the_others_are_posted(
 
 
 async def test_a_file_that_a_former_process_may_have_posted_is_told_of_and_not_posted(
-    start: Any, screen: Screen, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    start: OpenReply, screen: Screen, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only where a repeated post is recognised, it is made again."""
     for safe, told, posted in ((False, ["a.png"], []), (True, [], ["a.png"])):
@@ -846,7 +876,7 @@ async def test_a_file_that_a_former_process_may_have_posted_is_told_of_and_not_p
         assert screen.files == posted
 
 
-async def test_files_come_after_the_text_and_once(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_files_come_after_the_text_and_once(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
     reply = await start(attached={0: ShownBefore(MessageRef("f0"), PageState.FINAL)})
     reply.append("See:")
     reply.attach(File("a.png", "image/png", b"1"))
@@ -857,7 +887,7 @@ async def test_files_come_after_the_text_and_once(start: Any, screen: Screen, cl
     assert screen.files == ["b.png"]
 
 
-async def test_typing_shows_until_the_first_words_stand(start: Any, screen: Screen, clock: FakeClock) -> None:
+async def test_typing_shows_until_the_first_words_stand(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
     screen.typing_seconds = 4.0
     reply = await start()
     await clock.advance(9.0)
@@ -870,7 +900,7 @@ async def test_typing_shows_until_the_first_words_stand(start: Any, screen: Scre
     await finish(reply, clock)
 
 
-async def test_the_record_is_written_before_a_post_and_after_it(start: Any, log: Log, clock: FakeClock) -> None:
+async def test_the_record_is_written_before_a_post_and_after_it(start: OpenReply, log: Log, clock: FakeClock) -> None:
     reply = await start()
     reply.append("Hello")
     await clock.settle()
@@ -882,7 +912,7 @@ async def test_the_record_is_written_before_a_post_and_after_it(start: Any, log:
 
 
 async def test_a_post_that_arrived_is_found_at_once_and_the_reply_goes_on_live(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     screen.repeats = False
     screen.found = {"t1-0": "m0"}
@@ -898,7 +928,7 @@ async def test_a_post_that_arrived_is_found_at_once_and_the_reply_goes_on_live(
 
 
 async def test_a_post_of_unknown_outcome_is_made_again_with_growing_pauses_until_it_lands(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     screen.repeats = False
     reply = await start()
@@ -915,7 +945,7 @@ async def test_a_post_of_unknown_outcome_is_made_again_with_growing_pauses_until
 
 
 async def test_a_platform_that_cannot_look_a_post_up_or_take_it_back_now_does_not_end_the_turn(
-    start: Any, screen: Screen, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    start: OpenReply, screen: Screen, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(self: Screen, what: object) -> None:
         raise DeliveryError("bad gateway")
@@ -935,7 +965,7 @@ async def test_a_platform_that_cannot_look_a_post_up_or_take_it_back_now_does_no
 
 
 async def test_a_refused_sign_closes_the_chat_as_a_refused_page_does(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     screen.typing_seconds = 4.0
 
@@ -954,7 +984,7 @@ async def test_a_refused_sign_closes_the_chat_as_a_refused_page_does(
 
 
 async def test_no_typing_is_shown_while_the_platform_asks_for_a_pause(
-    start: Any, screen: Screen, clock: FakeClock
+    start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     screen.typing_seconds = 4.0
     reply = await start()

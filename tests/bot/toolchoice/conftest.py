@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.conftest import RawObject
 from tools.base import Json, ToolSpec
 
 HERE = Path(__file__).parent
 
 
-def spec_of(told: dict[str, Any]) -> ToolSpec:
+def spec_of(told: RawObject) -> ToolSpec:
     """A tool as `tools.json` tells it: parameters are strings, of which the first is required."""
     parameters = told.pop("parameters")
     properties: dict[str, Json] = {name: {"type": "string", "description": said} for name, said in parameters.items()}

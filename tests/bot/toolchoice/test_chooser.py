@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
 
 import pytest
 
@@ -14,6 +13,7 @@ from bot.model import protocol
 from bot.model.base import Answer, Piece, Request, TextPiece
 from bot.toolchoice.chooser import Chooser, ask_small_model, rank
 from bot.toolchoice.index import LEAST, ToolIndex
+from tests.conftest import RawObject
 from tools.base import ToolSpec
 
 Specs = tuple[ToolSpec, ...]
@@ -156,7 +156,7 @@ async def test_words_that_lead_nowhere_still_offer_the_first_tools(sixty_five: S
 
 
 def test_what_a_tool_is_not_for_counts_against_it() -> None:
-    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    schema: RawObject = {"type": "object", "properties": {}}
     first = ToolSpec(name="one", purpose="Finds things.", not_for="anything about football", parameters=schema)
     second = ToolSpec(name="two", purpose="Finds things.", parameters=schema)
 

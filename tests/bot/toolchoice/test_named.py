@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.toolchoice.named import named_call
 from bot.toolsyntax import parse
+from tests.conftest import RawObject
 from tools.base import ToolSpec
 
 
-def tool(name: str, required: list[str], **properties: dict[str, Any]) -> ToolSpec:
-    schema: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
+def tool(name: str, required: list[str], **properties: RawObject) -> ToolSpec:
+    schema: RawObject = {"type": "object", "properties": properties, "required": required}
     return ToolSpec(name=name, purpose=f"{name}.", parameters=schema)
 
 
-TEXT: dict[str, Any] = {"type": "string"}
+TEXT: RawObject = {"type": "string"}
 SPECS = (
     tool("calculator", ["expression"], expression=TEXT),
     tool("roll_dice", ["sides"], sides={"type": "integer"}, count={"type": "integer"}),
@@ -62,7 +61,7 @@ SPECS = (
         ('{"name": "current_time"}', "current_time", {}),
     ],
 )
-def test_a_named_tool_is_called_with_what_was_written(text: str, name: str, arguments: dict[str, Any]) -> None:
+def test_a_named_tool_is_called_with_what_was_written(text: str, name: str, arguments: RawObject) -> None:
     named = named_call(text, SPECS)
 
     assert named is not None

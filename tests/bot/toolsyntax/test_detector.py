@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from bot.model.protocol import written_call
 from bot.toolsyntax import Call, Detector, Piece, Reasoning, Text, parse
 from bot.toolsyntax.families import CONTROL_TOKENS, MARKERS
+from tests.conftest import RawJson, RawObject
 
 _MODULE = runpy.run_path(str(Path(__file__).with_name("samples.py")))
-TOOLS: dict[str, Any] = _MODULE["TOOLS"]
+TOOLS: RawObject = _MODULE["TOOLS"]
 SAMPLES: list[tuple[str, str, str, list[tuple[Any, ...]]]] = _MODULE["SAMPLES"]
 TAGGED: dict[str, tuple[str, list[Any]]] = _MODULE["TAGGED"]
 UNTAGGED: dict[str, tuple[str, list[Any]]] = _MODULE["UNTAGGED"]
@@ -212,7 +213,7 @@ def test_control_tokens_are_kept_where_they_are_quoted() -> None:
         assert parse(f"The `{token}` token{token}", TOOLS)[0] == f"The `{token}` token"
 
 
-_VALUES: st.SearchStrategy[Any] = st.recursive(
+_VALUES: st.SearchStrategy[RawJson] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
@@ -221,7 +222,7 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=8), _VALUES, max_size=4))
 @settings(max_examples=50, deadline=None)
-def test_the_format_we_ask_for_is_read_as_it_was_written(arguments: dict[str, Any]) -> None:
+def test_the_format_we_ask_for_is_read_as_it_was_written(arguments: RawObject) -> None:
     written = written_call("roll_dice", arguments)
 
     visible, calls = parse(written, TOOLS)

@@ -220,7 +220,7 @@ def broken(error: Exception, times: int, then: Callable[..., Any]) -> Callable[.
     """Raises `error` so many times, and works from then on."""
     left = [error] * times
 
-    async def call(*args: Any, **more: Any) -> Any:
+    async def call(*args: object, **more: object) -> object:
         if left:
             raise left.pop()
         return await then(*args, **more)

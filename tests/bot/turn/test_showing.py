@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from bot.agent import (
@@ -69,7 +67,7 @@ async def test_a_turn_is_stored_step_by_step(rig: OpenRig, attempt: Attempts) ->
 async def test_what_cannot_be_stored_is_not_taken_for_done(
     rig: OpenRig, attempt: Attempts, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    async def full(*args: Any, **more: Any) -> None:
+    async def full(*args: object, **more: object) -> None:
         raise StoreError("disk full")
 
     async with rig() as it:

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 import yarl
 
-from tests.conftest import RawJson
+from tests.conftest import RawJson, RawObject
 
 with warnings.catch_warnings():
     # The library's voice part still imports a module that Python is about to drop.
@@ -42,7 +42,7 @@ class Reply:
     """An HTTP answer, read."""
 
     status: int
-    body: Any
+    body: RawJson
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -69,7 +69,7 @@ class Raw:
         *,
         token: str | None = None,
         form: Any = None,
-        **options: Any,
+        **options: RawJson,
     ) -> Reply:
         headers = {"Authorization": f"Bot {self.server.token if token is None else token}"}
         if body is not None:
@@ -83,13 +83,13 @@ class Raw:
                 return Reply(answer.status, json.loads(raw), {k.lower(): v for k, v in answer.headers.items()})
             return Reply(answer.status, raw, {k.lower(): v for k, v in answer.headers.items()})
 
-    async def send(self, channel: Any, content: RawJson = "hello", **more: Any) -> Reply:
+    async def send(self, channel: Any, content: RawJson = "hello", **more: RawJson) -> Reply:
         return await self("POST", f"/channels/{channel.id}/messages", {"content": content, **more})
 
-    async def edit(self, channel: Any, message: str, content: str, **more: Any) -> Reply:
+    async def edit(self, channel: Any, message: str, content: str, **more: RawJson) -> Reply:
         return await self("PATCH", f"/channels/{channel.id}/messages/{message}", {"content": content, **more})
 
-    async def answer(self, made: Any, kind: int, data: Any = None) -> Reply:
+    async def answer(self, made: Any, kind: int, data: RawJson = None) -> Reply:
         body = {"type": kind} if data is None else {"type": kind, "data": data}
         return await self("POST", f"/interactions/{made.id}/{made.token}/callback?with_response=1", body)
 
@@ -103,24 +103,24 @@ class Gate:
     def __init__(self, socket: aiohttp.ClientWebSocketResponse, server: DiscordServer) -> None:
         self.socket = socket
         self.server = server
-        self.seen: list[dict[str, Any]] = []
+        self.seen: list[RawObject] = []
 
-    async def take(self) -> dict[str, Any]:
-        frame: dict[str, Any] = await self.socket.receive_json(timeout=5)
+    async def take(self) -> RawObject:
+        frame: RawObject = await self.socket.receive_json(timeout=5)
         self.seen.append(frame)
         return frame
 
-    async def until(self, event: str) -> dict[str, Any]:
+    async def until(self, event: str) -> RawObject:
         while True:
             frame = await self.take()
             if frame["t"] == event:
-                body: dict[str, Any] = frame["d"]
+                body: RawObject = frame["d"]
                 return body
 
     async def send(self, op: int, body: RawJson) -> None:
         await self.socket.send_json({"op": op, "d": body})
 
-    async def identify(self, intents: int = 0, token: str | None = None, **more: Any) -> None:
+    async def identify(self, intents: int = 0, token: str | None = None, **more: RawJson) -> None:
         token = self.server.token if token is None else token
         await self.send(2, {"token": token, "intents": intents, "properties": {}, **more})
 
@@ -175,7 +175,7 @@ async def gate(server: DiscordServer, session: aiohttp.ClientSession) -> AsyncIt
 class Bot(discord.Client):
     """The real client, which keeps what it hears."""
 
-    def __init__(self, intents: discord.Intents, **options: Any) -> None:
+    def __init__(self, intents: discord.Intents, **options: RawJson) -> None:
         super().__init__(intents=intents, guild_ready_timeout=0.01, **options)
         self.tree = app_commands.CommandTree(self)
         self.heard: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
@@ -220,7 +220,7 @@ def routes(server: DiscordServer, monkeypatch: pytest.MonkeyPatch) -> None:
 async def start(server: DiscordServer, routes: None) -> AsyncIterator[Callable[..., Awaitable[Bot]]]:
     running: list[tuple[Bot, asyncio.Task[None]]] = []
 
-    async def start(intents: discord.Intents | None = None, command: Any = None, **options: Any) -> Bot:
+    async def start(intents: discord.Intents | None = None, command: Any = None, **options: RawJson) -> Bot:
         bot = Bot(discord.Intents.default() if intents is None else intents, **options)
         if command is not None:
             bot.tree.add_command(command)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from playground.discord import DiscordServer
 from playground.discord.world import Channel
+from tests.conftest import RawJson
 from tests.playground.discord.conftest import Bot, Gate, Raw, Time
 
 GUILDS, MESSAGES, DIRECT, CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15
@@ -45,7 +45,7 @@ async def test_ready_names_the_servers_and_then_brings_them(
     ],
 )
 async def test_a_client_that_may_not_come_in_is_told_why(
-    gate: Callable[[], Awaitable[Gate]], body: Any, code: int
+    gate: Callable[[], Awaitable[Gate]], body: RawJson, code: int
 ) -> None:
     one = await gate()
 

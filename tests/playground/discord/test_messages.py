@@ -10,6 +10,7 @@ import pytest
 
 from playground.discord import DiscordServer
 from playground.discord.world import Channel
+from tests.conftest import RawJson
 from tests.playground.discord.conftest import Raw, Time
 
 V2 = 1 << 15
@@ -244,7 +245,7 @@ async def test_unset_allowed_mentions_ping_everybody_named(raw: Raw, server: Dis
     ],
 )
 async def test_allowed_mentions_are_honoured(
-    raw: Raw, server: DiscordServer, place: Channel, rule: Any, whom: tuple[str, ...]
+    raw: Raw, server: DiscordServer, place: Channel, rule: RawJson, whom: tuple[str, ...]
 ) -> None:
     target = server.say(place, "question", person=1)
     text = "@everyone <@1> <@2> <@&30>"

@@ -8,9 +8,10 @@ import openai
 import pytest
 
 from playground.model import ModelServer, Reply
+from tests.conftest import RawJson
 
 ASK: list[Any] = [{"role": "user", "content": "hi"}]
-TOOL: Any = {"type": "function", "function": {"name": "write", "parameters": {"type": "object", "properties": {}}}}
+TOOL: RawJson = {"type": "function", "function": {"name": "write", "parameters": {"type": "object", "properties": {}}}}
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
@@ -67,7 +68,7 @@ async def test_responses_ends_incomplete(server: ModelServer, client: openai.Asy
     ],
 )
 async def test_what_a_model_cannot_write_is_refused(
-    server: ModelServer, client: openai.AsyncOpenAI, setting: str, value: Any, asked: dict[str, int], words: str
+    server: ModelServer, client: openai.AsyncOpenAI, setting: str, value: RawJson, asked: dict[str, int], words: str
 ) -> None:
     setattr(server, setting, value)
 

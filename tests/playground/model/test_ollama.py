@@ -30,7 +30,7 @@ def ollama(server: ModelServer) -> Ollama:
 async def post(server: ModelServer) -> AsyncIterator[Callable[..., Any]]:
     async with aiohttp.ClientSession() as session:
 
-        async def call(path: str, **body: Any) -> tuple[int, str]:
+        async def call(path: str, **body: RawJson) -> tuple[int, str]:
             url = server.base_url.removesuffix("/v1") + path
             async with session.post(url, json={"model": "scripted", **body}) as answer:
                 return answer.status, await answer.text()

@@ -1,5 +1,7 @@
 """What a newcomer meets: the scripted model greets, calls tools, cites, counts, remembers, and says what it is."""
 
+from __future__ import annotations
+
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +12,7 @@ from playground.model import Reply, asking, texts
 from playground.model.scripted import ScriptedModel
 from playground.model.textcalls import FORMATS
 from playground.model.wire import tokens
+from tests.conftest import RawJson, RawObject
 
 PROTOCOL = 'Tools: search_web, calculator, current_time. Write <tool_call>{"name": …, "arguments": {…}}</tool_call>.'
 SEARCH_RESULT = """1. Solar power grows
@@ -21,7 +24,7 @@ Source: https://energy.example/storage
 Batteries are built beside the new farms so that the evening has power as well."""
 
 
-def tool(name: str, *properties: str) -> dict[str, Any]:
+def tool(name: str, *properties: str) -> RawObject:
     schema = {"type": "object", "properties": {key: {"type": "string"} for key in properties}}
     return {"type": "function", "function": {"name": name, "parameters": schema}}
 
@@ -29,9 +32,9 @@ def tool(name: str, *properties: str) -> dict[str, Any]:
 TOOLS = [tool("search_web", "query"), tool("calculator", "expression"), tool("current_time", "zone")]
 
 
-def ask(*said: str, tools: list[dict[str, Any]] | None = TOOLS, **more: Any) -> Reply:
+def ask(*said: str, tools: list[RawObject] | None = TOOLS, **more: RawJson) -> Reply:
     """The model's reply to the last of `said`; between them it answered "ok"."""
-    messages: list[dict[str, Any]] = []
+    messages: list[RawObject] = []
     for text in said:
         messages += [{"role": "user", "content": text}, {"role": "assistant", "content": "ok"}]
     body = {"model": "scripted", "messages": messages[:-1], **({"tools": tools} if tools else {}), **more}
@@ -127,7 +130,7 @@ EVERYTHING = [tool(name) for name in asking.TOOLS]
         ("what is 17 * 23 + 4?", "calculator", {"expression": "17 * 23 + 4"}),
     ],
 )
-def test_it_asks_for_the_fitting_tool(question: str, name: str, arguments: dict[str, Any]) -> None:
+def test_it_asks_for_the_fitting_tool(question: str, name: str, arguments: RawObject) -> None:
     assert ask(question, tools=EVERYTHING).calls == ((name, arguments),)
 
 

@@ -1,5 +1,7 @@
 """The model server through the real `openai` client: answers, streams, keys, the list of models, Responses."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 from typing import Any
@@ -9,9 +11,10 @@ import pytest
 
 from playground.faults import Fault
 from playground.model import ModelServer, Reply
+from tests.conftest import RawJson
 
 ASK: list[Any] = [{"role": "user", "content": "hi"}]
-TOOL: Any = {
+TOOL: RawJson = {
     "type": "function",
     "function": {
         "name": "calculator",

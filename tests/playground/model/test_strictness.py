@@ -1,11 +1,14 @@
 """Requests that a strict server refuses, each through the real client."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import openai
 import pytest
 
 from playground.model import ModelServer
+from tests.conftest import RawJson, RawObject
 
 USER = {"role": "user", "content": "hi"}
 CALL = {"id": "c1", "type": "function", "function": {"name": "calculator", "arguments": "{}"}}
@@ -14,11 +17,11 @@ RESULT = {"role": "tool", "tool_call_id": "c1", "content": "2"}
 TOOL = {"type": "function", "function": {"name": "calculator", "parameters": {"type": "object", "properties": {}}}}
 
 
-def tool(**changes: Any) -> dict[str, Any]:
+def tool(**changes: RawJson) -> RawObject:
     return {"type": "function", "function": {**TOOL["function"], **changes}}  # type: ignore[dict-item]
 
 
-async def ask(client: openai.AsyncOpenAI, **request: Any) -> None:
+async def ask(client: openai.AsyncOpenAI, **request: RawJson) -> None:
     await client.chat.completions.create(model="scripted", **request)
 
 
@@ -98,9 +101,7 @@ async def test_a_broken_conversation_is_refused_with_the_reason(
         ({"extra_body": {"wishes": 3}}, "Unrecognized request argument supplied: wishes"),
     ],
 )
-async def test_options_a_strict_server_refuses(
-    client: openai.AsyncOpenAI, request_: dict[str, Any], words: str
-) -> None:
+async def test_options_a_strict_server_refuses(client: openai.AsyncOpenAI, request_: RawObject, words: str) -> None:
     with pytest.raises(openai.BadRequestError, match=words):
         await ask(client, messages=[USER], **request_)
 

@@ -11,6 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from playground.faults import Fault
 from playground.slack import SlackServer
 from playground.slack.blocks import draw_blocks
+from tests.conftest import RawObject
 
 Refusal = Callable[[Awaitable[Any]], Awaitable[str]]
 
@@ -56,7 +57,7 @@ def plain(text: str) -> dict[str, str]:
         ),
     ],
 )
-def test_each_kind_of_block_shows_its_text(block: dict[str, Any], text: str) -> None:
+def test_each_kind_of_block_shows_its_text(block: RawObject, text: str) -> None:
     assert draw_blocks([block], {"U1": "ann"}).text == text
 
 
@@ -107,7 +108,7 @@ async def test_feedback_buttons_send_the_value_of_their_side(server: SlackServer
     ],
 )
 async def test_blocks_beyond_their_own_limits_are_refused(
-    client: AsyncWebClient, refusal: Refusal, block: dict[str, Any]
+    client: AsyncWebClient, refusal: Refusal, block: RawObject
 ) -> None:
     assert await refusal(client.chat_postMessage(channel="C1", text="x", blocks=[block])) == "invalid_blocks"
 

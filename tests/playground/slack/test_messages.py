@@ -8,11 +8,12 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
+from tests.conftest import RawObject
 
 Refusal = Callable[[Awaitable[Any]], Awaitable[str]]
 
 
-def section(text: str) -> dict[str, Any]:
+def section(text: str) -> RawObject:
     return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
 
 

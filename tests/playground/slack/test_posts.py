@@ -15,6 +15,7 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
+from tests.conftest import RawObject
 from tests.playground.slack.conftest import Clock
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -85,7 +86,7 @@ async def test_bolt_accepts_the_signature_of_events_commands_and_presses(
 
 @pytest.mark.parametrize("forgery", [{"secret": "guessed"}, {"age": 301.0}])
 async def test_bolt_refuses_a_forged_or_stale_signature(
-    server: SlackServer, bolt_url: tuple[AsyncApp, str], forgery: dict[str, Any]
+    server: SlackServer, bolt_url: tuple[AsyncApp, str], forgery: RawObject
 ) -> None:
     _, url = bolt_url
     server.deliver_to(url, **forgery)

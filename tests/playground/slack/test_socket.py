@@ -14,6 +14,7 @@ from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import Limits, SlackServer
+from tests.conftest import RawObject
 from tests.playground.slack.conftest import Clock
 
 Socket = aiohttp.ClientWebSocketResponse
@@ -34,7 +35,7 @@ async def connect(server: SlackServer, client: AsyncWebClient, http: aiohttp.Cli
         yield open_one
 
 
-async def ack(server: SlackServer, socket: Socket, envelope: dict[str, Any]) -> None:
+async def ack(server: SlackServer, socket: Socket, envelope: RawObject) -> None:
     await socket.send_json({"envelope_id": envelope["envelope_id"]})
     await asyncio.wait_for(server.deliveries[-1].acked.wait(), 10)
 
@@ -191,7 +192,7 @@ async def test_bolt_replaces_its_connection_when_asked(server: SlackServer, bolt
     heard = asyncio.Event()
 
     @bolt.event("message")
-    async def on_message(event: dict[str, Any]) -> None:
+    async def on_message(event: RawObject) -> None:
         heard.set()
 
     await server.sockets.disconnect(reason)
@@ -218,7 +219,7 @@ async def test_bolt_sees_the_retry_headers_and_a_failed_middleware_brings_the_ev
         await next()
 
     @app.event("message")
-    async def on_message(event: dict[str, Any]) -> None:
+    async def on_message(event: RawObject) -> None:
         done.set()
 
     handler = AsyncSocketModeHandler(app, server.app_token, ping_interval=30)

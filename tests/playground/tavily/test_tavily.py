@@ -1,9 +1,10 @@
 """The Tavily server through the real client: related pages, refusals, limits and faults."""
 
+from __future__ import annotations
+
 import asyncio
 import datetime
 from collections.abc import AsyncIterator
-from typing import Any
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ from tavily.errors import TimeoutError as TavilyTimeoutError
 
 from playground.faults import Fault
 from playground.tavily import TavilyServer
+from tests.conftest import RawJson, RawObject
 
 NOW = datetime.datetime(2026, 5, 4, 12, tzinfo=datetime.UTC)
 
@@ -78,7 +80,7 @@ async def test_answer_depth_raw_content_and_usage_come_on_request(client: AsyncT
 
 
 async def test_topic_time_and_domains_narrow_the_search(client: AsyncTavilyClient) -> None:
-    async def urls(query: str, **options: Any) -> list[str]:
+    async def urls(query: str, **options: RawJson) -> list[str]:
         return [result["url"] for result in (await client.search(query, **options))["results"]]
 
     assert all("energy" in url for url in await urls("solar power", topic="news", include_domains=["energy.example"]))
@@ -121,7 +123,7 @@ async def test_pages_are_extracted_and_unknown_ones_reported(client: AsyncTavily
     ],
 )
 async def test_a_search_out_of_range_is_refused(
-    client: AsyncTavilyClient, query: str, options: dict[str, Any], words: str
+    client: AsyncTavilyClient, query: str, options: RawObject, words: str
 ) -> None:
     with pytest.raises(BadRequestError, match=words):
         await client.search(query, **options)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 import aiohttp
 import pytest
 from telegram import Bot
 
 from playground.telegram import TelegramServer
+from tests.conftest import RawJson, RawObject
 
-Raw = Callable[..., Awaitable[tuple[int, dict[str, Any]]]]
+Raw = Callable[..., Awaitable[tuple[int, RawObject]]]
 
 
 class Clock:
@@ -61,7 +61,7 @@ async def raw(server: TelegramServer) -> AsyncIterator[Raw]:
     """`await raw("sendMessage", chat_id=7, text="hi")` → (status, body), as a JSON request."""
     async with aiohttp.ClientSession() as session:
 
-        async def call(method: str, **parameters: Any) -> tuple[int, dict[str, Any]]:
+        async def call(method: str, **parameters: RawJson) -> tuple[int, RawObject]:
             url = f"{server.base_url}/bot{server.token}/{method}"
             async with session.post(url, json=parameters) as answer:
                 return answer.status, await answer.json()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import aiohttp
 import pytest
 
 from playground.telegram import TelegramServer
 from playground.telegram.media import size_of
+from tests.conftest import RawObject
 from tests.playground.telegram.conftest import Raw
 
 
@@ -66,7 +65,7 @@ from tests.playground.telegram.conftest import Raw
     ],
 )
 async def test_a_wrong_call_is_refused_and_noted(
-    free: TelegramServer, raw: Raw, method: str, parameters: dict[str, Any], error: str
+    free: TelegramServer, raw: Raw, method: str, parameters: RawObject, error: str
 ) -> None:
     status, body = await raw(method, **parameters)
 

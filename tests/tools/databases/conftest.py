@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import RawObject
+
 _PLACES = ("/usr/lib/postgresql/*/bin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/opt/homebrew/bin")
 POOL = 3
 """Connections to the server that all who come through the pooler share."""
@@ -39,7 +41,7 @@ def free_port() -> int:
 class Postgres:
     """The server, and a folder that it may write to."""
 
-    def __init__(self, folder: Path, port: int, user: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, port: int, user: RawObject) -> None:
         self.folder = folder
         self.port = port
         self.quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder, **user}
@@ -62,7 +64,7 @@ class Postgres:
             await db.close()
 
 
-def user_to_run_as(folder: Path) -> dict[str, Any]:
+def user_to_run_as(folder: Path) -> RawObject:
     """For root somebody else, as the server demands; the folder becomes theirs."""
     if os.getuid() != 0:
         return {}

@@ -14,6 +14,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import RawJson
 from tests.tools.fetch.conftest import Site
 from tools.base import Source, ToolCall, ToolContext, Unavailable
 from tools.fetch.client import Fetcher
@@ -34,7 +35,7 @@ async def registry(fetcher: Fetcher) -> AsyncIterator[ToolRegistry]:
     await made.close()
 
 
-async def read(registry: ToolRegistry, **arguments: Any) -> Any:
+async def read(registry: ToolRegistry, **arguments: RawJson) -> Any:
     return await registry.run(ToolCall("1", "read_page", arguments), ToolContext())
 
 

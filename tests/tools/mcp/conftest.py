@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from tests.conftest import RawJson, RawObject
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
 from tools.mcp.config import read_config
 from tools.mcp.source import McpSource
@@ -51,15 +52,15 @@ class Bench:
         self.source: McpSource | None = None
         self._calls = 0
 
-    def everything(self, **more: Any) -> dict[str, Any]:
+    def everything(self, **more: RawJson) -> RawObject:
         """An entry of mcp.json for the server with a tool for every behaviour."""
         return {"command": sys.executable, "args": [str(SERVERS / "everything.py"), str(self.journal)], **more}
 
-    def plain(self, mode: str, **more: Any) -> dict[str, Any]:
+    def plain(self, mode: str, **more: RawJson) -> RawObject:
         """An entry for the badly behaved one."""
         return {"command": sys.executable, "args": [str(SERVERS / "plain.py"), mode], **more}
 
-    async def open(self, servers: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> None:
+    async def open(self, servers: Mapping[str, RawJson], environment: Mapping[str, str] | None = None) -> None:
         """Start them, and wait until each was tried once."""
         file = self.folder / "mcp.json"
         file.write_text(json.dumps({"mcpServers": servers}))
@@ -76,7 +77,7 @@ class Bench:
         assert spec is not None
         return spec
 
-    async def call(self, name: str, arguments: Mapping[str, Any] | None = None, **context: Any) -> ToolResult:
+    async def call(self, name: str, arguments: Mapping[str, RawJson] | None = None, **context: Any) -> ToolResult:
         self._calls += 1
         call = ToolCall(f"call-{self._calls}", name, dict(arguments or {}))
         return await self.registry.run(call, ToolContext(scope=f"chat-{self._calls}", **context))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import RawJson
 from tools.mcp.parameters import MOST_CHARS, plain_text, usable_schema
 from tools.schema import check
 
@@ -68,7 +68,7 @@ def test_a_pattern_is_told_and_not_matched() -> None:
         ({"properties": {"x": {"enum": ["y" * 10_000]}}}, "longer than"),
     ],
 )
-def test_an_unusable_schema_says_why(schema: Any, words: str) -> None:
+def test_an_unusable_schema_says_why(schema: RawJson, words: str) -> None:
     with pytest.raises(ValueError, match=r"schema|argument") as raised:
         usable_schema(schema)
 
@@ -104,7 +104,7 @@ JSON = st.recursive(
 
 
 @given(JSON, JSON)
-def test_whatever_a_server_sends_is_refused_or_safe_to_check(schema: Any, value: Any) -> None:
+def test_whatever_a_server_sends_is_refused_or_safe_to_check(schema: RawJson, value: RawJson) -> None:
     try:
         made = usable_schema(schema)
     except ValueError:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from playground.web import OpenMeteoServer
+from tests.conftest import RawJson
 from tests.tools.web.conftest import Call, Caller
 from tools.base import Source
 from tools.get_weather import open_tool
@@ -121,7 +120,7 @@ async def test_a_long_forecast_is_cut_between_days_and_says_so(openmeteo: OpenMe
         ({"place": "95.0, 200.0"}, "between -90 and 90"),
     ],
 )
-async def test_what_cannot_be_answered_says_why(wrong: Any, says: str, weather: Call) -> None:
+async def test_what_cannot_be_answered_says_why(wrong: RawJson, says: str, weather: Call) -> None:
     result = await weather(**wrong)
 
     assert not result.ok

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from playground.web import OpenAlexServer
+from tests.conftest import RawJson
 from tests.tools.web.conftest import Call, Caller
 from tools.base import Source
 from tools.search_papers import open_tool, rebuilt
@@ -101,7 +100,7 @@ async def test_abstracts_give_way_before_papers_do(openalex: OpenAlexServer, cal
 
 
 @pytest.mark.parametrize("wrong", [{"query": " "}, {"query": "x", "page": 0}, {"query": "x", "page": 101}])
-async def test_a_wrong_argument_is_named(wrong: Any, papers: Call) -> None:
+async def test_a_wrong_argument_is_named(wrong: RawJson, papers: Call) -> None:
     assert not (await papers(**wrong)).ok
     assert not (await papers(query="x", from_year=2020, to_year=2019)).ok
 
@@ -150,5 +149,5 @@ def test_an_abstract_is_rebuilt_from_where_its_words_stand(text: str) -> None:
 
 
 @pytest.mark.parametrize("index", [None, [], "x", {"a": "b"}, {"a": [None, -1, "0", 10**12]}, {"a": None}])
-def test_an_index_that_is_none_is_no_abstract(index: Any) -> None:
+def test_an_index_that_is_none_is_no_abstract(index: RawJson) -> None:
     assert rebuilt(index) == ""

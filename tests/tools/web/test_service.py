@@ -7,7 +7,6 @@ import email.utils
 import json
 import time
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -127,5 +126,5 @@ def test_a_wait_may_be_seconds_or_a_date() -> None:
 
 
 @pytest.mark.parametrize("value", [None, True, "x", [], {}, float("nan"), float("inf"), "1e999", 10**400])
-def test_what_is_no_number_is_none(value: Any) -> None:
+def test_what_is_no_number_is_none(value: RawJson) -> None:
     assert number_of(value) is None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from playground.web import DexscreenerServer
+from tests.conftest import RawJson
 from tests.tools.web.conftest import Call, Caller
 from tools.settings import TokenPriceSettings
 from tools.token_price import money, open_tool, price
@@ -93,7 +92,7 @@ async def test_thin_pools_are_warned_of(dexscreener: DexscreenerServer, prices: 
 
 
 @pytest.mark.parametrize("wrong", [{"token": " $ "}, {"token": "x" * 200}, {"token": "x", "chain": "../admin"}])
-async def test_a_wrong_argument_is_named(wrong: Any, prices: Call) -> None:
+async def test_a_wrong_argument_is_named(wrong: RawJson, prices: Call) -> None:
     assert not (await prices(**wrong)).ok
 
 

@@ -69,7 +69,7 @@ async def history(folder: str, rows: int) -> None:
         times = []
         for number in range(300):
             began = time.perf_counter()
-            found = await store.history.entries(ChatId("telegram", "42", str(number * 37 % CHATS)), limit=50)
+            found = await store.history.list_entries(ChatId("telegram", "42", str(number * 37 % CHATS)), limit=50)
             times.append(time.perf_counter() - began)
             assert len(found) == 50
     connection = sqlite3.connect(path)

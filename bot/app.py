@@ -26,8 +26,8 @@ from bot.policy import (
     QuotaLimits,
     Quotas,
     ToolRights,
-    metered,
-    misnamed,
+    find_misnamed,
+    meter,
     read_chats,
     read_prices,
 )
@@ -107,12 +107,12 @@ class App:
         self.quotas = Quotas(
             self.store.spending,
             self._clock,
-            QuotaLimits.of(core),
+            QuotaLimits.from_settings(core),
             Prices(read_prices(core.prices)),
-            self.access.is_admin,
+            self.access.is_admin_id,
         )
         stack.push_async_callback(self.quotas.close)
-        self._once = Once(self.store.access.once, self._clock)
+        self._once = Once(self.store.access.claim, self._clock)
 
     def _join_tools(self, stack: AsyncExitStack) -> None:
         """Open the tools; what they hold is told to who masks secrets."""
@@ -136,7 +136,7 @@ class App:
         describer = ToolDescriber(self.registry, self.store.descriptions, side, self._clock, self._redact)
         self.describer = describer if core.describe_tools else None
         self.rights = ToolRights(
-            self.registry, self.access.admin, off=core.tools_off, limits=core.tools_for, chats=self._chats
+            self.registry, self.access.is_admin, off=core.tools_off, limits=core.tools_for, chats=self._chats
         )
 
     def _join_platforms(self, stack: AsyncExitStack) -> None:
@@ -305,7 +305,7 @@ class App:
 
     def _paid(self, model: Chain) -> Model:
         """The same model, on the quotas of who asks."""
-        return metered(model, self.quotas, self.models.estimator)
+        return meter(model, self.quotas, self.models.estimator)
 
     def _tokens_of(self, model: str) -> Callable[[str], int]:
         """What estimates the tokens of a text for a model."""
@@ -338,7 +338,7 @@ class App:
     async def _try_tools(self) -> None:
         """Try the tools of which only a trial tells whether they work, and name those that settings call wrongly."""
         await self.registry.prove()
-        for sentence in await misnamed(self.registry, self.rights.named, SERVERS_SECONDS):
+        for sentence in await find_misnamed(self.registry, self.rights.named, SERVERS_SECONDS):
             log.warning("%s", sentence)
         if self.describer is not None:
             await self.describer.run()
@@ -349,7 +349,7 @@ class App:
         Raises:
             SettingsError: not one platform can be used as configured.
         """
-        code = await self.access.pairing_code()
+        code = await self.access.new_pairing_code()
         if code is not None:
             how = (
                 "Write /pair %s to your bot (in Slack: pair %s) to make yourself its owner (it works once, 15 minutes)"
@@ -369,7 +369,7 @@ class App:
             self.reminders.watch(self.dispatcher.deliver, tuple(self._adapters)), name="reminders"
         )
         core = self._core
-        keep = Keep.days(core.keep_days, core.keep_files_days)
+        keep = Keep.from_days(core.keep_days, core.keep_files_days)
         pruning = asyncio.create_task(prune_hourly(self.store, self._clock, keep), name="upkeep")
         trying = asyncio.create_task(self._try_tools(), name="tool trials")
         try:

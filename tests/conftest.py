@@ -150,7 +150,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     # Loaded late: what is loaded with this file is not counted.
     from bot.store.database import Database
 
-    clock, together = FakeClock(), Database.together
+    clock, together = FakeClock(), Database.run_together
 
     async def noticed(database: Database, work: Any) -> Any:
         done = asyncio.get_running_loop().create_future()
@@ -161,7 +161,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
             clock.outside.discard(done)
             done.set_result(None)
 
-    monkeypatch.setattr(Database, "together", noticed)
+    monkeypatch.setattr(Database, "run_together", noticed)
     return clock
 
 

@@ -16,7 +16,7 @@ async def test_time_stands_still_while_a_database_works(tmp_path: Path, clock: F
     async def work() -> None:
         for pause in (2.0, 13.0, 85.0):
             await clock.sleep(pause)
-            await opened.together(lambda _: time.sleep(0.02))
+            await opened.run_together(lambda _: time.sleep(0.02))
             times.append(clock.now)
 
     async with await open_database(tmp_path / "parley.db", timeout=1.0) as opened:

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from bot.agent.brought import SpecOf, brings, stands_in
 from bot.contract import Entry, from_outside, joined
 from bot.markdown import host_of
-from bot.policy import Permits, everything
+from bot.policy import Permits, allow_everything
 from tools.base import ToolCall, ToolSpec
 from tools.fetch.guard import wire_form
 
@@ -78,7 +78,9 @@ class CallPolicy:
         self._tools = tuple(tools)
         self._words = words
 
-    def over(self, entries: Sequence[Entry], person: str, spec_of: SpecOf, permits: Permits = everything) -> Clearance:
+    def over(
+        self, entries: Sequence[Entry], person: str, spec_of: SpecOf, permits: Permits = allow_everything
+    ) -> Clearance:
         """What may be called after a model was told `entries`, in answer to `person`, who may use what `permits`."""
         return Clearance(self, tuple(entries), person, spec_of, permits)
 

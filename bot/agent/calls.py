@@ -21,7 +21,7 @@ from bot.agent.events import EarlyCall, FileProduced, ToolFinished, ToolStarted
 from bot.agent.nudges import correction
 from bot.agent.sources import numbered
 from bot.contract import Entry, File, ToolEntry
-from bot.policy import Permits, everything
+from bot.policy import Permits, allow_everything
 from bot.safety import clean_name, redacted, tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
 from tools.registry import ToolRegistry
@@ -67,7 +67,7 @@ class CallRunner:
         calls_per_pass: int = 16,
         redact: redacted.Redact = redacted.redact_nothing,
         policy: CallPolicy | None = None,
-        permits: Permits = everything,
+        permits: Permits = allow_everything,
     ) -> None:
         """
         Args:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from bot.contract import AssistantEntry, Entry
 from bot.model import Model
-from bot.policy import Permits, everything
+from bot.policy import Permits, allow_everything
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
 
 CallKey: TypeAlias = tuple[int, str]
@@ -24,7 +24,7 @@ class Task:
     model: Model
     tools: tuple[ToolSpec, ...]
     """The tools offered; empty for a question that needs none."""
-    permits: Permits = everything
+    permits: Permits = allow_everything
     """What the person who asks may use: nothing else runs, whoever names it."""
     context: ToolContext
     deadline: float

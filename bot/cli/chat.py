@@ -14,7 +14,7 @@ from bot.cli.machine import standing_faults
 from bot.configuration import Configuration
 from bot.contract import Adapter, Sender
 from bot.operations import Outlet
-from bot.store import TurnState, locked
+from bot.store import TurnState, lock_database
 
 
 class Terminal(Adapter, Protocol):
@@ -28,7 +28,7 @@ class Terminal(Adapter, Protocol):
 def chat(configuration: Configuration, outlet: Outlet, name: str) -> int:
     """`parley chat`: talk until the input ends; the exit code."""
     # A second one would go on with what the first has under way.
-    with locked(configuration.core.database_url, "chat"):
+    with lock_database(configuration.core.database_url, "chat"):
         return 0 if asyncio.run(_chat(configuration, outlet, name)) else 1
 
 
@@ -72,15 +72,15 @@ class _Causes:
 
     async def skip(self) -> None:
         """Tell nothing of what was asked before."""
-        self._told = await self._app.store.turns.newest()
+        self._told = await self._app.store.turns.find_newest()
 
     async def tell(self) -> None:
         """Wait until everything is answered, and tell of what was not."""
         await self._app.dispatcher.idle()
         turns = self._app.store.turns
-        newest = await turns.newest()
+        newest = await turns.find_newest()
         for turn in range(self._told + 1, newest + 1):
-            record = await turns.record(turn)
+            record = await turns.find_record(turn)
             if record is not None and record.error and record.chat.platform == self._platform:
                 print(f"parley: {record.error}", file=sys.stderr, flush=True)  # noqa: T201
         self._told = max(self._told, newest)

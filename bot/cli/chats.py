@@ -34,7 +34,7 @@ async def look_after(database_url: str, action: str, what: str | None, *, sure: 
     async with Store.open(database_url, clock=SystemClock()) as store:
         if action == "trace":
             return await _told(trace(store, (what or "").lower()), f"no turn has the reference {what!r}")
-        rows = await store.history.chats(limit=MOST_CHATS)
+        rows = await store.history.list_chats(limit=MOST_CHATS)
         if chat is None:
             for row in rows:
                 print(f"{row.chat}\t{row.turns} turns\t{row.bytes:,} bytes")  # noqa: T201
@@ -42,7 +42,7 @@ async def look_after(database_url: str, action: str, what: str | None, *, sure: 
                 print("no chats yet")  # noqa: T201
             return 0
         turns = next((row.turns for row in rows if row.chat == chat), 0)
-        if not turns and not await store.settings.of(chat) and not any(row.chat == chat for row in rows):
+        if not turns and not await store.settings.list_of(chat) and not any(row.chat == chat for row in rows):
             return _refused(f"no chat {str(chat)!r} is stored; `parley chats` lists their ids")
         if action == "export":
             async for line in store.history.export(chat):
@@ -68,7 +68,7 @@ async def forget_person(database_url: str, id: str, *, sure: bool) -> int:
     if absent := _absent(database_url):
         return _refused(f"nothing is kept of {person}: {absent}")
     async with Store.open(database_url, clock=SystemClock()) as store:
-        held = await store.people.holding(person)
+        held = await store.people.count_held(person)
         if not held:
             return _refused(f"nothing is kept of {person}")
         kept = f"{held.turns} turns, {held.facts} facts, {held.reminders} reminders"
@@ -86,11 +86,11 @@ async def trace(store: Store, reference: str) -> AsyncIterator[str]:
         SettingsError: it is no reference.
     """
     try:
-        turns = turns_of(reference, await store.turns.newest())
+        turns = turns_of(reference, await store.turns.find_newest())
     except ValueError:
         raise SettingsError("which reference? write the six signs that a person was shown, as a1b2c3") from None
     for turn in turns:
-        record = await store.turns.record(turn)
+        record = await store.turns.find_record(turn)
         if record is None:
             continue
         began = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(record.started_at))
@@ -100,7 +100,7 @@ async def trace(store: Store, reference: str) -> AsyncIterator[str]:
         used = record.usage
         tokens = f"{used.prompt} tokens in ({used.cached} cached), {used.completion} out"
         yield f"  {record.model or 'no model'}: {tokens}, ${record.dollars:.4f}"
-        for call in await store.turns.calls(turn):
+        for call in await store.turns.list_calls(turn):
             yield f"  pass {call.passnumber}: {call.call.name} {call.status}, {call.seconds:.1f} s"
             yield f"    given {_short(json.dumps(dict(call.call.arguments), ensure_ascii=False))}"
             if call.result is not None:

@@ -13,7 +13,7 @@ from bot.configuration import Configuration, model_options
 from bot.contract import BotError, Clock, SettingsError, SystemClock, UserEntry
 from bot.model import Model, Models, Request, ask
 from bot.operations import Outlet, set_up
-from bot.policy import ChatsFile, ToolRights, misnamed, read_chats
+from bot.policy import ChatsFile, ToolRights, find_misnamed, read_chats
 from tools.base import ToolError, Unavailable
 from tools.credentials import SHORTEST_SECRET
 
@@ -178,7 +178,7 @@ async def _examine_tools(
         rights = ToolRights(registry, off=core.tools_off, limits=core.tools_for, chats=chats)
         for line in rights.lines:
             report.add(True, "tools", line)
-        for sentence in await misnamed(registry, rights.named, 0.0 if offline else SETTLE_SECONDS):
+        for sentence in await find_misnamed(registry, rights.named, 0.0 if offline else SETTLE_SECONDS):
             report.add(False, "tools", sentence)
     finally:
         await registry.close()

@@ -65,7 +65,7 @@ def standing_faults(core: CoreSettings, models: Sequence[str], tools: Mapping[st
     models = list(dict.fromkeys(name for name in (*models, core.summary_model, core.tool_choice_model) if name))
     prices = Prices(read_prices(core.prices))
     zone = _zone(core.time_zone)
-    unpriced = [_unpriced(model) for model in models if _has_limits(core) and prices.of(model) is None]
+    unpriced = [_unpriced(model) for model in models if _has_limits(core) and prices.price_of(model) is None]
     return [*([] if zone.ok else [zone.text]), *unpriced, *(f"{name} is off: {why}" for name, why in tools.items())]
 
 
@@ -147,7 +147,7 @@ def _prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
         return [Result(False, "prices", str(error))]
     results = []
     for model in models:
-        price = prices.of(model)
+        price = prices.price_of(model)
         if price is not None:
             cost = f"${price.input:g} in, ${price.output:g} out for a million tokens" if price.output else "free"
             results.append(Result(True, "prices", f"{model}: {cost}"))

@@ -19,12 +19,12 @@ async def run(configuration: Configuration, names: Iterable[str], outlet: Outlet
     """
     from bot.cli.machine import standing_faults
     from bot.operations import StopRequest, set_loaded_apart
-    from bot.store import locked
+    from bot.store import lock_database
 
     stop = StopRequest()
     stop.hear()
     adapters = open_adapters(configuration, names)
-    with locked(configuration.core.database_url, "run"), stop.while_starting():
+    with lock_database(configuration.core.database_url, "run"), stop.while_starting():
         from bot.app import App  # loads everything, which takes a second: a signal ends the start meanwhile
 
         async with App(configuration, adapters, outlet=outlet) as app:

@@ -81,7 +81,7 @@ class CommandActions:
         running = self._queue.running(incoming.chat)
         if running is None:
             return "stopped_nothing"
-        if running.person != incoming.sender.id and not await self._access.admin(incoming.sender):
+        if running.person != incoming.sender.id and not await self._access.is_admin(incoming.sender):
             return "not_yours"
         running.end(Ending.STOPPED)
         return "stopped"
@@ -106,28 +106,28 @@ class CommandActions:
     async def _begin_anew(self, id: int, message: MessageSent, language: str) -> str:
         """Leave what was said behind: in a group what this person asked, or for an admin everything; what to say."""
         everything = not message.group or message.text.strip().lower() == "all"
-        if everything and message.group and not await self._access.admin(message.sender):
+        if everything and message.group and not await self._access.is_admin(message.sender):
             return say("admins_only", language)
         await self._summaries.drop(message.chat)
         await self._earlier.begin_anew(message)
         if everything:
-            await self._store.history.new(message.chat)
+            await self._store.history.begin_anew(message.chat)
             return say("new", language)
-        await self._store.history.new_for(message.chat, message.sender.id, id)
+        await self._store.history.begin_anew_for(message.chat, message.sender.id, id)
         form = self._surface(message).limits.command_form
         return say("new_own", language, all=form.format(word="new all"))
 
     async def _forget(self, message: MessageSent, language: str) -> str:
         """Delete everything kept of this chat, once that was asked for twice; what the person is told."""
-        if message.group and not await self._access.admin(message.sender):
+        if message.group and not await self._access.is_admin(message.sender):
             return say("admins_only", language)
         form = self._surface(message).limits.command_form
         if message.text.strip().lower() not in _YES:
-            turns = await self._store.history.turns(message.chat)
+            turns = await self._store.history.count_turns(message.chat)
             words = {"command": form.format(word="forget"), "memory": form.format(word="memory")}
             return say("forget_sure", language, turns=turns, **words)
         await self._summaries.drop(message.chat)
-        turns = await self._store.history.turns(message.chat)
+        turns = await self._store.history.count_turns(message.chat)
         await self._store.history.forget(message.chat)
         await self._earlier.begin_anew(message)
         log.info("%s forgot %s: %d turns", message.sender.id, message.chat, turns)
@@ -136,9 +136,13 @@ class CommandActions:
     async def _retry(self, id: int, message: MessageSent, language: str, running: Running) -> None:
         """Ask the last question again; its former answer leaves the history."""
         # What a former process began was allowed then, and has taken the last answer out already.
-        if await self._store.turns.record(id) is None:
-            last = await self._store.turns.last(message.chat)
-            if last is not None and last.person != message.sender.id and not await self._access.admin(message.sender):
+        if await self._store.turns.find_record(id) is None:
+            last = await self._store.turns.find_last(message.chat)
+            if (
+                last is not None
+                and last.person != message.sender.id
+                and not await self._access.is_admin(message.sender)
+            ):
                 if await self._refusal_is_told(message):
                     await self._notices.tell(message, say("not_yours", language), private=True)
                 await self._store.intake.end(id, InboxState.REFUSED)
@@ -159,4 +163,4 @@ class CommandActions:
         """Return whether a person is told that something is not theirs to do: once an hour in each chat, and wherever
         an answer is awaited."""
         per = once_per_person(f"not yours {message.chat}", message.sender.id, REFUSED_AGAIN_AFTER)
-        return await self._once.first(per) or message.awaited
+        return await self._once.claim(per) or message.awaited

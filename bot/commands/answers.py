@@ -58,15 +58,15 @@ class CommandAnswers:
         """What a command is answered with, as Markdown; commands that run or end a turn are not for here."""
         form = self._surface(message).limits.command_form
         match message.command:
-            case "start" if not await self._access.allowed(message):
-                key = "stranger_first" if await self._access.for_nobody() else "stranger"
+            case "start" if not await self._access.allows(message):
+                key = "stranger_first" if await self._access.is_closed() else "stranger"
                 text = say(key, language, id=message.sender.id, pair=form.format(word="pair"))
             case "start":
                 text = say("started", language, help=form.format(word="help"))
             case "help":
-                text = help_text(language, form, admin=await self._access.admin(message.sender))
+                text = help_text(language, form, admin=await self._access.is_admin(message.sender))
             case "tools":
-                text = tool_menu(self._registry.specs((await self._rights.of(message)).allows), language, form)
+                text = tool_menu(self._registry.specs((await self._rights.permit_for(message)).allows), language, form)
             case "model":
                 text = await self._model(message, language)
             case "persona":
@@ -83,7 +83,7 @@ class CommandAnswers:
                 text = say("whoami", language, person=message.sender.id, chat=message.chat)
             case "usage":
                 text = await self._usage(message, language)
-            case "pair" if not message.text.strip() and await self._access.admin(message.sender):
+            case "pair" if not message.text.strip() and await self._access.is_admin(message.sender):
                 said, values = await self._access.change(message, "here")
                 text = say(said, language, **values)
             case "pair" if not message.text.strip():
@@ -102,18 +102,18 @@ class CommandAnswers:
 
     async def _usage(self, message: MessageSent, language: str) -> str:
         """What this person and this chat used today; in private, an admin is told of everybody."""
-        admin = not message.group and await self._access.admin(message.sender)
+        admin = not message.group and await self._access.is_admin(message.sender)
         report = await self._quotas.report(payer_of(message), everybody=admin)
         model = await self._book.model(message.chat)
-        return usage_text(report, language, priced=self._quotas.prices.of(model) is not None, everybody=admin)
+        return usage_text(report, language, priced=self._quotas.prices.price_of(model) is not None, everybody=admin)
 
     async def _people(self, message: MessageSent, language: str) -> str:
-        if not await self._access.admin(message.sender):
+        if not await self._access.is_admin(message.sender):
             return say("admins_only", language)
         if message.group:
             return say("in_private", language)
-        people = await self._access.people()
-        names = await self._store.people.names(id for id, _ in people)
+        people = await self._access.list_people()
+        names = await self._store.people.names_of(id for id, _ in people)
         lines = [f"- `{id}`{_named(names.get(id, ''))}: {role}" for id, role in people]
         return "\n".join(lines) or say("people_nobody", language)
 
@@ -155,7 +155,7 @@ class CommandAnswers:
 
     async def _may_change(self, message: MessageSent) -> bool:
         """Whether who wrote may say how this chat is answered: in a group, admins."""
-        return not message.group or await self._access.admin(message.sender)
+        return not message.group or await self._access.is_admin(message.sender)
 
 
 def _named(name: str) -> str:

@@ -18,7 +18,7 @@ async def language_for(store: Store, message: MessageSent) -> Language:
     before: Sequence[str] = ()
     if not is_certain(said, hint):
         try:
-            before = await store.people.questions(message.sender.id)
+            before = await store.people.list_questions(message.sender.id)
         except StoreError:
             pass  # the guess from this message alone is better than no answer
     return language_of(said, hint, before)

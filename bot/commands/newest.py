@@ -27,11 +27,11 @@ class NewestAnswer:
         """
         if not message.whole_channel or message.command not in _OF_AN_ANSWER:
             return message
-        begun = await self._store.turns.record(id)
+        begun = await self._store.turns.find_record(id)
         if begun is not None:
             return replace(message, chat=begun.chat)
         running = self._queue.newest(message.chat, message.sender.id)
         if running is not None:
             return replace(message, chat=running)
-        last = await self._store.turns.last_of_channel(message.chat, message.sender.id)
+        last = await self._store.turns.find_last_of_channel(message.chat, message.sender.id)
         return message if last is None else replace(message, chat=last.chat)

@@ -18,14 +18,14 @@ MOST_SOURCES = 10
 async def receipt(store: Store, prices: Prices, chat: ChatId, language: str, redact: Redact, *, thoughts: bool) -> str:
     """Model, passes, each tool with arguments, time, outcome and its result's head, with `thoughts` how the reasoning
     began, sources, tokens and cost, as short Markdown."""
-    last = await store.turns.last(chat)
+    last = await store.turns.find_last(chat)
     if last is None:
         return say("why_nothing", language)
     if not last.model:
         return say("why_own", language)
-    rows = [row.entry for row in await store.history.entries(chat) if row.turn == last.id]
+    rows = [row.entry for row in await store.history.list_entries(chat) if row.turn == last.id]
     passes = sum(isinstance(entry, AssistantEntry) and entry.provider != BEFORE_FIRST_PASS for entry in rows)
-    calls = await store.turns.calls(last.id)
+    calls = await store.turns.list_calls(last.id)
     parts = [
         say("why_model", language, model=last.model, passes=passes, seconds=seconds(last.ended_at - last.started_at)),
         _calls(calls, language, redact),
@@ -56,7 +56,7 @@ def _tokens(last: TurnRecord, prices: Prices, language: str) -> str:
         completion=f"{used.completion:,}",
         reasoning=f"{used.reasoning:,}",
     )
-    if prices.of(last.model) is None:
+    if prices.price_of(last.model) is None:
         return f"{tokens}\n{say('why_cost_unknown', language)}"
     # Several models may have answered one turn; what was settled then counts.
     cost = last.dollars or prices.dollars_of(last.model, used) or 0.0

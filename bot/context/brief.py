@@ -83,12 +83,12 @@ class Briefings:
 
     async def past(self, question: MessageSent) -> Past:
         """Load the history of this chat since the last `/new`."""
-        summary, rows = await self._store.history.told(question.chat)
+        summary, rows = await self._store.history.load(question.chat)
         entries = tuple(_without_reasoning(row.entry) for row in rows)
         quoted = question.quoted
         if quoted is None or not quoted.from_bot or not quoted.message_id or quoted.forwarded:
             return Past(summary, entries)
-        return Past(summary, entries, await self._store.turns.origin(question.chat, quoted.message_id))
+        return Past(summary, entries, await self._store.turns.origin_of(question.chat, quoted.message_id))
 
     def of(
         self,
@@ -158,7 +158,7 @@ class Briefings:
         if facts.lines:
             lines.append(say("context_facts", language) + "\n\n" + "\n".join(f"- {fact}" for fact in facts.lines))
         if past.summary is not None:
-            folded = await self._store.history.folded(question.chat)
+            folded = await self._store.history.count_folded(question.chat)
             lines.append(say("context_summary", language, turns=folded))
             lines.append(quote(clean_untrusted(past.summary.text)))
         # A model wrote the summary; a link in it is nobody's word.

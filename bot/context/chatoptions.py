@@ -61,10 +61,10 @@ class ChatBook:
 
         What people chose in the chat goes before the file's model, which is what the chat begins with.
         """
-        chosen = await self._settings.of(chat.place)
+        chosen = await self._settings.list_of(chat.place)
         if chat.thread:
-            chosen = {**chosen, **await self._settings.of(chat)}
-        table = self._file.of(chat)
+            chosen = {**chosen, **await self._settings.list_of(chat)}
+        table = self._file.table_of(chat)
         # What was chosen once counts only as long as the operator offers it.
         model = one if (one := chosen.get("model", "")) in (*self._models.choices, table.model) else table.model
         return ChatOptions(model, table.instructions, chosen.get("persona", ""))

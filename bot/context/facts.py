@@ -61,7 +61,7 @@ class ChatFacts:
         A fact that words from outside led to is found by asking for it alone, or a page could speak in every later
         conversation.
         """
-        found = await self._facts.newest(self.owners, PINNED, without=OUTSIDE)
+        found = await self._facts.list_newest(self.owners, PINNED, without=OUTSIDE)
         lines = tuple(defuse(clean_name(fact.text))[:PINNED_CHARS] for fact in found)
         return Pinned(lines, joined(fact.origin for fact in found))
 
@@ -77,7 +77,7 @@ class ChatFacts:
         return say("memory_no_such", language, number=match[1], command=form.format(word="memory"))
 
     async def _listed(self, language: str, form: str) -> str:
-        found = await self._facts.newest(self.owners, LISTED)
+        found = await self._facts.list_newest(self.owners, LISTED)
         if not found:
             return say("memory_empty", language)
         lines = [f"- `{fact.id}` {clean_name(fact.text)}{self._mark(fact, language)}" for fact in found]

@@ -181,8 +181,8 @@ class Summaries:
 
     async def _choose(self, chat: ChatId, model: str, threshold: int) -> _Fold | None:
         """Choose the turns to summarise: all but the newest third of the threshold and the last two."""
-        before = await self._history.summary(chat)
-        rows, more = await self._history.oldest(chat, after=before.upto if before else 0)
+        before = await self._history.get_summary(chat)
+        rows, more = await self._history.list_oldest(chat, after=before.upto if before else 0)
         turns = [tuple(group) for _, group in groupby(rows, key=lambda row: row.turn)]
         estimate = self._estimator(model)
         # Where there are more turns than were read, the newest are not among these, and all of them may go.

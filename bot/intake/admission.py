@@ -16,7 +16,7 @@ from bot.policy import (
     Quotas,
     once_in_chat,
     once_per_person,
-    once_spent,
+    once_per_window,
     payer_of,
 )
 from bot.safety import enclosed_in
@@ -110,7 +110,7 @@ class Admission:
         """
         language = await language_for(self._store, message)
         command = BY_WORD.get(message.command)
-        if not await self._access.allowed(message) and not (command is not None and command.open):
+        if not await self._access.allows(message) and not (command is not None and command.open):
             return _stranger(message, language)
         if not again and message.command != "stop" and not await self._counted(message):
             return Refuse(say("too_many", language), once_per_person("too many", message.sender.id, MINUTE))
@@ -121,7 +121,7 @@ class Admission:
         return refused or Begin(message, language)
 
     async def _counted(self, message: MessageSent) -> bool:
-        count = self._quotas.message if message.command in _ASKS_A_MODEL else self._quotas.command
+        count = self._quotas.count_question if message.command in _ASKS_A_MODEL else self._quotas.count_command
         return await count(payer_of(message))
 
     def _no_room(self, message: MessageSent, language: Language) -> Refuse | None:
@@ -149,11 +149,13 @@ class Admission:
     async def _spent(self, message: MessageSent, language: Language) -> Refuse | None:
         """Refuse a question that nothing is left for today."""
         payer = payer_of(message)
-        spent = await self._quotas.exhausted(payer) if message.command in _ASKS_A_MODEL else None
+        spent = await self._quotas.find_exhausted(payer) if message.command in _ASKS_A_MODEL else None
         if spent is None:
             return None
         wait = how_long(max(1.0, spent.until - self._clock.wall()), language)
-        return Refuse(say(f"spent_{spent.whose}", language, wait=wait), once_spent(spent.whose, spent.until, payer))
+        return Refuse(
+            say(f"spent_{spent.whose}", language, wait=wait), once_per_window(spent.whose, spent.until, payer)
+        )
 
 
 def _stranger(message: MessageSent, language: Language) -> Refuse:

@@ -84,7 +84,7 @@ class Dispatcher:
         """
         incoming = redacted.redact_message(incoming, self._redact)
         follows = isinstance(incoming, MessageSent) and incoming.follow_up
-        if follows and not await self._store.history.turns(incoming.chat):
+        if follows and not await self._store.history.count_turns(incoming.chat):
             # People among themselves: nothing of it is kept.
             return
         try:
@@ -108,7 +108,7 @@ class Dispatcher:
         now = self._clock.wall()
         try:
             await self._settling.resume(platform)
-            waiting = await self._store.intake.waiting()
+            waiting = await self._store.intake.list_waiting()
         except BaseException:
             # Asked again, it has all of it to do.
             self._resumed.discard(platform)
@@ -135,7 +135,7 @@ class Dispatcher:
 
     async def name_resting(self, rests: Callable[[str], bool]) -> None:
         """Tell the operator once what waits for each platform of which `rests` says that it is not in use."""
-        for platform, count in (await self._store.intake.unfinished()).items():
+        for platform, count in (await self._store.intake.count_unfinished()).items():
             if rests(platform):
                 self.resting[platform] = count
                 log.warning("unfinished on %s: %d, which go on at a start that can use %s", platform, count, platform)
@@ -205,7 +205,7 @@ class Dispatcher:
         async with self._starts:
             if isinstance(incoming, MessageSent):
                 await self._act(id, incoming, await self._admission.decide(id, incoming, again=again))
-            elif not await self._access.allowed(incoming):
+            elif not await self._access.allows(incoming):
                 await self._store.intake.end(id, InboxState.REFUSED)
             elif isinstance(incoming, TimerDue):
                 self._queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
@@ -233,7 +233,7 @@ class Dispatcher:
 
     async def _is_told(self, refused: Refuse, message: MessageSent) -> bool:
         # Asked in any case: the answer to a slash command counts as the one time.
-        return refused.once_per is None or await self._once.first(refused.once_per) or message.awaited
+        return refused.once_per is None or await self._once.claim(refused.once_per) or message.awaited
 
     def _enqueue(self, id: int, message: MessageSent, language: str) -> None:
         """Begin a message's turn after what waits in its chat already."""
@@ -249,15 +249,15 @@ class Dispatcher:
     async def _offline(self, row: InboxRow) -> None:
         """The message waited too long while no process ran: say so once."""
         await self._store.intake.end(row.id, InboxState.OFFLINE)
-        if isinstance(row.incoming, MessageSent) and await self._access.allowed(row.incoming):
+        if isinstance(row.incoming, MessageSent) and await self._access.allows(row.incoming):
             self._notices.soon(row.incoming, say("offline", await language_for(self._store, row.incoming)))
 
     async def _regret(self, incoming: Incoming) -> None:
         """Say that a message cannot be stored now; it comes again, and is answered then."""
-        if not isinstance(incoming, MessageSent) or not await self._once.first(once_in_chat(incoming.chat, "store")):
+        if not isinstance(incoming, MessageSent) or not await self._once.claim(once_in_chat(incoming.chat, "store")):
             return
         try:
-            allowed = await self._access.allowed(incoming)
+            allowed = await self._access.allows(incoming)
         except StoreError:
             return
         if allowed:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bot.policy.access import Access
 from bot.policy.chatsfile import ChatsFile, read_chats
-from bot.policy.metering import metered
+from bot.policy.metering import meter
 from bot.policy.once import Once, OncePer, once_in_chat, once_per_person
 from bot.policy.prices import Prices, read_prices
 from bot.policy.purse import DayPurse
-from bot.policy.quotas import DAY, MINUTE, Day, Payer, QuotaLimits, Quotas, Report, once_spent, paid_by, payer_of
-from bot.policy.toolrights import SERVERS_SECONDS, Permit, Permits, ToolRights, everything, misnamed
+from bot.policy.quotas import DAY, MINUTE, Day, Payer, QuotaLimits, Quotas, Report, charge, once_per_window, payer_of
+from bot.policy.toolrights import SERVERS_SECONDS, Permit, Permits, ToolRights, allow_everything, find_misnamed
 
 __all__ = [
     "DAY",
@@ -29,13 +29,13 @@ __all__ = [
     "Quotas",
     "Report",
     "ToolRights",
-    "everything",
-    "metered",
-    "misnamed",
+    "allow_everything",
+    "charge",
+    "find_misnamed",
+    "meter",
     "once_in_chat",
     "once_per_person",
-    "once_spent",
-    "paid_by",
+    "once_per_window",
     "payer_of",
     "read_chats",
     "read_prices",

@@ -50,15 +50,15 @@ _GIVEN = frozenset({"owner", "admin", "allowed"})
 class Roles(Protocol):
     """What the store keeps of people and chats (`store.access`)."""
 
-    async def role(self, id: str) -> str | None: ...
+    async def role_of(self, id: str) -> str | None: ...
 
     async def roles_of(self, ids: Iterable[str]) -> Mapping[str, str]: ...
 
-    async def roles(self) -> Mapping[str, str]: ...
+    async def list_roles(self) -> Mapping[str, str]: ...
 
     async def set_role(self, id: str, role: str | None) -> None: ...
 
-    async def any_owner(self) -> bool: ...
+    async def has_owner(self) -> bool: ...
 
     async def set_pairing(self, code_hash: str, expires_wall: float) -> None: ...
 
@@ -92,7 +92,7 @@ class Access:
         self._groups = frozenset(groups)
         self._wrong: dict[str, tuple[int, float]] = {}
 
-    async def allowed(self, incoming: Incoming) -> bool:
+    async def allows(self, incoming: Incoming) -> bool:
         """This person may talk to the bot in this chat."""
         sender = incoming.sender
         places = {str(incoming.chat), str(incoming.chat.place)}
@@ -101,26 +101,26 @@ class Access:
             return True
         if "blocked" in roles.values():
             return False
-        counts = known_as(incoming)
+        counts = ids_of(incoming)
         listed = self._users | self._chats | self._groups
         return self._allow_all or bool(counts & listed) or any(roles.get(id) == "allowed" for id in counts)
 
-    async def admin(self, sender: Sender) -> bool:
+    async def is_admin(self, sender: Sender) -> bool:
         """This person may do what concerns others."""
-        return await self.is_admin(sender.id)
+        return await self.is_admin_id(sender.id)
 
-    async def is_admin(self, person: str) -> bool:
+    async def is_admin_id(self, person: str) -> bool:
         """The same of a person's id."""
-        return person in self._admins or await self._roles.role(person) in ("owner", "admin")
+        return person in self._admins or await self._roles.role_of(person) in ("owner", "admin")
 
-    async def for_nobody(self) -> bool:
+    async def is_closed(self) -> bool:
         """Nobody may write to the bot yet, so that it waits for an owner."""
         named = self._allow_all or self._users or self._chats or self._groups
-        return not (named or await self._roles.any_owner())
+        return not (named or await self._roles.has_owner())
 
-    async def pairing_code(self) -> str | None:
+    async def new_pairing_code(self) -> str | None:
         """A fresh code when nobody could use the bot otherwise; None when somebody can."""
-        if not await self.for_nobody():
+        if not await self.is_closed():
             return None
         digits = f"{secrets.randbelow(1_000_000):06d}"
         code = f"{digits[:4]}-{digits[4:]}"
@@ -149,7 +149,7 @@ class Access:
         Returns:
             A key of `bot.sentences` and its values.
         """
-        if not await self.admin(incoming.sender):
+        if not await self.is_admin(incoming.sender):
             return "admins_only", {}
         words = argument.replace("=", " ").split()
         role = "blocked" if forbid else words[1].lower() if len(words) > 1 else "allowed"
@@ -159,9 +159,9 @@ class Access:
             id = str(incoming.chat.place) if words[0].lower() in _HERE else identity.anything(words[0])
         except identity.MalformedIdError as problem:
             return problem.key, problem.values
-        before = await self._roles.role(id)
+        before = await self._roles.role_of(id)
         high = id in self._admins or before in ("owner", "admin") or role in ("owner", "admin")
-        if high and not await self._owner(incoming.sender):
+        if high and not await self._is_owner(incoming.sender):
             return "owners_only", {}
         if id == incoming.sender.id or (forbid and id in self._admins):
             return "allow_not_this", {"id": id}
@@ -171,19 +171,21 @@ class Access:
         log.info("%s made %s %s", incoming.sender.id, id, role)
         return ("forbidden" if forbid else "allowed"), {"id": id, "role": role}
 
-    async def people(self) -> list[tuple[str, str]]:
+    async def list_people(self) -> list[tuple[str, str]]:
         """Everybody and every chat with a role, as (id, role): the settings' first."""
         settings = [(id, "admin") for id in sorted(self._admins)]
         settings += [(id, "allowed") for id in sorted((self._users - self._admins) | self._chats | self._groups)]
         listed = dict(settings)
-        return settings + [(id, role) for id, role in (await self._roles.roles()).items() if listed.get(id) != role]
+        return settings + [
+            (id, role) for id, role in (await self._roles.list_roles()).items() if listed.get(id) != role
+        ]
 
-    async def _owner(self, sender: Sender) -> bool:
+    async def _is_owner(self, sender: Sender) -> bool:
         """May say who is an admin. Whom the settings name as an admin, the operator named."""
-        return sender.id in self._admins or await self._roles.role(sender.id) == "owner"
+        return sender.id in self._admins or await self._roles.role_of(sender.id) == "owner"
 
 
-def known_as(incoming: Incoming) -> set[str]:
+def ids_of(incoming: Incoming) -> set[str]:
     """The ids as which a list may name who wrote: the person's own, what the person belongs to, and the chat.
 
     A chat's id is not for guests of other organisations in it.

@@ -48,7 +48,7 @@ class ChatsFile:
         """The `provider:name` of every model that it names."""
         return tuple(dict.fromkeys(table.model for table in self.tables.values() if table.model))
 
-    def of(self, chat: ChatId) -> ChatTable:
+    def table_of(self, chat: ChatId) -> ChatTable:
         """What holds in `chat`: of a thread its own words and model before the chat's, and the tools off in either."""
         whole = self.tables.get(str(chat.place), ChatTable())
         own = self.tables.get(str(chat), ChatTable()) if chat.thread else whole

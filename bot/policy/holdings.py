@@ -25,7 +25,7 @@ class Holdings:
         """Calls that ended so far."""
 
     @contextmanager
-    def asking(self, keys: Sequence[str]) -> Iterator[None]:
+    def ask(self, keys: Sequence[str]) -> Iterator[None]:
         """Within it a call asks for a part of these quotas."""
         self._asking.update(keys)
         try:
@@ -33,15 +33,15 @@ class Holdings:
         finally:
             self._asking -= Counter(keys)  # what comes to nothing is forgotten
 
-    def others(self, keys: Sequence[str]) -> list[int]:
+    def count_others(self, keys: Sequence[str]) -> list[int]:
         """For each of these quotas, how many calls besides the one that asks here hold a part or ask for one."""
         return [max(0, self._calls[key] + self._asking[key] - 1) for key in keys]
 
-    def calls(self, key: str) -> int:
+    def count_calls(self, key: str) -> int:
         """The calls that hold a part of this quota."""
         return self._calls[key]
 
-    def amount(self, key: str) -> Amount:
+    def amount_of(self, key: str) -> Amount:
         """What they have set aside of it."""
         return self._amounts.get(key, Amount())
 
@@ -49,20 +49,20 @@ class Holdings:
         """A call has set this aside."""
         for key, _, _ in reserved.windows:
             self._calls[key] += 1
-            self._amounts[key] = self.amount(key) + reserved.amount
+            self._amounts[key] = self.amount_of(key) + reserved.amount
 
     def end(self, reserved: Reserved) -> None:
         """The call ended, and what it used has replaced what it had set aside."""
         for key, _, _ in reserved.windows:
             self._calls[key] -= 1
-            self._amounts[key] = self.amount(key) - reserved.amount
+            self._amounts[key] = self.amount_of(key) - reserved.amount
             if not self._calls[key]:
                 del self._calls[key], self._amounts[key]
         self.ended += 1
         self._ending.set()
         self._ending = asyncio.Event()
 
-    async def next_end(self, until: float) -> bool:
+    async def wait_for_end(self, until: float) -> bool:
         """Wait until a call ends; False when none does before `until`, in monotonic time."""
         ending = self._ending
         waits = [

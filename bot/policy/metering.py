@@ -25,7 +25,7 @@ from bot.model import (
 from bot.policy.quotas import ANSWER_TOKENS, PROMPT_MARGIN, WISHED_TOKENS, Quotas
 
 
-def metered(chain: Chain, quotas: Quotas, estimator: Callable[[str], Estimator]) -> Chain:
+def meter(chain: Chain, quotas: Quotas, estimator: Callable[[str], Estimator]) -> Chain:
     """The same models, each spending only what may be spent; `estimator` knows how each one counts tokens."""
     return chain.each(lambda model: MeteredModel(model, quotas, estimator(model.name).tokens))
 
@@ -48,7 +48,7 @@ class MeteredModel:
         Raises:
             Unaffordable: it cannot; nothing was asked.
         """
-        prompt = self._prompt(request)
+        prompt = self._estimate_prompt(request)
         most = int(prompt * PROMPT_MARGIN)
         # As many tokens as the characters that may be read have in the script that needs most.
         wished = max(WISHED_TOKENS, int(request.max_output_chars * WIDE_TOKENS))
@@ -80,6 +80,6 @@ class MeteredModel:
                 used = Usage(prompt, self._tokens("".join(said)))
             await self._quotas.settle(reserved, model, used, wait=not given_up)
 
-    def _prompt(self, request: Request) -> int:
+    def _estimate_prompt(self, request: Request) -> int:
         told = token_count(request.entries, self._tokens) + tool_token_count(request.tools, self._tokens)
         return told + self._tokens(request.reminder)

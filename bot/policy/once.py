@@ -45,7 +45,7 @@ class Once:
         self._clock = clock
         self._until: dict[str, float] = {}
 
-    async def first(self, per: OncePer) -> bool:
+    async def claim(self, per: OncePer) -> bool:
         """Return True at most once in `per.seconds` for `per.key`.
 
         Raises:

@@ -29,7 +29,7 @@ class Price:
     """Of the input, what the provider had read before."""
     output: float
 
-    def names(self, model: str) -> bool:
+    def covers(self, model: str) -> bool:
         """Whether this row is about `model`."""
         if "*" in self.model:
             return re.fullmatch(".*".join(re.escape(part) for part in self.model.split("*")), model) is not None
@@ -97,18 +97,18 @@ class Prices:
     def __init__(self, own: Iterable[Price] = ()) -> None:
         self._own = tuple(own)
 
-    def of(self, model: str) -> Price | None:
+    def price_of(self, model: str) -> Price | None:
         """The price of `provider:name`; None where nobody knows it."""
         for rows in (self._own, _ROWS):
             for name in _names(model):
-                fitting = [row for row in rows if row.names(name)]
+                fitting = [row for row in rows if row.covers(name)]
                 if fitting:
                     return max(fitting, key=lambda row: (row.model == name, len(row.model)))
         return None
 
     def dollars_of(self, model: str, usage: Usage) -> float | None:
         """Dollars for one call; None where the model's price is unknown."""
-        price = self.of(model)
+        price = self.price_of(model)
         if price is None:
             return None
         cached = min(usage.cached, usage.prompt)

@@ -14,7 +14,7 @@ from tools.payments import Payment
 
 
 class DayPurse:
-    """A `tools.payments.Purse` for everybody: who pays is who is named by `bot.policy.quotas.paid_by`."""
+    """A `tools.payments.Purse` for everybody: who pays is who is named by `bot.policy.quotas.charge`."""
 
     def __init__(self, quotas: Quotas) -> None:
         self._quotas = quotas

@@ -54,7 +54,7 @@ class QuotaLimits:
     """The part of what everybody may spend that only admins can."""
 
     @classmethod
-    def of(cls, core: CoreSettings) -> QuotaLimits:
+    def from_settings(cls, core: CoreSettings) -> QuotaLimits:
         return cls(
             messages_per_minute=core.messages_per_minute,
             tokens_person=core.tokens_per_day_person,
@@ -111,11 +111,11 @@ _PAYER: ContextVar[Payer | None] = ContextVar("payer", default=None)
 
 
 def payer_of(message: MessageSent) -> Payer:
-    """Who pays for what a message asks for, as somebody who is no admin; `Quotas.payer` knows better."""
+    """Who pays for what a message asks for, as somebody who is no admin; `Quotas.payer_for` knows better."""
     return Payer(message.sender.id, message.chat)
 
 
-def once_spent(whose: str, until: float, payer: Payer) -> OncePer:
+def once_per_window(whose: str, until: float, payer: Payer) -> OncePer:
     """How often a person (of a chat's quota: a chat) is told that nothing is left of a quota: once until then."""
     who = payer.keys[1] if whose == "chat" else payer.keys[0]
     # The day is part of the key: a time that shrinks as the day passes would never be the same twice.
@@ -123,7 +123,7 @@ def once_spent(whose: str, until: float, payer: Payer) -> OncePer:
 
 
 @contextmanager
-def paid_by(payer: Payer) -> Iterator[None]:
+def charge(payer: Payer) -> Iterator[None]:
     """Within it, and in the tasks begun within it, every metered model call is on `payer`'s quotas."""
     token = _PAYER.set(payer)
     try:
@@ -159,14 +159,14 @@ class Quotas:
         """Wait until everything is settled."""
         await asyncio.gather(*self._settling, return_exceptions=True)
 
-    async def payer(self, message: MessageSent) -> Payer:
+    async def payer_for(self, message: MessageSent) -> Payer:
         """Who pays for what a message asks for, with what an admin may."""
         return replace(payer_of(message), admin=await self._is_admin(message.sender.id))
 
     async def _is_admin(self, person: str) -> bool:
         return self._admin is not None and await self._admin(person)
 
-    async def command(self, payer: Payer) -> bool:
+    async def count_command(self, payer: Payer) -> bool:
         """Count a command that asks no model; False when it is one too many of this minute.
 
         A person has as many of them as of questions, and apart: who has asked too much is still shown `/usage`.
@@ -174,7 +174,7 @@ class Quotas:
         limit = Limit(f"commands {payer.person}", MINUTE, Amount(messages=self._limits.messages_per_minute))
         return isinstance(await self._spending.reserve([limit], Amount(messages=1)), Reserved)
 
-    async def message(self, payer: Payer) -> bool:
+    async def count_question(self, payer: Payer) -> bool:
         """Count a question; False when it is one too many of this minute."""
         person, chat, everybody = payer.keys
         limits = [
@@ -183,9 +183,9 @@ class Quotas:
         ]
         return isinstance(await self._spending.reserve(limits, Amount(messages=1)), Reserved)
 
-    async def exhausted(self, payer: Payer) -> Unaffordable | None:
+    async def find_exhausted(self, payer: Payer) -> Unaffordable | None:
         """Why this payer can have no model call now; None while something is left of every quota."""
-        for limit, spent in await self._spent(self._daily(payer)):
+        for limit, spent in await self._list_spent(self._daily_limits(payer)):
             # What is only set aside comes back in part.
             if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.dollars <= spent.dollars:
                 if limit.key == OTHERS and await self._is_admin(payer.person):
@@ -195,11 +195,11 @@ class Quotas:
 
     async def report(self, payer: Payer, *, everybody: bool = False) -> Report:
         """What was spent today; with the people who spent most when `everybody` is asked for."""
-        limits = [*self._daily(replace(payer, admin=True)), self._others]
-        days = {limit.key: Day(spent, limit.most) for limit, spent in await self._spent(limits)}
+        limits = [*self._daily_limits(replace(payer, admin=True)), self._others]
+        days = {limit.key: Day(spent, limit.most) for limit, spent in await self._list_spent(limits)}
         person, chat, all_ = payer.keys
-        tools = await self._spending.top(_tools_of(payer.person), DAY, MOST_TOLD)
-        top = await self._spending.top("person ", DAY, MOST_TOLD) if everybody else []
+        tools = await self._spending.list_top(_tools_of(payer.person), DAY, MOST_TOLD)
+        top = await self._spending.list_top("person ", DAY, MOST_TOLD) if everybody else []
         return Report(
             days[person],
             days[chat],
@@ -216,24 +216,24 @@ class Quotas:
         Raises:
             Unaffordable: it would exceed a quota, whatever the calls under way give back.
         """
-        return await self.hold(self._amount(model, least), self._amount(model, most or least))
+        return await self.hold(self._amount_of(model, least), self._amount_of(model, most or least))
 
     async def hold(self, least: Amount, most: Amount | None = None) -> Reserved:
-        """The same of any amount, for who is named by `paid_by`; `release` ends it."""
-        limits, until = self._daily(_PAYER.get()), self._clock.monotonic() + WAIT_SECONDS
+        """The same of any amount, for who is named by `charge`; `release` ends it."""
+        limits, until = self._daily_limits(_PAYER.get()), self._clock.monotonic() + WAIT_SECONDS
         keys = [limit.key for limit in limits]
-        with self._holdings.asking(keys):
+        with self._holdings.ask(keys):
             while True:
-                ended, others = self._holdings.ended, self._holdings.others(keys)
+                ended, others = self._holdings.ended, self._holdings.count_others(keys)
                 result = await self._reserve(limits, least, most or least, others)
                 if isinstance(result, Reserved):
                     self._holdings.take(result)
                     return result
                 key, most_of_it = result.limit.key, result.limit.most
-                hopeless = _exceeds(result.spent - self._holdings.amount(key) + least, most_of_it)
-                hopeless = hopeless or not self._holdings.calls(key)
-                if self._holdings.ended == ended and (hopeless or not await self._holdings.next_end(until)):
-                    used = result.spent - self._holdings.amount(key)
+                hopeless = _exceeds(result.spent - self._holdings.amount_of(key) + least, most_of_it)
+                hopeless = hopeless or not self._holdings.count_calls(key)
+                if self._holdings.ended == ended and (hopeless or not await self._holdings.wait_for_end(until)):
+                    used = result.spent - self._holdings.amount_of(key)
                     raise _unaffordable(result.limit, result.until, untouched=used.tokens <= 0 and used.dollars <= 0)
 
     async def _reserve(
@@ -249,7 +249,7 @@ class Quotas:
 
     async def settle(self, reserved: Reserved, model: str, used: Usage, *, wait: bool = True) -> None:
         """Replace what was set aside by what was used; see `release`."""
-        await self.release(reserved, self._amount(model, used), wait=wait)
+        await self.release(reserved, self._amount_of(model, used), wait=wait)
 
     async def release(self, reserved: Reserved, used: Amount, *, tool: str = "", wait: bool = True) -> None:
         """Replace what was set aside by `used`. Goes on when its caller is cancelled, and never raises else.
@@ -293,10 +293,10 @@ class Quotas:
         if isinstance(result, Reserved):
             await self._settle(result, Amount())
 
-    async def _spent(self, limits: Sequence[Limit]) -> list[tuple[Limit, Amount]]:
+    async def _list_spent(self, limits: Sequence[Limit]) -> list[tuple[Limit, Amount]]:
         """What was spent of each quota, without what calls under way have set aside."""
-        held = [self._holdings.amount(limit.key) for limit in limits]
-        spent = await self._spending.spent([limit.key for limit in limits], DAY)
+        held = [self._holdings.amount_of(limit.key) for limit in limits]
+        spent = await self._spending.list_spent([limit.key for limit in limits], DAY)
         return [(limit, one - other) for limit, one, other in zip(limits, spent, held, strict=True)]
 
     @property
@@ -304,7 +304,7 @@ class Quotas:
         limits, part = self._limits, 1 - self._limits.admin_share
         return Limit(OTHERS, DAY, Amount(int(limits.tokens_all * part), dollars=limits.money_all * part))
 
-    def _daily(self, payer: Payer | None) -> list[Limit]:
+    def _daily_limits(self, payer: Payer | None) -> list[Limit]:
         """The quotas of a day on which somebody spends; side tasks of nobody are on those of all but admins."""
         limits = self._limits
         daily = [Limit(EVERYBODY, DAY, Amount(tokens=limits.tokens_all, dollars=limits.money_all))]
@@ -319,7 +319,7 @@ class Quotas:
             *daily,
         ]
 
-    def _amount(self, model: str, usage: Usage) -> Amount:
+    def _amount_of(self, model: str, usage: Usage) -> Amount:
         return Amount(usage.prompt + usage.completion, dollars=self.prices.dollars_of(model, usage) or 0.0)
 
 

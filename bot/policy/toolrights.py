@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
 from bot.contract import ADMINS, MessageSent, Sender
-from bot.policy.access import known_as
+from bot.policy.access import ids_of
 from bot.policy.chatsfile import ChatsFile
 from bot.sentences import say
 from tools.registry import ToolRegistry
@@ -26,7 +26,7 @@ Permits: TypeAlias = Callable[[str], bool]
 """Whether the tool of this name may be used."""
 
 
-def everything(name: str) -> bool:
+def allow_everything(name: str) -> bool:
     """The `Permits` of who may use every tool."""
     return True
 
@@ -39,13 +39,13 @@ class Permit:
     """Names and patterns that are off in this chat."""
     limits: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Names and patterns, with whom each is left to."""
-    known_as: frozenset[str] = frozenset()
+    ids: frozenset[str] = frozenset()
     """As what the limits may name this person: own id, roles, chat, `admins`."""
 
     def allows(self, name: str) -> bool:
         """A tool that several lines name is open to who stands in all of them."""
         return not matches(name, self.off) and all(
-            self.known_as.intersection(who) for pattern, who in self.limits if fnmatchcase(name, pattern)
+            self.ids.intersection(who) for pattern, who in self.limits if fnmatchcase(name, pattern)
         )
 
 
@@ -73,12 +73,12 @@ class ToolRights:
         self._admins_named = any(ADMINS in who for _, who in limits)
         self._chats = chats or ChatsFile()
 
-    async def of(self, message: MessageSent) -> Permit:
+    async def permit_for(self, message: MessageSent) -> Permit:
         """What who wrote `message` may use where it was written."""
-        off = self._chats.of(message.chat).tools_off
+        off = self._chats.table_of(message.chat).tools_off
         if not self._limits:
             return Permit(off)
-        known = known_as(message)
+        known = ids_of(message)
         if self._admins_named and self._admin is not None and await self._admin(message.sender):
             known |= {ADMINS}
         return Permit(off, self._limits, frozenset(known))
@@ -100,7 +100,7 @@ class ToolRights:
         ]
         return off + [f"{tool} is left to {', '.join(who)}" for tool, who in self._limits]
 
-    def closed(self, permit: Permit, language: str) -> Mapping[str, str]:
+    def explain_closed(self, permit: Permit, language: str) -> Mapping[str, str]:
         """The tools that a person may not use, by name, each with the sentence that says so."""
         off = dict.fromkeys(self._registry.switched_off, "tool_off")
         for spec in self._registry.specs():
@@ -114,7 +114,7 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-async def misnamed(registry: ToolRegistry, named: Iterable[tuple[str, str]], seconds: float) -> list[str]:
+async def find_misnamed(registry: ToolRegistry, named: Iterable[tuple[str, str]], seconds: float) -> list[str]:
     """A sentence for each name or pattern that is no tool's.
 
     Args:

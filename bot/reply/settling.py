@@ -101,7 +101,7 @@ class Settling:
 
     async def resume(self, platform: str) -> None:
         """Go on with what a former process left to be shown again on a platform, once it is logged in."""
-        for turn, chat, at, ended in await self._store.turns.unsettled():
+        for turn, chat, at, ended in await self._store.turns.list_unsettled():
             if chat.platform == platform and turn not in self._tasks:
                 # The clock may have been set meanwhile: nothing waits longer than the longest pause.
                 seconds = min(max(0.0, at - self._clock.wall()), LONGEST_PAUSE)
@@ -152,7 +152,7 @@ class Settling:
             StoreError: it cannot be looked up or recorded now.
             Unreachable: the platform is not connected now.
         """
-        record = await self._store.turns.shown(turn)
+        record = await self._store.turns.load_shown(turn)
         if record is None:
             return None  # its chat was forgotten
         async with self._replies.again(self._surface(record.target), record, calm=calm) as reply:

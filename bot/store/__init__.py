@@ -25,7 +25,7 @@ from bot.store.history import History
 from bot.store.inspection import Inspection, inspect
 from bot.store.intake import InboxRow, Intake
 from bot.store.location import database_path
-from bot.store.lock import locked
+from bot.store.lock import lock_database
 from bot.store.opening import BUSY_TIMEOUT, connect, make_place, move_aside_if_damaged
 from bot.store.personal import People
 from bot.store.privacy import database_files, make_private, open_to_all
@@ -84,7 +84,7 @@ __all__ = [
     "database_files",
     "database_path",
     "inspect",
-    "locked",
+    "lock_database",
     "open_to_all",
 ]
 
@@ -139,7 +139,7 @@ class Store:
                 try:
                     db = await connect_writer()
                     stack.push_async_callback(db.close)
-                    await db.together(upgrade)
+                    await db.run_together(upgrade)
                     break
                 except sqlite3.Error as error:
                     await stack.aclose()
@@ -166,7 +166,7 @@ class Store:
         Raises:
             StoreError: the store cannot be written to now.
         """
-        await self.access.once("probe", 0.0)
+        await self.access.claim("probe", 0.0)
 
     async def prune(self, keep: Keep = Keep()) -> None:  # noqa: B008 - frozen
         """Remove what is older than it is kept for. Cheap enough for once an hour; other writes go in between."""

@@ -26,9 +26,9 @@ class Access:
         self._readers = readers
         self._clock = clock
 
-    async def role(self, id: str) -> str | None:
+    async def role_of(self, id: str) -> str | None:
         """Return `owner`, `admin`, `allowed`, `blocked`, or None if no role is set."""
-        row = await self._readers.row("SELECT role FROM roles WHERE id = ?", (id,))
+        row = await self._readers.fetch_row("SELECT role FROM roles WHERE id = ?", (id,))
         return None if row is None else str(row[0])
 
     async def set_role(self, id: str, role: str | None) -> None:
@@ -49,14 +49,14 @@ class Access:
         """Return the roles of those `ids` that have one."""
         wanted = list(ids)
         marks = ", ".join("?" * len(wanted))
-        return dict(await self._readers.rows(f"SELECT id, role FROM roles WHERE id IN ({marks})", wanted))
+        return dict(await self._readers.fetch_rows(f"SELECT id, role FROM roles WHERE id IN ({marks})", wanted))
 
-    async def roles(self) -> dict[str, str]:
+    async def list_roles(self) -> dict[str, str]:
         """Return all roles by id."""
-        return dict(await self._readers.rows("SELECT id, role FROM roles ORDER BY id"))
+        return dict(await self._readers.fetch_rows("SELECT id, role FROM roles ORDER BY id"))
 
-    async def any_owner(self) -> bool:
-        return await self._readers.row("SELECT 1 FROM roles WHERE role = 'owner' LIMIT 1") is not None
+    async def has_owner(self) -> bool:
+        return await self._readers.fetch_row("SELECT 1 FROM roles WHERE role = 'owner' LIMIT 1") is not None
 
     async def set_pairing(self, code_hash: str, expires_wall: float) -> None:
         """Make a pairing code valid until then, in place of an earlier one."""
@@ -80,7 +80,7 @@ class Access:
 
         return await self._writer.run(work)
 
-    async def once(self, key: str, seconds: float) -> bool:
+    async def claim(self, key: str, seconds: float) -> bool:
         """Return True at most once per `seconds` for this key, also across restarts."""
         now = self._clock.wall()
 

@@ -30,7 +30,7 @@ class Database:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def together(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def run_together(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on the connection's thread and return what it returned; it raises what `work` raises.
 
         `work` keeps to the connection it is given: nothing of SQLite's may leave the thread, a cursor neither.
@@ -44,7 +44,7 @@ class Database:
             return
         self._closed = True
         try:
-            await self.together(sqlite3.Connection.close)
+            await self.run_together(sqlite3.Connection.close)
         finally:
             self._thread.shutdown(wait=False)
 

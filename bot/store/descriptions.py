@@ -6,7 +6,7 @@ from typing import Final
 
 from bot.contract import Clock
 from bot.store.readers import Readers
-from bot.store.text import plain
+from bot.store.text import to_plain
 from bot.store.writer import Writer
 
 MOST: Final = 2_000
@@ -22,12 +22,12 @@ class ToolDescriptions:
         self._clock = clock
 
     async def get(self, key: str) -> str | None:
-        row = await self._readers.row("SELECT body FROM tool_descriptions WHERE key = ?", (key,))
+        row = await self._readers.fetch_row("SELECT body FROM tool_descriptions WHERE key = ?", (key,))
         return None if row is None else str(row[0])
 
     async def put(self, key: str, body: str) -> None:
         await self._writer.execute(
-            "REPLACE INTO tool_descriptions (key, body, at) VALUES (?, ?, ?)", (key, plain(body), self._clock.wall())
+            "REPLACE INTO tool_descriptions (key, body, at) VALUES (?, ?, ?)", (key, to_plain(body), self._clock.wall())
         )
         await self._writer.execute(
             "DELETE FROM tool_descriptions WHERE key IN "

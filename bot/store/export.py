@@ -16,11 +16,11 @@ _AT_ONCE = 50
 async def export_chat(readers: Readers, chat: ChatId) -> AsyncIterator[dict[str, Any]]:
     """Yield the chat's settings, if any, then one JSON object a turn, oldest first; see `History.export`."""
     done = 0
-    settings = await readers.rows("SELECT name, value FROM settings WHERE chat = ? ORDER BY name", (str(chat),))
+    settings = await readers.fetch_rows("SELECT name, value FROM settings WHERE chat = ? ORDER BY name", (str(chat),))
     if settings:
         yield {"chat": str(chat), "settings": dict(settings)}
     while True:
-        turns = await readers.rows(
+        turns = await readers.fetch_rows(
             "SELECT t.id, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.dollars, t.error, "
             "t.started_at, t.ended_at, t.superseded_by, t.chat, t.first_sequence, t.last_sequence "
             "FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question "
@@ -36,7 +36,7 @@ async def export_chat(readers: Readers, chat: ChatId) -> AsyncIterator[dict[str,
                 **_turn(columns),
                 "entries": [
                     json.loads(body)
-                    for (body,) in await readers.rows(
+                    for (body,) in await readers.fetch_rows(
                         "SELECT coalesce(h.body, b.body) FROM history h LEFT JOIN bodies b ON b.id = h.aside "
                         "WHERE h.chat = ? AND h.sequence BETWEEN ? AND ? ORDER BY h.sequence",
                         (key, first, last),
@@ -44,14 +44,14 @@ async def export_chat(readers: Readers, chat: ChatId) -> AsyncIterator[dict[str,
                 ],
                 "calls": [
                     {"name": name, "arguments": json.loads(arguments), "status": status, "seconds": seconds}
-                    for name, arguments, status, seconds in await readers.rows(
+                    for name, arguments, status, seconds in await readers.fetch_rows(
                         "SELECT name, arguments, status, seconds FROM calls WHERE turn = ? ORDER BY pass, position",
                         (row[0],),
                     )
                 ],
                 "messages": [
                     message
-                    for (message,) in await readers.rows(
+                    for (message,) in await readers.fetch_rows(
                         "SELECT message FROM pages WHERE turn = ? AND message IS NOT NULL ORDER BY number", (row[0],)
                     )
                 ],

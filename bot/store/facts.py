@@ -9,7 +9,7 @@ from sqlite3 import Connection
 
 from bot.contract import OURS, OUTSIDE, Clock
 from bot.store.readers import Readers
-from bot.store.text import plain
+from bot.store.text import to_plain
 from bot.store.writer import Writer
 from tools.base import ToolError
 
@@ -55,7 +55,7 @@ class StoredFacts:
         Raises:
             ToolError: it is empty or too long, or the owner has too many.
         """
-        text = plain(text).strip()
+        text = to_plain(text).strip()
         if not text:
             raise ToolError("There is nothing to remember: the text is empty.")
         if len(text) > FACT_CHARS:
@@ -74,7 +74,7 @@ class StoredFacts:
                 "INSERT INTO facts (owner, text, at, origin) VALUES (?, ?, ?, ?) RETURNING id",
                 (owner, text, now, origin),
             ).fetchall()
-            db.execute("INSERT INTO fact_words (rowid, words) VALUES (?, ?)", (id, words(text)))
+            db.execute("INSERT INTO fact_words (rowid, words) VALUES (?, ?)", (id, split_words(text)))
             return int(id)
 
         return await self._writer.run(work)
@@ -84,12 +84,12 @@ class StoredFacts:
         marks = ", ".join("?" * len(owners))
         limit = max(0, min(limit, _LIMIT))
         if not query.strip():
-            rows = await self._readers.rows(
+            rows = await self._readers.fetch_rows(
                 f"SELECT id, owner, text FROM facts WHERE owner IN ({marks}) ORDER BY id DESC LIMIT ?",
                 (*owners, limit),
             )
-        elif wanted := match_expression(plain(query)):
-            rows = await self._readers.rows(
+        elif wanted := match_expression(to_plain(query)):
+            rows = await self._readers.fetch_rows(
                 "SELECT f.id, f.owner, f.text FROM fact_words w JOIN facts f ON f.id = w.rowid "
                 f"WHERE fact_words MATCH ? AND f.owner IN ({marks}) ORDER BY rank, f.id DESC LIMIT ?",
                 (wanted, *owners, limit),
@@ -98,10 +98,10 @@ class StoredFacts:
             rows = []
         return [(int(id), str(owner), str(text)) for id, owner, text in rows]
 
-    async def newest(self, owners: tuple[str, ...], limit: int, *, without: str = "") -> list[Fact]:
+    async def list_newest(self, owners: tuple[str, ...], limit: int, *, without: str = "") -> list[Fact]:
         """Return the facts of these owners, the newest first, except those of the origin `without`."""
         marks = ", ".join("?" * len(owners))
-        rows = await self._readers.rows(
+        rows = await self._readers.fetch_rows(
             f"SELECT id, text, origin FROM facts WHERE owner IN ({marks}) AND (? = '' OR origin <> ?) "
             "ORDER BY id DESC LIMIT ?",
             (*owners, without, without, limit),
@@ -121,7 +121,7 @@ class StoredFacts:
         return await self._writer.run(work)
 
 
-def words(text: str) -> str:
+def split_words(text: str) -> str:
     """Split a text into words for the index; in scripts without spaces every character is a word."""
     return _ONE.sub(r" \1 ", text)
 

@@ -9,7 +9,7 @@ from bot.contract import Clock, File, MessageRef
 from bot.store.readers import Readers
 from bot.store.records import AttachmentRecord, message_ref
 from bot.store.states import PageState
-from bot.store.text import plain
+from bot.store.text import to_plain
 from bot.store.writer import Writer
 from tools.base import ProducedFile, ToolError
 
@@ -44,16 +44,16 @@ class StoredFiles:
 
     async def read(self, scope: str, name: str) -> bytes | None:
         """Return the newest file of this name in the tool scope."""
-        row = await self._readers.row(
+        row = await self._readers.fetch_row(
             "SELECT b.content FROM files f JOIN blobs b ON b.digest = f.digest "
             "WHERE f.scope = ? AND f.name = ? ORDER BY f.id DESC LIMIT 1",
-            (scope, plain(name)),
+            (scope, to_plain(name)),
         )
         return None if row is None else bytes(row[0])
 
     async def get(self, id: int) -> File | None:
         """Return a file by its id."""
-        row = await self._readers.row(
+        row = await self._readers.fetch_row(
             "SELECT f.name, f.media_type, b.content FROM files f JOIN blobs b ON b.digest = f.digest WHERE f.id = ?",
             (id,),
         )
@@ -70,7 +70,7 @@ class StoredFiles:
             (number, file, ref and ref.id, ref and ref.form, state, nonce, turn),
         )
 
-    async def attachments(self, turn: int) -> list[AttachmentRecord]:
+    async def list_attachments(self, turn: int) -> list[AttachmentRecord]:
         """The files of a turn's reply, in order."""
         return await self._readers.read(lambda db: attachments_of(db, turn))
 
@@ -96,7 +96,7 @@ class StoredFiles:
         while removed := await self._writer.run(work):
             count += removed
         # A process that died while it forgot a chat leaves content behind.
-        for (digest,) in await self._readers.rows(
+        for (digest,) in await self._readers.fetch_rows(
             "SELECT digest FROM blobs WHERE NOT EXISTS (SELECT 1 FROM files WHERE files.digest = blobs.digest)"
         ):
             await self._writer.execute(_REMOVE_CONTENT, (digest, digest))
@@ -109,7 +109,7 @@ _REMOVE_CONTENT = "DELETE FROM blobs WHERE digest = ? AND NOT EXISTS (SELECT 1 F
 def keep_file(db: Connection, scope: str, file: ProducedFile, now: float) -> int:
     """Insert a file, unless it is the newest of its name already; known content is not written again."""
     digest = hashlib.sha256(file.content).digest()
-    name, media_type, size = plain(file.name), plain(file.media_type), len(file.content)
+    name, media_type, size = to_plain(file.name), to_plain(file.media_type), len(file.content)
     newest = db.execute(
         "SELECT id, digest, media_type FROM files WHERE scope = ? AND name = ? ORDER BY id DESC LIMIT 1", (scope, name)
     ).fetchall()

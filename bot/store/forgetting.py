@@ -20,7 +20,7 @@ async def forget_chat(writer: Writer, readers: Readers, chat: ChatId) -> int:
     The inbox rows go last: a process killed half-way finds its `/forget` there and does it again.
     """
     key = str(chat)
-    found = await readers.row("SELECT id FROM chats WHERE chat = ?", (key,))
+    found = await readers.fetch_row("SELECT id FROM chats WHERE chat = ?", (key,))
     id = -1 if found is None else int(found[0])
     await writer.execute(
         "UPDATE chats SET since_sequence = last_sequence, summary = NULL, title = '' WHERE id = ?", (id,)
@@ -60,7 +60,7 @@ async def wipe(writer: Writer) -> None:
     """Overwrite deleted data everywhere in the database files."""
     await writer.run(_optimize)
     await give_back(writer)
-    await writer.apart(_checkpoint)
+    await writer.run_apart(_checkpoint)
 
 
 def _delete_history(db: Connection, id: int) -> int:

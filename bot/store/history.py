@@ -11,7 +11,7 @@ from bot.store.export import export_chat
 from bot.store.forgetting import forget_chat
 from bot.store.readers import Readers
 from bot.store.records import ChatRow, HistoryRow, Summary
-from bot.store.text import plain
+from bot.store.text import to_plain
 from bot.store.writer import Writer
 
 _ASIDE = 2048
@@ -36,7 +36,7 @@ class History:
         self._readers = readers
         self._clock = clock
 
-    async def entries(self, chat: ChatId, *, limit: int = 400, after: int = 0) -> list[HistoryRow]:
+    async def list_entries(self, chat: ChatId, *, limit: int = 400, after: int = 0) -> list[HistoryRow]:
         """The newest `limit` entries since the last `/new`, in order, without answers that were replaced.
 
         They begin with a whole turn; only where one turn alone is longer than `limit` with a part of it, and even
@@ -47,7 +47,7 @@ class History:
         """
         return await self._readers.read(lambda db: _newest(db, str(chat), limit, after))
 
-    async def told(self, chat: ChatId, *, limit: int = 400) -> tuple[Summary | None, list[HistoryRow]]:
+    async def load(self, chat: ChatId, *, limit: int = 400) -> tuple[Summary | None, list[HistoryRow]]:
         """Return the summary of older entries, and the newer entries as `entries` does."""
 
         def read(db: Connection) -> tuple[Summary | None, list[HistoryRow]]:
@@ -57,19 +57,19 @@ class History:
 
         return await self._readers.read(read)
 
-    async def oldest(self, chat: ChatId, *, after: int, limit: int = 400) -> tuple[list[HistoryRow], bool]:
+    async def list_oldest(self, chat: ChatId, *, after: int, limit: int = 400) -> tuple[list[HistoryRow], bool]:
         """Return the oldest entries after a sequence, in whole turns, and whether there are more than `limit`.
 
         One turn that is longer than `limit` alone comes as a part of it.
         """
-        rows = await self._readers.rows(_OLDEST_AFTER, (str(chat), after, limit + 1))
+        rows = await self._readers.fetch_rows(_OLDEST_AFTER, (str(chat), after, limit + 1))
         more = len(rows) > limit
         if more:
             cut = rows.pop()[1]
             rows = [row for row in rows if row[1] != cut] or rows
         return _read(rows), more
 
-    async def new(self, chat: ChatId) -> None:
+    async def begin_anew(self, chat: ChatId) -> None:
         """Start a new conversation: earlier entries stay stored and are not told to the model again."""
         await self._writer.execute(
             "UPDATE chats SET since_sequence = last_sequence, summary = NULL, summary_upto = 0, "
@@ -78,7 +78,7 @@ class History:
             (str(chat),),
         )
 
-    async def new_for(self, chat: ChatId, person: str, by: int) -> None:
+    async def begin_anew_for(self, chat: ChatId, person: str, by: int) -> None:
         """Begin anew for one person of a chat: what that person asked, and the answers, are kept, and not given to the
         model again. A summary that was made from any of it goes; it is made afresh from the others' turns.
 
@@ -93,7 +93,7 @@ class History:
                 turns = db.execute(
                     "SELECT id, first_sequence, last_sequence FROM turns WHERE chat = ? AND id > ? AND person = ? "
                     "AND ended_at IS NOT NULL AND superseded_by IS NULL",
-                    (id, since, plain(person)),
+                    (id, since, to_plain(person)),
                 ).fetchall()
                 db.executemany(
                     "UPDATE history SET superseded = 1 WHERE chat = ? AND sequence BETWEEN ? AND ?",
@@ -105,7 +105,7 @@ class History:
 
         await self._writer.run(work)
 
-    async def summary(self, chat: ChatId) -> Summary | None:
+    async def get_summary(self, chat: ChatId) -> Summary | None:
         """Return the summary of older entries, if there is one."""
         return await self._readers.read(lambda db: _summary(db, str(chat)))
 
@@ -123,21 +123,21 @@ class History:
             "UPDATE chats SET summary = ?, summary_upto = ?, summary_origin = ? WHERE chat = ? "
             "AND since_sequence < ? AND last_sequence >= ? AND summary_upto = ? "
             "AND EXISTS (SELECT 1 FROM history WHERE history.chat = chats.id AND sequence = ?)",
-            (plain(text), upto_sequence, origin, str(chat), first, upto_sequence, after, first),
+            (to_plain(text), upto_sequence, origin, str(chat), first, upto_sequence, after, first),
         )
 
-    async def folded(self, chat: ChatId) -> int:
+    async def count_folded(self, chat: ChatId) -> int:
         """Return how many turns a summary replaces."""
-        row = await self._readers.row(
+        row = await self._readers.fetch_row(
             "SELECT count(DISTINCT h.turn) FROM chats c JOIN history h ON h.chat = c.id "
             "AND h.sequence > c.since_sequence AND h.sequence <= c.summary_upto AND h.superseded = 0 WHERE c.chat = ?",
             (str(chat),),
         )
         return 0 if row is None else int(row[0])
 
-    async def turns(self, chat: ChatId) -> int:
+    async def count_turns(self, chat: ChatId) -> int:
         """Return how many turns of a chat are stored."""
-        row = await self._readers.row("SELECT turns FROM chats WHERE chat = ?", (str(chat),))
+        row = await self._readers.fetch_row("SELECT turns FROM chats WHERE chat = ?", (str(chat),))
         return 0 if row is None else int(row[0])
 
     async def forget(self, chat: ChatId) -> int:
@@ -148,9 +148,9 @@ class History:
         """
         return await forget_chat(self._writer, self._readers, chat)
 
-    async def chats(self, *, limit: int = 1000) -> list[ChatRow]:
+    async def list_chats(self, *, limit: int = 1000) -> list[ChatRow]:
         """Return the chats that were answered, the latest first."""
-        rows = await self._readers.rows(
+        rows = await self._readers.fetch_rows(
             "SELECT chat, title, turns, bytes FROM chats ORDER BY last_at DESC, id DESC LIMIT ?",
             (limit,),
         )

@@ -12,7 +12,7 @@ from bot.contract import Clock
 from bot.store.database import open_database
 from bot.store.faults import store_error
 from bot.store.intake import count_unfinished
-from bot.store.opening import beside, damage_of, size_of
+from bot.store.opening import damage_of, path_beside, size_of
 from bot.store.schema import known_version
 
 _PATIENCE = 2.0
@@ -50,7 +50,7 @@ async def inspect(path: Path, clock: Clock) -> Inspection | None:
     if not damage:
         try:
             async with await open_database(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE) as opened:
-                journal, unfinished = await opened.together(_look)
+                journal, unfinished = await opened.run_together(_look)
         except sqlite3.Error as error:
             raise store_error(error) from error
     return Inspection(
@@ -70,4 +70,4 @@ def _look(db: sqlite3.Connection) -> tuple[str, Mapping[str, int]]:
 
 def _sizes(path: Path) -> tuple[int, int] | None:
     """Return the bytes of the file and of its write-ahead log."""
-    return (size_of(path), size_of(beside(path, "-wal"))) if path.exists() else None
+    return (size_of(path), size_of(path_beside(path, "-wal"))) if path.exists() else None

@@ -65,12 +65,12 @@ class Intake:
 
         return await self._writer.run(work)
 
-    async def waiting(self) -> list[InboxRow]:
+    async def list_waiting(self) -> list[InboxRow]:
         """Return every row that is new or running, in the order of intake.
 
         A row that cannot be read (written by a later version) is ended as failed, with a line in the log.
         """
-        found = await self._readers.rows(
+        found = await self._readers.fetch_rows(
             f"SELECT id, chat, incoming, received_at, state, attempts FROM inbox WHERE {UNFINISHED} ORDER BY id"
         )
         rows: list[InboxRow] = []
@@ -84,7 +84,7 @@ class Intake:
                 await self.end(id, InboxState.FAILED)
         return rows
 
-    async def unfinished(self) -> Mapping[str, int]:
+    async def count_unfinished(self) -> Mapping[str, int]:
         """Return the number of new or running rows by platform."""
         return await self._readers.read(count_unfinished)
 

@@ -19,7 +19,7 @@ _LOCKED_BYTE = 1 << 20
 
 
 @contextmanager
-def locked(url: str, command: str) -> Iterator[None]:
+def lock_database(url: str, command: str) -> Iterator[None]:
     """Keep every other process from running `parley COMMAND` on the database of a `DATABASE_URL`.
 
     The lock is a file beside the database, found from every path and symbolic link that leads there. The system frees
@@ -41,7 +41,7 @@ def locked(url: str, command: str) -> Iterator[None]:
             f"written: {error.strerror}."
         ) from error
     try:
-        if not _taken(opened):
+        if not _take(opened):
             raise SettingsError(
                 f"The database {str(path)!r} of DATABASE_URL is in use by another `parley {command}`{_holder(opened)}, "
                 "and both would answer everything. End that one, or give this one a DATABASE_URL of its own."
@@ -52,7 +52,7 @@ def locked(url: str, command: str) -> Iterator[None]:
         os.close(opened)
 
 
-def _taken(opened: int) -> bool:
+def _take(opened: int) -> bool:
     """Lock the file; return False at once if another process holds it."""
     try:
         if sys.platform == "win32":

@@ -54,7 +54,7 @@ async def connect(path: Path, *, busy_timeout: float, write: bool) -> Database:
     """Open one connection with the settings every connection of the store has."""
     opened = await open_database(path, timeout=busy_timeout)
     try:
-        await opened.together(partial(_set_writer if write else _set_reader, path))
+        await opened.run_together(partial(_set_writer if write else _set_reader, path))
     except BaseException:
         await opened.close()
         raise
@@ -101,13 +101,13 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
     stamp = datetime.datetime.fromtimestamp(clock.wall(), datetime.UTC).strftime("%Y%m%dT%H%M%S")
     kept = path.with_name(f"{path.name}.damaged-{stamp}")
     number = 1
-    while any(beside(kept, suffix).exists() for suffix in COMPANIONS):
+    while any(path_beside(kept, suffix).exists() for suffix in COMPANIONS):
         number += 1
         kept = path.with_name(f"{path.name}.damaged-{stamp}-{number}")
     try:
         for suffix in COMPANIONS:
-            if beside(path, suffix).exists():
-                beside(path, suffix).rename(beside(kept, suffix))
+            if path_beside(path, suffix).exists():
+                path_beside(path, suffix).rename(path_beside(kept, suffix))
     except OSError as error:
         raise StoreError(f"The damaged database {str(path)!r} cannot be moved aside: {error.strerror}.") from error
     _log.critical(
@@ -120,7 +120,7 @@ async def move_aside_if_damaged(path: Path, *, clock: Clock, busy_timeout: float
     make_place(path)
 
 
-def beside(path: Path, suffix: str) -> Path:
+def path_beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
@@ -132,7 +132,7 @@ async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
     """Return what is wrong with the file; empty if nothing was found."""
     if size_of(path) == 0:
         # SQLite would delete the write-ahead log of an empty file, and with it the newest messages.
-        return "it is empty, but its write-ahead log is not" if size_of(beside(path, "-wal")) else ""
+        return "it is empty, but its write-ahead log is not" if size_of(path_beside(path, "-wal")) else ""
     give_up = clock.monotonic() + _PATIENCE
     # Looking must change nothing: the last connection that may write puts the write-ahead log into the file as it
     # closes, and deletes the log.
@@ -170,5 +170,5 @@ async def _quick_check(path: Path, mode: str, clock: Clock, busy_timeout: float)
         return str(found[0]) if found else "ok"
 
     async with await open_database(f"{path.as_uri()}?mode={mode}", uri=True, timeout=busy_timeout) as opened:
-        said = await opened.together(check)
+        said = await opened.run_together(check)
     return "" if said == "ok" else said.replace("\n", " ")

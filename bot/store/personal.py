@@ -10,7 +10,7 @@ from sqlite3 import Connection
 from bot.contract import ChatId
 from bot.store.forgetting import forget_chat, remove_unused_blobs, wipe
 from bot.store.readers import Readers
-from bot.store.retention import BYTES_OF_TURN, portions, remove_turn
+from bot.store.retention import BYTES_OF_TURN, remove_turn, split_portions
 from bot.store.writer import Writer
 
 _HIS_TURNS = "SELECT id FROM turns WHERE person = :person"
@@ -59,17 +59,17 @@ class People:
         self._writer = writer
         self._readers = readers
 
-    async def holding(self, person: str) -> Holding:
+    async def count_held(self, person: str) -> Holding:
         """Return how much is stored of a person."""
         said = {"person": person}
         counted = (f"SELECT count(*) FROM ({_TURNS})", f"SELECT count(*) {_FACTS}", f"SELECT count(*) {_TIMERS}")
-        counts = [await self._readers.row(statement, said) for statement in counted]
+        counts = [await self._readers.fetch_row(statement, said) for statement in counted]
         return Holding(*(0 if row is None else int(row[0]) for row in counts))
 
-    async def names(self, people: Iterable[str]) -> dict[str, str]:
+    async def names_of(self, people: Iterable[str]) -> dict[str, str]:
         """Return the names under which these people asked last; people who never asked are missing."""
         wanted = list(people)
-        rows = await self._readers.rows(
+        rows = await self._readers.fetch_rows(
             "SELECT t.person, json_extract(i.incoming, '$.sender.name') FROM inbox i JOIN turns t ON t.id = i.id WHERE "
             f"t.id IN (SELECT max(id) FROM turns WHERE person IN ({', '.join('?' * len(wanted))}) GROUP BY person)",
             wanted,
@@ -77,9 +77,9 @@ class People:
         # Slack tells an id in its place until the name is looked up.
         return {str(person): str(name) for person, name in rows if name and not str(person).endswith(f"/{name}")}
 
-    async def questions(self, person: str) -> list[str]:
+    async def list_questions(self, person: str) -> list[str]:
         """The beginnings of what he asked last, in whatever chat, the newest first; commands are none."""
-        rows = await self._readers.rows(_LAST_QUESTIONS, {"person": person})
+        rows = await self._readers.fetch_rows(_LAST_QUESTIONS, {"person": person})
         return [str(text) for (text,) in rows]
 
     async def forget(self, person: str) -> None:
@@ -88,10 +88,10 @@ class People:
         had a group remember; his reminders. What he may do here stays, as does a turn that is running in a group.
         """
         said = {"person": person}
-        for (chat,) in await self._readers.rows(_PRIVATE_CHATS, said):
+        for (chat,) in await self._readers.fetch_rows(_PRIVATE_CHATS, said):
             await forget_chat(self._writer, self._readers, ChatId.parse(chat))
-        turns = [(int(id), int(size)) for id, size in await self._readers.rows(_TURNS, said)]
-        for ids in portions(turns):
+        turns = [(int(id), int(size)) for id, size in await self._readers.fetch_rows(_TURNS, said)]
+        for ids in split_portions(turns):
             await self._writer.run(partial(_remove, ids=ids))
         await self._writer.run(partial(_remove_words, person=person))
         await remove_unused_blobs(self._writer)

@@ -7,7 +7,7 @@ import logging
 import os
 from pathlib import Path
 
-from bot.store.opening import COMPANIONS, beside
+from bot.store.opening import COMPANIONS, path_beside
 
 _PRIVATE = 0o600
 _OTHERS = 0o077
@@ -36,7 +36,7 @@ def open_to_all(path: Path) -> str:
 def database_files(path: Path) -> list[Path]:
     """Return the existing files of a database: itself, its logs, and damaged copies."""
     kept = glob.glob(f"{glob.escape(str(path))}.damaged-*")  # noqa: PTH207 - its name may hold what a pattern is made of
-    found = [*(beside(path, suffix) for suffix in COMPANIONS), *(Path(one) for one in sorted(kept))]
+    found = [*(path_beside(path, suffix) for suffix in COMPANIONS), *(Path(one) for one in sorted(kept))]
     return [one for one in found if one.exists()]
 
 

@@ -60,14 +60,14 @@ class Readers:
         self._lend_soon()
         return await done
 
-    async def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+    async def fetch_rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Return all rows of a query. Raises as `read`."""
         values = dict(parameters) if isinstance(parameters, Mapping) else tuple(parameters)
         return await self.read(lambda db: db.execute(sql, values).fetchall())
 
-    async def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
+    async def fetch_row(self, sql: str, parameters: Parameters = ()) -> Row | None:
         """Return the first row of a query, or None. Raises as `read`."""
-        rows = await self.rows(sql, parameters)
+        rows = await self.fetch_rows(sql, parameters)
         return rows[0] if rows else None
 
     async def close(self) -> None:
@@ -96,7 +96,7 @@ class Readers:
 
     async def _read(self, connection: Database, group: list[_Read[Any]]) -> None:
         try:
-            await connection.together(partial(_all, group))
+            await connection.run_together(partial(_all, group))
         except BaseException as error:
             ours = isinstance(error, Exception)
             for read in group:

@@ -33,7 +33,7 @@ class Keep:
     """Files, after they were last made; none outlives what was said around it."""
 
     @classmethod
-    def days(cls, chats: int, files: int) -> Keep:
+    def from_days(cls, chats: int, files: int) -> Keep:
         """Build it from days as in the settings; 0 means for ever."""
         said = chats * DAY or math.inf
         return cls(said, min(files * DAY or math.inf, said))
@@ -52,22 +52,22 @@ class Retention:
     async def prune(self, seconds: float) -> int:
         """Remove what ended longer ago, turns in whole days (UTC), and return the number of turns."""
         now = self._clock.wall()
-        await self._unanswered(now - UNANSWERED_SECONDS)
+        await self._prune_unanswered(now - UNANSWERED_SECONDS)
         if math.isinf(seconds):
             return 0
         # By whole days, because a chat's summary has to be made anew when a turn goes that it speaks of.
-        return await self._turns((now - seconds) // DAY * DAY)
+        return await self._prune_turns((now - seconds) // DAY * DAY)
 
-    async def _unanswered(self, before: float) -> None:
-        while rows := await self._readers.rows(_ENDED, (before, *self._looked, _LOOKED_AT)):
-            for ids in portions([(id, size) for _, id, size, answered in rows if not answered]):
+    async def _prune_unanswered(self, before: float) -> None:
+        while rows := await self._readers.fetch_rows(_ENDED, (before, *self._looked, _LOOKED_AT)):
+            for ids in split_portions([(id, size) for _, id, size, answered in rows if not answered]):
                 await self._writer.run(partial(_remove_unanswered, ids=ids))
             self._looked = (rows[-1][0], rows[-1][1])
 
-    async def _turns(self, before: float) -> int:
+    async def _prune_turns(self, before: float) -> int:
         count, last = 0, (0.0, 0)
-        while rows := await self._readers.rows(_ANSWERED, (before, *last, _LOOKED_AT)):
-            for ids in portions([(id, size) for _, id, size in rows]):
+        while rows := await self._readers.fetch_rows(_ANSWERED, (before, *last, _LOOKED_AT)):
+            for ids in split_portions([(id, size) for _, id, size in rows]):
                 count += await self._writer.run(partial(_remove_turns, ids=ids, before=before))
             last = (rows[-1][0], rows[-1][1])
         return count
@@ -98,7 +98,7 @@ _EXPIRED = f"""
 """A turn that ended before, and so did all that answered its question again: the question is theirs as well."""
 
 
-def portions(rows: Sequence[tuple[int, int]]) -> list[list[int]]:
+def split_portions(rows: Sequence[tuple[int, int]]) -> list[list[int]]:
     """Group (id, bytes) pairs, in order, into lists of ids small enough for one transaction."""
     pieces: list[list[int]] = []
     room = 0

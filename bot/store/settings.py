@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.contract import ChatId
 from bot.store.readers import Readers
-from bot.store.text import plain
+from bot.store.text import to_plain
 from bot.store.writer import Writer
 
 
@@ -16,12 +16,14 @@ class ChatSettings:
         self._readers = readers
 
     async def get(self, chat: ChatId, name: str) -> str | None:
-        row = await self._readers.row("SELECT value FROM settings WHERE chat = ? AND name = ?", (str(chat), name))
+        row = await self._readers.fetch_row("SELECT value FROM settings WHERE chat = ? AND name = ?", (str(chat), name))
         return None if row is None else str(row[0])
 
-    async def of(self, chat: ChatId) -> dict[str, str]:
+    async def list_of(self, chat: ChatId) -> dict[str, str]:
         """Return all settings of a chat by name."""
-        rows = await self._readers.rows("SELECT name, value FROM settings WHERE chat = ? ORDER BY name", (str(chat),))
+        rows = await self._readers.fetch_rows(
+            "SELECT name, value FROM settings WHERE chat = ? ORDER BY name", (str(chat),)
+        )
         return {str(name): str(value) for name, value in rows}
 
     async def set(self, chat: ChatId, name: str, value: str | None) -> None:
@@ -29,4 +31,4 @@ class ChatSettings:
         if value is None:
             await self._writer.execute("DELETE FROM settings WHERE chat = ? AND name = ?", (str(chat), name))
         else:
-            await self._writer.execute("REPLACE INTO settings VALUES (?, ?, ?)", (str(chat), name, plain(value)))
+            await self._writer.execute("REPLACE INTO settings VALUES (?, ?, ?)", (str(chat), name, to_plain(value)))

@@ -98,7 +98,7 @@ class Spending:
         difference = spent - reserved.amount
         await self._writer.run(lambda db: _add(db, reserved.windows, difference))
 
-    async def spent(self, keys: Sequence[str], seconds: int) -> list[Amount]:
+    async def list_spent(self, keys: Sequence[str], seconds: int) -> list[Amount]:
         """Return what each of `keys` has spent in its present window."""
         start = int(self._clock.wall() // seconds) * seconds
 
@@ -108,10 +108,10 @@ class Spending:
 
         return await self._readers.read(read)
 
-    async def top(self, prefix: str, seconds: int, most: int) -> list[tuple[str, Amount]]:
+    async def list_top(self, prefix: str, seconds: int, most: int) -> list[tuple[str, Amount]]:
         """Return the keys with `prefix` that spent most tokens in the present window, the largest first."""
         start = int(self._clock.wall() // seconds) * seconds
-        rows = await self._readers.rows(
+        rows = await self._readers.fetch_rows(
             "SELECT key, tokens, messages, dollars FROM spending WHERE seconds = ? AND start = ? "
             "AND substr(key, 1, ?) = ? ORDER BY tokens DESC, messages DESC, key LIMIT ?",
             (seconds, start, len(prefix), prefix, most),

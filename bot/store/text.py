@@ -14,7 +14,7 @@ from tools.base import Json
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def plain(text: str) -> str:
+def to_plain(text: str) -> str:
     """Join adjacent halves of surrogate pairs, and replace single ones by U+FFFD."""
     if not _HALF.search(text):
         return text
@@ -23,16 +23,16 @@ def plain(text: str) -> str:
 
 def to_json(value: Json) -> str:
     """Write JSON that keeps every string exactly, including halves of surrogate pairs."""
-    return escaped(json.dumps(value, ensure_ascii=False))
+    return escape_halves(json.dumps(value, ensure_ascii=False))
 
 
-def escaped(document: str) -> str:
+def escape_halves(document: str) -> str:
     """Escape the surrogate halves in a JSON document; they can only occur inside its strings."""
     return _HALF.sub(lambda half: f"\\u{ord(half.group()):04x}", document)
 
 
 def entry_json(entry: Entry) -> str:
-    return escaped(entry_to_json(entry))
+    return escape_halves(entry_to_json(entry))
 
 
 def usage_json(usage: Usage) -> str:

@@ -11,7 +11,7 @@ from sqlite3 import Connection
 from bot.contract import OUTSIDE, ChatId, Clock, ReplyTarget, Sender, TimerDue
 from bot.store.incoming import sender_of
 from bot.store.readers import Readers
-from bot.store.text import escaped, plain, to_json
+from bot.store.text import escape_halves, to_json, to_plain
 from bot.store.writer import Writer
 from tools.base import ToolError
 
@@ -36,7 +36,7 @@ class Timer:
     origin: str
     """Whose words led to it."""
 
-    def delivery(self) -> TimerDue:
+    def to_delivery(self) -> TimerDue:
         """Return its delivery, which the inbox takes only once."""
         return TimerDue(
             delivery=f"timer:{self.id}",
@@ -63,9 +63,9 @@ class StoredTimers:
         """`tools.base.Timers` for one turn; `target` is a lasting one, or None where the platform gave none."""
         return ChatTimers(self._writer, self._readers, self._clock, chat, person, target, self.changed)
 
-    async def due(self, now: float, platforms: Collection[str]) -> list[Timer]:
+    async def list_due(self, now: float, platforms: Collection[str]) -> list[Timer]:
         """Return up to 100 timers of these platforms due by `now` (wall clock), the oldest first."""
-        rows = await self._readers.rows(
+        rows = await self._readers.fetch_rows(
             "SELECT id, due, text, chat, sender, target, origin FROM timers "
             f"WHERE due <= ? AND {_OF_PLATFORMS} ORDER BY due, id LIMIT ?",
             (now, json.dumps([*platforms]), _AT_ONCE),
@@ -77,12 +77,14 @@ class StoredTimers:
             for id, due, text, chat, sender, target, origin in rows
         ]
 
-    async def next_due(self, platforms: Collection[str]) -> float | None:
+    async def find_next_due(self, platforms: Collection[str]) -> float | None:
         """Return when the earliest timer of these platforms is due; None without any."""
-        row = await self._readers.row(f"SELECT min(due) FROM timers WHERE {_OF_PLATFORMS}", (json.dumps([*platforms]),))
+        row = await self._readers.fetch_row(
+            f"SELECT min(due) FROM timers WHERE {_OF_PLATFORMS}", (json.dumps([*platforms]),)
+        )
         return None if row is None or row[0] is None else float(row[0])
 
-    async def fired(self, id: int) -> None:
+    async def remove(self, id: int) -> None:
         """Remove a timer, after its delivery was taken in."""
         await self._writer.execute("DELETE FROM timers WHERE id = ?", (id,))
 
@@ -122,10 +124,10 @@ class ChatTimers:
             scope,
             person,
             due,
-            plain(text),
+            to_plain(text),
             str(self._chat),
             to_json(asdict(self._person)),
-            escaped(self._target.to_json()),
+            escape_halves(self._target.to_json()),
             self._clock.wall(),
             OUTSIDE if outside else self._person.id,
         )
@@ -149,7 +151,7 @@ class ChatTimers:
 
     async def pending(self, scope: str, person: str) -> list[tuple[int, float, str]]:
         """The person's timers in this scope as (id, due, text), the earliest first."""
-        rows = await self._readers.rows(
+        rows = await self._readers.fetch_rows(
             "SELECT id, due, text FROM timers WHERE scope = ? AND person = ? ORDER BY due, id", (scope, person)
         )
         return [(int(id), float(due), str(text)) for id, due, text in rows]

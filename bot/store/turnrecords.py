@@ -13,7 +13,7 @@ from bot.store.incoming import incoming_from_json
 from bot.store.readers import Readers, Row
 from bot.store.records import TurnRecord
 from bot.store.states import TURN_ENDS, UNFINISHED, InboxState, TurnState
-from bot.store.text import entry_json, plain, usage_from_json
+from bot.store.text import entry_json, to_plain, usage_from_json
 from bot.store.writer import Writer
 from tools.base import ToolStatus
 
@@ -31,12 +31,12 @@ def open_turn(db: Connection, turn: int, chat: ChatId, person: str, now: float) 
         db.execute(
             "INSERT INTO chats (chat, title, last_at) VALUES (?, ?, ?) "
             "ON CONFLICT DO UPDATE SET title = excluded.title, last_at = excluded.last_at",
-            (str(chat), plain(json.loads(incoming)["sender"]["name"]), now),
+            (str(chat), to_plain(json.loads(incoming)["sender"]["name"]), now),
         )
     db.execute(
         "INSERT INTO turns (id, chat, person, question, started_at) "
         "SELECT i.id, c.id, ?, i.id, ? FROM inbox i, chats c WHERE i.id = ? AND c.chat = ? ON CONFLICT DO NOTHING",
-        (plain(person), now, turn, str(chat)),
+        (to_plain(person), now, turn, str(chat)),
     )
 
 
@@ -57,7 +57,7 @@ async def close_turn(
         raise ValueError(f"{len(tokens)} token counts were given for {len(entries)} entries")
     sizes = tokens or [rough_tokens(entry) for entry in entries]
     bodies = [(entry_json(entry), size) for entry, size in zip(entries, sizes, strict=True)]
-    results = json.dumps([plain(entry.call_id) for entry in entries if isinstance(entry, ToolEntry)])
+    results = json.dumps([to_plain(entry.call_id) for entry in entries if isinstance(entry, ToolEntry)])
 
     def work(db: Connection) -> None:
         chat = _chat_of_running(db, turn, now)
@@ -100,9 +100,9 @@ def _chat_of_running(db: Connection, turn: int, now: float) -> int | None:
     return None if not rows or rows[0][1] is not None else int(rows[0][0])
 
 
-async def last_turn(readers: Readers, chat: ChatId) -> TurnRecord | None:
-    """See `Turns.last`."""
-    row = await readers.row(
+async def find_last_turn(readers: Readers, chat: ChatId) -> TurnRecord | None:
+    """See `Turns.find_last`."""
+    row = await readers.fetch_row(
         f"{TURN} WHERE c.chat = ? AND t.id > c.since_turn AND t.superseded_by IS NULL AND t.ended_at IS NOT NULL "
         "ORDER BY t.id DESC LIMIT 1",
         (str(chat),),
@@ -110,14 +110,14 @@ async def last_turn(readers: Readers, chat: ChatId) -> TurnRecord | None:
     return None if row is None else turn_record(row)
 
 
-async def last_turn_of_channel(readers: Readers, chat: ChatId, person: str) -> TurnRecord | None:
-    """See `Turns.last_of_channel`."""
+async def find_last_turn_of_channel(readers: Readers, chat: ChatId, person: str) -> TurnRecord | None:
+    """See `Turns.find_last_of_channel`."""
     channel = str(ChatId(chat.platform, chat.account, chat.chat))
-    row = await readers.row(
+    row = await readers.fetch_row(
         # Ids of threads begin with their channel's and a slash, behind which "0" is the next sign.
         f"{TURN} WHERE (c.chat = ? OR (c.chat > ? AND c.chat < ?)) AND t.id > c.since_turn "
         "AND t.superseded_by IS NULL AND t.ended_at IS NOT NULL ORDER BY t.person = ? DESC, t.id DESC LIMIT 1",
-        (channel, f"{channel}/", f"{channel}0", plain(person)),
+        (channel, f"{channel}/", f"{channel}0", to_plain(person)),
     )
     return None if row is None else turn_record(row)
 
@@ -145,7 +145,7 @@ async def replace_last_turn(writer: Writer, readers: Readers, chat: ChatId, by: 
         return None
 
     replaced = await writer.run(work)
-    row = None if replaced is None else await readers.row(f"{TURN} WHERE t.id = ?", (replaced,))
+    row = None if replaced is None else await readers.fetch_row(f"{TURN} WHERE t.id = ?", (replaced,))
     return None if row is None else turn_record(row)
 
 

@@ -29,12 +29,12 @@ from bot.store.intake import count_attempt
 from bot.store.readers import Readers
 from bot.store.records import CallRecord, PageRecord, PassRecord, ReplyRecord, StoredTurn, TurnRecord, message_ref
 from bot.store.states import PageState, TurnState
-from bot.store.text import entry_json, plain, to_json, usage_from_json, usage_json
+from bot.store.text import entry_json, to_json, to_plain, usage_from_json, usage_json
 from bot.store.turnrecords import (
     TURN,
     close_turn,
-    last_turn,
-    last_turn_of_channel,
+    find_last_turn,
+    find_last_turn_of_channel,
     open_turn,
     replace_last_turn,
     turn_record,
@@ -70,10 +70,18 @@ class Turns:
 
     async def save_pass(self, turn: int, number: int, entry: AssistantEntry, model: str, usage: Usage) -> None:
         """Store the result of a pass, and the tool calls it asks for as `pending`, before they start."""
-        row = (number, entry_json(entry), plain(model), usage_json(usage), turn)
+        row = (number, entry_json(entry), to_plain(model), usage_json(usage), turn)
         now = self._clock.wall()
         calls = [
-            (number, place, plain(call.id), plain(call.name), to_json(dict(call.arguments)), plain(call.problem), now)
+            (
+                number,
+                place,
+                to_plain(call.id),
+                to_plain(call.name),
+                to_json(dict(call.arguments)),
+                to_plain(call.problem),
+                now,
+            )
             for place, call in enumerate(entry.calls)
         ]
 
@@ -92,7 +100,7 @@ class Turns:
 
         await self._writer.run(work)
 
-    async def call_started(self, turn: int, call: ToolCall, *, passnumber: int, position: int, effects: bool) -> None:
+    async def start_call(self, turn: int, call: ToolCall, *, passnumber: int, position: int, effects: bool) -> None:
         """Store that a call is about to run, for the first time or again."""
         await self._writer.execute(
             "INSERT INTO calls (turn, pass, position, call_id, name, arguments, problem, effects, status, started_at) "
@@ -103,17 +111,17 @@ class Turns:
             (
                 passnumber,
                 position,
-                plain(call.id),
-                plain(call.name),
+                to_plain(call.id),
+                to_plain(call.name),
                 to_json(dict(call.arguments)),
-                plain(call.problem),
+                to_plain(call.problem),
                 effects,
                 self._clock.wall(),
                 turn,
             ),
         )
 
-    async def call_ended(self, turn: int, call_id: str, result: ToolResult) -> None:
+    async def end_call(self, turn: int, call_id: str, result: ToolResult) -> None:
         """Store what a call came to, with the files it produced: the newest of this id, and of several the first that
         still runs. A file over the limit of `store.files` is left out.
         """
@@ -142,10 +150,10 @@ class Turns:
                 (
                     result.status,
                     to_json({**facts, "files": files}),
-                    plain(result.text),
+                    to_plain(result.text),
                     result.seconds,
                     turn,
-                    plain(call_id),
+                    to_plain(call_id),
                     ToolStatus.RUNNING,
                     ToolStatus.PENDING,
                 ),
@@ -168,14 +176,14 @@ class Turns:
             "INSERT INTO pages SELECT id, ?, chat, 0, ?, ?, ?, ?, ? FROM turns WHERE id = ? "
             "ON CONFLICT DO UPDATE SET body = excluded.body, message = excluded.message, form = excluded.form, "
             "state = excluded.state, nonce = excluded.nonce",
-            (number, plain(body), ref and ref.id, ref and ref.form, state, nonce, turn),
+            (number, to_plain(body), ref and ref.id, ref and ref.form, state, nonce, turn),
         )
 
     async def load(self, turn: int) -> StoredTurn:
         """Return everything stored of a turn; nothing for one that was never opened."""
         return await self._readers.read(lambda db: _load(db, turn))
 
-    async def calls(self, turn: int) -> list[CallRecord]:
+    async def list_calls(self, turn: int) -> list[CallRecord]:
         """Return the tool calls of a turn, running or ended, in order."""
         return await self._readers.read(lambda db: _calls(db, turn))
 
@@ -212,28 +220,28 @@ class Turns:
             entries,
             tokens,
             {
-                "visible": plain(visible),
-                "reasoning": plain(reasoning),
-                "model": plain(model),
+                "visible": to_plain(visible),
+                "reasoning": to_plain(reasoning),
+                "model": to_plain(model),
                 "usage": usage_json(usage),
                 "dollars": dollars,
-                "error": plain(error),
+                "error": to_plain(error),
                 "again_at": again_at,
             },
             self._clock.wall(),
             cuts,
         )
 
-    async def unsettled(self) -> list[tuple[int, ChatId, float, float]]:
+    async def list_unsettled(self) -> list[tuple[int, ChatId, float, float]]:
         """Ended turns whose reply is to be shown again, oldest first: each with its chat, when that is to be, and when
         it ended, both in wall-clock time."""
-        rows = await self._readers.rows(
+        rows = await self._readers.fetch_rows(
             "SELECT t.id, c.chat, t.again_at, t.ended_at FROM turns t JOIN chats c ON c.id = t.chat "
             "WHERE t.again_at IS NOT NULL ORDER BY t.id"
         )
         return [(int(turn), ChatId.parse(chat), float(at), float(ended)) for turn, chat, at, ended in rows]
 
-    async def shown(self, turn: int) -> ReplyRecord | None:
+    async def load_shown(self, turn: int) -> ReplyRecord | None:
         """Return what an ended turn showed; None if its chat was forgotten."""
         return await self._readers.read(lambda db: _shown(db, turn))
 
@@ -241,22 +249,22 @@ class Turns:
         """Store when the reply of an ended turn is shown again; None: it needs no other showing."""
         await self._writer.execute("UPDATE turns SET again_at = ? WHERE id = ?", (at, turn))
 
-    async def last(self, chat: ChatId) -> TurnRecord | None:
+    async def find_last(self, chat: ChatId) -> TurnRecord | None:
         """Return the newest ended turn of a chat since its last `/new` that was not answered again."""
-        return await last_turn(self._readers, chat)
+        return await find_last_turn(self._readers, chat)
 
-    async def last_of_channel(self, chat: ChatId, person: str) -> TurnRecord | None:
+    async def find_last_of_channel(self, chat: ChatId, person: str) -> TurnRecord | None:
         """Return the same for a channel with all its threads: this person's newest turn, else anybody's."""
-        return await last_turn_of_channel(self._readers, chat, person)
+        return await find_last_turn_of_channel(self._readers, chat, person)
 
-    async def record(self, turn: int) -> TurnRecord | None:
+    async def find_record(self, turn: int) -> TurnRecord | None:
         """Return a turn by its number, running or ended; None if there is none."""
-        row = await self._readers.row(f"{TURN} WHERE t.id = ?", (turn,))
+        row = await self._readers.fetch_row(f"{TURN} WHERE t.id = ?", (turn,))
         return None if row is None else turn_record(row)
 
-    async def newest(self) -> int:
+    async def find_newest(self) -> int:
         """Return the number of the newest turn; 0 if there is none."""
-        row = await self._readers.row("SELECT coalesce(max(id), 0) FROM turns")
+        row = await self._readers.fetch_row("SELECT coalesce(max(id), 0) FROM turns")
         return 0 if row is None else int(row[0])
 
     async def replace_last(self, chat: ChatId, by: int) -> TurnRecord | None:
@@ -267,9 +275,9 @@ class Turns:
         """
         return await replace_last_turn(self._writer, self._readers, chat, by)
 
-    async def origin(self, chat: ChatId, message_id: str) -> str:
+    async def origin_of(self, chat: ChatId, message_id: str) -> str:
         """Return the origin (`bot.contract.origin`) of the words in one of the bot's own messages."""
-        rows = await self._readers.rows(
+        rows = await self._readers.fetch_rows(
             "SELECT coalesce(h.body, b.body) FROM chats c JOIN pages p ON p.chat = c.id "
             "JOIN turns t ON t.id = p.turn "
             "JOIN history h ON h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence "

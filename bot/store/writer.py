@@ -121,7 +121,7 @@ class Writer:
         """
         return await self._queue(operation, apart=False)
 
-    async def apart(self, operation: Operation[T]) -> T:
+    async def run_apart(self, operation: Operation[T]) -> T:
         """Run `work` alone and outside any transaction, as some PRAGMAs need. Raises as `run`."""
         return await self._queue(operation, apart=True)
 
@@ -168,9 +168,9 @@ class Writer:
     async def _settle(self, group: list[_Job[Any]]) -> None:
         """Write a group and answer its awaiters."""
         try:
-            outcomes = await self._done(group)
+            outcomes = await self._commit(group)
         except sqlite3.Error as error:
-            await self._after(error)
+            await self._clean_up(error)
             if len(group) > 1:
                 # The whole transaction is gone, maybe for one operation's sake: each gets its own.
                 for job in group:
@@ -188,18 +188,18 @@ class Writer:
                 if fault_of(one) is not Fault.OTHER:
                     self._complain(one)
             if outcomes and not failed:
-                self._recovered()
+                self._report_recovery()
         for job, outcome in outcomes:
             settle(job.done, outcome)
 
-    async def _done(self, group: list[_Job[Any]]) -> _Outcomes:
+    async def _commit(self, group: list[_Job[Any]]) -> _Outcomes:
         """Write a group, waiting while another program holds the lock; empty if every caller has given up."""
-        db = await self._connected()
+        db = await self._reconnect()
         if group[0].apart:
-            return await db.together(partial(_alone, group[0]))
+            return await db.run_together(partial(_alone, group[0]))
         while any(not job.done.done() for job in group):
             try:
-                outcomes = await db.together(partial(_transaction, group))
+                outcomes = await db.run_together(partial(_transaction, group))
             except _LockedOutError as locked:
                 self._complain(locked.error)
                 now = self._clock.monotonic()
@@ -212,19 +212,19 @@ class Writer:
                 return outcomes
         return []
 
-    async def _connected(self) -> Database:
+    async def _reconnect(self) -> Database:
         if self._db is None:
             self._db = await self._connect()
         return self._db
 
-    async def _after(self, error: sqlite3.Error) -> None:
+    async def _clean_up(self, error: sqlite3.Error) -> None:
         """Leave the connection usable after a transaction that failed."""
         self._complain(error)
         if fault_of(error) in _REOPEN:
             await self._drop()
         elif self._db is not None:
             try:
-                await self._db.together(sqlite3.Connection.rollback)
+                await self._db.run_together(sqlite3.Connection.rollback)
             except sqlite3.Error:
                 await self._drop()
 
@@ -242,7 +242,7 @@ class Writer:
             self._complained = True
             _log.error("the store cannot write: %s", store_error(error))
 
-    def _recovered(self) -> None:
+    def _report_recovery(self) -> None:
         self._in_trouble = False
         if self._complained:
             self._complained = False

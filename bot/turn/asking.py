@@ -8,7 +8,7 @@ from bot.agent import Task
 from bot.context import Briefing, Briefings, ChatFacts
 from bot.contract import Clock
 from bot.model import Models
-from bot.policy import DayPurse, Permit, Quotas, metered
+from bot.policy import DayPurse, Permit, Quotas, meter
 from bot.store import Store
 from bot.toolchoice import NamedCall
 from bot.turn.offers import Offers
@@ -49,7 +49,7 @@ class Asking:
         known, passes = attempt.known, attempt.made.passes
         question, past = known.question, known.past
         deadline = self._clock.monotonic() + self._options.turn_seconds
-        model = metered(self._models.choose(known.options.model), self._quotas, self._models.estimator)
+        model = meter(self._models.choose(known.options.model), self._quotas, self._models.estimator)
         first = self._offers.first_call(question, permit, named)
         # What was called before a restart, or is called first, must be among the tools.
         forced = named.tool if named is not None else ""

@@ -16,7 +16,7 @@ from bot.context import Briefings, ChatBook, Summaries
 from bot.contract import Backoff, Clock, MessageSent, StoreError, Surface, Unreachable, reference_of
 from bot.model import Models
 from bot.operations import Metrics, Story
-from bot.policy import Once, Permit, Quotas, paid_by
+from bot.policy import Once, Permit, Quotas, charge
 from bot.reply import Notices, Replies, ReplyStream, Settling
 from bot.sentences import say
 from bot.store import InboxState, Store, TurnState
@@ -134,7 +134,7 @@ class Conversation:
                 return
             known = await self._lookup.known(run)
             if await self._counts(run):
-                with paid_by(known.payer):
+                with charge(known.payer):
                     await self._answer(run, known, permit, named)
         except (StoreError, Unreachable):
             raise

@@ -74,7 +74,7 @@ class EarlierWords:
         if earlier is None:
             return question
         last, begins = await asyncio.gather(
-            self._store.turns.last(question.chat), self._store.settings.get(question.chat, _BEGINS)
+            self._store.turns.find_last(question.chat), self._store.settings.get(question.chat, _BEGINS)
         )
         since = max(last.incoming.sent_at if last is not None else 0.0, float(begins or 0))
         try:

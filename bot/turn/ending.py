@@ -10,7 +10,7 @@ from bot.context import Briefing, Summaries, as_told
 from bot.contract import Clock, MessageSent, joined, reference_of
 from bot.model import Models, token_count
 from bot.operations import Metrics
-from bot.policy import Once, once_spent, payer_of
+from bot.policy import Once, once_per_window, payer_of
 from bot.reply import Settling
 from bot.safety import Redactor, clean_answer
 from bot.sentences import how_long, say
@@ -141,5 +141,5 @@ async def is_said(failed: Failed, question: MessageSent, once: Once) -> bool:
     if not failed.until or failed.sentence == "spent_nobody":
         return True
     whose = failed.sentence.removeprefix("spent_")
-    first = await once.first(once_spent(whose, failed.until, payer_of(question)))
+    first = await once.claim(once_per_window(whose, failed.until, payer_of(question)))
     return first or question.awaited or question.quote_question

@@ -41,8 +41,8 @@ class Offers:
         self, question: MessageSent, language: str, form: Callable[[], str]
     ) -> tuple[Permit, NamedCall | None]:
         """What who asks may use here, and the tool that the question calls by name; `form` is that of a command."""
-        permit = await self._rights.of(question)
-        closed = self._rights.closed(permit, language)
+        permit = await self._rights.permit_for(question)
+        closed = self._rights.explain_closed(permit, language)
         return permit, named_call(written(question), self._registry.specs(permit.allows), language, closed, form)
 
     def first_call(self, question: MessageSent, permit: Permit, named: NamedCall | None) -> ToolCall | None:

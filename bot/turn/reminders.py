@@ -69,10 +69,10 @@ class Reminders:
         while True:
             timers.changed.clear()
             try:
-                for timer in await timers.due(self._clock.wall(), platforms):
-                    await deliver(timer.delivery())
-                    await timers.fired(timer.id)
-                due = await timers.next_due(platforms)
+                for timer in await timers.list_due(self._clock.wall(), platforms):
+                    await deliver(timer.to_delivery())
+                    await timers.remove(timer.id)
+                due = await timers.find_next_due(platforms)
                 left = LONGEST_SLEEP if due is None else due - self._clock.wall()
             except StoreError as error:
                 log.error("reminders wait: %s", error)

@@ -78,7 +78,7 @@ class Lookup:
                 self._book.of(question.chat),
                 self._briefings.past(question),
                 ChatFacts(store.facts, question).pinned(),
-                self._quotas.payer(question),
+                self._quotas.payer_for(question),
             )
         question = await self._earlier.completed(question, options.model or self._models.name)
         return Known(before, options, past, facts, payer, question, user_entry(question, past.quoted_origin))

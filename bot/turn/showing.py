@@ -91,7 +91,7 @@ class Showing:
         passes, call = attempt.made.passes, event.call
         position = [one.id for one in passes[-1].calls].index(call.id)
         spec = self._registry.spec(call.name)
-        await self._store.turns.call_started(
+        await self._store.turns.start_call(
             attempt.run.turn, call, passnumber=len(passes), position=position, effects=bool(spec and spec.effects)
         )
         attempt.reply.status(call.id, event.status)
@@ -102,6 +102,6 @@ class Showing:
         made.dollars += result.dollars
         made.citations.add(result.sources)
         learn_result(attempt.policy, self._registry.spec(call.name), call, result)
-        await self._store.turns.call_ended(attempt.run.turn, call.id, result)
+        await self._store.turns.end_call(attempt.run.turn, call.id, result)
         self._metrics.tool_calls.add(call.name, result.status)
         made.story.called(call, result)

@@ -48,7 +48,7 @@ async def under(
 ) -> list[str]:
     """What stands under an answer, as the operator wants: the tools it used, and what the model thought."""
     shown = []
-    if options.show_tools != "off" and (calls := await store.turns.calls(turn)):
+    if options.show_tools != "off" and (calls := await store.turns.list_calls(turn)):
         lines = call_lines(calls, language, redact, results=options.show_tools == "full")
         shown.append(f"**{say('tools_used', language)}**\n\n{lines}")
     if options.quote_reasoning and limits.collapses:

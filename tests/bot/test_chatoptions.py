@@ -168,11 +168,11 @@ def test_of_a_thread_the_tools_off_in_its_chat_are_off_too() -> None:
         }
     )
 
-    assert file.of(ChatId("slack", "T1", "C1", "1.000001")) == ChatTable(
+    assert file.table_of(ChatId("slack", "T1", "C1", "1.000001")) == ChatTable(
         "Be long.", "openai:a", ("run_python", "read_page")
     )
-    assert file.of(ChatId("slack", "T1", "C1", "2.000001")).instructions == "Be brief."
-    assert file.of(ChatId("slack", "T1", "C2")) == ChatTable()
+    assert file.table_of(ChatId("slack", "T1", "C1", "2.000001")).instructions == "Be brief."
+    assert file.table_of(ChatId("slack", "T1", "C2")) == ChatTable()
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_file_that_is_not_right_is_one_sentence(tmp_path: Path, text: str | by
 
 
 def test_no_file_says_nothing() -> None:
-    assert read_chats("").of(ChatId("telegram", "42", "7")) == ChatTable()
+    assert read_chats("").table_of(ChatId("telegram", "42", "7")) == ChatTable()
     assert ChatOptions().told == ""
 
 

@@ -35,7 +35,7 @@ async def test_a_turn_under_way_holds_of_its_chat_what_the_model_is_told_and_not
         assert sorted(entry.text for entry in told) == ["Answer 0.", "Answer 1.", "Answer 2."]
         assert [entry.reasoning for entry in told] == ["", "", ""]
         assert len(alive(HistoryRow)) == rows
-        stored = await it.bot.store.history.entries(it.message("").chat)
+        stored = await it.bot.store.history.list_entries(it.message("").chat)
         assert [
             row.entry.reasoning
             for row in stored

@@ -349,7 +349,7 @@ async def test_an_owner_who_forwards_a_command_has_not_given_it(world: World, st
             sign = "" if platform == "slack" else "/"
             place.forward(f"{sign}allow {ids[platform]} admin")
         await decided(world, bot, done=3)
-        people = await bot.access.people()
+        people = await bot.access.list_people()
 
     assert people == [(id, "admin") for id in sorted(admins.split(","))]
     assert [place.texts for place in places.values()] == [["Somebody wants to be let in."]] * 3

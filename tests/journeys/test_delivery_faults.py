@@ -319,7 +319,7 @@ async def test_what_nobody_can_read_is_not_written_to_its_end(places: list[Place
         await everywhere(places, one)
         await bot.dispatcher.idle()
         refused = {place.platform: refused_for_good(place) for place in places}
-        kept = [await bot.store.turns.last(row.chat) for row in await bot.store.history.chats()]
+        kept = [await bot.store.turns.find_last(row.chat) for row in await bot.store.history.list_chats()]
 
     for place in places:
         assert began[place.platform].closed_early, place.platform
@@ -553,7 +553,7 @@ async def test_a_platform_that_lets_nothing_through_for_a_day_holds_neither_its_
         await everywhere(places, one)
         async with asyncio.timeout(30):
             await bot.dispatcher.idle()
-        closed = [await bot.store.turns.last(row.chat) for row in await bot.store.history.chats()]
+        closed = [await bot.store.turns.find_last(row.chat) for row in await bot.store.history.list_chats()]
         waiting = bot.settling.waiting
 
     for place in places:

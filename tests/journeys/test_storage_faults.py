@@ -169,11 +169,11 @@ async def test_a_read_only_database_is_told_once_and_everything_goes_on_when_it_
 
         async def connect_read_only() -> Database:
             db = await connect()
-            await db.together(lambda connection: connection.execute("PRAGMA query_only = ON").fetchall())
+            await db.run_together(lambda connection: connection.execute("PRAGMA query_only = ON").fetchall())
             return db
 
         bot.store.writer._connect = connect_read_only
-        await bot.store.writer.apart(lambda db: db.execute("PRAGMA query_only = ON").fetchall())
+        await bot.store.writer.run_apart(lambda db: db.execute("PRAGMA query_only = ON").fetchall())
         chats.bob("and tell")
         go_on.set()
         await chats.until(lambda: all(any(SORRY in text for text in chats.texts(name)) for name in ("telegram", "bob")))

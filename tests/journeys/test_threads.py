@@ -155,7 +155,7 @@ async def test_a_thread_that_cannot_be_read_is_answered_without_and_said_so_once
 async def _asked(thread: Thread, bot: App) -> Any:
     """A question of that thread, as the adapter delivers it."""
     await thread.ask(bot, "hello")
-    record = await bot.store.turns.record(await bot.store.turns.newest())
+    record = await bot.store.turns.find_record(await bot.store.turns.find_newest())
     assert record is not None
     return record.incoming
 
@@ -293,7 +293,7 @@ async def test_a_thread_is_followed_without_a_mention_only_where_the_bot_takes_p
         thread.say("and in one word?", "U2")
         await world.model.asked(2)
         await bot.dispatcher.idle()
-        stored = await bot.store.history.chats()
+        stored = await bot.store.history.list_chats()
 
     assert told(world).endswith(": and in one word?")
     assert len(world.model.requests) == 2 and len(stored) == 1

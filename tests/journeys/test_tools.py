@@ -89,9 +89,9 @@ async def test_a_reminder_taken_in_before_a_crash_is_shown_at_the_next_start(wor
     world.model.reply(Reply(calls=(("remind_me", {"text": "Tea", "delay": "1 hour"}),)), Reply("I will."))
     async with start("telegram", TOOL_MODE="native") as bot:
         await ask(world, bot, "please remind me of my tea in an hour")
-        [timer] = await bot.store.timers.due(time.time() + 7200.0, ["telegram"])
-        await bot.store.intake.take_in(replace(timer, due=time.time() - 3600.0).delivery())
-        await bot.store.timers.fired(timer.id)
+        [timer] = await bot.store.timers.list_due(time.time() + 7200.0, ["telegram"])
+        await bot.store.intake.take_in(replace(timer, due=time.time() - 3600.0).to_delivery())
+        await bot.store.timers.remove(timer.id)
     with closing(sqlite3.connect(world.data / "parley.db")) as db, db:
         db.execute("UPDATE inbox SET received_at = received_at - 3600 WHERE state = 'new'")
 

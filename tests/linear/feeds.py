@@ -549,11 +549,11 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.safety.spellings.secret_forms": lambda text: spellings.secret_forms([text]),
     "bot.safety.spellings.unspelled": spellings.unspelled,
     "bot.store.facts.match_expression": facts.match_expression,
-    "bot.store.facts.words": facts.words,
+    "bot.store.facts.split_words": facts.split_words,
     "bot.store.incoming.incoming_from_json": lambda text: incoming.incoming_from_json(
         incoming.incoming_to_json(_asked(text))
     ),
-    "bot.store.text.plain": stored.plain,
+    "bot.store.text.to_plain": stored.to_plain,
     "bot.store.text.to_json": lambda text: stored.to_json({text: text}),
     "bot.context.summary.Summaries": lambda text: (
         [summary._line(entry) for entry in _told(text)] and summary._whole(text)
@@ -745,7 +745,7 @@ INSIDE: dict[str, str] = {
     "bot.turn.resume.Attempt": "bot.turn.workings.paragraph",
     "bot.turn.workings.between": "bot.turn.workings.paragraph",
     "bot.safety.spellings": "bot.safety.spellings.unspelled",
-    "bot.store.facts.StoredFacts": "bot.store.facts.words",
+    "bot.store.facts.StoredFacts": "bot.store.facts.split_words",
     "bot.store.incoming": "bot.store.incoming.incoming_from_json",
     "bot.store.text": "bot.store.text.to_json",
     "bot.toolchoice.terms": "bot.toolchoice.terms.terms_of",
@@ -801,7 +801,7 @@ OWN: dict[str, str] = {
     "adapters.slack.people": _SHORT,
     "adapters.telegram.adapter.TelegramAdapter": _HANDS_ON,
     "adapters.telegram.request": _HANDS_ON,
-    "bot.policy.access.known_as": _SHORT,
+    "bot.policy.access.ids_of": _SHORT,
     "bot.policy.once": _SHORT,
     "bot.commands.actions": _HANDS_ON,
     "bot.commands.answers": _HANDS_ON,

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from bot.agent.condensing import Condenser
 from bot.contract.errors import ModelBusy
 from bot.model.base import Answer, Piece, Request
-from bot.policy.quotas import paid_by, payer_of
+from bot.policy.quotas import charge, payer_of
 from playground.model import Reply
 from tests.bot.conftest import OpenRig
 from tests.conftest import FakeClock
@@ -66,7 +66,7 @@ async def test_what_condensing_uses_is_on_the_quotas_of_who_asked(rig: OpenRig) 
         it.model.script = lambda body: Reply("Two thousand equal entries.")
         context = ToolContext()
         registry._tools["long_one"] = long_one
-        with paid_by(asks):
+        with charge(asks):
             result = await registry.run(ToolCall("1", "long_one", {}), context)
             assert result.text.endswith("Two thousand equal entries.")
             report = await it.bot.quotas.report(asks)
@@ -98,7 +98,7 @@ async def test_the_model_for_summaries_condenses_too(rig: OpenRig) -> None:
     async with rig(CONDENSE_RESULTS="true", SUMMARY_MODEL="openai:small") as it:
         it.model.script = lambda body: Reply("Two thousand equal entries.")
         it.bot.registry._tools["long_one"] = long_one
-        with paid_by(payer_of(it.message("hello"))):
+        with charge(payer_of(it.message("hello"))):
             await it.bot.registry.run(ToolCall("1", "long_one", {}), ToolContext())
 
         assert [request.body["model"] for request in it.model.requests] == ["small"]

@@ -106,12 +106,12 @@ async def test_the_oldest_turns_are_folded_and_the_newest_stay_word_for_word(
     summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
 
-    made = await store.history.summary(CHAT)
+    made = await store.history.get_summary(CHAT)
     assert made is not None and made.text == "Ada's cat is Minka."
-    rest = await store.history.entries(CHAT, after=made.upto)
+    rest = await store.history.list_entries(CHAT, after=made.upto)
     assert rest[0].entry == UserEntry("question 5") and len(rest) == 4
     assert "question 1" in writer.told and "question 4" in writer.told and "question 5" not in writer.told
-    assert await store.history.folded(CHAT) == 4
+    assert await store.history.count_folded(CHAT) == 4
 
 
 @pytest.mark.parametrize(
@@ -134,10 +134,10 @@ async def test_a_summary_holds_the_words_of_all_whose_turns_it_was_made_from(
     await say(store, 9, UserEntry("q", "telegram:7"), AssistantEntry(LONG, origin="telegram:7"))
     for number in range(10, 16):
         await say(store, number, UserEntry("q", "telegram:7"), AssistantEntry(LONG, origin="telegram:7"))
-    first = await store.history.summary(CHAT)
+    first = await store.history.get_summary(CHAT)
     summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
-    second = await store.history.summary(CHAT)
+    second = await store.history.get_summary(CHAT)
 
     assert first is not None and second is not None and first.upto < second.upto
     assert first.origin == whose
@@ -159,7 +159,7 @@ async def test_the_next_summary_is_made_from_the_last_one_and_what_came_since(
     await summaries.idle()
 
     assert "Ada's cat is Minka." in writer.told and "question 4" not in writer.told and "question 5" in writer.told
-    made = await store.history.summary(CHAT)
+    made = await store.history.get_summary(CHAT)
     assert made is not None and made.text == "Minka is a cat. It is old."
 
 
@@ -178,9 +178,9 @@ async def test_a_call_is_never_parted_from_its_result(store: Store, summaries: S
     summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
 
-    made = await store.history.summary(CHAT)
+    made = await store.history.get_summary(CHAT)
     assert made is not None
-    rest = await store.history.entries(CHAT, after=made.upto)
+    rest = await store.history.list_entries(CHAT, after=made.upto)
     assert isinstance(rest[0].entry, UserEntry) and len(rest) % 4 == 0
     assert 'search_web {"query": "tea 1"}' in writer.told
 
@@ -194,10 +194,10 @@ async def test_a_turn_that_is_closed_waits_for_no_summary(store: Store, summarie
     summaries.after_turn(CHAT, writer, 1100, room=3000)
     await say(store, 7)
 
-    assert await store.history.summary(CHAT) is None
+    assert await store.history.get_summary(CHAT) is None
     writer.hold.set()
     await summaries.idle()
-    assert await store.history.summary(CHAT) is not None
+    assert await store.history.get_summary(CHAT) is not None
     assert len(writer.asked) == 1, "one at a time in a chat"
 
 
@@ -223,13 +223,13 @@ async def test_a_summary_that_fails_changes_nothing_and_is_made_after_a_later_tu
     summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
 
-    assert await store.history.summary(CHAT) is None
+    assert await store.history.get_summary(CHAT) is None
     assert len(writer.asked) == 1, "not again at once"
     await clock.advance(61)
     writer.error, writer.finish, writer.says = None, "stop", lambda request: "Tea was spoken of."
     summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
-    assert await store.history.summary(CHAT) is not None
+    assert await store.history.get_summary(CHAT) is not None
 
 
 async def test_after_new_and_forget_a_late_summary_of_what_was_before_is_dropped(
@@ -247,7 +247,7 @@ async def test_after_new_and_forget_a_late_summary_of_what_was_before_is_dropped
     await say(store, 7)
     await store.history.set_summary(CHAT, "What was before.", 8, first=1, after=0)
 
-    assert await store.history.summary(CHAT) is None
+    assert await store.history.get_summary(CHAT) is None
     assert writer.running == 0
 
 
@@ -295,7 +295,7 @@ async def test_a_summary_holds_no_secret_and_no_sign_of_the_boundary(
     summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
 
-    made = await store.history.summary(CHAT)
+    made = await store.history.get_summary(CHAT)
     assert made is not None and KEY not in made.text and "\x1b" not in made.text and "tool_call" not in made.text
 
 
@@ -341,7 +341,7 @@ async def test_a_summary_that_was_cut_ends_with_a_whole_statement(
     summaries.after_turn(CHAT, writer, 1000, room=3000)
     await summaries.idle()
 
-    assert (await store.history.summary(CHAT)) == Summary("The cat is Minka.", 8, "")
+    assert (await store.history.get_summary(CHAT)) == Summary("The cat is Minka.", 8, "")
 
 
 async def test_a_past_longer_than_one_request_is_folded_piece_by_piece(
@@ -354,7 +354,7 @@ async def test_a_past_longer_than_one_request_is_folded_piece_by_piece(
     for _ in range(4):
         summaries.after_turn(CHAT, writer, 5000, room=3000, left_out=True)
         await summaries.idle()
-        made = await store.history.summary(CHAT)
+        made = await store.history.get_summary(CHAT)
         assert made is not None
         uptos.append(made.upto)
 

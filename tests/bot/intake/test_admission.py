@@ -12,7 +12,17 @@ import pytest
 from bot.contract import ChatId, MessageSent, ReplyTarget, Sender
 from bot.intake import admission as module
 from bot.intake.admission import Admission, AdmissionLimits, Answer, Begin, Refuse
-from bot.policy import DAY, MINUTE, Access, QuotaLimits, Quotas, once_in_chat, once_per_person, once_spent, payer_of
+from bot.policy import (
+    DAY,
+    MINUTE,
+    Access,
+    QuotaLimits,
+    Quotas,
+    once_in_chat,
+    once_per_person,
+    once_per_window,
+    payer_of,
+)
 from bot.sentences import say
 from bot.store import Amount, Limit, Store
 from bot.turn import Running, TurnQueue
@@ -156,13 +166,13 @@ async def test_a_spent_quota_refuses_questions_until_it_is_renewed_and_commands_
     admission = make(tokens_person=10)
     payer = payer_of(message())
     await store.spending.reserve([Limit(payer.keys[0], DAY, Amount())], Amount(tokens=11))
-    spent = await Quotas(store.spending, clock, QuotaLimits(tokens_person=10)).exhausted(payer)
+    spent = await Quotas(store.spending, clock, QuotaLimits(tokens_person=10)).find_exhausted(payer)
     assert spent is not None
 
     refused = await admission.decide(1, message())
 
     assert isinstance(refused, Refuse) and refused.sentence
-    assert refused.once_per == once_spent("person", spent.until, payer)
+    assert refused.once_per == once_per_window("person", spent.until, payer)
     assert isinstance(await admission.decide(2, message("/new")), Begin)
     assert isinstance(await admission.decide(3, message("/usage")), Answer)
     assert isinstance(await admission.decide(4, message(person=BOB)), Begin)

@@ -165,7 +165,7 @@ async def test_start_promises_a_stranger_nothing_and_tells_the_operator_how_to_p
         assert (
             first.startswith("I do not know you yet. If this bot is yours, write /pair and the code") and ADA in first
         )
-        await it.say(f"/pair {await it.bot.access.pairing_code()}")
+        await it.say(f"/pair {await it.bot.access.new_pairing_code()}")
         assert (await it.say("/start"))[0].startswith("Hello!")
         [later] = await it.say("/start", person=BOB, chat="8")
         assert later == f"I do not know you yet. The operator of this bot must add your id: {BOB}"
@@ -178,7 +178,7 @@ async def test_whoami_says_which_id_is_whose(rig: OpenRig) -> None:
 
 async def test_pair_without_a_code_asks_for_it_and_is_no_guess(rig: OpenRig) -> None:
     async with rig(ALLOW_ALL="false") as it:
-        code = await it.bot.access.pairing_code()
+        code = await it.bot.access.new_pairing_code()
         for _ in range(6):
             [text] = await it.say("/pair")
             assert text == "Write /pair and the code that the bot's console showed when it started."
@@ -311,7 +311,7 @@ async def test_no_command_is_run_from_an_edit(rig: OpenRig) -> None:
         await it.deliver(edit)
         await it.idle()
 
-        assert await it.bot.access.people() == [(ADA, "admin")]
+        assert await it.bot.access.list_people() == [(ADA, "admin")]
         assert it.shown() == [] and it.model.requests == []
 
 
@@ -448,7 +448,7 @@ async def test_why_shows_arguments_as_code_in_one_short_line(rig: OpenRig, expre
 
 async def resting(it: Rig) -> list[tuple[str, int]]:
     """(state, attempts) of everything unfinished."""
-    return [(row.state, row.attempts) for row in await it.bot.store.intake.waiting()]
+    return [(row.state, row.attempts) for row in await it.bot.store.intake.list_waiting()]
 
 
 @pytest.mark.parametrize("connected", [True, False], ids=["answering", "waiting for the connection"])

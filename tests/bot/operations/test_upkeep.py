@@ -60,7 +60,7 @@ async def test_the_operator_says_how_long_a_chat_is_kept(rig: OpenRig, monkeypat
                 await it.say("What is tea?", chat=chat)
 
         async with asyncio.timeout(60):
-            while len(chats := await it.bot.store.history.chats()) > 1:
+            while len(chats := await it.bot.store.history.list_chats()) > 1:
                 await asyncio.sleep(0.001)
 
     assert [row.chat.chat for row in chats] == ["8"]

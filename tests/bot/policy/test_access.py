@@ -42,36 +42,36 @@ def make(store: Store, clock: FakeClock) -> Make:
 
 
 async def test_nobody_may_write_until_somebody_is_let_in(make: Make) -> None:
-    assert not await make().allowed(written())
-    assert await make(allow_all=True).allowed(written())
+    assert not await make().allows(written())
+    assert await make(allow_all=True).allows(written())
 
 
 async def test_a_listed_person_may_write_and_nobody_else(make: Make) -> None:
     access = make(users=("telegram:7",))
-    assert await access.allowed(written())
-    assert not await access.allowed(written("telegram:77"))
-    assert not await access.allowed(written("discord:7"))
+    assert await access.allows(written())
+    assert not await access.allows(written("telegram:77"))
+    assert not await access.allows(written("discord:7"))
 
 
 async def test_a_listed_chat_lets_its_people_write_there_and_nowhere_else(make: Make) -> None:
     access = make(chats=(str(GROUP),))
-    assert await access.allowed(written(chat=GROUP))
-    assert await access.allowed(written(chat=TOPIC))
-    assert not await access.allowed(written(chat=PRIVATE))
-    assert not await access.allowed(written(chat=SAME_GROUP_OTHER_BOT))
+    assert await access.allows(written(chat=GROUP))
+    assert await access.allows(written(chat=TOPIC))
+    assert not await access.allows(written(chat=PRIVATE))
+    assert not await access.allows(written(chat=SAME_GROUP_OTHER_BOT))
 
 
 async def test_a_listed_private_chat_opens_no_group(make: Make) -> None:
     access = make(chats=(str(PRIVATE),))
-    assert await access.allowed(written(chat=PRIVATE))
-    assert not await access.allowed(written(chat=GROUP))
+    assert await access.allows(written(chat=PRIVATE))
+    assert not await access.allows(written(chat=GROUP))
 
 
 async def test_a_listed_person_may_write_in_a_group_that_is_not_listed(make: Make) -> None:
     """Else the group would have to be opened to everybody in it, so that one of them can ask."""
     access = make(users=("telegram:7",))
-    assert await access.allowed(written(chat=GROUP))
-    assert not await access.allowed(written("telegram:8", GROUP))
+    assert await access.allows(written(chat=GROUP))
+    assert not await access.allows(written("telegram:8", GROUP))
 
 
 SHARED = ChatId("slack", "T1", "C1")
@@ -81,38 +81,38 @@ GUEST = written("slack:T2/U9", SHARED, ("slack:T2",), guest=True)
 async def test_a_listed_channel_lets_in_no_guests_of_another_organisation(make: Make) -> None:
     """Members may share a channel later; its list was made for those who were in it."""
     access = make(chats=(str(SHARED),))
-    assert await access.allowed(written("slack:T1/U1", SHARED, ("slack:T1",)))
-    assert not await access.allowed(GUEST)
+    assert await access.allows(written("slack:T1/U1", SHARED, ("slack:T1",)))
+    assert not await access.allows(GUEST)
     await access.change(written("telegram:1", SHARED), "here")
-    assert not await access.allowed(GUEST)
+    assert not await access.allows(GUEST)
 
-    assert await make(users=("slack:T2/U9",)).allowed(GUEST)
-    assert await make(groups=("slack:T2",)).allowed(GUEST)
-    assert await make(allow_all=True).allowed(GUEST)
+    assert await make(users=("slack:T2/U9",)).allows(GUEST)
+    assert await make(groups=("slack:T2",)).allows(GUEST)
+    assert await make(allow_all=True).allows(GUEST)
     await access.change(ADMIN, "slack:T2/U9")
-    assert await access.allowed(GUEST)
+    assert await access.allows(GUEST)
 
 
 async def test_a_chat_that_is_forbidden_is_so_for_guests_too(make: Make) -> None:
     access = make(allow_all=True)
     await access.change(ADMIN, str(SHARED), forbid=True)
-    assert not await access.allowed(GUEST)
+    assert not await access.allows(GUEST)
 
 
 async def test_a_role_of_a_chat_makes_none_of_its_people_an_admin(make: Make, store: Store) -> None:
     await store.access.set_role(str(GROUP), "admin")
-    assert not await make().allowed(written(chat=GROUP))
+    assert not await make().allows(written(chat=GROUP))
 
 
 async def test_the_people_of_a_workspace_or_role_may_write(make: Make) -> None:
     access = make(groups=("slack:T1", "discord:guild/9", "discord:role/5"))
     place = ChatId("discord", "1", "2")
-    assert await access.allowed(written("slack:T1/U1", ChatId("slack", "T1", "C1"), ("slack:T1",)))
+    assert await access.allows(written("slack:T1/U1", ChatId("slack", "T1", "C1"), ("slack:T1",)))
     # In a channel shared with another organisation, its people are not ours.
-    assert not await access.allowed(written("slack:T2/U1", ChatId("slack", "T1", "C1"), ("slack:T2",)))
-    assert await access.allowed(written("discord:7", place, ("discord:guild/9",)))
-    assert await access.allowed(written("discord:7", place, ("discord:guild/8", "discord:role/5")))
-    assert not await access.allowed(written("discord:7", place, ("discord:guild/5", "discord:role/9")))
+    assert not await access.allows(written("slack:T2/U1", ChatId("slack", "T1", "C1"), ("slack:T2",)))
+    assert await access.allows(written("discord:7", place, ("discord:guild/9",)))
+    assert await access.allows(written("discord:7", place, ("discord:guild/8", "discord:role/5")))
+    assert not await access.allows(written("discord:7", place, ("discord:guild/5", "discord:role/9")))
 
 
 ADMIN = written("telegram:1")
@@ -121,36 +121,36 @@ ADMIN = written("telegram:1")
 async def test_an_admin_lets_a_person_in_and_keeps_them_out(make: Make) -> None:
     access = make()
     assert await access.change(ADMIN, "telegram:7") == ("allowed", {"id": "telegram:7", "role": "allowed"})
-    assert await access.allowed(written(chat=GROUP))
+    assert await access.allows(written(chat=GROUP))
     assert (await access.change(ADMIN, "telegram:7", forbid=True))[0] == "forbidden"
-    assert not await access.allowed(written())
+    assert not await access.allows(written())
     # A list in the settings does not bring back whom an admin keeps out.
-    assert not await make(users=("telegram:7",), allow_all=True).allowed(written())
+    assert not await make(users=("telegram:7",), allow_all=True).allows(written())
 
 
 async def test_here_lets_in_this_chat_with_all_its_topics(make: Make) -> None:
     access = make()
     said, values = await access.change(written("telegram:1", TOPIC), "here")
     assert (said, values["id"]) == ("allowed", str(GROUP))
-    assert await access.allowed(written(chat=TOPIC))
-    assert not await access.allowed(written())
+    assert await access.allows(written(chat=TOPIC))
+    assert not await access.allows(written())
 
     await access.change(written("telegram:1", GROUP), "here", forbid=True)
-    assert not await make(allow_all=True).allowed(written(chat=TOPIC))
+    assert not await make(allow_all=True).allows(written(chat=TOPIC))
     # Else nobody could let it in again.
-    assert await access.allowed(written("telegram:1", GROUP))
+    assert await access.allows(written("telegram:1", GROUP))
 
 
 @pytest.mark.parametrize("id", ["slack:T1", "discord:guild/9", "discord:role/5", "slack:T1/U1", "discord:42/77"])
 async def test_whatever_a_list_may_name_may_be_let_in_from_the_chat(make: Make, store: Store, id: str) -> None:
     assert (await make().change(ADMIN, id))[0] == "allowed"
-    assert await store.access.role(id) == "allowed"
+    assert await store.access.role_of(id) == "allowed"
 
 
 @pytest.mark.parametrize("argument", ["", "telegram:7 king", "here admin", "slack:T1 owner", "a b c"])
 async def test_what_is_no_role_changes_nothing(make: Make, store: Store, argument: str) -> None:
     assert (await make().change(ADMIN, argument))[0] == "allow_usage"
-    assert await store.access.roles() == {}
+    assert await store.access.list_roles() == {}
 
 
 @pytest.mark.parametrize("forbid", [False, True])
@@ -162,7 +162,7 @@ async def test_what_is_no_id_changes_nothing_and_says_what_would_be_one(
     for language in LANGUAGES:
         sentence = say(key, language, **values)
         assert argument in sentence and ("telegram:" in sentence or "slack:T1/U1" in sentence)
-    assert await store.access.roles() == {}
+    assert await store.access.list_roles() == {}
 
 
 async def test_there_may_be_several_owners_and_only_owners_make_admins(make: Make, store: Store) -> None:
@@ -177,7 +177,7 @@ async def test_there_may_be_several_owners_and_only_owners_make_admins(make: Mak
     assert (await access.change(third, "telegram:1", forbid=True))[0] == "owners_only"
     assert (await access.change(third, "telegram:2"))[0] == "owners_only"
     assert (await access.change(written("telegram:4"), "telegram:5"))[0] == "admins_only"
-    assert [id for id, role in await access.people() if role == "owner"] == ["telegram:1", "telegram:2"]
+    assert [id for id, role in await access.list_people() if role == "owner"] == ["telegram:1", "telegram:2"]
 
 
 async def test_nobody_locks_themselves_or_the_operators_admins_out(make: Make, store: Store) -> None:
@@ -188,21 +188,21 @@ async def test_nobody_locks_themselves_or_the_operators_admins_out(make: Make, s
 
 
 async def test_a_pairing_code_is_offered_only_while_nobody_could_write(make: Make) -> None:
-    assert await make(admins=()).pairing_code() is not None
+    assert await make(admins=()).new_pairing_code() is not None
     for lists in ({"users": ("telegram:7",)}, {"chats": (str(GROUP),)}, {"groups": ("slack:T1",)}, {"allow_all": True}):
-        assert await make(**{"admins": (), **lists}).pairing_code() is None
+        assert await make(**{"admins": (), **lists}).new_pairing_code() is None
 
 
 async def test_a_guesser_is_not_heard_for_long_and_others_are(make: Make, clock: FakeClock) -> None:
     access = make(admins=())
-    code = await access.pairing_code()
+    code = await access.new_pairing_code()
     guesser = Sender(id="telegram:666")
     for _ in range(5):
         assert not await access.pair(guesser, "0000-00")
     assert code is not None
     assert not await access.pair(guesser, code)
     assert await access.pair(Sender(id="telegram:7"), code)
-    assert await access.admin(Sender(id="telegram:7"))
+    assert await access.is_admin(Sender(id="telegram:7"))
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_input_cached_input_and_output_have_each_their_price() -> None:
     ],
 )
 def test_a_dated_or_resold_model_has_its_row(model: str, row: str) -> None:
-    price = Prices().of(model)
+    price = Prices().price_of(model)
     assert price is not None
     assert price.model == row
 
@@ -46,13 +46,13 @@ def test_a_model_without_a_row_costs_an_unknown_amount(model: str) -> None:
 
 
 def test_the_model_each_provider_answers_with_by_default_has_a_price() -> None:
-    assert [name for name, row in PROVIDERS.items() if Prices().of(f"{name}:{row.default_model}") is None] == []
+    assert [name for name, row in PROVIDERS.items() if Prices().price_of(f"{name}:{row.default_model}") is None] == []
 
 
 def test_the_operators_rows_win_and_add() -> None:
     prices = Prices(read_prices(["openai:gpt-5-mini=1/0.5/3", " vllm:big* = 2/4 "]))
 
-    assert prices.of("openai:gpt-5-mini") == Price("openai:gpt-5-mini", 1, 0.5, 3)
+    assert prices.price_of("openai:gpt-5-mini") == Price("openai:gpt-5-mini", 1, 0.5, 3)
     assert prices.dollars_of("vllm:big-one", Usage(prompt=MILLION, cached=MILLION, completion=MILLION)) == 6
     assert prices.dollars_of("vllm:small", Usage(prompt=MILLION)) == 0
 

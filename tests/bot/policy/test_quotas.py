@@ -29,8 +29,8 @@ from bot.policy.quotas import (
     Payer,
     QuotaLimits,
     Quotas,
-    once_spent,
-    paid_by,
+    charge,
+    once_per_window,
 )
 from bot.store import Amount, Store
 from tests.conftest import FakeClock
@@ -100,19 +100,19 @@ def make(store: Store, clock: FakeClock) -> Make:
 
 @pytest.fixture
 def once(store: Store, clock: FakeClock) -> Once:
-    return Once(store.access.once, clock)
+    return Once(store.access.claim, clock)
 
 
 async def ask(quotas: Quotas, model: Scripted, payer: Payer | None = ADA) -> list[Piece]:
     metered = MeteredModel(model, quotas, len)
     if payer is None:
         return [piece async for piece in metered.stream(QUESTION)]
-    with paid_by(payer):
+    with charge(payer):
         return [piece async for piece in metered.stream(QUESTION)]
 
 
 async def spent(store: Store, key: str = "person telegram:7") -> int:
-    [spent] = await store.spending.spent([key], DAY)
+    [spent] = await store.spending.list_spent([key], DAY)
     return spent.tokens
 
 
@@ -124,7 +124,7 @@ async def test_what_a_call_used_is_counted_for_person_chat_and_everybody(store: 
     assert [type(piece) for piece in pieces] == [TextPiece, Answer]
     # A group's topics share one quota.
     for key in ("person telegram:7", "chat telegram:42/-50", "*"):
-        [found] = await store.spending.spent([key], DAY)
+        [found] = await store.spending.list_spent([key], DAY)
         assert found.tokens == 340
         assert found.dollars == pytest.approx(300 * 0.25e-6 + 40 * 2e-6)
 
@@ -154,7 +154,7 @@ async def test_a_call_waits_where_what_is_left_is_only_set_aside(make: Make) -> 
     while not held.asked:
         await asyncio.sleep(0)
     waiting = asyncio.create_task(ask(quotas, second))
-    assert await quotas.exhausted(ADA) is None
+    assert await quotas.find_exhausted(ADA) is None
     assert (await quotas.report(ADA)).person.spent.tokens == 0
     assert second.asked == 0
 
@@ -216,7 +216,7 @@ async def test_money_limits_an_answer_too(make: Make) -> None:
 
 async def test_a_model_asked_for_few_words_may_still_think(make: Make) -> None:
     model = Scripted(answer(1, 1))
-    with paid_by(ADA):
+    with charge(ADA):
         async for _ in MeteredModel(model, make(), len).stream(replace(QUESTION, max_output_chars=200)):
             pass
 
@@ -241,7 +241,7 @@ async def test_two_hundred_calls_at_once_spend_no_more_than_there_is(
 
     outcomes = await asyncio.gather(*(ask(quotas, model, payer) for payer in payers), return_exceptions=True)
 
-    [all_] = await store.spending.spent(["*"], DAY)
+    [all_] = await store.spending.list_spent(["*"], DAY)
     assert all(isinstance(outcome, list | Unaffordable) for outcome in outcomes)
     assert 0 < all_.tokens <= limits.get("tokens_all", 1e9)
     assert 0 < all_.dollars <= limits.get("money_all", 1e9)
@@ -307,7 +307,7 @@ async def test_a_call_stopped_before_it_was_made_leaves_nothing_set_aside(store:
 async def test_what_a_killed_process_set_aside_counts_until_the_day_ends(
     store: Store, make: Make, clock: FakeClock
 ) -> None:
-    with paid_by(ADA):
+    with charge(ADA):
         await make(tokens_person=2 * LEAST - 1).reserve("openai:gpt-5-mini", Usage(RESERVED, ANSWER_TOKENS))
     quotas = make(tokens_person=2 * LEAST - 1)  # of the next process
 
@@ -356,8 +356,8 @@ async def test_what_strangers_spend_leaves_the_owner_a_share(make: Make, limits:
             with suppress(Unaffordable):
                 await ask(quotas, Scripted(answer(1_000, 9_000)), stranger)
 
-    assert await quotas.exhausted(ADA) is not None
-    assert await quotas.exhausted(OWNER) is None
+    assert await quotas.find_exhausted(ADA) is not None
+    assert await quotas.find_exhausted(OWNER) is None
     assert (await quotas.report(OWNER)).others.spent.tokens == 80_000
     await ask(quotas, Scripted(answer(1_000, 9_000)), OWNER)
     await ask(quotas, Scripted(answer(1_000, 9_000)), OWNER)
@@ -391,32 +391,32 @@ async def test_a_model_of_unknown_price_costs_no_money_but_all_its_tokens(store:
     for _ in range(3):
         await ask(quotas, model)
 
-    assert await store.spending.spent(["person telegram:7"], DAY) == [Amount(300)]
+    assert await store.spending.list_spent(["person telegram:7"], DAY) == [Amount(300)]
 
 
 async def test_the_model_that_answered_is_paid_not_the_one_that_was_asked(store: Store, make: Make) -> None:
     prices = Prices(read_prices(["openai:gpt-5-mini=1000/1000/1000", "ark:cheap=1/1/1"]))
     await ask(make(prices), Scripted(answer(50, 50, "ark:cheap")))
 
-    assert (await store.spending.spent(["person telegram:7"], DAY))[0].dollars == pytest.approx(0.0001)
+    assert (await store.spending.list_spent(["person telegram:7"], DAY))[0].dollars == pytest.approx(0.0001)
 
 
 async def test_twenty_messages_a_minute_and_no_more(make: Make, clock: FakeClock) -> None:
     quotas = make(messages_per_minute=20)
 
-    assert all([await quotas.message(ADA) for _ in range(20)])
-    assert not await quotas.message(ADA_ELSEWHERE)
-    assert await quotas.message(BOB_ELSEWHERE)
+    assert all([await quotas.count_question(ADA) for _ in range(20)])
+    assert not await quotas.count_question(ADA_ELSEWHERE)
+    assert await quotas.count_question(BOB_ELSEWHERE)
 
     clock.started += 60
-    assert await quotas.message(ADA)
+    assert await quotas.count_question(ADA)
 
 
 async def test_commands_are_counted_apart_and_are_no_questions_of_the_day(make: Make) -> None:
     quotas = make(messages_per_minute=2)
 
-    assert [await quotas.message(ADA) for _ in range(3)] == [True, True, False]
-    assert [await quotas.command(ADA) for _ in range(3)] == [True, True, False]
+    assert [await quotas.count_question(ADA) for _ in range(3)] == [True, True, False]
+    assert [await quotas.count_command(ADA) for _ in range(3)] == [True, True, False]
     assert (await quotas.report(ADA)).person.spent.messages == 2
 
 
@@ -424,20 +424,20 @@ async def test_a_spent_quota_is_known_before_a_turn_begins_and_told_once_a_windo
     make: Make, once: Once, clock: FakeClock
 ) -> None:
     quotas = make(tokens_person=1500)
-    assert await quotas.exhausted(ADA) is None
+    assert await quotas.find_exhausted(ADA) is None
     await ask(quotas, Scripted(answer(1000, 500)))
 
-    refusal = await quotas.exhausted(ADA)
+    refusal = await quotas.find_exhausted(ADA)
     assert refusal is not None
     told = []
     for one in (ADA, ADA, ADA_ELSEWHERE, ADA):
-        told.append(await once.first(once_spent(refusal.whose, refusal.until, one)))
+        told.append(await once.claim(once_per_window(refusal.whose, refusal.until, one)))
         clock.started += 0.1  # a time that no float holds exactly
     assert told == [True, False, False, False]
-    assert await quotas.exhausted(BOB_ELSEWHERE) is None
+    assert await quotas.find_exhausted(BOB_ELSEWHERE) is None
 
     clock.started += refusal.until - clock.wall()
-    assert await quotas.exhausted(ADA) is None
+    assert await quotas.find_exhausted(ADA) is None
 
 
 async def test_a_chats_spent_quota_is_told_the_chat_once_not_each_of_its_people(make: Make, once: Once) -> None:
@@ -446,16 +446,16 @@ async def test_a_chats_spent_quota_is_told_the_chat_once_not_each_of_its_people(
 
     told = []
     for payer in (ADA_ELSEWHERE, BOB_ELSEWHERE):
-        refusal = await quotas.exhausted(payer)
+        refusal = await quotas.find_exhausted(payer)
         assert refusal is not None
         assert refusal.whose == "chat"
-        told.append(await once.first(once_spent(refusal.whose, refusal.until, payer)))
+        told.append(await once.claim(once_per_window(refusal.whose, refusal.until, payer)))
     assert told == [True, False]
 
 
 async def ask_anyway(quotas: Quotas, payer: Payer) -> None:
     """Spend 100 tokens whatever the quotas say: as a call does that used more than was set aside."""
-    with paid_by(payer):
+    with charge(payer):
         reserved = await quotas.reserve("x:y", Usage(1, 1))
         await quotas.settle(reserved, "x:y", Usage(60, 40))
 
@@ -464,7 +464,7 @@ async def test_today_as_a_person_and_as_an_admin_sees_it(make: Make) -> None:
     quotas = make(tokens_person=1000)
     for payer, times in ((ADA, 1), (BOB_ELSEWHERE, 2)):
         for _ in range(times):
-            await quotas.message(payer)
+            await quotas.count_question(payer)
             await ask_anyway(quotas, payer)
 
     seen = await quotas.report(ADA)
@@ -495,9 +495,9 @@ async def test_a_database_that_fails_while_settling_costs_nobody_an_answer(
 async def test_what_tools_buy_is_on_the_quotas_of_who_asks(store: Store, make: Make) -> None:
     quotas = make(money_person=0.10, admin_share=0.2)
     purse = DayPurse(quotas)
-    with paid_by(ADA):
+    with charge(ADA):
         async with purse.pay("generate_image", 0.06) as payment:
-            [during] = await store.spending.spent(["person telegram:7"], DAY)
+            [during] = await store.spending.list_spent(["person telegram:7"], DAY)
             payment.dollars = 0.042
         async with purse.pay("search_web", 0.008) as payment:
             pass
@@ -511,7 +511,7 @@ async def test_what_tools_buy_is_on_the_quotas_of_who_asks(store: Store, make: M
     assert during.dollars == pytest.approx(0.06)
     assert not refused.value.retry
     for key in ("person telegram:7", "chat telegram:42/7", "* but admins", "*"):
-        assert (await store.spending.spent([key], DAY))[0].dollars == pytest.approx(0.058)
+        assert (await store.spending.list_spent([key], DAY))[0].dollars == pytest.approx(0.058)
     report = await quotas.report(ADA)
     assert [(tool, used.messages, round(used.dollars, 3)) for tool, used in report.tools] == [
         ("search_web", 2, 0.016),
@@ -529,11 +529,11 @@ async def _nothing() -> AsyncIterator[None]:
 
 async def test_a_request_that_costs_nothing_in_the_end_leaves_no_trace(store: Store, make: Make) -> None:
     quotas = make(money_person=0.10)
-    with paid_by(ADA):
+    with charge(ADA):
         async with DayPurse(quotas).pay("search_web", 0.008) as payment:
             payment.dollars = 0.0
 
-    assert (await store.spending.spent(["person telegram:7"], DAY))[0].dollars == pytest.approx(0.0)
+    assert (await store.spending.list_spent(["person telegram:7"], DAY))[0].dollars == pytest.approx(0.0)
     assert (await quotas.report(ADA)).tools == ()
 
 
@@ -542,7 +542,7 @@ async def test_a_paid_request_that_is_stopped_counts_as_made(store: Store, make:
     begun = asyncio.Event()
 
     async def buy() -> None:
-        with paid_by(ADA):
+        with charge(ADA):
             async with DayPurse(quotas).pay("generate_image", 0.25):
                 begun.set()
                 await asyncio.Event().wait()
@@ -553,7 +553,7 @@ async def test_a_paid_request_that_is_stopped_counts_as_made(store: Store, make:
     await asyncio.gather(buying, return_exceptions=True)
     await quotas.close()
 
-    assert (await store.spending.spent(["person telegram:7"], DAY))[0].dollars == pytest.approx(0.25)
+    assert (await store.spending.list_spent(["person telegram:7"], DAY))[0].dollars == pytest.approx(0.25)
 
 
 async def test_two_hundred_purchases_at_once_spend_no_more_than_there_is(store: Store, make: Make) -> None:
@@ -561,7 +561,7 @@ async def test_two_hundred_purchases_at_once_spend_no_more_than_there_is(store: 
 
     async def buy(number: int) -> None:
         nonlocal bought
-        with paid_by(Payer(f"telegram:{number}", ChatId("telegram", "42", str(number)))), suppress(Unpaid):
+        with charge(Payer(f"telegram:{number}", ChatId("telegram", "42", str(number)))), suppress(Unpaid):
             async with purse.pay("generate_image", 0.167) as payment:
                 bought += 1
                 await asyncio.sleep(0)
@@ -569,6 +569,6 @@ async def test_two_hundred_purchases_at_once_spend_no_more_than_there_is(store: 
 
     await asyncio.gather(*(buy(number) for number in range(200)))
 
-    [spent] = await store.spending.spent(["*"], DAY)
+    [spent] = await store.spending.list_spent(["*"], DAY)
     assert spent.dollars == pytest.approx(bought * 0.042)
     assert 0.8 - 0.167 < spent.dollars <= 0.8

@@ -169,7 +169,7 @@ async def test_an_ended_reply_is_opened_with_the_text_it_had(
     whole = screen.texts.copy()
     screen.texts[:] = ["an older text"]
 
-    record = await store.turns.shown(turn)
+    record = await store.turns.load_shown(turn)
     assert record is not None
     async with replies.again(screen, record, calm=True):
         pass

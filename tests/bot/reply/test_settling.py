@@ -150,7 +150,7 @@ async def test_what_was_answered_throughout_is_not_shown_again(desk: Desk) -> No
     await desk.clock.advance(1_000.0)
 
     assert desk.screen.calls == [] and desk.settling.waiting == 0
-    assert await desk.store.turns.unsettled() == []
+    assert await desk.store.turns.list_unsettled() == []
 
 
 @pytest.mark.parametrize("when", [0.0, 1.9, 2.1, 14.0, 16.0, 100.0, 149.0])
@@ -166,7 +166,7 @@ async def test_an_edit_that_is_made_late_does_not_stand_last(when: float, desk: 
 
     assert desk.screen.texts == ["It rains today."]
     assert desk.times == [2.0, 15.0, 150.0]
-    assert desk.settling.waiting == 0 and await desk.store.turns.unsettled() == []
+    assert desk.settling.waiting == 0 and await desk.store.turns.list_unsettled() == []
 
 
 async def test_the_next_process_goes_on_with_what_is_not_settled(desk: Desk, clock: FakeClock, screen: Screen) -> None:
@@ -186,7 +186,7 @@ async def test_the_next_process_goes_on_with_what_is_not_settled(desk: Desk, clo
     await other.close()
 
     assert soon == ["It rains today."]
-    assert screen.texts == ["It rains today."] and await desk.store.turns.unsettled() == []
+    assert screen.texts == ["It rains today."] and await desk.store.turns.list_unsettled() == []
 
 
 async def test_the_last_edit_of_a_former_process_may_be_late_too(desk: Desk) -> None:
@@ -220,7 +220,7 @@ async def test_nothing_is_shown_again_where_the_person_left(desk: Desk) -> None:
     desk.screen.faults = [Unreachable("blocked")]
     await desk.clock.advance(200.0)
 
-    assert len(desk.times) <= 3 and await desk.store.turns.unsettled() == []
+    assert len(desk.times) <= 3 and await desk.store.turns.list_unsettled() == []
 
 
 async def test_a_forgotten_chat_is_left_alone(desk: Desk) -> None:
@@ -252,7 +252,7 @@ async def test_what_a_platform_refused_for_a_day_is_shown_then(desk: Desk) -> No
     await desk.clock.advance(60.0)
 
     assert early == [] and desk.screen.texts == ["It rains today."]
-    assert await desk.store.turns.unsettled() == [] and desk.settling.waiting == 0
+    assert await desk.store.turns.list_unsettled() == [] and desk.settling.waiting == 0
 
 
 async def test_what_waits_for_a_day_survives_a_restart(desk: Desk, clock: FakeClock, screen: Screen) -> None:
@@ -297,7 +297,7 @@ async def test_a_platform_that_refuses_again_and_again_is_left_at_last(
     for _ in range(12):
         await desk.clock.advance(DAY)
 
-    assert len(desk.times) == 8 and await desk.store.turns.unsettled() == []
+    assert len(desk.times) == 8 and await desk.store.turns.list_unsettled() == []
     assert any("stays as it is" in record.getMessage() for record in caplog.records)
 
 

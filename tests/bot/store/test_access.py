@@ -12,17 +12,17 @@ from tests.bot.store.conftest import HandClock
 
 
 async def test_a_role_is_given_changed_and_taken_away(store: Store) -> None:
-    assert await store.access.role("telegram:1") is None
+    assert await store.access.role_of("telegram:1") is None
     await store.access.set_role("telegram:1", "allowed")
     await store.access.set_role("telegram:1", "owner")
-    assert await store.access.role("telegram:1") == "owner"
-    assert await store.access.roles() == {"telegram:1": "owner"}
-    assert await store.access.any_owner()
+    assert await store.access.role_of("telegram:1") == "owner"
+    assert await store.access.list_roles() == {"telegram:1": "owner"}
+    assert await store.access.has_owner()
 
     await store.access.set_role("telegram:1", None)
 
-    assert await store.access.role("telegram:1") is None
-    assert not await store.access.any_owner()
+    assert await store.access.role_of("telegram:1") is None
+    assert not await store.access.has_owner()
     with pytest.raises(ValueError, match="'king' is no role"):
         await store.access.set_role("telegram:1", "king")
 
@@ -33,7 +33,7 @@ async def test_a_pairing_code_makes_one_owner_however_many_try_at_once(store: St
     used = await asyncio.gather(*(store.access.use_pairing("hash", f"telegram:{number}") for number in range(5)))
 
     assert used.count(True) == 1
-    assert list((await store.access.roles()).values()) == ["owner"]
+    assert list((await store.access.list_roles()).values()) == ["owner"]
 
 
 async def test_a_pairing_code_is_worth_nothing_wrong_late_or_replaced(store: Store, clock: HandClock) -> None:
@@ -44,7 +44,7 @@ async def test_a_pairing_code_is_worth_nothing_wrong_late_or_replaced(store: Sto
     clock.day += 900
 
     assert not await store.access.use_pairing("hash", "telegram:1")
-    assert not await store.access.any_owner()
+    assert not await store.access.has_owner()
 
 
 async def test_a_guesser_makes_a_pairing_code_void(store: Store, clock: HandClock) -> None:
@@ -57,16 +57,16 @@ async def test_a_guesser_makes_a_pairing_code_void(store: Store, clock: HandCloc
 
 async def test_once_a_day_means_once_across_restarts_and_strange_clocks(url: str, clock: HandClock) -> None:
     async with Store.open(url, clock=clock) as store:
-        assert [await store.access.once("refusal", 86_400) for _ in range(3)] == [True, False, False]
-        assert await store.access.once("another", 86_400)
+        assert [await store.access.claim("refusal", 86_400) for _ in range(3)] == [True, False, False]
+        assert await store.access.claim("another", 86_400)
 
     async with Store.open(url, clock=clock) as store:
-        assert not await store.access.once("refusal", 86_400)
+        assert not await store.access.claim("refusal", 86_400)
         clock.day += 86_400
         await store.prune()
-        assert await store.access.once("refusal", 86_400)
+        assert await store.access.claim("refusal", 86_400)
         clock.day -= 10 * 86_400
-        assert await store.access.once("refusal", 86_400), "the clock was put back: nobody stays silent for ten days"
+        assert await store.access.claim("refusal", 86_400), "the clock was put back: nobody stays silent for ten days"
 
 
 async def test_a_setting_belongs_to_its_chat(store: Store, chat: ChatId) -> None:
@@ -91,7 +91,7 @@ async def test_a_quota_is_reserved_under_every_limit_or_under_none(store: Store)
 
     assert isinstance(refused, Refused)
     assert (refused.limit, refused.spent) == (DAY, Amount(600, 1))
-    assert await store.spending.spent(["telegram:1"], 60) == [Amount(600, 1)], (
+    assert await store.spending.list_spent(["telegram:1"], 60) == [Amount(600, 1)], (
         "the minute was not charged for the refusal"
     )
 
@@ -108,7 +108,7 @@ async def test_settling_charges_what_was_really_spent(store: Store) -> None:
 
     await store.spending.settle(reserved, Amount(100, 1, 0.25))
 
-    assert await store.spending.spent(["*"], 86_400) == [Amount(100, 1, 0.25)]
+    assert await store.spending.list_spent(["*"], 86_400) == [Amount(100, 1, 0.25)]
     assert isinstance(await store.spending.reserve([DAY], Amount(900)), Reserved)
 
 
@@ -123,7 +123,7 @@ async def test_a_window_ends_and_says_when(store: Store, clock: HandClock) -> No
     assert isinstance(await store.spending.reserve([MINUTE], Amount(messages=1)), Reserved)
     clock.day += 4 * 86_400
     await store.prune()
-    assert await store.spending.spent(["telegram:1"], 60) == [Amount()]
+    assert await store.spending.list_spent(["telegram:1"], 60) == [Amount()]
 
 
 async def test_zero_means_no_limit_and_more_than_a_whole_limit_is_refused(store: Store) -> None:

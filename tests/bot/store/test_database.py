@@ -27,7 +27,7 @@ async def test_a_connection_is_closed_behind_the_work_under_way_and_its_thread_e
         assert go_on.wait(10)
         db.execute("CREATE TABLE leaves (name TEXT)")
 
-    under_way = asyncio.create_task(opened.together(work))
+    under_way = asyncio.create_task(opened.run_together(work))
     assert await asyncio.to_thread(begun.wait, 10)
     under_way.cancel()
     closing = asyncio.create_task(opened.close())

@@ -69,10 +69,10 @@ async def main():
                 await store.intake.take_in(message(number, "x" * 20_000))
             except StoreError as error:
                 refused = error
-        print(type(refused).__name__, len(await store.intake.waiting()) == number, flush=True)
+        print(type(refused).__name__, len(await store.intake.list_waiting()) == number, flush=True)
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         await store.intake.take_in(message(number, "x" * 20_000))
-        print(len(await store.intake.waiting()) == number + 1, flush=True)
+        print(len(await store.intake.list_waiting()) == number + 1, flush=True)
 
 asyncio.run(main())
 """
@@ -89,7 +89,7 @@ async def test_what_was_answered_is_there_after_kill_9(
         lines.append(line)
 
     async with Store.open(url, clock=clock) as store:
-        kept = [row.incoming.delivery for row in await store.intake.waiting()]
+        kept = [row.incoming.delivery for row in await store.intake.list_waiting()]
     assert kept[: len(lines)] == lines
     assert len(kept) - len(lines) <= 1, "at most the message whose commit was never announced"
 
@@ -100,20 +100,20 @@ async def test_what_waits_is_committed_together(store: Store, message: Message) 
     await asyncio.gather(*(store.intake.take_in(message(str(number))) for number in range(100)))
 
     assert store.writer.commits - before <= 2
-    assert len(await store.intake.waiting()) == 100
+    assert len(await store.intake.list_waiting()) == 100
 
 
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """One entry for each way to a connection's thread and back: it costs more than most statements."""
     gone: list[None] = []
-    together = Database.together
+    together = Database.run_together
 
     async def counted(self: Database, work: Any) -> Any:
         gone.append(None)
         return await together(self, work)
 
-    monkeypatch.setattr(Database, "together", counted)
+    monkeypatch.setattr(Database, "run_together", counted)
     return gone
 
 
@@ -150,7 +150,7 @@ async def test_an_operation_that_fails_takes_back_only_its_own_work(store: Store
     assert isinstance(outcomes[1], KeyError)
     assert isinstance(outcomes[2], StoreError)
     assert store.writer.commits - before == 1
-    assert not await store.access.any_owner()
+    assert not await store.access.has_owner()
 
 
 async def test_nobody_waits_for_an_operation_that_was_cancelled_before_its_turn(store: Store, message: Message) -> None:
@@ -160,7 +160,7 @@ async def test_nobody_waits_for_an_operation_that_was_cancelled_before_its_turn(
 
     await asyncio.wait(tasks)
 
-    assert [row.incoming.delivery for row in await store.intake.waiting()] == ["1"]
+    assert [row.incoming.delivery for row in await store.intake.list_waiting()] == ["1"]
 
 
 async def test_leaving_waits_for_what_is_being_written(url: str, clock: HandClock, message: Message) -> None:
@@ -172,7 +172,7 @@ async def test_leaving_waits_for_what_is_being_written(url: str, clock: HandCloc
     with pytest.raises(StoreError, match="closed"):
         await store.intake.take_in(message("late"))
     with pytest.raises(StoreError, match="closed"):
-        await store.intake.waiting()
+        await store.intake.list_waiting()
 
 
 async def test_a_lock_of_another_program_for_half_a_minute_loses_nothing(
@@ -204,7 +204,7 @@ async def test_a_lock_that_stays_is_told_in_a_sentence_and_reading_goes_on(
     with pytest.raises(StoreError, match="Another program is writing to the database"):
         await store.intake.take_in(message("2"))
 
-    assert [row.id for row in await store.intake.waiting()] == [1]
+    assert [row.id for row in await store.intake.list_waiting()] == [1]
     other.tell()
     assert other.hear() == "released"
     assert await store.intake.take_in(message("2")) == 2
@@ -256,7 +256,7 @@ async def test_a_full_disk_refuses_new_messages_keeps_reading_and_recovers(
     for again in range(10):
         with pytest.raises(StoreError, match="The disk is full"):
             await store.intake.take_in(message(f"again {again}", "x" * 2000))
-    assert len(await store.intake.waiting()) == number
+    assert len(await store.intake.list_waiting()) == number
     assert caplog.text.count("the store cannot write") == 1
 
     clock.passed += 61
@@ -266,7 +266,7 @@ async def test_a_full_disk_refuses_new_messages_keeps_reading_and_recovers(
 
     await limit_pages(store, 1_000_000)
     assert await store.intake.take_in(message(str(number), "x" * 2000))
-    assert len(await store.intake.waiting()) == number + 1
+    assert len(await store.intake.list_waiting()) == number + 1
 
 
 async def test_on_a_full_disk_the_operations_that_fit_are_written(store: Store, message: Message) -> None:
@@ -280,7 +280,7 @@ async def test_on_a_full_disk_the_operations_that_fit_are_written(store: Store, 
     )
 
     assert isinstance(outcomes[1], StoreError)
-    assert [row.incoming.delivery for row in await store.intake.waiting()] == ["small", "small too"]
+    assert [row.incoming.delivery for row in await store.intake.list_waiting()] == ["small", "small too"]
 
 
 def test_a_file_that_may_not_grow_recovers_without_a_restart(url: str, program: Callable[..., Program]) -> None:
@@ -308,8 +308,8 @@ async def test_a_damaged_file_is_kept_aside_and_a_new_one_begun(
     async with Store.open(url, clock=clock) as store:
         for number in range(50):
             await store.intake.take_in(message(str(number), "x" * 3000))
-        await store.writer.apart(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
-        await store.access.once("something in the log, and not so much that it could repair the file", 60)
+        await store.writer.run_apart(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+        await store.access.claim("something in the log, and not so much that it could repair the file", 60)
         log = Path(f"{file}-wal").read_bytes()
     content = bytearray(file.read_bytes())
     match damage:
@@ -327,7 +327,7 @@ async def test_a_damaged_file_is_kept_aside_and_a_new_one_begun(
     Path(f"{file}-wal").write_bytes(log)
 
     async with Store.open(url, clock=clock) as store:
-        assert await store.intake.waiting() == []
+        assert await store.intake.list_waiting() == []
         assert await store.intake.take_in(message("1")) == 1
 
     kept = min(tmp_path.glob("*.damaged-*"))
@@ -390,7 +390,7 @@ async def test_a_folder_in_place_of_a_file_is_a_setting_to_mend(tmp_path: Path, 
 
 async def test_missing_folders_are_made_and_only_the_owner_may_read(tmp_path: Path, clock: HandClock) -> None:
     async with Store.open(f"sqlite:///{tmp_path}/a/b/parley.db", clock=clock) as store:
-        await store.access.once("key", 1)
+        await store.access.claim("key", 1)
         modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "a/b").iterdir()}
 
     assert modes == {"parley.db": 0o600, "parley.db-wal": 0o600, "parley.db-shm": 0o600}
@@ -404,7 +404,7 @@ async def test_a_database_that_others_could_read_is_its_owners_alone_after_the_n
     path, kept, beside = tmp_path / "parley[1].db", tmp_path / "parley[1].db.damaged-x", tmp_path / "parley[1].db.mine"
     url = f"sqlite:///{tmp_path}/parley[1].db"
     async with Store.open(url, clock=clock) as store:
-        await store.access.once("key", 1)
+        await store.access.claim("key", 1)
         for file in (kept, beside):
             file.touch()
         for file in tmp_path.iterdir():
@@ -440,7 +440,7 @@ async def test_every_connection_is_as_durable_as_promised(store: Store) -> None:
         names = ("journal_mode", "synchronous", "foreign_keys", "secure_delete", "auto_vacuum")
         return [db.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
 
-    assert await store.writer.apart(settings) == ["wal", 2, 1, 1, 2]
+    assert await store.writer.run_apart(settings) == ["wal", 2, 1, 1, 2]
     assert await store.writer.run(settings) == ["wal", 2, 1, 1, 2]
 
 
@@ -454,10 +454,10 @@ async def test_what_is_read_side_by_side_is_one_way_to_the_database(
 ) -> None:
     found = await asyncio.gather(
         store.settings.get(chat, "model"),
-        store.history.told(chat),
+        store.history.load(chat),
         store.facts.recall(("telegram:1",), "", 5),
         store.turns.load(1),
-        store.access.roles(),
+        store.access.list_roles(),
     )
 
     assert len(ways) == 1
@@ -472,10 +472,10 @@ async def test_a_read_that_fails_fails_alone(store: Store, chat: ChatId, message
     await store.intake.take_in(message("1"))
 
     first, second, third, fourth = await asyncio.gather(
-        store.access.roles(),
+        store.access.list_roles(),
         reads.read(broken),
-        reads.rows("SELECT nothing FROM nowhere"),
-        store.intake.waiting(),
+        reads.fetch_rows("SELECT nothing FROM nowhere"),
+        store.intake.list_waiting(),
         return_exceptions=True,
     )
 
@@ -502,12 +502,12 @@ async def test_a_read_that_nobody_waits_for_any_more_is_left_out(store: Store) -
 async def test_reads_under_way_end_before_the_store_is_closed(url: str, clock: HandClock) -> None:
     async with Store.open(url, clock=clock) as store:
         reads = store.history._readers
-        under_way = [asyncio.create_task(reads.rows("SELECT 1")) for _ in range(70)]
+        under_way = [asyncio.create_task(reads.fetch_rows("SELECT 1")) for _ in range(70)]
         await asyncio.sleep(0)
 
     assert await asyncio.gather(*under_way) == [[(1,)]] * 70
     with pytest.raises(StoreError, match="closed"):
-        await reads.rows("SELECT 1")
+        await reads.fetch_rows("SELECT 1")
 
 
 async def test_work_that_ends_an_iteration_fails_and_what_is_beside_it_does_not(store: Store, message: Message) -> None:
@@ -517,7 +517,7 @@ async def test_work_that_ends_an_iteration_fails_and_what_is_beside_it_does_not(
     reads = store.history._readers
     read, also_read, written, also_written = await asyncio.gather(
         reads.read(ended),
-        reads.rows("SELECT 1"),
+        reads.fetch_rows("SELECT 1"),
         store.writer.run(ended),
         store.intake.take_in(message("1")),
         return_exceptions=True,

@@ -56,13 +56,13 @@ async def test_a_chat_remembers_in_order_and_no_other_chats_words(store: Store, 
     await say(store, message, 2, where=OTHER)
     await say(store, message, 3)
 
-    rows = await store.history.entries(chat)
+    rows = await store.history.list_entries(chat)
 
     assert texts(rows) == ["question 1", "answer 1", "question 3", "answer 3"]
     assert [row.sequence for row in rows] == [1, 2, 3, 4]
     assert [row.turn for row in rows] == [1, 1, 3, 3]
-    assert texts(await store.history.entries(OTHER)) == ["question 2", "answer 2"]
-    assert await store.history.entries(ChatId("telegram", "42", "nobody")) == []
+    assert texts(await store.history.list_entries(OTHER)) == ["question 2", "answer 2"]
+    assert await store.history.list_entries(ChatId("telegram", "42", "nobody")) == []
 
 
 async def test_long_answers_come_back_whole(store: Store, chat: ChatId, message: Message) -> None:
@@ -70,7 +70,7 @@ async def test_long_answers_come_back_whole(store: Store, chat: ChatId, message:
 
     await say(store, message, 1, UserEntry("q"), AssistantEntry(long))
 
-    assert texts(await store.history.entries(chat)) == ["q", long]
+    assert texts(await store.history.list_entries(chat)) == ["q", long]
 
 
 @pytest.mark.parametrize("limit", range(1, 12))
@@ -80,7 +80,7 @@ async def test_a_cut_never_begins_inside_a_call_and_its_results(
     await say(store, message, 1, *calls(3))
     await say(store, message, 2, *calls(2))
 
-    rows = await store.history.entries(chat, limit=limit)
+    rows = await store.history.list_entries(chat, limit=limit)
 
     assert len(rows) <= limit
     assert rows
@@ -98,31 +98,31 @@ async def test_sizes_are_the_ones_given_and_else_an_estimate(store: Store, chat:
     )
     await say(store, message, 1, *entries)
 
-    assert [row.tokens for row in await store.history.entries(chat)][:2] == [7, 8]
-    assert [row.tokens for row in await store.history.entries(chat)][2] >= 200
+    assert [row.tokens for row in await store.history.list_entries(chat)][:2] == [7, 8]
+    assert [row.tokens for row in await store.history.list_entries(chat)][2] >= 200
 
 
 async def test_after_new_the_model_sees_nothing_from_before(store: Store, chat: ChatId, message: Message) -> None:
     await say(store, message, 1)
     await store.history.set_summary(chat, "They said hello.", 2, first=1, after=0)
 
-    await store.history.new(chat)
+    await store.history.begin_anew(chat)
     await store.history.set_summary(chat, "Made from what was before.", 2, first=1, after=0)
     await say(store, message, 2)
 
-    assert texts(await store.history.entries(chat)) == ["question 2", "answer 2"]
-    assert await store.history.summary(chat) is None
+    assert texts(await store.history.list_entries(chat)) == ["question 2", "answer 2"]
+    assert await store.history.get_summary(chat) is None
 
 
 async def test_a_summary_stands_until_the_next(store: Store, chat: ChatId, message: Message) -> None:
     await say(store, message, 1)
-    assert await store.history.summary(chat) is None
+    assert await store.history.get_summary(chat) is None
 
     await store.history.set_summary(chat, "Hello was said.", 1, first=1, after=0)
     await store.history.set_summary(chat, "Hello was said twice.", 2, first=2, after=1)
     await store.history.set_summary(chat, "Made from another summary.", 2, first=2, after=0)
 
-    assert await store.history.summary(chat) == Summary("Hello was said twice.", 2)
+    assert await store.history.get_summary(chat) == Summary("Hello was said twice.", 2)
 
 
 async def test_chats_are_listed_with_who_wrote_last_and_how_much(
@@ -134,7 +134,7 @@ async def test_chats_are_listed_with_who_wrote_last_and_how_much(
     clock.day += 60
     await say(store, message, 3)
 
-    first, second = await store.history.chats()
+    first, second = await store.history.list_chats()
 
     assert (first.chat, first.title, first.turns) == (chat, "Ada", 2)
     assert (second.chat, second.turns) == (OTHER, 1)
@@ -163,7 +163,7 @@ async def test_a_forgotten_chat_is_gone_from_every_table_and_from_the_file(
     await say(store, message, 99, UserEntry("Their own words"), where=OTHER)
     running = await taken_in(store, message("running", SECRET))
     await store.turns.open(running, chat, "telegram:1")
-    await store.turns.call_started(
+    await store.turns.start_call(
         running, ToolCall("c", "search", {"q": SECRET}), passnumber=1, position=0, effects=False
     )
     await store.facts.remember(str(chat), SECRET)
@@ -177,9 +177,9 @@ async def test_a_forgotten_chat_is_gone_from_every_table_and_from_the_file(
     turns = await store.history.forget(chat)
 
     assert turns == 31
-    assert [row.chat for row in await store.history.chats()] == [OTHER]
-    assert await store.intake.waiting() == []
-    assert texts(await store.history.entries(OTHER)) == ["Their own words"]
+    assert [row.chat for row in await store.history.list_chats()] == [OTHER]
+    assert await store.intake.list_waiting() == []
+    assert texts(await store.history.list_entries(OTHER)) == ["Their own words"]
     assert await store.facts.recall(("telegram:1",), "cats", 5)
     for path in tmp_path.iterdir():
         content = path.read_bytes()
@@ -200,14 +200,14 @@ async def test_a_turn_that_runs_while_its_chat_is_forgotten_writes_nothing(
 
     await store.history.forget(chat)
     await store.turns.save_pass(running, 1, AssistantEntry("a"), "m", Usage())
-    await store.turns.call_started(running, ToolCall("c", "t", {}), passnumber=1, position=0, effects=False)
+    await store.turns.start_call(running, ToolCall("c", "t", {}), passnumber=1, position=0, effects=False)
     await store.turns.save_page(running, 0, body="a", ref=MessageRef("1"), state=PageState.SHOWN, nonce="")
     await store.turns.close(
         running, TurnState.DONE, [UserEntry("a")], visible="", reasoning="", model="", usage=Usage()
     )
 
-    assert await store.history.entries(chat) == []
-    assert await store.history.chats() == []
+    assert await store.history.list_entries(chat) == []
+    assert await store.history.list_chats() == []
     assert await store.intake.take_in(message("2")) == running + 1, "no later turn gets a forgotten id"
 
 
@@ -226,7 +226,7 @@ async def test_the_file_shrinks_when_a_large_chat_is_forgotten(
 ) -> None:
     for number in range(40):
         await say(store, message, number, UserEntry("x" * 50_000))
-    await store.writer.apart(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+    await store.writer.run_apart(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
     before = (tmp_path / "parley.db").stat().st_size
 
     await store.history.forget(chat)
@@ -263,10 +263,10 @@ async def test_a_database_of_every_earlier_step_is_brought_up_to_date(
 
     async with Store.open(url, clock=clock) as store:
         if step > 1:
-            assert await store.history.summary(chat) == Summary("They talked.", 0, "outside")
+            assert await store.history.get_summary(chat) == Summary("They talked.", 0, "outside")
         assert await store.intake.take_in(message("old")) is None
         await say(store, message, 1)
-        assert len(await store.history.entries(chat)) == 2
+        assert len(await store.history.list_entries(chat)) == 2
         await store.prune()
     connection = sqlite3.connect(tmp_path / "parley.db")
     assert connection.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
@@ -302,20 +302,20 @@ async def test_a_step_that_fails_leaves_the_file_at_the_step_before(url: str, tm
     assert names == []
     assert version == 1
     async with Store.open(url, clock=clock) as store:
-        assert await store.history.chats() == []
+        assert await store.history.list_chats() == []
 
 
 async def test_what_a_model_is_told_is_the_summary_and_what_came_after_it(
     store: Store, chat: ChatId, message: Message
 ) -> None:
-    assert await store.history.told(chat) == (None, [])
+    assert await store.history.load(chat) == (None, [])
     for number in (1, 2, 3):
         await say(store, message, number)
 
-    summary, rows = await store.history.told(chat)
+    summary, rows = await store.history.load(chat)
     assert summary is None and len(rows) == 6
     await store.history.set_summary(chat, "Two questions were answered.", 4, first=1, after=0)
-    summary, rows = await store.history.told(chat)
+    summary, rows = await store.history.load(chat)
 
     assert summary == Summary("Two questions were answered.", 4)
     assert texts(rows) == ["question 3", "answer 3"]

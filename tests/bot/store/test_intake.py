@@ -18,7 +18,7 @@ async def test_a_message_delivered_ten_times_is_taken_in_once(store: Store, mess
     ids = await asyncio.gather(*(store.intake.take_in(message("u1")) for _ in range(10)))
 
     assert sorted(ids, key=str) == [1] + [None] * 9
-    assert [row.incoming for row in await store.intake.waiting()] == [message("u1")]
+    assert [row.incoming for row in await store.intake.list_waiting()] == [message("u1")]
 
 
 async def test_a_redelivery_after_a_restart_is_recognised(url: str, clock: HandClock, message: Message) -> None:
@@ -47,7 +47,7 @@ async def test_the_same_delivery_id_means_another_message_for_another_account(st
 async def test_half_a_surrogate_pair_does_not_make_a_message_unstorable(store: Store, message: Message) -> None:
     await store.intake.take_in(message("1", "emoji cut in two: \ud83d"))
 
-    [row] = await store.intake.waiting()
+    [row] = await store.intake.list_waiting()
     assert row.incoming == message("1", "emoji cut in two: \ud83d")
 
 
@@ -59,7 +59,7 @@ async def test_attempts_are_counted_before_the_work_and_survive_it(
         assert await store.intake.begin(id) == 1
 
     async with Store.open(url, clock=clock) as store:
-        [row] = await store.intake.waiting()
+        [row] = await store.intake.list_waiting()
         assert (row.id, row.state, row.attempts, row.received_at) == (id, "running", 1, clock.wall())
         assert await store.intake.begin(id) == 2
 
@@ -70,7 +70,7 @@ async def test_an_ended_row_waits_no_more_and_keeps_its_first_end(store: Store, 
     await store.intake.end(id, InboxState.STOPPED)
     await store.intake.end(id, InboxState.DONE)
 
-    assert await store.intake.waiting() == []
+    assert await store.intake.list_waiting() == []
     assert await store.intake.begin(id) == 0
     assert await states(store) == ["stopped"]
 
@@ -84,7 +84,7 @@ async def test_rows_wait_in_the_order_of_their_intake(store: Store, message: Mes
     for delivery in "9", "3", "7":
         await store.intake.take_in(message(delivery))
 
-    assert [row.incoming.delivery for row in await store.intake.waiting()] == ["9", "3", "7"]
+    assert [row.incoming.delivery for row in await store.intake.list_waiting()] == ["9", "3", "7"]
 
 
 async def test_a_row_of_a_later_version_is_given_up_and_the_others_go_on(
@@ -94,7 +94,7 @@ async def test_a_row_of_a_later_version_is_given_up_and_the_others_go_on(
     await store.intake.take_in(message("2"))
     await store.writer.execute("""UPDATE inbox SET incoming = '{"kind": "telepathy"}' WHERE id = 1""")
 
-    assert [row.id for row in await store.intake.waiting()] == [2]
+    assert [row.id for row in await store.intake.list_waiting()] == [2]
     assert await states(store) == ["failed", "new"]
     assert "inbox row 1 cannot be read" in caplog.text
 

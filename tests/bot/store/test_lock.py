@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from bot.contract.errors import SettingsError
-from bot.store import locked
+from bot.store import lock_database
 
 ROOT = Path(__file__).parent.parent.parent.parent
 HOLDER = """
 import subprocess, sys
-from bot.store import locked
-with locked(sys.argv[1], "run"):
+from bot.store import lock_database
+with lock_database(sys.argv[1], "run"):
     child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=int(sys.argv[2]))
     print(child.pid, flush=True)
     sys.stdin.read()
@@ -53,7 +53,7 @@ def holder(url: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
 def test_a_second_process_is_told_which_database_and_who_has_it(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/data/parley.db"
     with holder(url, tmp_path) as first:
-        with pytest.raises(SettingsError) as told, locked(url, "run"):
+        with pytest.raises(SettingsError) as told, lock_database(url, "run"):
             pytest.fail("two hold it")
         assert f"{tmp_path}/data/parley.db" in str(told.value)
         assert f"(process {first.pid})" in str(told.value)
@@ -66,9 +66,9 @@ def test_every_path_to_the_file_leads_to_the_same_lock(tmp_path: Path) -> None:
     (tmp_path / "link.db").symlink_to(tmp_path / "data" / "parley.db")
     with holder("sqlite:///data/parley.db", tmp_path):
         for path in ("data/parley.db", "folder/parley.db", "link.db", "data/../data/./parley.db"):
-            with pytest.raises(SettingsError, match="in use"), locked(f"sqlite:///{tmp_path}/{path}", "run"):
+            with pytest.raises(SettingsError, match="in use"), lock_database(f"sqlite:///{tmp_path}/{path}", "run"):
                 pytest.fail(f"{path} is another")
-        with locked(f"sqlite:///{tmp_path}/data/other.db", "run"):
+        with lock_database(f"sqlite:///{tmp_path}/data/other.db", "run"):
             pass
 
 
@@ -78,7 +78,7 @@ def test_a_lock_ends_with_its_process_though_what_it_started_lives_on(tmp_path: 
         first.send_signal(signal.SIGKILL)
         first.wait(10)
 
-        with locked(url, "run"):
+        with lock_database(url, "run"):
             pass
 
 
@@ -86,10 +86,10 @@ def test_left_in_order_it_can_be_taken_again_and_another_command_has_its_own(tmp
     url = f"sqlite:///{tmp_path}/parley.db"
     for _ in range(2):
         with (
-            locked(url, "run"),
-            locked(url, "chat"),
+            lock_database(url, "run"),
+            lock_database(url, "chat"),
             pytest.raises(SettingsError, match="another `parley run`"),
-            locked(url, "run"),
+            lock_database(url, "run"),
         ):
             pytest.fail("two hold it")
 
@@ -105,7 +105,10 @@ def test_nothing_is_written_through_a_planted_link(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "parley.db.run.lock").symlink_to(tmp_path / "precious")
 
-    with pytest.raises(SettingsError, match=r"parley\.db\.run\.lock"), locked(f"sqlite:///{tmp_path}/parley.db", "run"):
+    with (
+        pytest.raises(SettingsError, match=r"parley\.db\.run\.lock"),
+        lock_database(f"sqlite:///{tmp_path}/parley.db", "run"),
+    ):
         pytest.fail("it was opened")
 
     assert (tmp_path / "precious").read_text() == "precious"
@@ -116,15 +119,15 @@ def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
 
     with (
         pytest.raises(SettingsError, match=r"needs the file 'parley\.db\.run\.lock' beside it"),
-        locked(f"sqlite:///{tmp_path}/parley.db", "run"),
+        lock_database(f"sqlite:///{tmp_path}/parley.db", "run"),
     ):
         pytest.fail("it was locked")
 
 
 def test_words_of_a_stranger_in_the_file_are_not_repeated(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/parley.db"
-    with locked(url, "run"):
+    with lock_database(url, "run"):
         (tmp_path / "parley.db.run.lock").write_text("\x1b[31m4711 evil\n")
-        with pytest.raises(SettingsError) as told, locked(url, "run"):
+        with pytest.raises(SettingsError) as told, lock_database(url, "run"):
             pytest.fail("two hold it")
     assert "evil" not in str(told.value)

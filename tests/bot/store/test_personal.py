@@ -35,8 +35,8 @@ def say(store: Store, message: Message) -> Say:
             await store.turns.replace_last(where, turn)
         call = ToolCall("c", "search", {"query": text})
         await store.turns.save_pass(turn, 1, AssistantEntry("", (call,)), "m", Usage(1, 1))
-        await store.turns.call_started(turn, call, passnumber=1, position=0, effects=False)
-        await store.turns.call_ended(turn, "c", ToolResult(text=text))
+        await store.turns.start_call(turn, call, passnumber=1, position=0, effects=False)
+        await store.turns.end_call(turn, "c", ToolResult(text=text))
         ref = MessageRef(f"r{number}")
         await store.turns.save_page(turn, 0, body=text, ref=ref, state=PageState.FINAL, nonce="")
         file = await store.files.put(str(where), f"{number}.txt", "text/plain", f"{number} {text}".encode())
@@ -72,34 +72,34 @@ async def test_everything_of_a_person_is_gone_and_the_others_keep_theirs(
     await store.facts.remember(str(GROUP), "Bob likes tea", BOB.id)
     await store.timers.bind(GROUP, ADA, ReplyTarget("telegram")).set(str(GROUP), ADA.id, 5.0, SECRET)
     await store.timers.bind(GROUP, BOB, ReplyTarget("telegram")).set(str(GROUP), BOB.id, 5.0, "tea")
-    assert await store.people.holding(ADA.id) == Holding(turns=3, facts=2, reminders=1)
+    assert await store.people.count_held(ADA.id) == Holding(turns=3, facts=2, reminders=1)
     assert any(SECRET.encode() in path.read_bytes() for path in tmp_path.iterdir()), "the test can fail"
 
     await store.people.forget(ADA.id)
 
-    assert not await store.people.holding(ADA.id)
+    assert not await store.people.count_held(ADA.id)
     for path in tmp_path.iterdir():
         assert SECRET.encode() not in path.read_bytes() and b"rosebud" not in path.read_bytes(), path.name
-    [left] = await store.history.chats()
+    [left] = await store.history.list_chats()
     assert (left.chat, left.turns) == (GROUP, 2)
-    said = [row.entry.text for row in await store.history.entries(GROUP) if isinstance(row.entry, UserEntry)]
+    said = [row.entry.text for row in await store.history.list_entries(GROUP) if isinstance(row.entry, UserEntry)]
     assert said == ["Bob asks", "Bob asks on"]
     assert await store.settings.get(GROUP, "model") == "of the group"
     assert [text for _, _, text in await store.facts.recall((str(GROUP),), "", 5)] == ["Bob likes tea"]
-    assert await store.people.holding(BOB.id) == Holding(turns=2, facts=1, reminders=1)
+    assert await store.people.count_held(BOB.id) == Holding(turns=2, facts=1, reminders=1)
 
 
 async def test_a_summary_that_may_speak_of_the_person_is_made_anew(store: Store, say: Say) -> None:
     await say("Bob asks", BOB, GROUP)
     await say("Ada asks", ADA, GROUP)
-    rows = await store.history.entries(GROUP)
+    rows = await store.history.list_entries(GROUP)
     await store.writer.execute(
         "UPDATE chats SET summary = ?, summary_upto = ? WHERE chat = ?", (SECRET, rows[-1].sequence, str(GROUP))
     )
 
     await store.people.forget(ADA.id)
 
-    assert await store.history.summary(GROUP) is None
+    assert await store.history.get_summary(GROUP) is None
 
 
 async def test_people_are_known_by_the_name_under_which_they_asked_last(store: Store, chat: ChatId, say: Say) -> None:
@@ -107,5 +107,5 @@ async def test_people_are_known_by_the_name_under_which_they_asked_last(store: S
     await say("later", Sender(id="telegram:1", name="Ada Lovelace"), GROUP)
     await say("also", BOB, GROUP)
 
-    assert await store.people.names(["telegram:1", "telegram:3"]) == {"telegram:1": "Ada Lovelace"}
-    assert await store.people.names([]) == {}
+    assert await store.people.names_of(["telegram:1", "telegram:3"]) == {"telegram:1": "Ada Lovelace"}
+    assert await store.people.names_of([]) == {}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.context.facts import ChatFacts
 from bot.contract.messages import ChatId, File, MessageRef, ReplyTarget, Sender
 from bot.store import Keep, PageState, Store
-from bot.store.facts import FACTS, match_expression, words
+from bot.store.facts import FACTS, match_expression, split_words
 from bot.store.files import FILE_BYTES
 from tests.bot.store.conftest import HandClock, Message, taken_in
 from tools.base import Facts, Files, Timers, ToolError
@@ -84,7 +84,7 @@ def test_no_text_breaks_the_search(fact: str, query: str) -> None:
 
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE VIRTUAL TABLE w USING fts5 (words, tokenize = 'unicode61 remove_diacritics 2')")
-    connection.execute("INSERT INTO w VALUES (?)", (words(fact),))
+    connection.execute("INSERT INTO w VALUES (?)", (split_words(fact),))
     if expression := match_expression(query):
         connection.execute("SELECT * FROM w WHERE w MATCH ?", (expression,)).fetchall()
     connection.close()
@@ -99,14 +99,14 @@ async def test_a_timer_is_due_with_everything_needed_to_write_again(url: str, cl
         assert await timers.pending("scope", "person") == [(soon, 1000.0, "Tea!"), (late, 2000.0, "later")]
 
     async with Store.open(url, clock=clock) as store:
-        assert await store.timers.next_due(["telegram"]) == 1000.0
-        assert await store.timers.due(999.0, ["telegram"]) == []
-        [timer] = await store.timers.due(1000.0, ["telegram"])
+        assert await store.timers.find_next_due(["telegram"]) == 1000.0
+        assert await store.timers.list_due(999.0, ["telegram"]) == []
+        [timer] = await store.timers.list_due(1000.0, ["telegram"])
         assert (timer.chat, timer.person, timer.target, timer.text) == (chat, ADA, target, "Tea!")
-        assert await store.intake.take_in(timer.delivery())
-        assert await store.intake.take_in(timer.delivery()) is None, "killed before `fired`, it is still said once"
-        await store.timers.fired(timer.id)
-        assert [timer.text for timer in await store.timers.due(9999.0, ["telegram"])] == ["later"]
+        assert await store.intake.take_in(timer.to_delivery())
+        assert await store.intake.take_in(timer.to_delivery()) is None, "killed before `fired`, it is still said once"
+        await store.timers.remove(timer.id)
+        assert [timer.text for timer in await store.timers.list_due(9999.0, ["telegram"])] == ["later"]
 
 
 async def test_a_timer_is_cancelled_by_whoever_set_it(store: Store, chat: ChatId) -> None:
@@ -116,7 +116,7 @@ async def test_a_timer_is_cancelled_by_whoever_set_it(store: Store, chat: ChatId
     assert not await timers.cancel("scope", "another", id)
     assert not await timers.cancel("elsewhere", "person", id)
     assert await timers.cancel("scope", "person", id)
-    assert await store.timers.next_due(["telegram"]) is None
+    assert await store.timers.find_next_due(["telegram"]) is None
 
 
 async def test_the_model_is_told_why_no_timer_can_be_set(store: Store, chat: ChatId) -> None:
@@ -163,12 +163,12 @@ async def test_files_are_kept_as_long_as_the_operator_says(store: Store, clock: 
         await store.files.put("chat", name, "x/y", name.encode() * (1 << 20))
         clock.day += 86_400
 
-    await store.prune(Keep.days(chats=0, files=0))
+    await store.prune(Keep.from_days(chats=0, files=0))
     assert len(await digests(store)) == 2
     await store.prune(Keep(files=1.5 * 86_400))
     assert [await store.files.read("chat", name) is None for name in ("a", "b")] == [True, False]
     clock.day += 1
-    await store.prune(Keep.days(chats=1, files=300))
+    await store.prune(Keep.from_days(chats=1, files=300))
     assert await digests(store) == [], "no file outlives what was said around it"
 
 
@@ -208,7 +208,7 @@ async def test_the_delivery_of_a_file_is_recorded_like_a_page(store: Store, chat
         MessageRef("99"),
         "final",
     )
-    assert await store.files.attachments(turn) == [attachment]
+    assert await store.files.list_attachments(turn) == [attachment]
 
 
 def test_the_store_fits_the_ports_that_tools_declare(store: Store, chat: ChatId, message: Message) -> None:

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from bot.contract.messages import ChatId, MessageRef, MessageSent, ReplyTarget, Sender
 from bot.contract.transcript import AssistantEntry, ToolEntry, Usage, UserEntry
 from bot.store import InboxState, Keep, PageState, Store, TurnState
-from bot.store.retention import _ANSWERED, _ENDED, _STEP_BYTES, _STEP_ROWS, DAY, portions
+from bot.store.retention import _ANSWERED, _ENDED, _STEP_BYTES, _STEP_ROWS, DAY, split_portions
 from tests.bot.store.conftest import HandClock, Message, taken_in
 from tools.base import ToolCall, ToolResult
 
 OTHER = ChatId("telegram", "42", "8")
 SECRET = "Rosebud was the sledge"
-WEEK = Keep.days(chats=7, files=30)
+WEEK = Keep.from_days(chats=7, files=30)
 
 Say = Callable[..., Awaitable[int]]
 
@@ -41,8 +41,8 @@ def say(store: Store, message: Message) -> Say:
             await store.turns.replace_last(incoming.chat, turn)
         call = ToolCall("c", "search", {"query": text})
         await store.turns.save_pass(turn, 1, AssistantEntry("", (call,)), "m", Usage(1, 1))
-        await store.turns.call_started(turn, call, passnumber=1, position=0, effects=False)
-        await store.turns.call_ended(turn, "c", ToolResult(text=text))
+        await store.turns.start_call(turn, call, passnumber=1, position=0, effects=False)
+        await store.turns.end_call(turn, "c", ToolResult(text=text))
         ref = MessageRef(f"r{number}")
         await store.turns.save_page(turn, 0, body=text, ref=ref, state=PageState.FINAL, nonce="")
         file = await store.files.put(str(incoming.chat), f"{number}.txt", "text/plain", text.encode())
@@ -85,7 +85,7 @@ async def test_what_was_said_is_kept_until_somebody_says_otherwise(store: Store,
     clock.day += 10_000 * DAY
 
     await store.prune()
-    await store.prune(Keep.days(chats=0, files=0))
+    await store.prune(Keep.from_days(chats=0, files=0))
 
     assert (await count(store))["turns"] == 1
 
@@ -107,8 +107,8 @@ async def test_after_its_time_nothing_of_a_turn_is_left(
         "bodies": 1,
         **dict.fromkeys(("files", "blobs"), 1),
     }
-    [listed] = await store.history.chats()
-    entries = await store.history.entries(listed.chat)
+    [listed] = await store.history.list_chats()
+    entries = await store.history.list_entries(listed.chat)
     assert [row.sequence for row in entries] == [5, 6, 7, 8]
     assert listed.turns == 1 and 0 < listed.bytes < 10_000
 
@@ -159,13 +159,13 @@ async def test_a_summary_goes_with_what_it_was_made_from(
     clock.day += 2 * DAY
 
     await store.prune(WEEK)
-    assert await store.history.summary(chat) is None
+    assert await store.history.get_summary(chat) is None
     # One that was being made from it comes too late.
     await store.history.set_summary(chat, f"{SECRET}.", 8, first=5, after=4)
     await store.history.set_summary(chat, f"{SECRET}.", 8, first=1, after=0)
-    assert await store.history.summary(chat) is None
+    assert await store.history.get_summary(chat) is None
     await store.history.set_summary(chat, "They asked about now.", 8, first=5, after=0)
-    assert await store.history.summary(chat) is not None
+    assert await store.history.get_summary(chat) is not None
 
 
 async def test_a_question_is_kept_as_long_as_its_newest_answer(
@@ -179,13 +179,13 @@ async def test_a_question_is_kept_as_long_as_its_newest_answer(
 
     clock.day += 6 * DAY
     await store.prune(WEEK)
-    kept = await store.turns.last(chat)
+    kept = await store.turns.find_last(chat)
     assert kept is not None and kept.id == last and kept.incoming.text == "What is tea?"  # type: ignore[union-attr]
     assert (await count(store))["turns"] == 3 and first == 1
 
     clock.day += 3 * DAY
     await store.prune(WEEK)
-    assert await store.turns.last(chat) is None
+    assert await store.turns.find_last(chat) is None
     assert await count(store) == {}
 
 
@@ -244,7 +244,7 @@ async def test_others_write_between_the_steps(store: Store, say: Say, clock: Han
 
 @given(st.lists(st.integers(0, 3 << 20), max_size=300))
 def test_a_step_is_small_unless_a_single_row_is_large(sizes: list[int]) -> None:
-    steps = portions(list(enumerate(sizes)))
+    steps = split_portions(list(enumerate(sizes)))
 
     assert [id for step in steps for id in step] == list(range(len(sizes)))
     assert all(len(step) <= _STEP_ROWS for step in steps)
@@ -262,8 +262,8 @@ async def test_what_is_old_is_found_without_looking_at_the_rest(store: Store, sa
 
 
 def test_nothing_is_no_end_and_no_file_outlives_its_chat() -> None:
-    assert Keep.days(0, 0) == Keep(math.inf, math.inf)
-    assert Keep.days(0, 30) == Keep() == Keep(math.inf, 30 * DAY)
-    assert Keep.days(7, 30) == Keep(7 * DAY, 7 * DAY)
-    assert Keep.days(90, 30) == Keep(90 * DAY, 30 * DAY)
-    assert Keep.days(90, 0) == Keep(90 * DAY, 90 * DAY)
+    assert Keep.from_days(0, 0) == Keep(math.inf, math.inf)
+    assert Keep.from_days(0, 30) == Keep() == Keep(math.inf, 30 * DAY)
+    assert Keep.from_days(7, 30) == Keep(7 * DAY, 7 * DAY)
+    assert Keep.from_days(90, 30) == Keep(90 * DAY, 30 * DAY)
+    assert Keep.from_days(90, 0) == Keep(90 * DAY, 90 * DAY)

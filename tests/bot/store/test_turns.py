@@ -43,9 +43,9 @@ async def test_a_turn_goes_on_in_another_process_with_everything_that_was_stored
     store: Store, url: str, clock: HandClock, turn: int
 ) -> None:
     await store.turns.save_pass(turn, 1, ASKS, "openai:x", USAGE)
-    await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
-    await store.turns.call_ended(turn, "call_0", FOUND)
-    await store.turns.call_started(turn, AGAIN, passnumber=2, position=0, effects=True)
+    await store.turns.start_call(turn, SEARCH, passnumber=1, position=0, effects=False)
+    await store.turns.end_call(turn, "call_0", FOUND)
+    await store.turns.start_call(turn, AGAIN, passnumber=2, position=0, effects=True)
     ref = MessageRef("99", "draft")
     await store.turns.save_page(turn, 0, body="It r", ref=None, state=PageState.SENDING, nonce="n-0")
     await store.turns.save_page(turn, 0, body="It rains.", ref=ref, state=PageState.SHOWN, nonce="n-0")
@@ -70,8 +70,8 @@ async def test_a_turn_goes_on_in_another_process_with_everything_that_was_stored
 
 async def test_files_of_a_result_are_there_when_the_turn_goes_on(store: Store, turn: int) -> None:
     plot = ProducedFile("plot.png", "image/png", b"\x89PNG")
-    await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
-    await store.turns.call_ended(turn, "call_0", ToolResult(text="A plot.", files=(plot,)))
+    await store.turns.start_call(turn, SEARCH, passnumber=1, position=0, effects=False)
+    await store.turns.end_call(turn, "call_0", ToolResult(text="A plot.", files=(plot,)))
 
     [call] = (await store.turns.load(turn)).calls
 
@@ -81,9 +81,9 @@ async def test_files_of_a_result_are_there_when_the_turn_goes_on(store: Store, t
 
 async def test_whose_words_a_result_has_is_known_after_a_restart(store: Store, turn: int) -> None:
     """Else what a page said would come before a model without its boundary."""
-    await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
+    await store.turns.start_call(turn, SEARCH, passnumber=1, position=0, effects=False)
     for own_words in (True, False):
-        await store.turns.call_ended(turn, "call_0", ToolResult(text="4", own_words=own_words))
+        await store.turns.end_call(turn, "call_0", ToolResult(text="4", own_words=own_words))
 
         [call] = (await store.turns.load(turn)).calls
 
@@ -93,11 +93,11 @@ async def test_whose_words_a_result_has_is_known_after_a_restart(store: Store, t
 async def test_parallel_calls_with_one_id_each_get_their_result(store: Store, turn: int) -> None:
     """Some servers call every call `call_0`."""
     for position in range(2):
-        await store.turns.call_started(turn, SEARCH, passnumber=1, position=position, effects=False)
-    await store.turns.call_ended(turn, "call_0", ToolResult(text="one"))
-    await store.turns.call_ended(turn, "call_0", ToolResult(text="two", ok=False, status=ToolStatus.TIMEOUT))
+        await store.turns.start_call(turn, SEARCH, passnumber=1, position=position, effects=False)
+    await store.turns.end_call(turn, "call_0", ToolResult(text="one"))
+    await store.turns.end_call(turn, "call_0", ToolResult(text="two", ok=False, status=ToolStatus.TIMEOUT))
 
-    calls = await store.turns.calls(turn)
+    calls = await store.turns.list_calls(turn)
 
     assert [(call.status, call.result and call.result.text) for call in calls] == [
         ("completed", "one"),
@@ -106,12 +106,12 @@ async def test_parallel_calls_with_one_id_each_get_their_result(store: Store, tu
 
 
 async def test_a_call_that_runs_again_forgets_its_first_outcome(store: Store, turn: int) -> None:
-    await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
-    await store.turns.call_ended(turn, "call_0", ToolResult(text="cut off", ok=False, status=ToolStatus.CANCELLED))
+    await store.turns.start_call(turn, SEARCH, passnumber=1, position=0, effects=False)
+    await store.turns.end_call(turn, "call_0", ToolResult(text="cut off", ok=False, status=ToolStatus.CANCELLED))
 
-    await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
+    await store.turns.start_call(turn, SEARCH, passnumber=1, position=0, effects=False)
 
-    [call] = await store.turns.calls(turn)
+    [call] = await store.turns.list_calls(turn)
     assert (call.status, call.result) == ("running", None)
 
 
@@ -119,26 +119,31 @@ async def test_every_call_of_a_pass_leaves_a_record_whatever_becomes_of_it(store
     """Also one that never starts: a repeat, an unknown tool, arguments that are no JSON, a turn that is stopped."""
     calls = tuple(ToolCall(f"c{place}", "search_web", {"query": str(place)}) for place in range(4))
     await store.turns.save_pass(turn, 1, AssistantEntry("", calls), "openai:x", USAGE)
-    assert [call.status for call in await store.turns.calls(turn)] == ["pending"] * 4
+    assert [call.status for call in await store.turns.list_calls(turn)] == ["pending"] * 4
 
-    await store.turns.call_ended(turn, "c0", ToolResult(text="again", status=ToolStatus.CACHED))
-    await store.turns.call_started(turn, calls[1], passnumber=1, position=1, effects=False)
-    await store.turns.call_ended(turn, "c1", ToolResult(text="It rains."))
-    await store.turns.call_started(turn, calls[2], passnumber=1, position=2, effects=False)
-    assert [call.status for call in await store.turns.calls(turn)] == ["cached", "completed", "running", "pending"]
+    await store.turns.end_call(turn, "c0", ToolResult(text="again", status=ToolStatus.CACHED))
+    await store.turns.start_call(turn, calls[1], passnumber=1, position=1, effects=False)
+    await store.turns.end_call(turn, "c1", ToolResult(text="It rains."))
+    await store.turns.start_call(turn, calls[2], passnumber=1, position=2, effects=False)
+    assert [call.status for call in await store.turns.list_calls(turn)] == ["cached", "completed", "running", "pending"]
 
     await close(store, turn, UserEntry("What is the weather?"), answer("Rain."), state=TurnState.STOPPED)
 
-    assert [call.status for call in await store.turns.calls(turn)] == ["cached", "completed", "cancelled", "cancelled"]
+    assert [call.status for call in await store.turns.list_calls(turn)] == [
+        "cached",
+        "completed",
+        "cancelled",
+        "cancelled",
+    ]
 
 
 async def test_opening_a_turn_again_changes_nothing(store: Store, chat: ChatId, clock: HandClock, turn: int) -> None:
-    before = await store.turns.record(turn)
+    before = await store.turns.find_record(turn)
     clock.day += 60
 
     await store.turns.open(turn, chat, "telegram:2")
 
-    assert await store.turns.record(turn) == before is not None
+    assert await store.turns.find_record(turn) == before is not None
 
 
 async def test_of_a_turn_that_was_never_opened_nothing_is_stored(store: Store) -> None:
@@ -147,8 +152,8 @@ async def test_of_a_turn_that_was_never_opened_nothing_is_stored(store: Store) -
 
 async def test_an_ended_turn_is_history_and_keeps_nothing_for_resuming(store: Store, chat: ChatId, turn: int) -> None:
     await store.turns.save_pass(turn, 1, ASKS, "openai:x", USAGE)
-    await store.turns.call_started(turn, SEARCH, passnumber=1, position=0, effects=False)
-    await store.turns.call_ended(turn, "call_0", FOUND)
+    await store.turns.start_call(turn, SEARCH, passnumber=1, position=0, effects=False)
+    await store.turns.end_call(turn, "call_0", FOUND)
     await store.turns.save_page(turn, 0, body="It rains.", ref=MessageRef("99"), state=PageState.FINAL, nonce="n")
     entries: list[Entry] = [
         UserEntry("What is the weather?"),
@@ -159,8 +164,8 @@ async def test_an_ended_turn_is_history_and_keeps_nothing_for_resuming(store: St
 
     await close(store, turn, *entries, visible="Rain.")
 
-    assert [row.entry for row in await store.history.entries(chat)] == entries
-    assert await store.intake.waiting() == []
+    assert [row.entry for row in await store.history.list_entries(chat)] == entries
+    assert await store.intake.list_waiting() == []
     state = await store.turns.load(turn)
     assert state.passes == ()
     assert [page.body for page in state.pages] == [""]
@@ -172,8 +177,8 @@ async def test_an_answer_cannot_be_closed_twice(store: Store, chat: ChatId, turn
 
     await close(store, turn, UserEntry("a"), answer("b"), state=TurnState.FAILED)
 
-    assert len(await store.history.entries(chat)) == 2
-    last = await store.turns.last(chat)
+    assert len(await store.history.list_entries(chat)) == 2
+    last = await store.turns.find_last(chat)
     assert last is not None
     assert last.state == "done"
 
@@ -185,10 +190,10 @@ async def test_a_turn_given_up_before_it_was_opened_has_a_record(store: Store, c
         turn, TurnState.FAILED, [], visible="Sorry.", reasoning="", model="", usage=Usage(), error="two attempts"
     )
 
-    last = await store.turns.last(chat)
+    last = await store.turns.find_last(chat)
     assert last is not None
     assert (last.id, last.person, last.state, last.error) == (turn, "telegram:1", "failed", "two attempts")
-    assert await store.intake.waiting() == []
+    assert await store.intake.list_waiting() == []
 
 
 async def test_the_last_turn_is_found_for_retry_and_why(
@@ -197,7 +202,7 @@ async def test_the_last_turn_is_found_for_retry_and_why(
     await close(store, turn, UserEntry("a"), answer("b"), visible="b")
     running = await begin(store, message("q2"))
 
-    last = await store.turns.last(chat)
+    last = await store.turns.find_last(chat)
 
     assert last is not None
     assert (last.id, last.incoming, last.visible, last.model, last.usage) == (
@@ -208,7 +213,7 @@ async def test_the_last_turn_is_found_for_retry_and_why(
         USAGE,
     )
     assert running != last.id
-    assert await store.turns.last(ChatId("telegram", "42", "8")) is None
+    assert await store.turns.find_last(ChatId("telegram", "42", "8")) is None
 
 
 async def test_a_retry_takes_the_answer_out_of_history_and_keeps_the_question(
@@ -219,25 +224,25 @@ async def test_a_retry_takes_the_answer_out_of_history_and_keeps_the_question(
 
     replaced = await store.turns.replace_last(chat, retry)
     resumed = await store.turns.replace_last(chat, retry)
-    before = await store.history.entries(chat)
+    before = await store.history.list_entries(chat)
     await close(store, retry, UserEntry("weather?"), answer("Rain."))
 
     assert replaced is not None
     assert replaced.id == turn
     assert resumed == replaced, "a retry that was killed and resumed does not eat another turn"
     assert before == []
-    assert [row.entry for row in await store.history.entries(chat)] == [UserEntry("weather?"), answer("Rain.")]
-    last = await store.turns.last(chat)
+    assert [row.entry for row in await store.history.list_entries(chat)] == [UserEntry("weather?"), answer("Rain.")]
+    last = await store.turns.find_last(chat)
     assert last is not None
     assert (last.id, last.incoming) == (retry, message("q1", "What is the weather?")), "to be asked a third time"
 
 
 async def test_there_is_nothing_to_retry_after_new(store: Store, chat: ChatId, turn: int, message: Message) -> None:
     await close(store, turn, UserEntry("a"), answer("b"))
-    await store.history.new(chat)
+    await store.history.begin_anew(chat)
     retry = await begin(store, message("q2", command="retry"))
 
-    assert await store.turns.last(chat) is None
+    assert await store.turns.find_last(chat) is None
     assert await store.turns.replace_last(chat, retry) is None
 
 
@@ -245,14 +250,14 @@ async def test_whose_words_a_message_of_ours_holds_is_that_of_its_turn(
     store: Store, chat: ChatId, turn: int, message: Message
 ) -> None:
     await store.turns.save_page(turn, 0, body="x", ref=MessageRef("99"), state=PageState.SHOWN, nonce="")
-    assert await store.turns.origin(chat, "99") == OUTSIDE  # not ended: nobody knows yet
+    assert await store.turns.origin_of(chat, "99") == OUTSIDE  # not ended: nobody knows yet
 
     entries: list[Entry] = [UserEntry("q", "telegram:7"), AssistantEntry("a", origin="telegram:7")]
     await store.turns.close(turn, TurnState.DONE, entries, visible="", reasoning="", model="", usage=Usage())
 
-    assert await store.turns.origin(chat, "99") == "telegram:7"
-    assert await store.turns.origin(ChatId("telegram", "42", "8"), "99") == OUTSIDE
-    assert await store.turns.origin(chat, "98") == OUTSIDE
+    assert await store.turns.origin_of(chat, "99") == "telegram:7"
+    assert await store.turns.origin_of(ChatId("telegram", "42", "8"), "99") == OUTSIDE
+    assert await store.turns.origin_of(chat, "98") == OUTSIDE
 
 
 async def test_half_a_surrogate_pair_from_a_model_does_not_cost_the_answer(
@@ -261,15 +266,15 @@ async def test_half_a_surrogate_pair_from_a_model_does_not_cost_the_answer(
     torn = "\ud83d"
     call = ToolCall(torn, torn, {torn: torn})
     await store.turns.save_pass(turn, 1, AssistantEntry(torn, (call,)), "m", Usage())
-    await store.turns.call_started(turn, call, passnumber=1, position=0, effects=False)
-    await store.turns.call_ended(turn, torn, ToolResult(text=torn))
+    await store.turns.start_call(turn, call, passnumber=1, position=0, effects=False)
+    await store.turns.end_call(turn, torn, ToolResult(text=torn))
     await store.turns.save_page(turn, 0, body=torn, ref=None, state=PageState.SHOWN, nonce="")
     await store.turns.close(
         turn, TurnState.DONE, [UserEntry(torn)], visible=torn, reasoning=torn, model="", usage=Usage()
     )
 
-    assert [row.entry for row in await store.history.entries(chat)] == [UserEntry(torn)]
-    assert [call.status for call in await store.turns.calls(turn)] == ["completed"]
+    assert [row.entry for row in await store.history.list_entries(chat)] == [UserEntry(torn)]
+    assert [call.status for call in await store.turns.list_calls(turn)] == ["completed"]
 
 
 async def test_mistaken_states_are_refused(store: Store, turn: int) -> None:
@@ -299,7 +304,7 @@ async def test_what_has_ended_is_neither_counted_nor_opened(store: Store, chat: 
     await store.intake.end(turn, InboxState.OFFLINE)
 
     assert await store.turns.begin(turn, chat, incoming.sender.id) == 0
-    assert await store.history.chats() == []
+    assert await store.history.list_chats() == []
 
 
 async def test_a_reply_that_is_to_be_shown_again_is_found_by_the_next_process(
@@ -321,10 +326,10 @@ async def test_a_reply_that_is_to_be_shown_again_is_found_by_the_next_process(
     )
 
     async with Store.open(url, clock=clock) as other:
-        assert await other.turns.unsettled() == [(turn, chat, clock.wall() + 2, clock.wall())]
-        record = await other.turns.shown(turn)
+        assert await other.turns.list_unsettled() == [(turn, chat, clock.wall() + 2, clock.wall())]
+        record = await other.turns.load_shown(turn)
         await other.turns.show_again(turn, None)
-        assert await other.turns.unsettled() == []
+        assert await other.turns.list_unsettled() == []
 
     assert record is not None and record.visible == "It rains."
     assert (record.chat, record.question.delivery, record.target) == (chat, "q1", record.question.target)
@@ -342,8 +347,8 @@ async def test_a_reply_of_a_forgotten_chat_is_not_shown_again(
     )
     await store.history.forget(chat)
 
-    assert await store.turns.unsettled() == []
-    assert await store.turns.shown(turn) is None
+    assert await store.turns.list_unsettled() == []
+    assert await store.turns.load_shown(turn) is None
 
 
 async def test_a_question_that_is_answered_again_is_shown_where_it_was_asked_again(
@@ -355,7 +360,7 @@ async def test_a_question_that_is_answered_again_is_shown_where_it_was_asked_aga
     await store.turns.replace_last(chat, again)
     await close(store, again, visible="It rains.")
 
-    record = await store.turns.shown(again)
+    record = await store.turns.load_shown(again)
 
     assert record is not None
     assert (record.question.delivery, record.visible) == ("q1", "It rains.")

@@ -147,7 +147,7 @@ async def test_what_is_ended_in_good_order_before_it_began_costs_no_attempt(
         gate.set()
         await closing
 
-        [row] = await it.bot.store.intake.waiting()
+        [row] = await it.bot.store.intake.list_waiting()
         assert (row.state, row.attempts) == ("running", 0)
 
 
@@ -167,5 +167,5 @@ async def test_what_failed_too_often_is_given_up_whatever_was_asked(
         [said] = await it.say(text)
 
         assert "went wrong" in said and "no_such_tool" not in said
-        assert await store.intake.waiting() == []
+        assert await store.intake.list_waiting() == []
         assert it.bot.metrics.turns_begun.value() == 1

@@ -53,11 +53,11 @@ class Turn:
             await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def record(self) -> Any:
-        return await self.rig.bot.store.turns.last(self.message.chat)
+        return await self.rig.bot.store.turns.find_last(self.message.chat)
 
     async def waits(self) -> bool:
         """A later process would begin it."""
-        return self.id in [row.id for row in await self.rig.bot.store.intake.waiting()]
+        return self.id in [row.id for row in await self.rig.bot.store.intake.list_waiting()]
 
 
 async def turn_of(rig: Rig, text: str, **more: Any) -> Turn:
@@ -86,8 +86,8 @@ async def test_what_a_former_attempt_brought_is_neither_asked_nor_called_again(r
         await turns.begin(turn.id, turn.message.chat, turn.message.sender.id)
         entry = AssistantEntry(text="I reckon.", calls=(call,), reasoning="First.")
         await turns.save_pass(turn.id, 1, entry, "openai:scripted", Usage(10, 5))
-        await turns.call_started(turn.id, call, passnumber=1, position=0, effects=False)
-        await turns.call_ended(turn.id, "c1", ToolResult(text="forty-two, as stored", own_words=True))
+        await turns.start_call(turn.id, call, passnumber=1, position=0, effects=False)
+        await turns.end_call(turn.id, "c1", ToolResult(text="forty-two, as stored", own_words=True))
         it.model.reply(Reply("It is 42."))
 
         await turn.run()

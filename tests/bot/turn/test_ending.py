@@ -17,7 +17,7 @@ from tests.bot.turn.conftest import Attempts
 
 
 def once_of(it: Rig) -> Once:
-    return Once(it.bot.store.access.once, SystemClock())
+    return Once(it.bot.store.access.claim, SystemClock())
 
 
 def endings(it: Rig, attempt: Attempt) -> Endings:

@@ -34,9 +34,9 @@ def stored(it: Rig, *calls: tuple[ToolCall, bool, ToolResult | None], text: str 
         entry = AssistantEntry(text=text, calls=tuple(call for call, _, _ in calls), reasoning="First.")
         await turns.save_pass(turn, 1, entry, "openai:scripted", Usage(1_000, 500))
         for position, (call, effects, result) in enumerate(calls):
-            await turns.call_started(turn, call, passnumber=1, position=position, effects=effects)
+            await turns.start_call(turn, call, passnumber=1, position=position, effects=effects)
             if result is not None:
-                await turns.call_ended(turn, call.id, result)
+                await turns.end_call(turn, call.id, result)
 
     return before
 

@@ -63,7 +63,7 @@ async def test_a_turn_is_stored_step_by_step(rig: OpenRig, attempt: Attempts) ->
         assert one.made.dollars == 0.5 and one.made.usage == Usage(10, 5)
 
 
-@pytest.mark.parametrize("method", ["save_pass", "call_started", "call_ended"])
+@pytest.mark.parametrize("method", ["save_pass", "start_call", "end_call"])
 async def test_what_cannot_be_stored_is_not_taken_for_done(
     rig: OpenRig, attempt: Attempts, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
@@ -76,8 +76,8 @@ async def test_what_cannot_be_stored_is_not_taken_for_done(
         monkeypatch.setattr(one.reply, "status", lambda key, line: statuses.append(line))
         events: dict[str, Event] = {
             "save_pass": ASKS,
-            "call_started": ToolStarted(CALL, "Reckoning…"),
-            "call_ended": ToolFinished(CALL, ToolResult(text="42", own_words=True)),
+            "start_call": ToolStarted(CALL, "Reckoning…"),
+            "end_call": ToolFinished(CALL, ToolResult(text="42", own_words=True)),
         }
         for name, event in events.items():
             if name == method:
@@ -88,7 +88,7 @@ async def test_what_cannot_be_stored_is_not_taken_for_done(
             await shows.take(one, event)
 
         assert (method == "save_pass") == (not one.made.passes)
-        assert statuses == (["Reckoning…"] if method == "call_ended" else [])
+        assert statuses == (["Reckoning…"] if method == "end_call" else [])
 
 
 async def test_statuses_files_and_a_model_that_takes_over_are_shown(rig: OpenRig, attempt: Attempts) -> None:

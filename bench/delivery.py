@@ -13,7 +13,9 @@ once. Steady: questions at random (the same ones each time, by `--seed`), at `--
 read (`bench.reader`). *First words*: from the question to three whole words. *Gap*: the longest time without a new
 word. *Lag*: from the model's last token to the whole answer. *Edits*: changes on the screen after the first, a reply.
 *Calls*: to the platform, a reply, and the share of each limit they used. *Bench*: the share of a processor that the
-emulators used, and the model; above 80 % they, and not the bot, may have kept a reader waiting.
+emulators used, and the model; above 80 % they, and not the bot, may have kept a reader waiting. *Held up*: the share of
+the time for which the bot, the emulators and the model were ready to run and other processes had the processor: much of
+it, and the figures are those of a machine that does something else.
 
 Under each row stands what a schedule that knows every end could reach with the same questions and tokens
 (`bench.bound`), and the mean below which no schedule gets.
@@ -37,7 +39,7 @@ from typing import Any
 
 from bench import bound
 from bench.loads import Load, bursts, steady
-from bench.processes import Process
+from bench.processes import Process, held_up
 from bench.reader import Answer, Sight, read, sights, squeeze
 from bench.setups import SETUPS, Setup
 from bench.writer import WARM_UP, Writer, Written, answer_of, tokens_of
@@ -67,6 +69,7 @@ class Figures:
     memory: float = 0.0
     bench: float = 0.0
     model: float = 0.0
+    held_up: list[float] = field(default_factory=list)
     bound: dict[str, Any] = field(default_factory=dict)
 
     def rows(self) -> str:
@@ -76,7 +79,7 @@ class Figures:
             f"| {self.setup} | {self.load} | {self.whole}/{self.asked} | {pair(self.waits)} | {pair(self.first)} "
             f"| {pair(self.gap)} | {pair(self.lag)} | {mean(self.edits):.1f} | {self.calls:.1f} ({used or '-'}) "
             f"| {self.refused} | {self.model_calls} | {self.cpu:.3f} | {self.memory:.0f} "
-            f"| {self.bench:.0%} + {self.model:.0%} |"
+            f"| {self.bench:.0%} + {self.model:.0%} | {', '.join(f'{share:.0%}' for share in self.held_up)} |"
         )
         if not self.bound:
             return mine
@@ -86,14 +89,14 @@ class Figures:
             f"{mine}\n| | possible (mean {mean(possible['waits']):.2f} for {mean(self.waits):.2f}, never under "
             f"{possible['floor']:.2f}) | | {pair(possible['waits'])} | {pair(possible['first'])} "
             f"| {pair(possible['gap'])} | {pair(possible['lag'])} | {possible['edits']:.1f} | ({used or '-'}) "
-            "| | | | | |"
+            "| | | | | | |"
         )
 
 
 HEAD = (
     "| asked by | load | whole | reader waits p50 / p95 | first words p50 / p95 | gap p50 / p95 | lag p50 / p95 "
-    "| edits | calls (of the limits) | refused | model calls | CPU a reply | MiB | bench |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    "| edits | calls (of the limits) | refused | model calls | CPU a reply | MiB | bench | held up |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -183,14 +186,15 @@ async def measure(setup: Setup, load: Load, model: Model, wait: float) -> Figure
                 await asyncio.sleep(1.5)
                 await writer.report()
                 calls, refused = len(server.calls), server.refusals
-                spent, start = (bot.cpu(), time.process_time(), writer.process.cpu()), time.monotonic()
+                spent, start = _spent(bot, writer), time.monotonic()
                 asked = await _ask(setup, load)
                 await watch.until_whole(range(len(load.times)), wait)
                 end = time.monotonic()
                 figures = Figures(setup.name, load.name, len(load.times), whole=len(watch.whole - {WARM_UP}))
-                figures.cpu = (bot.cpu() - spent[0]) / len(load.times)
-                figures.bench = (time.process_time() - spent[1]) / (end - start)
-                figures.model = (writer.process.cpu() - spent[2]) / (end - start)
+                cpu, figures.bench, figures.model, *figures.held_up = (
+                    (now - before) / (end - start) for now, before in zip(_spent(bot, writer), spent, strict=True)
+                )
+                figures.cpu = cpu * (end - start) / len(load.times)
                 await asyncio.sleep(0.3)
                 figures.memory, figures.refused = bot.memory(), server.refusals - refused
                 written = await writer.report()
@@ -200,6 +204,12 @@ async def measure(setup: Setup, load: Load, model: Model, wait: float) -> Figure
     count(figures, setup, server.calls[calls:], end - start)
     evaluate(figures, setup, watch, answers, asked, written, end, model)
     return figures
+
+
+def _spent(bot: Process, writer: Writer) -> tuple[float, ...]:
+    """The processor seconds of the bot, the emulators and the model, and those for which they had to wait for one."""
+    used = (bot.cpu(), time.process_time(), writer.process.cpu())
+    return (*used, bot.held_up(), held_up(os.getpid()), writer.process.held_up())
 
 
 def environment(setup: Setup, base_url: str, folder: str) -> dict[str, str]:

@@ -11,6 +11,11 @@ from pathlib import Path
 from typing import Self
 
 
+def held_up(pid: int) -> float:
+    """The seconds for which the main thread of a process was ready to run and another had the processor."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+
+
 class Process:
     """`python …` with standard input and output as pipes; ended on leaving."""
 
@@ -61,6 +66,11 @@ class Process:
         assert self._process is not None
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def held_up(self) -> float:
+        """The seconds for which its main thread was ready to run and another process had the processor."""
+        assert self._process is not None
+        return held_up(self._process.pid)
 
     def memory(self) -> float:
         """The MiB it holds."""

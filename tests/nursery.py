@@ -23,7 +23,7 @@ from typing import Any
 
 LOADED = (
     *("adapters.console.adapter", "adapters.discord.adapter", "adapters.slack.adapter", "adapters.telegram.adapter"),
-    *("anyio._backends._asyncio", "httpcore", "httpcore2", "openai.resources.chat.completions", "tavily"),
+    *("anyio._backends._asyncio", "httpcore", "httpcore2", "openai.resources.chat.chat", "tavily"),
     *(
         "bot.app",
         "bot.cli.main",
@@ -34,7 +34,9 @@ LOADED = (
         "bot.intake.platforms",
     ),
     *("bot.toolchoice.presearch", "bot.context.summary", "bot.operations.upkeep", "bot.operations.watchdog"),
-    *("tools.calculator", "tools.fetch.service", "tools.registry", "tools.shell"),
+    *("bot.cli.chat", "bot.cli.installation", "bot.cli.run", "tools.fetch.service", "tools.registry"),
+    *("tools.databases", "tools.fetch.readers", "tools.mcp.server", "tools.mcp.source", "tools.sandbox.launcher"),
+    "tools.shell",
 )
 
 
@@ -85,8 +87,11 @@ def main() -> None:
 
 
 def _load() -> None:
-    for name in LOADED:
+    for name in (*LOADED, *importlib.import_module("tools").TOOLS.values()):
         importlib.import_module(name)
+    # The certificates of this machine, 20 ms for each client library, are read by nobody who names no others.
+    httpx2 = importlib.import_module("httpx2")
+    importlib.import_module("bot.network").trusted(httpx2.create_ssl_context)
     # What is loaded is left out of every collection of the forked, which would only copy its pages.
     gc.collect()
     gc.freeze()

@@ -31,6 +31,7 @@ def environment(model: ModelServer, folder: Path) -> dict[str, str]:
         "OPENAI_BASE_URL": model.base_url,
         "DATABASE_URL": f"sqlite:///{folder / 'parley.db'}",
         "PARLEY_ENV_FILE": "",
+        "CODE_BACKEND": "off",
     }
 
 

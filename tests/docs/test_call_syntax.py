@@ -6,13 +6,12 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.toolsyntax import FOLD, Call, Detector, Text
 from bot.toolsyntax.families import FAMILIES
-from tests.conftest import RawObject
+from tests.conftest import RawJson, RawObject
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "call-syntax.md").read_text(encoding="utf-8")
@@ -25,11 +24,11 @@ class Sample:
 
     heading: str
     reply: str
-    calls: list[tuple[str, Any, bool]]
+    calls: list[tuple[str, RawJson, bool]]
     shown: str = ""
 
 
-def call_of(line: str) -> tuple[str, Any, bool]:
+def call_of(line: str) -> tuple[str, RawJson, bool]:
     known = not line.startswith("unknown ")
     name, arguments = line.removeprefix("unknown ").split(" ", 1)
     return name, json.loads(arguments), known
@@ -54,7 +53,7 @@ SAMPLES = samples()
 TOOLS: RawObject = json.loads(re.findall(r"```json\n(\{\n  \"roll_dice.*?)```", PAGE, re.DOTALL)[0])
 
 
-def read(reply: str, size: int) -> tuple[list[tuple[str, Any, bool]], str]:
+def read(reply: str, size: int) -> tuple[list[tuple[str, RawJson, bool]], str]:
     detector = Detector(TOOLS)
     pieces = [piece for at in range(0, len(reply), size) for piece in detector.feed(reply[at : at + size])]
     pieces += detector.finish()

@@ -20,6 +20,7 @@ from bot.app import App
 from playground.faults import Fault
 from playground.gate import Gate
 from playground.model import Reply
+from playground.screen import Shown
 from tests.conftest import RawJson, RawObject
 from tests.journeys.conftest import Process, Start, World
 
@@ -42,7 +43,7 @@ ANSWER = f"Here it is: {WORDS} end-of-answer"
 class Place:
     """One private chat of one platform, as its person sees it."""
 
-    world: Any
+    world: World
     platform: str
     number: int = 7
     replies: list[Reply] = field(default_factory=list)
@@ -77,7 +78,7 @@ class Place:
                 return self.server.say(self.chat, text, person=self.number)
 
     @property
-    def messages(self) -> list[Any]:
+    def messages(self) -> list[Shown]:
         return list(self.server.screen.of(self.chat))
 
     @property

@@ -9,7 +9,6 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pytest
 
@@ -17,6 +16,7 @@ from bot.app import App
 from playground.faults import Fault
 from playground.model import Reply
 from playground.model.images import png
+from playground.screen import Shown
 from tests.conftest import RawJson
 from tests.journeys.conftest import Process, Start, World
 
@@ -34,7 +34,7 @@ def _runs_code(world: World) -> None:
     world.settings["CODE_BACKEND"] = "auto"
 
 
-def code(source: str, answer: str = "Here it is.") -> Callable[[Any], Reply]:
+def code(source: str, answer: str = "Here it is.") -> Callable[[RawJson], Reply]:
     """A model that runs `source` once and then answers."""
 
     def script(body: RawJson) -> Reply:
@@ -49,13 +49,13 @@ def code(source: str, answer: str = "Here it is.") -> Callable[[Any], Reply]:
 class Place:
     """Where somebody writes, and what is seen there."""
 
-    world: Any
+    world: World
     platform: str
     chat: str
-    say: Callable[[str], Any]
+    say: Callable[[str], object]
 
     @property
-    def messages(self) -> list[Any]:
+    def messages(self) -> list[Shown]:
         return [one for one in getattr(self.world, self.platform).screen.of(self.chat) if one.versions or one.files]
 
     @property

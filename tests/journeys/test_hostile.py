@@ -9,11 +9,9 @@ import asyncio
 import base64
 import json
 import re
-import runpy
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,14 +21,15 @@ from bot.app import App
 from bot.contract.surface import Window
 from playground.discord import DiscordServer
 from playground.model import Reply
+from playground.screen import Shown
 from playground.slack import SlackServer
 from playground.tavily.pages import CannedPage
 from playground.telegram import TelegramServer
 from playground.telegram.world import Person
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World, more_than
+from tests.journeys.hostile import CASES, Case
 
-CASES: tuple[Any, ...] = runpy.run_path(str(Path(__file__).with_name("hostile.py")))["CASES"]
 PLATFORMS = ("telegram", "slack", "discord")
 GROUPS = 3
 AT_ONCE = 12
@@ -112,7 +111,7 @@ async def open_world(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 class Journey:
     """All cases of one group, each in a chat of its own on each platform."""
 
-    def __init__(self, world: World, cases: list[tuple[int, Any]]) -> None:
+    def __init__(self, world: World, cases: list[tuple[int, Case]]) -> None:
         self.world = world
         self.cases = cases
         self.secrets = secrets_of(world)
@@ -144,14 +143,14 @@ class Journey:
         pieces = [text[at : at + step] for at in range(0, len(text), step)]
         return Reply(chunks=tuple({"content": piece} for piece in pieces), words_per_second=max(400.0, len(pieces)))
 
-    def ask(self, cases: list[tuple[int, Any]]) -> None:
+    def ask(self, cases: list[tuple[int, Case]]) -> None:
         for number, case in cases:
             question = self.filled(f"please answer case-{number} {case.question}")
             self.chats[number, "telegram"] = self._telegram(number, case, question)
             self.chats[number, "slack"] = self._slack(number, case, question)
             self.chats[number, "discord"] = self._discord(number, case, question)
 
-    def _telegram(self, number: int, case: Any, question: str) -> str:
+    def _telegram(self, number: int, case: Case, question: str) -> str:
         telegram, id = self.world.telegram, 7000 + number
         telegram.person(id, case.person)
         if case.place != "group" and not case.quoted:
@@ -165,7 +164,7 @@ class Journey:
         telegram.say(-id, f"@{telegram.bot['username']} {question}", person=id, reply_to=before)
         return str(-id)
 
-    def _slack(self, number: int, case: Any, question: str) -> str:
+    def _slack(self, number: int, case: Case, question: str) -> str:
         slack, id = self.world.slack, f"U{7000 + number}"
         slack.person(id, case.person)
         if case.place == "direct" and not case.quoted:
@@ -180,7 +179,7 @@ class Journey:
             slack.say(place, f"<@{slack.bot_user_id}> {question}", person=id)
         return place
 
-    def _discord(self, number: int, case: Any, question: str) -> str:
+    def _discord(self, number: int, case: Case, question: str) -> str:
         discord, id = self.world.discord, 7000 + number
         discord.person(id, case.person)
         if case.place == "direct" and not case.quoted:
@@ -196,7 +195,7 @@ class Journey:
         discord.say(place, f"{discord.mention()} {question}"[:1900], person=id, reply_to=before)
         return place
 
-    def messages(self, number: int, platform: str) -> list[Any]:
+    def messages(self, number: int, platform: str) -> list[Shown]:
         chat = self.chats[number, platform]
         return [message for message in getattr(self.world, platform).screen.messages
                 if message.chat == chat and message.author == "bot"]  # fmt: skip
@@ -234,7 +233,7 @@ class Journey:
             found += [(case.name, words, "\n".join(texts["user"] + texts["tool"])) for words in case.told]
         return found
 
-    def _wrong(self, version: Any, case: Any) -> list[str]:
+    def _wrong(self, version: Any, case: Case) -> list[str]:
         found = []
         for name, secret in self.secrets.items():
             if secret in version.text or secret in version.markup:

@@ -32,7 +32,7 @@ def answer(name: str) -> str:
 class Chats:
     """One private chat on each platform, with what a person sees there."""
 
-    world: Any
+    world: World
 
     def __post_init__(self) -> None:
         self.world.telegram.person(7, "Ada")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from bot.app import App
 from playground.faults import Fault
 from playground.model import Reply
+from playground.screen import Shown
 from tests.journeys.conftest import Start, World
 
 ADA = 7
@@ -60,7 +60,7 @@ class Desk:
                 options = {"arguments": argument} if argument else {}
                 self.world.discord.slash(word, options, self.direct, ADA)
 
-    def messages(self) -> list[Any]:
+    def messages(self) -> list[Shown]:
         return [one for one in self.screen.of(self.place) if not one.live]
 
     async def told(self, bot: App, word: str, argument: str = "") -> str:

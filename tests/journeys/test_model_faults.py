@@ -15,6 +15,7 @@ import pytest
 
 from playground.discord import DiscordServer
 from playground.model import ModelServer, Reply
+from playground.screen import Shown
 from playground.slack import SlackServer
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World, more_than
@@ -95,7 +96,7 @@ class Chat:
         self.world.telegram.say(self.number, text, person=self.number)
 
     @property
-    def messages(self) -> list[Any]:
+    def messages(self) -> list[Shown]:
         return list(self.world.telegram.screen.of(str(self.number)))
 
     async def until(self, text: str, seconds: float = 60.0) -> float:

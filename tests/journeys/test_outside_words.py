@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -70,7 +69,7 @@ async def evil(world: World) -> AsyncIterator[Evil]:
     await made.loopback.close()
 
 
-def obedient(evil: Evil, first: Callable[[str], tuple[str, RawObject] | None]) -> Callable[[Any], Reply]:
+def obedient(evil: Evil, first: Callable[[str], tuple[str, RawObject] | None]) -> Callable[[RawJson], Reply]:
     """A model that makes one call of its own for a question, and then whatever a page wants, with all it knows."""
 
     def script(body: RawJson) -> Reply:

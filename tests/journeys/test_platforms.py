@@ -6,13 +6,13 @@ import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
 from bot.app import App
 from playground.model import Reply
 from playground.model.texts import long_answer
+from playground.screen import Shown
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World
 
@@ -21,16 +21,16 @@ from tests.journeys.conftest import Start, World
 class Person:
     """Somebody who writes on one platform."""
 
-    world: Any
+    world: World
     platform: str
     place: str
-    say: Callable[[str], Any]
+    say: Callable[[str], object]
 
     @property
-    def messages(self) -> list[Any]:
+    def messages(self) -> list[Shown]:
         return list(getattr(self.world, self.platform).screen.of(self.place))
 
-    async def ask(self, bot: App, text: str) -> list[Any]:
+    async def ask(self, bot: App, text: str) -> list[Shown]:
         before = len(self.messages)
         asked = len(self.world.model.requests)
         self.say(text)
@@ -95,7 +95,7 @@ WAYS = (
 SYNTAX = ("tool_call", "search_web", '{"', "arguments", "</")
 
 
-def script(mode: str, final: str) -> Callable[[Any], Reply]:
+def script(mode: str, final: str) -> Callable[[RawJson], Reply]:
     """A model that searches first, in native calls or in text, then answers."""
 
     def answer(body: RawJson) -> Reply:

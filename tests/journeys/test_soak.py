@@ -16,7 +16,6 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
@@ -113,8 +112,8 @@ class Person:
 class Soak:
     """One run."""
 
-    world: Any
-    process: Any
+    world: World
+    process: Process
     mixer: Mixer
     people: list[Person] = field(default_factory=list)
     ended: dict[int, int] = field(default_factory=dict)

@@ -11,6 +11,7 @@ import pytest
 from bot.app import App
 from playground.faults import Fault
 from playground.model import Reply
+from playground.screen import Shown
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World
 
@@ -21,7 +22,7 @@ def text_of(world: World, chat: int = ADA) -> str:
     return "".join(message.text for message in world.telegram.screen.of(str(chat)))
 
 
-async def ask(world: World, bot: App, text: str, chat: int = ADA, **more: Any) -> list[Any]:
+async def ask(world: World, bot: App, text: str, chat: int = ADA, **more: Any) -> list[Shown]:
     """Say something, wait until everything is answered, and return the bot's new messages."""
     before = len(world.telegram.screen.of(str(chat)))
     handled = len(world.model.requests)

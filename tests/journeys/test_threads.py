@@ -12,13 +12,17 @@ from typing import Any
 import pytest
 
 from bot.app import App
+from bot.contract.messages import MessageSent
+from playground.discord.world import Channel
 from playground.model import Reply
+from playground.slack import SlackServer
+from playground.slack.api import Call
 from tests.journeys.conftest import Process, Start, World
 
 _PLATFORMS = runpy.run_path(str(Path(__file__).with_name("test_platforms.py")))
 
 
-def calls_of(slack: Any, method: str) -> list[Any]:
+def calls_of(slack: SlackServer, method: str) -> list[Call]:
     return [call for call in slack.calls if call.method == method]
 
 
@@ -152,11 +156,11 @@ async def test_a_thread_that_cannot_be_read_is_answered_without_and_said_so_once
     assert ("channels:history" if trouble == "scope" else "this minute") in lines[0]
 
 
-async def _asked(thread: Thread, bot: App) -> Any:
+async def _asked(thread: Thread, bot: App) -> MessageSent:
     """A question of that thread, as the adapter delivers it."""
     await thread.ask(bot, "hello")
     record = await bot.store.turns.find_record(await bot.store.turns.find_newest())
-    assert record is not None
+    assert record is not None and isinstance(record.incoming, MessageSent)
     return record.incoming
 
 
@@ -312,7 +316,7 @@ async def test_a_thread_is_not_followed_by_default(world: World, start: Start) -
     assert len(world.model.requests) == 2 and "> Ann: and in one word?" in said
 
 
-async def ask_on_discord(world: World, bot: App, place: Any, text: str, **more: Any) -> str:
+async def ask_on_discord(world: World, bot: App, place: Channel | int, text: str, **more: Any) -> str:
     asked = len(world.model.requests)
     world.discord.say(place, f"{world.discord.mention()} {text}", person=7, **more)
     await world.model.asked(asked + 1)

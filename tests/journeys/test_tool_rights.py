@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from playground.model import Reply
+from playground.screen import Shown
 from tests.journeys.conftest import Start, World
 
 ADA, BOB = 7, 8
@@ -51,7 +50,7 @@ class Room:
         return str(self.shown[self.count - 1].text)
 
     @property
-    def shown(self) -> list[Any]:
+    def shown(self) -> list[Shown]:
         return [one for one in self.screen.of(self.id) if not one.live]
 
 

@@ -15,13 +15,14 @@ import pytest
 from bot.app import App
 from playground.model import Reply
 from playground.model.images import png
+from playground.screen import Shown
 from tests.conftest import RawJson
 from tests.journeys.conftest import Start, World
 
 ADA = 7
 
 
-async def ask(world: World, bot: App, text: str, chat: int = ADA) -> list[Any]:
+async def ask(world: World, bot: App, text: str, chat: int = ADA) -> list[Shown]:
     """Say something, wait until everything is answered, and return the bot's new messages."""
     before = len(world.telegram.screen.of(str(chat)))
     world.telegram.person(ADA, "Ada")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import runpy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def text_of(world: World, platform: str, id: str) -> str:
     return str(text)
 
 
-async def until(condition: Any) -> None:
+async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.01)

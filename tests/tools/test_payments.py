@@ -17,7 +17,7 @@ from playground.faults import Fault
 from playground.model import ModelServer
 from playground.tavily import TavilyServer
 from tests.conftest import RawJson
-from tools.base import ToolCall, ToolContext, ToolResult, Unpaid
+from tools.base import Tool, ToolCall, ToolContext, ToolResult, Unpaid
 from tools.generate_image import open_tool as open_images
 from tools.payments import Bill, Payment
 from tools.registry import ToolRegistry
@@ -55,7 +55,7 @@ def purse() -> FakePurse:
     return FakePurse()
 
 
-async def call(tool: Any, purse: FakePurse, **arguments: RawJson) -> ToolResult:
+async def call(tool: Tool | ToolRegistry, purse: FakePurse, **arguments: RawJson) -> ToolResult:
     registry = tool if isinstance(tool, ToolRegistry) else ToolRegistry([tool])
     name = registry.specs()[0].name
     return await registry.run(ToolCall("1", name, arguments), ToolContext(purse=purse))
@@ -67,7 +67,7 @@ async def tavily() -> AsyncIterator[TavilyServer]:
         yield server
 
 
-def search(server: TavilyServer, **more: Any) -> Any:
+def search(server: TavilyServer, **more: Any) -> Tool:
     given = {"tavily_api_key": SecretStr(KEY), "tavily_api_base_url": server.base_url, "tavily_credit_price": CREDIT}
     return open_search(SearchSettings.model_construct(**{**given, "search_again_below": 0.0, **more}))
 
@@ -163,7 +163,7 @@ async def model() -> AsyncIterator[ModelServer]:
         yield server
 
 
-def images(server: ModelServer, **more: str) -> Any:
+def images(server: ModelServer, **more: str) -> Tool:
     given = {"image_model": "gpt-image-1", "image_api_key": KEY, "image_base_url": server.base_url, **more}
     return open_images(ImageSettings.model_validate(given))
 

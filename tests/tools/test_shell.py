@@ -6,11 +6,10 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.conftest import Nursery
+from tests.conftest import Nursery, Told
 from tools.base import ToolError
 from tools.shelf import Shelf
 from tools.shell import main, read_arguments
@@ -18,14 +17,14 @@ from tools.shell import main, read_arguments
 ROOT = Path(__file__).parents[2]
 
 
-Run = Callable[..., Any]
+Run = Callable[..., Told]
 
 
 @pytest.fixture
 def run(nursery: Nursery) -> Run:
     """The command as a process in which none of our variables is set."""
 
-    def run(*arguments: str, folder: Path = ROOT, **settings: str) -> Any:
+    def run(*arguments: str, folder: Path = ROOT, **settings: str) -> Told:
         clean = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
         return nursery.run("tools", *arguments, folder=folder, environment={**clean, "TZ": "Asia/Tokyo", **settings})
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,7 +34,7 @@ def environment(model: ModelServer, folder: Path) -> dict[str, str]:
     }
 
 
-Chat = Callable[..., Any]
+Chat = Callable[..., Awaitable[tuple[int, str, str]]]
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -18,7 +17,8 @@ from bot.contract.messages import Incoming, MessageSent, ReplyTarget
 from bot.contract.surface import Surface
 from bot.contract.words import COMMANDS
 from playground.discord import DiscordServer
-from tests.conftest import FakeClock, RawObject
+from playground.discord.world import Channel
+from tests.conftest import FakeClock, RawJson, RawObject
 
 
 class Mailbox:
@@ -43,7 +43,7 @@ class Mailbox:
         async with self._news:
             self._news.notify_all()
 
-    async def next(self) -> Any:
+    async def next(self) -> RawJson:
         """The next delivery nobody has looked at."""
         async with asyncio.timeout(60), self._news:
             await self._news.wait_for(lambda: len(self.stored) > self._read)
@@ -108,7 +108,7 @@ class Stage:
         return self.server.commands.registered.get("", {})
 
     async def answer_to(
-        self, adapter: DiscordAdapter, place: Any = None, question: str = "why?"
+        self, adapter: DiscordAdapter, place: Channel | None = None, question: str = "why?"
     ) -> tuple[Surface, ReplyTarget]:
         """Somebody asks with a slash command; the surface of its acknowledged answer."""
         self.server.slash("ask", {"question": question}, place or self.place, 1)

@@ -79,9 +79,6 @@ def settings_of(server: SlackServer, **changes: str) -> SlackSettings:
     return SlackSettings.model_validate(values | changes)
 
 
-Listening = Callable[..., Any]
-
-
 @asynccontextmanager
 async def listening(server: SlackServer, deliver: Callable[[Incoming], Awaitable[None]]) -> AsyncIterator[SlackAdapter]:
     """The adapter, connected; afterwards cancelled and left."""

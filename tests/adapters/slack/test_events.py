@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,8 +15,6 @@ from tests.conftest import RawJson, RawObject
 
 ME = Me("T061EG9R6", "U0LAN0Z89", "B1")
 SAMPLES = Path(__file__).parent.parent / "samples"
-
-Read = Callable[..., Any]
 
 
 def sample(name: str) -> RawObject:
@@ -36,7 +32,7 @@ def named(id: str) -> str:
     return {"U777": "Carol Jones"}.get(id, id)
 
 
-def read(payload: RawObject, inside: tuple[str, ...] = ()) -> Any:
+def read(payload: RawObject, inside: tuple[str, ...] = ()) -> RawJson:
     return incoming(payload, ME, named, inside)
 
 

@@ -42,6 +42,7 @@ from bot.contract.messages import (
     Quoted,
     ReplyTarget,
 )
+from bot.contract.surface import Deliver
 from playground.faults import Fault
 from playground.telegram import TelegramServer
 from playground.telegram.world import Person
@@ -473,7 +474,7 @@ async def test_an_album_is_one_message(reader: Reader, captioned: int) -> None:
 
 
 @asynccontextmanager
-async def listening(adapter: TelegramAdapter, deliver: Any) -> AsyncIterator[asyncio.Task[None]]:
+async def listening(adapter: TelegramAdapter, deliver: Deliver) -> AsyncIterator[asyncio.Task[None]]:
     task = asyncio.create_task(adapter.listen(deliver))
     try:
         yield task

@@ -71,7 +71,7 @@ async def ran(runner: CallRunner, *calls: ToolCall, **more: Any) -> list[CallEve
         return [event async for event in events]
 
 
-def shuffled(value: RawJson) -> Any:
+def shuffled(value: RawJson) -> RawJson:
     """The same JSON, its keys the other way round."""
     if isinstance(value, dict):
         return {key: shuffled(inner) for key, inner in reversed(list(value.items()))}

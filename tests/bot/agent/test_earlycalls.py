@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -59,7 +59,7 @@ class Look:
         return None
 
 
-Step = Piece | Exception | Callable[[], Any]
+Step = Piece | Exception | Callable[[], Awaitable[object]]
 
 
 class Scripted:

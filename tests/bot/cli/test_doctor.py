@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -54,7 +53,7 @@ class World:
     model: ModelServer
     tavily: TavilyServer
     data: Path
-    nursery: Any
+    nursery: Nursery
 
     async def doctor(self, *options: str, **settings: str) -> Told:
         environment = {

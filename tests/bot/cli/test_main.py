@@ -10,25 +10,24 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.contract.clock import SystemClock
 from bot.store import Store
-from tests.conftest import Nursery
+from tests.conftest import Nursery, Told
 
 ROOT = Path(__file__).parent.parent.parent.parent
 
 
-Parley = Callable[..., Any]
+Parley = Callable[..., Told]
 
 
 @pytest.fixture
 def parley(nursery: Nursery, tmp_path: Path) -> Parley:
     """Run `python -m bot` with nothing but these settings, in a folder of its own."""
 
-    def run(*arguments: str, typed: str = "", **settings: str) -> Any:
+    def run(*arguments: str, typed: str = "", **settings: str) -> Told:
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **settings}
         return nursery.run("bot", *arguments, folder=tmp_path, environment=environment, typed=typed)
 

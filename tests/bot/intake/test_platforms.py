@@ -5,21 +5,39 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from dataclasses import dataclass, field
 
 import pytest
 
 from bot.contract.errors import Contested, SettingsError, StoreError, Unreachable
-from bot.contract.messages import ReplyTarget
+from bot.contract.messages import MessageRef, MessageSent, ReplyTarget
+from bot.contract.surface import Deliver, Drawn, SurfaceLimits
 from bot.intake.platforms import STEADY_SECONDS, Platforms
 from bot.operations.metrics import Metrics
+from tests.bot.conftest import BareSurface
 from tests.conftest import FakeClock
+
+
+@dataclass
+class SurfaceOf(BareSurface):
+    """A surface of which only its platform is looked at."""
+
+    platform: str
+    limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(400, 800, len))
+
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        raise AssertionError
 
 
 class Fake:
     """A platform that fails as it is told; what is left over of its scripts goes well."""
 
-    def __init__(self, platform: str, logins: list[Any] | None = None, listens: list[Any] | None = None) -> None:
+    def __init__(
+        self,
+        platform: str,
+        logins: list[asyncio.Event | Exception | None] | None = None,
+        listens: list[Exception | None] | None = None,
+    ) -> None:
         self.platform = platform
         self.logins = logins or []
         self.listens = listens or []
@@ -41,7 +59,7 @@ class Fake:
     async def __aexit__(self, *exc: object) -> None:
         self.log.append("left")
 
-    async def listen(self, deliver: Any) -> None:
+    async def listen(self, deliver: Deliver) -> None:
         self.log.append("listen")
         step = self.listens.pop(0) if self.listens else None
         if step is not None:
@@ -53,11 +71,11 @@ class Fake:
         finally:
             self.listening = False
 
-    def earlier(self, message: Any) -> None:
+    def earlier(self, message: MessageSent) -> None:
         return None
 
-    def surface(self, target: ReplyTarget) -> Any:
-        return f"surface of {self.platform}"
+    def surface(self, target: ReplyTarget) -> SurfaceOf:
+        return SurfaceOf(self.platform)
 
 
 @asynccontextmanager
@@ -68,7 +86,7 @@ async def running(
     off: Callable[[str], Awaitable[None]] | None = None,
     metrics: Metrics | None = None,
 ) -> AsyncIterator[tuple[Platforms, asyncio.Event, asyncio.Task[None]]]:
-    async def nothing(_: Any) -> None:
+    async def nothing(_: object) -> None:
         return None
 
     platforms = Platforms({fake.platform: fake for fake in fakes}, clock, metrics)
@@ -90,7 +108,7 @@ async def test_one_platform_in_trouble_never_holds_another(clock: FakeClock) -> 
 
     async with running(clock, down, up) as (platforms, _, _):
         assert platforms.state == {"slack": "unreachable: no network", "telegram": "listening"}
-        assert str(platforms.surface(ReplyTarget("telegram"))) == "surface of telegram"
+        assert platforms.surface(ReplyTarget("telegram")) == SurfaceOf("telegram")
         with pytest.raises(Unreachable):
             platforms.surface(ReplyTarget("slack"))
 
@@ -124,7 +142,7 @@ async def test_a_connection_that_is_lost_is_made_again_and_what_is_shown_goes_on
 
     async with running(clock, flaky) as (platforms, _, _):
         assert platforms.state == {"telegram": "unreachable: gone"}
-        assert str(platforms.surface(ReplyTarget("telegram"))) == "surface of telegram"
+        assert platforms.surface(ReplyTarget("telegram")) == SurfaceOf("telegram")
         await clock.advance(1)
         await clock.advance(2)
         assert platforms.state == {"telegram": "listening"}
@@ -170,7 +188,7 @@ async def test_an_error_of_our_own_in_one_platform_is_logged_and_tried_again(
         assert platforms.state["slack"] == "unreachable: an error of our own"
         assert "slack failed, trying again: RuntimeError in test_platforms" in caplog.text
         assert "Traceback" not in caplog.text and "a bug" not in caplog.text, "it may be what a person wrote"
-        assert str(platforms.surface(ReplyTarget("slack"))) == "surface of slack"
+        assert platforms.surface(ReplyTarget("slack")) == SurfaceOf("slack")
         await clock.advance(1)
         assert platforms.state == {"slack": "listening", "telegram": "listening"}
         assert broken.log == ["login", "listen", "listen"], "turns under way write through what was entered"
@@ -247,7 +265,7 @@ async def test_after_quiet_nothing_is_taken_in_and_surfaces_work_until_the_end(c
         await platforms.quiet()
 
         assert not fake.listening
-        assert str(platforms.surface(ReplyTarget("telegram"))) == "surface of telegram"
+        assert platforms.surface(ReplyTarget("telegram")) == SurfaceOf("telegram")
         assert fake.log == ["login", "listen"]
         leave.set()
         await task

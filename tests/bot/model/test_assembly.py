@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +18,11 @@ from tools.base import ToolCall
 
 
 def piece(
-    index: int | None = None, id: str | None = None, name: str | None = None, arguments: RawJson = None, **extras: Any
+    index: int | None = None,
+    id: str | None = None,
+    name: str | None = None,
+    arguments: RawJson = None,
+    **extras: RawJson,
 ) -> RawObject:
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
     given = {"index": index, "id": id, "function": function, **extras}
@@ -34,7 +37,7 @@ def assemble(*pieces: RawObject, finish: str | None = "tool_calls") -> ChatAssem
     return assembly
 
 
-def calls(*pieces: RawObject, finish: str = "tool_calls") -> list[tuple[str, str, Any]]:
+def calls(*pieces: RawObject, finish: str = "tool_calls") -> list[tuple[str, str, RawJson]]:
     return [(call.id, call.name, call.arguments) for call in assemble(*pieces, finish=finish).calls()]
 
 
@@ -60,7 +63,7 @@ def test_calls_may_be_told_in_turns() -> None:
     ) == [("a", "roll", {"n": 1}), ("b", "add", {"m": 2})]
 
 
-def whole(*pieces: RawObject, finish: str | None = None) -> list[list[tuple[str, Any]]]:
+def whole(*pieces: RawObject, finish: str | None = None) -> list[list[tuple[str, RawJson]]]:
     """Which calls become whole with each piece, and at last with the finish reason."""
     assembly, became = ChatAssembly(), []
     for one in pieces:
@@ -395,7 +398,7 @@ def odd(*keys: str) -> st.SearchStrategy[RawJson]:
 @given(
     st.lists(odd("content", "tool_calls", "function", "arguments", "index", "id", "reasoning_details", "text", "usage"))
 )
-def test_no_delta_however_odd_is_an_exception(deltas: list[Any]) -> None:
+def test_no_delta_however_odd_is_an_exception(deltas: list[RawJson]) -> None:
     assembly = ChatAssembly()
 
     for delta in deltas:
@@ -421,7 +424,7 @@ def test_no_delta_however_odd_is_an_exception(deltas: list[Any]) -> None:
         )
     )
 )  # fmt: skip
-def test_no_event_of_responses_however_odd_is_an_exception(events: list[Any]) -> None:
+def test_no_event_of_responses_however_odd_is_an_exception(events: list[RawJson]) -> None:
     assembly = ResponsesAssembly()
 
     for event in events:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -18,7 +16,7 @@ from bot.model.ollama import OllamaAssembly
 from bot.model.sse import LineDecoder
 from playground.model import ModelServer, Reply
 from playground.model.ollama import Ollama
-from tests.bot.model.conftest import Ask, Open
+from tests.bot.model.conftest import Ask, Open, RawServer
 
 NAME = "ollama:scripted"
 
@@ -199,7 +197,7 @@ async def test_a_model_that_is_pulled_later_is_found_then(
     ["[]", "{}", '{"model_info": []}', '{"model_info": {"x.context_length": "many"}}', "<html>", '{"model_info": {}}'],
 )
 async def test_whatever_a_server_says_of_itself_it_is_asked(
-    answer: str, raw_server: Callable[..., Any], opened: Open, asking: Ask
+    answer: str, raw_server: RawServer, opened: Open, asking: Ask
 ) -> None:
     async def handle(request: web.Request) -> web.StreamResponse:
         if request.path.startswith("/api"):
@@ -215,9 +213,7 @@ async def test_whatever_a_server_says_of_itself_it_is_asked(
 
 
 @pytest.mark.parametrize("fault", ["drop", "error", "page"])
-async def test_a_stream_that_breaks_off_is_a_drop(
-    fault: str, raw_server: Callable[..., Any], opened: Open, asking: Ask
-) -> None:
+async def test_a_stream_that_breaks_off_is_a_drop(fault: str, raw_server: RawServer, opened: Open, asking: Ask) -> None:
     lines = {
         "drop": '{"message": {"content": "It is"}, "done": false}\n',
         "error": '{"message": {"content": "It is"}, "done": false}\n{"error": "an error was encountered"}\n',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +53,7 @@ class Scripted:
 
     name = "openai:gpt-5-mini"
 
-    def __init__(self, *pieces: Piece | Exception | Callable[[], Any]) -> None:
+    def __init__(self, *pieces: Piece | Exception | Callable[[], Awaitable[object]]) -> None:
         self.pieces = pieces
         self.asked = 0
         self.allowed: list[int] = []

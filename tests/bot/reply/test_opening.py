@@ -25,6 +25,7 @@ from bot.contract.transcript import Usage
 from bot.pacing.pacer import Pacer
 from bot.reply.notices import Notices
 from bot.reply.opening import Replies
+from bot.reply.pages import ShownBefore
 from bot.safety import LinkPolicy
 from bot.sentences import language_of
 from bot.store import Store, TurnState
@@ -132,7 +133,7 @@ async def test_an_answer_goes_on_where_a_former_attempt_showed_it(
 ) -> None:
     turn = await begun(store, asking())
     before = await store.turns.load(turn)
-    seen: dict[int, Any] = {}
+    seen: dict[int, ShownBefore] = {}
     async with replies.answer(screen, CHAT, before, LinkPolicy(), "en", shown=seen) as reply:
         reply.append("The first words.")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -32,7 +31,7 @@ DAY = 86_400.0
 class Screen(BareSurface):
     """A platform that may make an edit long after its connection broke."""
 
-    clock: Any
+    clock: FakeClock
     texts: list[str] = field(default_factory=list)
     calls: list[float] = field(default_factory=list)
     """When each came."""

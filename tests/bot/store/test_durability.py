@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -109,7 +108,7 @@ def ways(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     gone: list[None] = []
     together = Database.run_together
 
-    async def counted(self: Database, work: Any) -> Any:
+    async def counted(self: Database, work: Callable[[sqlite3.Connection], object]) -> object:
         gone.append(None)
         return await together(self, work)
 
@@ -511,7 +510,7 @@ async def test_reads_under_way_end_before_the_store_is_closed(url: str, clock: H
 
 
 async def test_work_that_ends_an_iteration_fails_and_what_is_beside_it_does_not(store: Store, message: Message) -> None:
-    def ended(_: Any) -> None:
+    def ended(_: object) -> None:
         next(iter(()))
 
     reads = store.history._readers

@@ -6,7 +6,6 @@ import json
 import runpy
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,12 +18,12 @@ from tests.conftest import RawJson, RawObject
 
 _MODULE = runpy.run_path(str(Path(__file__).with_name("samples.py")))
 TOOLS: RawObject = _MODULE["TOOLS"]
-SAMPLES: list[tuple[str, str, str, list[tuple[Any, ...]]]] = _MODULE["SAMPLES"]
-TAGGED: dict[str, tuple[str, list[Any]]] = _MODULE["TAGGED"]
-UNTAGGED: dict[str, tuple[str, list[Any]]] = _MODULE["UNTAGGED"]
+SAMPLES: list[tuple[str, str, str, list[tuple[RawJson, ...]]]] = _MODULE["SAMPLES"]
+TAGGED: dict[str, tuple[str, list[RawJson]]] = _MODULE["TAGGED"]
+UNTAGGED: dict[str, tuple[str, list[RawJson]]] = _MODULE["UNTAGGED"]
 
 
-def read(pieces: list[str], *, cut: bool = False) -> tuple[str, list[tuple[Any, ...]], str]:
+def read(pieces: list[str], *, cut: bool = False) -> tuple[str, list[tuple[RawJson, ...]], str]:
     """The visible text, the calls and the reasoning of a reply in these pieces."""
     detector = Detector(TOOLS)
     found: list[Piece] = []

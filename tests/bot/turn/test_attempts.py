@@ -10,6 +10,7 @@ import pytest
 
 from bot.contract.errors import StoreError
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.store import StoredTurn
 from bot.turn.attempts import MOST_ATTEMPTS, Ending, Run
 from tests.bot.conftest import OpenRig
 
@@ -26,7 +27,7 @@ def run() -> Run:
     return Run(1, question, "en", lambda: None)
 
 
-def counting(*outcomes: int | StoreError) -> tuple[Callable[[], Coroutine[Any, Any, int]], list[int], asyncio.Event]:
+def counting(*outcomes: int | StoreError) -> tuple[Callable[[], Coroutine[None, None, int]], list[int], asyncio.Event]:
     """Counts with these outcomes once the gate is open; how often it was asked to."""
     asked: list[int] = []
     gate = asyncio.Event()
@@ -128,7 +129,7 @@ async def test_what_is_ended_in_good_order_before_it_began_costs_no_attempt(
                 await gate.wait()
             return attempts
 
-        async def load_failing(turn: int) -> Any:
+        async def load_failing(turn: int) -> StoredTurn:
             if held == "while it is counted":
                 return await load(turn)
             reached.set()

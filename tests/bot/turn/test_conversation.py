@@ -14,6 +14,7 @@ from bot.contract.backoff import Backoff
 from bot.contract.errors import StoreError, Unreachable
 from bot.contract.messages import Enclosure, EnclosureKind, MessageSent
 from bot.contract.transcript import AssistantEntry, Usage
+from bot.store.records import TurnRecord
 from bot.turn import conversation as module
 from bot.turn.attempts import MOST_ATTEMPTS, Ending
 from playground.model import Reply
@@ -30,7 +31,7 @@ SLOWLY = 50.0
 class Turn:
     """One row of the inbox, and the task that answers it."""
 
-    rig: Any
+    rig: Rig
     message: MessageSent
     id: int
     why: Ending | None = None
@@ -52,8 +53,10 @@ class Turn:
         async with asyncio.timeout(60):
             await asyncio.gather(*self.tasks, return_exceptions=True)
 
-    async def record(self) -> Any:
-        return await self.rig.bot.store.turns.find_last(self.message.chat)
+    async def record(self) -> TurnRecord:
+        record = await self.rig.bot.store.turns.find_last(self.message.chat)
+        assert record is not None
+        return record
 
     async def waits(self) -> bool:
         """A later process would begin it."""
@@ -192,7 +195,7 @@ async def test_a_tool_called_wrongly_by_name_is_answered_without_a_model_or_a_re
 
         (said,) = it.shown()
         assert "xyzzy" in said and it.model.requests == []
-        assert await turn.record() is None and not await turn.waits()
+        assert await it.bot.store.turns.find_last(turn.message.chat) is None and not await turn.waits()
 
 
 async def test_a_question_that_holds_nothing_readable_is_answered_without_a_model(rig: OpenRig) -> None:

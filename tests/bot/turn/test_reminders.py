@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
 
 from bot.contract.errors import Unreachable
 from bot.contract.messages import ChatId, Incoming, MessageRef, ReplyTarget, Sender, TimerDue
-from bot.contract.surface import Drawn, SurfaceLimits
+from bot.contract.surface import Drawn, Surface, SurfaceLimits
 from bot.contract.transcript import UserEntry
 from bot.pacing.pacer import Pacer
 from bot.reply.opening import Replies
@@ -57,7 +58,9 @@ async def reminders(store: Store, screen: Screen, clock: FakeClock) -> AsyncIter
     await pacer.close()
 
 
-def reminding(store: Store, pacer: Pacer, clock: FakeClock, surface: Any, **more: Any) -> Reminders:
+def reminding(
+    store: Store, pacer: Pacer, clock: FakeClock, surface: Callable[[object], Surface], **more: Any
+) -> Reminders:
     replies = Replies(store, pacer, clock, secrets=more.pop("secrets", ()))
     settling = Settling(store=store, replies=replies, clock=clock, surface=surface)
     return Reminders(store=store, replies=replies, clock=clock, surface=surface, settling=settling, **more)
@@ -67,7 +70,11 @@ async def remind(store: Store, due: float, text: str = "Tea!") -> int:
     return await store.timers.bind(CHAT, ADA, ReplyTarget("telegram")).set(str(CHAT), ADA.id, due, text)
 
 
-async def until(condition: Any) -> None:
+def ended_or_asleep(task: asyncio.Task[None], clock: FakeClock) -> bool:
+    return task.done() or bool(clock._sleepers)
+
+
+async def until(condition: Callable[[], object]) -> None:
     """Let the database's own threads work; nothing waits for the clock."""
     async with asyncio.timeout(10):
         while not condition():
@@ -198,7 +205,7 @@ async def test_it_is_shown_once_and_stays_in_the_history(
 
     for _ in range(2):
         showing = asyncio.create_task(reminders.show(id, due))
-        await until(lambda task=showing: task.done() or clock._sleepers)
+        await until(partial(ended_or_asleep, showing, clock))
         await clock.advance(5.0)
         await showing
 
@@ -237,7 +244,7 @@ async def test_where_the_bot_was_blocked_it_ends_and_where_nobody_is_connected_i
 ) -> None:
     id, due = await taken_in(store, inbox, clock.wall())
 
-    def nobody(message: Any) -> Any:
+    def nobody(target: object) -> Surface:
         raise Unreachable("telegram is not connected")
 
     pacer = Pacer(clock)

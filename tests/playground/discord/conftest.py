@@ -13,6 +13,8 @@ import aiohttp
 import pytest
 import yarl
 
+from playground.discord.interactions import Interaction
+from playground.discord.world import Channel
 from tests.conftest import RawJson, RawObject
 
 with warnings.catch_warnings():
@@ -68,7 +70,7 @@ class Raw:
         body: RawJson = None,
         *,
         token: str | None = None,
-        form: Any = None,
+        form: aiohttp.FormData | bytes | None = None,
         **options: RawJson,
     ) -> Reply:
         headers = {"Authorization": f"Bot {self.server.token if token is None else token}"}
@@ -83,17 +85,17 @@ class Raw:
                 return Reply(answer.status, json.loads(raw), {k.lower(): v for k, v in answer.headers.items()})
             return Reply(answer.status, raw, {k.lower(): v for k, v in answer.headers.items()})
 
-    async def send(self, channel: Any, content: RawJson = "hello", **more: RawJson) -> Reply:
+    async def send(self, channel: Channel, content: RawJson = "hello", **more: RawJson) -> Reply:
         return await self("POST", f"/channels/{channel.id}/messages", {"content": content, **more})
 
-    async def edit(self, channel: Any, message: str, content: str, **more: RawJson) -> Reply:
+    async def edit(self, channel: Channel, message: str, content: str, **more: RawJson) -> Reply:
         return await self("PATCH", f"/channels/{channel.id}/messages/{message}", {"content": content, **more})
 
-    async def answer(self, made: Any, kind: int, data: RawJson = None) -> Reply:
+    async def answer(self, made: Interaction, kind: int, data: RawJson = None) -> Reply:
         body = {"type": kind} if data is None else {"type": kind, "data": data}
         return await self("POST", f"/interactions/{made.id}/{made.token}/callback?with_response=1", body)
 
-    async def hook(self, method: str, made: Any, rest: str = "", body: RawJson = None) -> Reply:
+    async def hook(self, method: str, made: Interaction, rest: str = "", body: RawJson = None) -> Reply:
         return await self(method, f"/webhooks/{self.server.application_id}/{made.token}{rest}", body, token="none")
 
 
@@ -195,7 +197,7 @@ class Bot(discord.Client):
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
         self.heard.put_nowait(("reaction", payload))
 
-    async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
+    async def on_interaction(self, interaction: discord.Interaction[discord.Client]) -> None:
         self.heard.put_nowait(("interaction", interaction))
 
     async def on_resumed(self) -> None:

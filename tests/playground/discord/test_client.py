@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import discord
 import pytest
@@ -15,7 +14,7 @@ from tests.playground.discord.conftest import Bot
 
 
 @app_commands.command(name="ask", description="Ask a question")
-async def ask(interaction: discord.Interaction[Any], question: str) -> None:
+async def ask(interaction: discord.Interaction[discord.Client], question: str) -> None:
     await interaction.response.defer(thinking=True)
 
 
@@ -261,7 +260,7 @@ async def test_commands_work_in_direct_messages_of_several_where_no_bot_is(
     server: DiscordServer, start: Callable[..., Awaitable[Bot]]
 ) -> None:
     @app_commands.command(name="ask", description="ask")
-    async def ask(interaction: discord.Interaction[Any]) -> None:
+    async def ask(interaction: discord.Interaction[discord.Client]) -> None:
         pass
 
     bot = await start(command=ask)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from playground.discord import DiscordServer, Limits
+from playground.discord.interactions import Interaction
 from playground.discord.world import Channel
+from tests.conftest import RawJson
 from tests.playground.discord.conftest import Raw, Time
 
 ASK = {
@@ -24,7 +24,7 @@ async def place(server: DiscordServer, raw: Raw) -> Channel:
     return server.channel(20, 10, "general")
 
 
-def ask(server: DiscordServer, place: Channel) -> Any:
+def ask(server: DiscordServer, place: Channel) -> Interaction:
     return server.slash("ask", {"question": "why?"}, place, 1)
 
 
@@ -309,7 +309,7 @@ async def test_subcommands_are_nested_as_the_gateway_nests_them(
     ],
 )
 async def test_a_command_that_breaks_a_rule_is_refused_by_field(
-    raw: Raw, server: DiscordServer, change: Any, where: str
+    raw: Raw, server: DiscordServer, change: RawJson, where: str
 ) -> None:
     refused = await raw("PUT", f"/applications/{server.application_id}/commands", [ASK, {**ASK, "name": "b", **change}])
 

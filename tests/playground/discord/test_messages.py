@@ -32,7 +32,7 @@ async def test_two_thousand_characters_pass_and_one_more_does_not(raw: Raw, plac
 
 
 @pytest.mark.parametrize("content", ["", " \n ", None])
-async def test_an_empty_message_is_refused(raw: Raw, place: Channel, content: Any) -> None:
+async def test_an_empty_message_is_refused(raw: Raw, place: Channel, content: RawJson) -> None:
     refused = await raw.send(place, content)
 
     assert (refused.status, refused.code, refused.text) == (400, 50006, "Cannot send an empty message")

@@ -1,8 +1,9 @@
 """What goes wrong with a stream, as the real client meets it: the facts the bot has to live with."""
 
+from __future__ import annotations
+
 import asyncio
 import json
-from typing import Any
 
 import httpx2
 import openai
@@ -11,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from playground.model import ModelServer, Reply
+from tests.conftest import RawJson
 
-ASK: list[Any] = [{"role": "user", "content": "hi"}]
+ASK: list[RawJson] = [{"role": "user", "content": "hi"}]
 TEXT = "These are the words of an answer."
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import openai
 import pytest
 
 from playground.model import ModelServer, Reply
 from tests.conftest import RawJson
 
-ASK: list[Any] = [{"role": "user", "content": "hi"}]
+ASK: list[RawJson] = [{"role": "user", "content": "hi"}]
 TOOL: RawJson = {"type": "function", "function": {"name": "write", "parameters": {"type": "object", "properties": {}}}}
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import aiohttp
 import openai
@@ -13,7 +12,7 @@ from playground.model import ModelServer, Reply
 from playground.model.ollama import Ollama
 from tests.conftest import RawJson
 
-LONG: list[Any] = [
+LONG: list[RawJson] = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": "The word is Rosebud."},
     {"role": "user", "content": "word " * 6000},
@@ -26,8 +25,11 @@ def ollama(server: ModelServer) -> Ollama:
     return server.ollama
 
 
+Post = Callable[..., Awaitable[tuple[int, str]]]
+
+
 @pytest.fixture
-async def post(server: ModelServer) -> AsyncIterator[Callable[..., Any]]:
+async def post(server: ModelServer) -> AsyncIterator[Post]:
     async with aiohttp.ClientSession() as session:
 
         async def call(path: str, **body: RawJson) -> tuple[int, str]:
@@ -39,9 +41,9 @@ async def post(server: ModelServer) -> AsyncIterator[Callable[..., Any]]:
 
 
 async def test_what_does_not_fit_is_gone_without_a_word(
-    server: ModelServer, ollama: Ollama, post: Any, client: openai.AsyncOpenAI
+    server: ModelServer, ollama: Ollama, post: Post, client: openai.AsyncOpenAI
 ) -> None:
-    seen: list[Any] = []
+    seen: list[RawJson] = []
 
     def script(body: RawJson) -> Reply:
         seen.append([message["content"][:20] for message in body["messages"]])
@@ -57,7 +59,7 @@ async def test_what_does_not_fit_is_gone_without_a_word(
     assert ollama.loads == [4096, 16_384]
 
 
-async def test_it_refuses_instead_where_it_is_asked_to(server: ModelServer, ollama: Ollama, post: Any) -> None:
+async def test_it_refuses_instead_where_it_is_asked_to(server: ModelServer, ollama: Ollama, post: Post) -> None:
     status, said = await post("/api/chat", messages=LONG, truncate=False, stream=True)
 
     assert (status, said) == (400, '{"error": "the input length exceeds the context length"}')
@@ -72,12 +74,12 @@ async def test_it_refuses_instead_where_it_is_asked_to(server: ModelServer, olla
     ],
 )
 async def test_a_message_in_another_interfaces_form_is_refused(
-    messages: Any, server: ModelServer, ollama: Ollama, post: Any
+    messages: RawJson, server: ModelServer, ollama: Ollama, post: Post
 ) -> None:
     status, _ = await post("/api/chat", messages=messages, stream=True)
 
     assert status == 400
 
 
-async def test_a_server_that_is_no_ollama_knows_nothing_of_it(server: ModelServer, post: Any) -> None:
+async def test_a_server_that_is_no_ollama_knows_nothing_of_it(server: ModelServer, post: Post) -> None:
     assert (await post("/api/show"))[0] == (await post("/api/chat"))[0] == 404

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -80,7 +79,7 @@ def test_every_short_answer_says_that_it_is_scripted(question: str) -> None:
     ],
 )
 @pytest.mark.parametrize("native", [True, False])
-def test_questions_that_need_a_tool_ask_for_it(question: str, calls: list[Any], native: bool) -> None:
+def test_questions_that_need_a_tool_ask_for_it(question: str, calls: list[RawJson], native: bool) -> None:
     if native:
         reply = ask(question)
     else:
@@ -155,7 +154,7 @@ def test_a_question_whose_tool_is_not_there_is_told_which_one_it_would_need() ->
 def test_a_plot_is_drawn_or_written_in_letters(
     question: str, function: str, drawn: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figure: list[Any] = []
+    figure: list[RawJson] = []
     plots = SimpleNamespace(plot=lambda *given: figure.extend(given), grid=bool, title=figure.append)
     # None is how Python notes a module that cannot be imported.
     monkeypatch.setitem(sys.modules, "matplotlib", SimpleNamespace(pyplot=plots) if drawn else None)

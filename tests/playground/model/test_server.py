@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
 
 import openai
 import pytest
@@ -13,7 +12,7 @@ from playground.faults import Fault
 from playground.model import ModelServer, Reply
 from tests.conftest import RawJson
 
-ASK: list[Any] = [{"role": "user", "content": "hi"}]
+ASK: list[RawJson] = [{"role": "user", "content": "hi"}]
 TOOL: RawJson = {
     "type": "function",
     "function": {
@@ -212,7 +211,7 @@ async def test_held_headers_wait_for_the_test(server: ModelServer, client: opena
 
 async def test_responses_streams_text_reasoning_and_calls(server: ModelServer, client: openai.AsyncOpenAI) -> None:
     server.reply(Reply("Some text.", reasoning="Let me see.", calls=(("calculator", {"expression": "6*7"}),)))
-    tool: Any = {"type": "function", **TOOL["function"], "strict": False}
+    tool: RawJson = {"type": "function", **TOOL["function"], "strict": False}
 
     stream = await client.responses.create(model="scripted", input="6*7?", tools=[tool], stream=True, store=False)
     events = [event async for event in stream]
@@ -231,9 +230,9 @@ async def test_responses_takes_back_the_output_with_the_results(
     server: ModelServer, client: openai.AsyncOpenAI
 ) -> None:
     server.reply(Reply("Wait.", calls=(("calculator", {"expression": "6*7"}),)))
-    tool: Any = {"type": "function", **TOOL["function"], "strict": False}
+    tool: RawJson = {"type": "function", **TOOL["function"], "strict": False}
     first = await client.responses.create(model="scripted", input="6*7?", tools=[tool], store=False)
-    items: list[Any] = [{"role": "user", "content": "6*7?"}, *(item.to_dict() for item in first.output)]
+    items: list[RawJson] = [{"role": "user", "content": "6*7?"}, *(item.to_dict() for item in first.output)]
 
     with pytest.raises(openai.BadRequestError):
         await client.responses.create(model="scripted", input=items, tools=[tool], store=False)

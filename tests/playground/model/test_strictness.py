@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import openai
 import pytest
 
@@ -71,7 +69,7 @@ async def test_a_well_formed_conversation_passes(client: openai.AsyncOpenAI) -> 
     ],
 )
 async def test_a_broken_conversation_is_refused_with_the_reason(
-    client: openai.AsyncOpenAI, messages: list[Any], words: str
+    client: openai.AsyncOpenAI, messages: list[RawJson], words: str
 ) -> None:
     with pytest.raises(openai.BadRequestError, match=words):
         await ask(client, messages=messages, tools=[TOOL])

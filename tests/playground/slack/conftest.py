@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 import aiohttp
 import pytest
@@ -58,11 +57,14 @@ def client(server: SlackServer) -> AsyncWebClient:
     return AsyncWebClient(token=server.bot_token, base_url=server.base_url)
 
 
+Refusal = Callable[[Awaitable[object]], Awaitable[str]]
+
+
 @pytest.fixture
-def refusal() -> Callable[[Awaitable[Any]], Awaitable[str]]:
+def refusal() -> Refusal:
     """Await a call that must be refused; the service's error string."""
 
-    async def error_of(call: Awaitable[Any]) -> str:
+    async def error_of(call: Awaitable[object]) -> str:
         with pytest.raises(SlackApiError) as caught:
             await call
         return str(caught.value.response["error"])

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 from slack_bolt.app.async_app import AsyncApp
@@ -12,8 +10,7 @@ from playground.faults import Fault
 from playground.slack import SlackServer
 from playground.slack.blocks import draw_blocks
 from tests.conftest import RawObject
-
-Refusal = Callable[[Awaitable[Any]], Awaitable[str]]
+from tests.playground.slack.conftest import Refusal
 
 
 def plain(text: str) -> dict[str, str]:

@@ -1,14 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
-from tests.playground.slack.conftest import Clock
-
-Refusal = Callable[[Awaitable[Any]], Awaitable[str]]
+from tests.playground.slack.conftest import Clock, Refusal
 
 
 async def test_the_bot_learns_who_it_is(server: SlackServer, client: AsyncWebClient) -> None:

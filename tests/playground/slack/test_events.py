@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_bolt.context.respond.async_respond import AsyncRespond
+from slack_bolt.context.say.async_say import AsyncSay
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -22,7 +24,7 @@ def told(server: SlackServer) -> list[tuple[str, str]]:
 
 async def test_a_mention_reaches_bolt_and_its_answer_the_screen(server: SlackServer, bolt: AsyncApp) -> None:
     @bolt.event("app_mention")
-    async def answer(event: RawObject, say: Any) -> None:
+    async def answer(event: RawObject, say: AsyncSay) -> None:
         await say(text=f"to <@{event['user']}>: {event['text']}", thread_ts=event["ts"])
 
     ts = server.say("C1", f"<@{server.bot_user_id}> hi", person="U1")
@@ -130,7 +132,7 @@ async def test_a_slash_command_reaches_bolt_and_its_acknowledgement_is_shown(
     server: SlackServer, bolt: AsyncApp
 ) -> None:
     @bolt.command("/parley")
-    async def on_command(ack: Any, command: RawObject, respond: Any) -> None:
+    async def on_command(ack: AsyncAck, command: RawObject, respond: AsyncRespond) -> None:
         await ack(f"{command['text']} from {command['user_name']} in {command['channel_name']}")
         await respond(text="for all", response_type="in_channel")
 
@@ -147,7 +149,7 @@ async def test_a_press_reaches_bolt_with_the_message_and_who_pressed(
     server: SlackServer, client: AsyncWebClient, bolt: AsyncApp
 ) -> None:
     @bolt.action("stop")
-    async def on_press(ack: Any, body: RawObject, respond: Any) -> None:
+    async def on_press(ack: AsyncAck, body: RawObject, respond: AsyncRespond) -> None:
         await ack()
         await respond(text=f"{body['user']['name']} pressed {body['actions'][0]['value']}", replace_original=True)
 

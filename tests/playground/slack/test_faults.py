@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import aiohttp
 import pytest
@@ -11,8 +9,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.faults import Fault
 from playground.slack import SlackServer
-
-Refusal = Callable[[Awaitable[Any]], Awaitable[str]]
 
 
 @pytest.fixture

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
-
-Refusal = Callable[[Awaitable[Any]], Awaitable[str]]
+from tests.playground.slack.conftest import Refusal
 
 
 async def test_the_library_uploads_a_file_into_a_thread(server: SlackServer, client: AsyncWebClient) -> None:

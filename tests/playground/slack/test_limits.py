@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable
 
 import aiohttp
 import pytest
@@ -10,12 +9,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import Limits, SlackServer
 from playground.slack.limits import Budgets
-from tests.playground.slack.conftest import Clock
-
-Refusal = Callable[[Awaitable[Any]], Awaitable[str]]
+from tests.playground.slack.conftest import Clock, Refusal
 
 
-async def refused(call: Awaitable[Any]) -> int:
+async def refused(call: Awaitable[object]) -> int:
     """The seconds a 429 names."""
     with pytest.raises(SlackApiError) as caught:
         await call

@@ -1,16 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 import aiohttp
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
-from tests.conftest import RawObject
-
-Refusal = Callable[[Awaitable[Any]], Awaitable[str]]
+from tests.conftest import RawJson, RawObject
+from tests.playground.slack.conftest import Refusal
 
 
 def section(text: str) -> RawObject:
@@ -163,7 +159,7 @@ async def test_markdown_text_stands_alone_and_is_limited(
     ],
 )
 async def test_blocks_the_service_refuses_are_refused(
-    client: AsyncWebClient, refusal: Refusal, blocks: Any, error: str
+    client: AsyncWebClient, refusal: Refusal, blocks: RawJson, error: str
 ) -> None:
     assert await refusal(client.chat_postMessage(channel="C1", text="x", blocks=blocks)) == error
 

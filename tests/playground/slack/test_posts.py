@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_bolt.context.say.async_say import AsyncSay
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
@@ -58,15 +59,15 @@ async def test_bolt_accepts_the_signature_of_events_commands_and_presses(
     pressed = asyncio.Event()
 
     @app.event("app_mention")
-    async def on_mention(say: Any) -> None:
+    async def on_mention(say: AsyncSay) -> None:
         await say("heard")
 
     @app.command("/parley")
-    async def on_command(ack: Any) -> None:
+    async def on_command(ack: AsyncAck) -> None:
         await ack("acked")
 
     @app.action("go")
-    async def on_press(ack: Any) -> None:
+    async def on_press(ack: AsyncAck) -> None:
         await ack()
         pressed.set()
 

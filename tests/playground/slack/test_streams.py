@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable
 
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from playground.slack import SlackServer
-from tests.playground.slack.conftest import Clock
-
-Refusal = Callable[[Awaitable[Any]], Awaitable[str]]
+from tests.playground.slack.conftest import Clock, Refusal
 
 
 @pytest.fixture
@@ -38,7 +35,7 @@ async def test_the_library_streams_a_message_that_grows_in_place(
 async def test_outside_a_direct_message_the_reader_must_be_named(
     server: SlackServer, client: AsyncWebClient, reader: dict[str, str], refusal: Refusal
 ) -> None:
-    def start(**changes: str) -> Awaitable[Any]:
+    def start(**changes: str) -> Awaitable[object]:
         return client.chat_startStream(**{k: v for k, v in (reader | changes).items() if v})
 
     assert await refusal(start(recipient_team_id="")) == "missing_recipient_team_id"

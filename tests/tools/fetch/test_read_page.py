@@ -7,16 +7,14 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import RawJson
 from tests.tools.fetch.conftest import Site
-from tools.base import Source, ToolCall, ToolContext, Unavailable
+from tools.base import Json, Source, ToolCall, ToolContext, ToolResult, Unavailable
 from tools.fetch.client import Fetcher
 from tools.read_page import ReadPage, in_parts, open_tool
 from tools.registry import ToolRegistry
@@ -35,7 +33,7 @@ async def registry(fetcher: Fetcher) -> AsyncIterator[ToolRegistry]:
     await made.close()
 
 
-async def read(registry: ToolRegistry, **arguments: RawJson) -> Any:
+async def read(registry: ToolRegistry, **arguments: Json) -> ToolResult:
     return await registry.run(ToolCall("1", "read_page", arguments), ToolContext())
 
 

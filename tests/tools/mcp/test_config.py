@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.conftest import RawJson
 from tools.descriptions import Description
 from tools.mcp.config import Command, Endpoint, McpConfig, read_config
 from tools.mcp.source import open_source
 
 
-def config_of(folder: Path, servers: Any, **environment: str) -> McpConfig:
+def config_of(folder: Path, servers: RawJson, **environment: str) -> McpConfig:
     file = folder / "mcp.json"
     file.write_text(json.dumps({"mcpServers": servers}))
     return read_config(file, environment)
@@ -88,7 +88,7 @@ def test_secrets_do_not_show_where_a_configuration_is_printed(tmp_path: Path) ->
         ({"url": "x"}, "http:// or https://"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_the_other_server_stays(tmp_path: Path, entry: Any, words: str) -> None:
+def test_a_mistake_is_one_sentence_and_the_other_server_stays(tmp_path: Path, entry: RawJson, words: str) -> None:
     config = config_of(tmp_path, {"wrong": entry, "right": {"command": "x"}})
 
     assert [server.name for server in config.servers] == ["right"]
@@ -125,7 +125,7 @@ def test_disabled_servers_are_no_servers_and_no_problem(tmp_path: Path) -> None:
         ({"includeTools": ["set_one"]}, ["set_one"]),
     ],
 )
-def test_deny_wins_over_allow(tmp_path: Path, lists: Any, offered: list[str]) -> None:
+def test_deny_wins_over_allow(tmp_path: Path, lists: RawJson, offered: list[str]) -> None:
     (server,) = config_of(tmp_path, {"a": {"command": "x", **lists}}).servers
 
     assert [tool for tool in ("get_one", "get_two", "set_one") if server.offers(tool)] == offered
@@ -200,7 +200,7 @@ def test_what_the_operator_says_of_a_tool_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_description_that_is_not_right_costs_its_server_and_is_one_sentence(
-    tmp_path: Path, told: Any, says: str | None
+    tmp_path: Path, told: RawJson, says: str | None
 ) -> None:
     config = config_of(tmp_path, {"kb": {"command": "x", "describe": told}})
 

@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 OURS = ("bot", "adapters", "tools", "playground")
 DISCORD = "tests/adapters/discord/test_adapter.py"
+STORE = "tests/bot/store/test_database.py"
 UNPROMISED = {
     "adapters/discord/compat.py": {
         "_connection": f"{DISCORD}::test_an_event_that_cannot_be_read_is_left_out_alone",
@@ -26,6 +27,10 @@ UNPROMISED = {
     "bot/model/transport.py": {
         "content.set_exception": "tests/bot/model/test_transport.py::"
         "test_what_arrived_before_the_connection_broke_is_read_also_by_who_gathers",
+    },
+    "bot/store/database.py": {
+        "_execute": f"{STORE}::test_a_connection_is_closed_behind_the_work_under_way_and_its_thread_ends",
+        "_conn": f"{STORE}::test_a_connection_is_closed_behind_the_work_under_way_and_its_thread_ends",
     },
     "bot/operations/heap.py": {
         "_SelectorTransport": "tests/bot/operations/test_heap.py::"

@@ -107,6 +107,8 @@ class Readers:
             self._free.append(connection)
             for read in group:
                 settle(read.done, read.outcome)
+            # The thread remembers its last work until it is given another: what was read of a chat is not held by it.
+            group.clear()
             self._lend_soon()
 
 

@@ -94,7 +94,7 @@ def test_libraries_are_quiet_even_when_everything_of_ours_is_heard(stream: Told)
     """Their debug lines hold what people wrote, their request lines hold tokens."""
     logs.set_up("DEBUG", "console", Outlet())
 
-    for name in ("httpx", "httpx2", "telegram.ext", "slack_bolt", "discord.gateway", "mcp.client", "new"):
+    for name in ("aiosqlite", "httpx", "httpx2", "telegram.ext", "slack_bolt", "discord.gateway", "mcp.client", "new"):
         logging.getLogger(name).debug("INSERT … what somebody wrote")
         logging.getLogger(name).info("HTTP Request: POST …")
     log.debug("ours")

@@ -13,7 +13,8 @@ from bot.store.database import open_database
 
 
 def threads() -> set[threading.Thread]:
-    return {one for one in threading.enumerate() if one.name.startswith("sqlite")}
+    """Those of connections."""
+    return {one for one in threading.enumerate() if "_connection_worker_thread" in one.name}
 
 
 async def test_a_connection_is_closed_behind_the_work_under_way_and_its_thread_ends(tmp_path: Path) -> None:

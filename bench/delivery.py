@@ -64,6 +64,8 @@ class Figures:
     calls: float = 0.0
     used: dict[str, float] = field(default_factory=dict)
     refused: int = 0
+    refusals: dict[str, int] = field(default_factory=dict)
+    """By what the refused calls were for."""
     model_calls: int = 0
     cpu: float = 0.0
     memory: float = 0.0
@@ -75,10 +77,11 @@ class Figures:
     def rows(self) -> str:
         """The run's row of the table, and the one of what was possible."""
         used = ", ".join(f"{name} {share:.0%}" for name, share in self.used.items())
+        refused = ", ".join(f"{many} {what}" for what, many in self.refusals.items())
         mine = (
             f"| {self.setup} | {self.load} | {self.whole}/{self.asked} | {pair(self.waits)} | {pair(self.first)} "
             f"| {pair(self.gap)} | {pair(self.lag)} | {mean(self.edits):.1f} | {self.calls:.1f} ({used or '-'}) "
-            f"| {self.refused} | {self.model_calls} | {self.cpu:.3f} | {self.memory:.0f} "
+            f"| {refused or self.refused} | {self.model_calls} | {self.cpu:.3f} | {self.memory:.0f} "
             f"| {self.bench:.0%} + {self.model:.0%} | {', '.join(f'{share:.0%}' for share in self.held_up)} |"
         )
         if not self.bound:
@@ -244,6 +247,7 @@ def count(figures: Figures, setup: Setup, calls: Sequence[Any], seconds: float) 
     purses = Counter(purse for call in calls if (purse := setup.purse(call)))
     figures.calls = purses.total() / figures.asked
     figures.used = used(setup, purses, seconds)
+    figures.refusals = dict(Counter(setup.called(call) for call in calls if call.status == 429))
 
 
 def used(setup: Setup, purses: dict[str, int], seconds: float) -> dict[str, float]:

@@ -63,6 +63,10 @@ class Setup:
         """What of a message's text is the answer, and not what the person wrote."""
         return text
 
+    def called(self, call: Any) -> str:
+        """What a call to the emulator was for."""
+        return str(call.method)
+
     def purse(self, call: Any) -> str:
         """Which shared budget of `limits` a call drew on; `-`: none of them; empty: it was made for no reply."""
         raise NotImplementedError
@@ -190,6 +194,9 @@ class DiscordMention(Setup):
     def ask(self, number: int) -> None:
         text = f"{self.server.mention()} {question(number)}"
         self.server.say(200_000 + number, text, person=100_000 + number)
+
+    def called(self, call: Any) -> str:
+        return str(call.name)
 
     def purse(self, call: Any) -> str:
         if call.route.startswith(("/webhooks/", "/interactions/")):

@@ -91,11 +91,12 @@ def test_calls_that_are_made_for_no_reply_are_not_counted() -> None:
     polls = [Call(0.0, "getUpdates", "", {})] * 9
     calls = [
         Call(0.0, "sendMessage", "7", {}),
-        Call(0.0, "editMessageText", "7", {}),
+        Call(0.0, "editMessageText", "7", {}, 429),
         Call(0.0, "sendMessage", "8", {}),
     ]
 
     count(figures, SETUPS["telegram"](), [*polls, *calls], 1.0)
 
     assert figures.calls == 1.5
+    assert figures.refusals == {"editMessageText": 1}
     assert figures.used == {"bot": 0.1}

@@ -117,8 +117,14 @@ class FakeClock:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._count += 1
-        heapq.heappush(self._sleepers, (self.now + seconds, self._count, future))
-        await future
+        sleeper = (self.now + seconds, self._count, future)
+        heapq.heappush(self._sleepers, sleeper)
+        try:
+            await future
+        finally:
+            if future.cancelled():
+                self._sleepers.remove(sleeper)
+                heapq.heapify(self._sleepers)
 
     async def settle(self) -> None:
         """Let every task run until it waits for this clock, or for something outside of this process."""
@@ -129,6 +135,12 @@ class FakeClock:
                 await asyncio.wait(self.outside)
             elif not loop._ready and turn >= _HELD_TURNS:
                 break
+
+    async def sleeper(self) -> None:
+        """Wait until somebody waits for this clock."""
+        async with asyncio.timeout(60):
+            while not self._sleepers:
+                await asyncio.sleep(0.001)
 
     async def advance(self, seconds: float) -> None:
         """Move on, waking every sleeper at its time."""

@@ -129,6 +129,20 @@ def test_an_adapter_knows_the_ground_floor_and_no_other_adapter() -> None:
     assert not wrong
 
 
+def test_an_adapter_takes_time_from_its_clock() -> None:
+    """Its library has waits of its own; ours are moved by whoever hands in the clock. `sleep(0)` lets others run."""
+    ours = r"\btime\.(time|monotonic|sleep)\(|\bloop(\(\))?\.time\(|\basyncio\.(timeout|wait_for|sleep\((?!0\)))"
+
+    users = {name_of(path) for path in (ROOT / "adapters").rglob("*.py") if re.search(ours, path.read_text())}
+    users |= {
+        name_of(path)
+        for path in (ROOT / "adapters").rglob("*.py")
+        if re.search(r"asyncio\.wait\([^)]*timeout=", path.read_text())
+    }
+
+    assert not users
+
+
 def test_a_platform_is_opened_and_checked_at_its_door() -> None:
     for door, _ in PLATFORMS.values():
         file = ROOT.joinpath(*door.split("."), "__init__.py")

@@ -11,7 +11,6 @@ import asyncio
 import os
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -24,6 +23,7 @@ from adapters.settings import ConsoleSettings
 from bot.contract import (
     CallCost,
     ChatId,
+    Clock,
     Deliver,
     Drawn,
     File,
@@ -35,6 +35,7 @@ from bot.contract import (
     StoreError,
     Surface,
     SurfaceLimits,
+    SystemClock,
     words,
 )
 
@@ -52,7 +53,9 @@ class ConsoleAdapter:
     listening = True
     conflicts = 0
 
-    def __init__(self, name: str = "me", source: int = 0, out: TextIO | None = None) -> None:
+    def __init__(
+        self, name: str = "me", source: int = 0, out: TextIO | None = None, clock: Clock | None = None
+    ) -> None:
         """
         Args:
             name: whose conversation it is: another name is another history.
@@ -65,6 +68,7 @@ class ConsoleAdapter:
         self.idle: Callable[[], Awaitable[None]] | None = None
         """Waits until everything is answered; with it, lines from a pipe are asked one after the other."""
         self._source = source
+        self._clock = clock or SystemClock()
         self._screen = Screen(out or sys.stdout, os.isatty(source) and (out or sys.stdout).isatty())
 
     async def __aenter__(self) -> ConsoleAdapter:
@@ -119,7 +123,7 @@ class ConsoleAdapter:
             chat=self.chat,
             sender=self.sender,
             target=ReplyTarget(self.platform, {"name": self.sender.name}),
-            sent_at=time.time(),
+            sent_at=self._clock.wall(),
             text=argument,
             command=word,
             message_id=id,

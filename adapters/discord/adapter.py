@@ -35,6 +35,7 @@ from bot.contract import (
     SystemClock,
     Unreachable,
     origin_of,
+    time_limit,
 )
 
 log = logging.getLogger(__name__)
@@ -179,7 +180,7 @@ class DiscordAdapter:
         try:
             if not (self._token.isascii() and self._token.isprintable()):
                 raise discord.LoginFailure("no token looks like this")
-            async with asyncio.timeout(LOGIN_SECONDS):
+            async with time_limit(self._clock, LOGIN_SECONDS):
                 await client.login(self._token)
         except BaseException as error:
             await client.close()

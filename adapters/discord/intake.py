@@ -34,6 +34,8 @@ from bot.contract import (
     Scalar,
     Sender,
     StoreError,
+    done_within,
+    time_limit,
     words,
 )
 
@@ -309,8 +311,7 @@ class Intake:
 
     async def close(self, seconds: float = 2.0) -> None:
         """Wait until what has arrived is stored, and drop what is not stored in time."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
+        await done_within(self._clock, self._tasks, seconds)
         for task in (left := list(self._tasks)):
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
@@ -363,12 +364,9 @@ class Intake:
         private: bool,
     ) -> None:
         try:
-            patience = asyncio.create_task(self._clock.sleep(STORE_PATIENCE))
-            await asyncio.wait({storing, patience}, return_when=asyncio.FIRST_COMPLETED)
-            patience.cancel()
-            await asyncio.gather(patience, return_exceptions=True)
-            if not storing.done() or storing.result():
-                async with asyncio.timeout(ACKNOWLEDGE_SECONDS):
+            stored = await done_within(self._clock, {storing}, STORE_PATIENCE)
+            if not stored or storing.result():
+                async with time_limit(self._clock, ACKNOWLEDGE_SECONDS):
                     await interaction.response.defer(thinking=True, ephemeral=private)
         except Exception as error:  # noqa: BLE001 - whatever the library made of the answer
             # The turn is answered all the same: the surface finds the answer slot closed and writes into the channel.

@@ -39,6 +39,7 @@ from bot.contract import (
     Unreachable,
     Unrenderable,
     Window,
+    time_limit,
 )
 
 log = logging.getLogger(__name__)
@@ -199,7 +200,7 @@ class DiscordSurface:
         if self._hooked:
             return
         try:
-            async with asyncio.timeout(CALL_SECONDS):
+            async with time_limit(self._clock, CALL_SECONDS):
                 await self._channel.typing()
         except Exception as error:  # noqa: BLE001 - it is only a sign
             log.debug("discord: typing was not shown (%s)", type(error).__name__)
@@ -210,7 +211,7 @@ class DiscordSurface:
     async def receipt(self, message_id: str, waits: bool) -> None:
         message = self._channel.get_partial_message(int(message_id))
         try:
-            async with asyncio.timeout(CALL_SECONDS):
+            async with time_limit(self._clock, CALL_SECONDS):
                 if waits:
                     await message.add_reaction(RECEIPT)
                 else:
@@ -224,7 +225,7 @@ class DiscordSurface:
         if not self._hooked or self._slot.free is False:
             return None
         try:
-            async with asyncio.timeout(CALL_SECONDS):
+            async with time_limit(self._clock, CALL_SECONDS):
                 said = await self._look()
         except Exception as error:  # noqa: BLE001 - the answer is written again, which repeats safely
             log.info("discord: an answer could not be looked up (%s)", type(error).__name__)
@@ -265,7 +266,7 @@ class DiscordSurface:
                     "the slash command can be answered no longer, and the bot cannot write in its channel"
                 )
             try:
-                async with asyncio.timeout(CALL_SECONDS):
+                async with time_limit(self._clock, CALL_SECONDS):
                     if way is _Way.ORIGINAL and self._slot.free is None:
                         await self._look()
                         continue

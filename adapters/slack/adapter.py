@@ -43,7 +43,9 @@ from bot.contract import (
     Surface,
     SystemClock,
     Unreachable,
+    done_within,
     origin_of,
+    time_limit,
 )
 from bot.network import is_direct
 
@@ -51,7 +53,6 @@ log = logging.getLogger(__name__)
 
 STORE_SECONDS: Final = 2.5
 """What storing may take before Slack, which waits three seconds, is left to send again."""
-ACKNOWLEDGE_SECONDS: Final = 0.05
 CONNECT_SECONDS: Final = 30.0
 WATCH_SECONDS: Final = 5.0
 LOST_SECONDS: Final = 60.0
@@ -79,20 +80,30 @@ WISHED_SCOPES: Final = {
 }
 
 
-def open_adapter(settings: SlackSettings) -> SlackAdapter:
+def open_adapter(settings: SlackSettings, clock: Clock | None = None) -> SlackAdapter:
     """Return the adapter for one app in one workspace."""
-    return SlackAdapter(settings)
+    return SlackAdapter(settings, clock)
 
 
 class _Handler(AsyncSocketModeHandler):
     """Bolt's handler, which also acknowledges what it cannot read: Slack would send it three more times."""
 
+    def __init__(self, app: AsyncApp, app_token: str, **more: Any) -> None:
+        super().__init__(app, app_token, **more)
+        self.handling: set[asyncio.Future[None]] = set()
+        """One for each envelope that is not acknowledged yet."""
+
     async def handle(self, client: Any, req: SocketModeRequest) -> None:
+        handled = asyncio.get_running_loop().create_future()
+        self.handling.add(handled)
         try:
             await super().handle(client, req)
         except Exception as error:  # noqa: BLE001 - whatever it is, only this envelope is lost
             log.error("slack: envelope %s cannot be read and is left out: %s", req.envelope_id, origin_of(error))
             await client.send_socket_mode_response(SocketModeResponse(envelope_id=req.envelope_id))
+        finally:
+            self.handling.discard(handled)
+            handled.set_result(None)
 
 
 class SlackAdapter:
@@ -102,7 +113,8 @@ class SlackAdapter:
 
     def __init__(self, settings: SlackSettings, clock: Clock | None = None) -> None:
         self._settings = settings
-        self._rivals = LogThrottle(log, clock or SystemClock())
+        self._clock = clock or SystemClock()
+        self._rivals = LogThrottle(log, self._clock)
         self._crowded = asyncio.Event()
         """Set when Slack closed our socket because the app has too many."""
         # The libraries write every request and message at DEBUG, and format them even when nobody listens.
@@ -132,8 +144,7 @@ class SlackAdapter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._people.close()
-        if self._storing:
-            await asyncio.wait(self._storing, timeout=STORE_SECONDS)
+        await done_within(self._clock, self._storing, STORE_SECONDS)
         await self._http.close()
 
     @property
@@ -147,7 +158,7 @@ class SlackAdapter:
         return self._rivals.recent
 
     def surface(self, target: ReplyTarget) -> Surface:
-        return SlackSurface(self._web, self._http, target, joined=self._joined, scopes=self.scopes)
+        return SlackSurface(self._web, self._http, target, self._clock, joined=self._joined, scopes=self.scopes)
 
     def earlier(self, message: MessageSent) -> SlackThread | None:
         """Return a reader for the message's thread; None if the message begins it."""
@@ -169,27 +180,26 @@ class SlackAdapter:
         handler.client.wss_uri = url
         handler.client.on_message_listeners.append(self._hear)
         self._crowded.clear()
+        self._socket = handler
         try:
             try:
-                async with asyncio.timeout(CONNECT_SECONDS):
+                async with time_limit(self._clock, CONNECT_SECONDS):
                     await handler.connect_async()  # type: ignore[no-untyped-call]  # the library's
             except TimeoutError:
                 raise Unreachable("Slack gave an address for a connection, but takes none there") from None
-            self._socket = handler
             await self._watch(handler)
         finally:
             self._socket = None
             # What arrived is stored first, so that its acknowledgement still finds the connection.
-            if self._storing:
-                await asyncio.wait(self._storing, timeout=STORE_SECONDS)
-                await asyncio.sleep(ACKNOWLEDGE_SECONDS)
+            await done_within(self._clock, handler.handling, STORE_SECONDS)
             await handler.close_async()  # type: ignore[no-untyped-call]  # the library's
 
     async def _take_in(self, body: dict[str, Any], deliver: Deliver) -> bool:
         """Store a payload; False leaves it unacknowledged, so that Slack sends it again."""
         follow = self._settings.slack_follow_threads
         try:
-            told, named = incoming(body, self.me, self._people.name, self._inside, follow=follow), people_in(body)
+            now, named = self._clock.wall(), people_in(body)
+            told = incoming(body, self.me, self._people.name, self._inside, now=now, follow=follow)
         except Exception as unread:  # noqa: BLE001 - whatever it is, only this event is lost
             log.error("slack: event %s cannot be read and is left out: %s", body.get("event_id"), origin_of(unread))
             return True
@@ -204,8 +214,7 @@ class SlackAdapter:
         storing = asyncio.create_task(_store(told, deliver), name=f"store {told.delivery}")
         self._storing.add(storing)
         storing.add_done_callback(self._storing.discard)
-        done, _ = await asyncio.wait({storing}, timeout=STORE_SECONDS)
-        if not done:
+        if not await done_within(self._clock, {storing}, STORE_SECONDS):
             log.error("slack: an event could not be stored in %.1f s and will be sent again", STORE_SECONDS)
             return False
         error = storing.exception()
@@ -240,19 +249,18 @@ class SlackAdapter:
 
     async def _watch(self, handler: AsyncSocketModeHandler) -> None:
         """Watch the connection; raise once it is lost for too long, or other programs hold all connections."""
-        loop = asyncio.get_running_loop()
         lost_since: float | None = None
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(WATCH_SECONDS):
+                async with time_limit(self._clock, WATCH_SECONDS):
                     await self._crowded.wait()
                 # The library would ask for another at once, again and again.
                 raise Contested("other programs have taken all connections of the app")
             if await handler.client.is_connected():
                 lost_since = None
             elif lost_since is None:
-                lost_since = loop.time()
-            elif loop.time() - lost_since > LOST_SECONDS:
+                lost_since = self._clock.monotonic()
+            elif self._clock.monotonic() - lost_since > LOST_SECONDS:
                 raise Unreachable("the connection to Slack was lost and does not come back")
 
     async def _log_in(self) -> Me:

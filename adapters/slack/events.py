@@ -6,7 +6,6 @@ See https://docs.slack.dev/reference/events/app_mention, …/message.im and /int
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -53,16 +52,17 @@ class Me:
 
 
 def incoming(
-    payload: Json, me: Me, names: Names, inside: Collection[str] = (), *, follow: bool = False
+    payload: Json, me: Me, names: Names, inside: Collection[str] = (), *, now: float, follow: bool = False
 ) -> Incoming | None:
     """Read a payload; None if it is not for the bot.
 
     Args:
+        now: in seconds since the epoch; a command says nothing of when it was written.
         follow: what is written in a thread may be meant for the bot without a mention.
         inside: channels the bot is known to be a member of; elsewhere a command's target may not last.
     """
     if "command" in payload:
-        return _command(payload, me, names, inside)
+        return _command(payload, me, names, inside, now)
     event = payload.get("event")
     if payload.get("type") != "event_callback" or not isinstance(event, Mapping):
         return None
@@ -148,13 +148,12 @@ def _deleted(event: Json, before: Json, delivery: str, me: Me, sender: Senders) 
     )
 
 
-def _command(payload: Json, me: Me, names: Names, inside: Collection[str]) -> MessageSent:
+def _command(payload: Json, me: Me, names: Names, inside: Collection[str], now: float) -> MessageSent:
     """Read `/parley …`: a command, or a question that nobody else sees."""
     channel, user = str(payload.get("channel_id", "")), str(payload.get("user_id", ""))
     text = readable(_text(payload), me, names)
     command = words.bare(f"/{text.removeprefix('/')}", certain=True) if text else ("help", "")
     word, argument = command if command is not None else ("", text)
-    now = time.time()
     data: dict[str, Scalar] = {
         "team": me.team,
         "channel": channel,

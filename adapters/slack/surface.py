@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import logging
 import math
 import re
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -19,6 +17,7 @@ from adapters.slack.marks import look_alike
 from adapters.slack.mrkdwn import escaped, render
 from bot.contract import (
     CallCost,
+    Clock,
     DeliveryError,
     Drawn,
     File,
@@ -95,6 +94,7 @@ class SlackSurface:
         web: AsyncWebClient,
         http: aiohttp.ClientSession,
         target: ReplyTarget,
+        clock: Clock,
         joined: Callable[[str], None] = lambda channel: None,
         scopes: frozenset[str] | None = None,
     ) -> None:
@@ -105,6 +105,7 @@ class SlackSurface:
         """
         self._web = web
         self._http = http
+        self._clock = clock
         self._joined = joined
         data = target.data
         self._channel = str(data.get("channel") or "")
@@ -241,7 +242,7 @@ class SlackSurface:
                     return None
                 if (pause := next(pauses, None)) is None:
                     raise translated(error) from error
-            await asyncio.sleep(pause)
+            await self._clock.sleep(pause)
 
     async def _look_up(self, nonce: str) -> MessageRef | None:
         cursor = ""
@@ -335,7 +336,7 @@ class SlackSurface:
 
     async def _use(self, body: dict[str, Any]) -> None:
         """Use the `response_url` once."""
-        if not self._address or time.time() > self._until:
+        if not self._address or self._clock.wall() > self._until:
             raise Unreachable("the answer slot of the command has closed")
         if self._uses >= RESPONSE_USES:
             raise Unreachable("the answer slot of the command is used up")

@@ -63,18 +63,19 @@ class TelegramAdapter:
         # The library's waits as timedelta, as they will be in its next major version; else each one warns.
         os.environ.setdefault("PTB_TIMEDELTA", "1")
         root = settings.telegram_api_base_url.rstrip("/")
+        self._clock = clock or SystemClock()
         # Long polls have a connection pool of their own, so that they never hold up a reply.
         self._bot = RawBot(
             settings.telegram_bot_token.get_secret_value(),
             base_url=f"{root}/bot",
             base_file_url=f"{root}/file/bot",
-            request=AiohttpRequest(root, connections=64, read_timeout=20.0),
-            get_updates_request=AiohttpRequest(root, connections=1, read_timeout=POLL_SECONDS + 10.0),
+            request=AiohttpRequest(root, self._clock, connections=64, read_timeout=20.0),
+            get_updates_request=AiohttpRequest(root, self._clock, connections=1, read_timeout=POLL_SECONDS + 10.0),
         )
         self._root = root
         self._greeting: asyncio.Task[None] | None = None
         self.listening = False
-        self._rivals = LogThrottle(log, clock or SystemClock())
+        self._rivals = LogThrottle(log, self._clock)
 
     async def __aenter__(self) -> TelegramAdapter:
         async with AsyncExitStack() as stack:
@@ -131,7 +132,7 @@ class TelegramAdapter:
             except RetryAfter as error:
                 seconds, self.listening = pause(error.retry_after), False
                 log.warning("telegram: nothing is received for %.0f s, as Telegram asks for", seconds)
-                await asyncio.sleep(seconds)
+                await self._clock.sleep(seconds)
                 continue
             except InvalidToken:
                 raise SettingsError("TELEGRAM_BOT_TOKEN was revoked: copy the new one from BotFather") from None
@@ -140,7 +141,7 @@ class TelegramAdapter:
             if await self._take_in(updates, deliver):
                 offset = max((update["update_id"] + 1 for update in updates), default=offset)
             else:
-                await asyncio.sleep(_STORE_PAUSE)
+                await self._clock.sleep(_STORE_PAUSE)
 
     async def _take_in(self, updates: list[dict[str, Any]], deliver: Deliver) -> bool:
         """Store a batch concurrently, in order; False if something could not be stored, so that it is sent again."""

@@ -18,7 +18,7 @@ import httpx
 from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
-from bot.contract import pause
+from bot.contract import Clock, pause, time_limit
 from bot.network import proxy_before, trusted
 from tools.cancelling import is_cancelled
 
@@ -42,7 +42,7 @@ NOT_SENT: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError,
 class AiohttpRequest(BaseRequest):
     """A connection pool for the Bot API."""
 
-    def __init__(self, root: str, *, connections: int, read_timeout: float) -> None:
+    def __init__(self, root: str, clock: Clock, *, connections: int, read_timeout: float) -> None:
         """
         Args:
             root: the address that all requests go to; what it says of a proxy in the environment holds for them.
@@ -50,6 +50,7 @@ class AiohttpRequest(BaseRequest):
             read_timeout: seconds of silence after which an answer is not waited for any longer.
         """
         self._root = root
+        self._clock = clock
         self._connections = connections
         self._read_timeout = read_timeout
         self._session: aiohttp.ClientSession | None = None
@@ -67,7 +68,7 @@ class AiohttpRequest(BaseRequest):
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    limit=self._connections, ssl=trusted(httpx.create_ssl_context), resolver=_Resolver()
+                    limit=self._connections, ssl=trusted(httpx.create_ssl_context), resolver=_Resolver(self._clock)
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": self.USER_AGENT},
@@ -137,10 +138,14 @@ class AiohttpRequest(BaseRequest):
 class _Resolver(aiohttp.ThreadedResolver):
     """A resolver that reports a silent name server as a failed connection, within the connect timeout."""
 
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[aiohttp.abc.ResolveResult]:
-        async with asyncio.timeout(_CONNECT_SECONDS):
+        async with time_limit(self._clock, _CONNECT_SECONDS):
             return await super().resolve(host, port, family)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.contract import identity, words
 from bot.contract.backoff import PATIENT, QUICK, Backoff, pause_after
-from bot.contract.clock import Clock, SystemClock
+from bot.contract.clock import Clock, SystemClock, done_within, time_limit
 from bot.contract.errors import (
     LONGEST_PAUSE,
     BotError,
@@ -157,6 +157,7 @@ __all__ = [
     "Usage",
     "UserEntry",
     "Window",
+    "done_within",
     "entry_from_json",
     "entry_to_json",
     "from_outside",
@@ -169,6 +170,7 @@ __all__ = [
     "pause_after",
     "post_cost",
     "reference_of",
+    "time_limit",
     "turns_of",
     "utf16_length",
     "words",

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from typing import Protocol
+from collections.abc import AsyncIterator, Collection
+from typing import Protocol, TypeVar
+
+_Result = TypeVar("_Result")
 
 
 class Clock(Protocol):
@@ -32,3 +36,34 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+@contextlib.asynccontextmanager
+async def time_limit(clock: Clock, seconds: float) -> AsyncIterator[None]:
+    """Break off a block that takes longer than `seconds` of a clock, as `asyncio.timeout` does by the loop's own.
+
+    Raises:
+        TimeoutError: it did.
+    """
+    async with asyncio.timeout(None) as limit:
+
+        async def expire() -> None:
+            await clock.sleep(seconds)
+            limit.reschedule(asyncio.get_running_loop().time())
+
+        alarm = asyncio.create_task(expire(), name="time limit")
+        try:
+            yield
+        finally:
+            alarm.cancel()
+            await asyncio.gather(alarm, return_exceptions=True)
+
+
+async def done_within(clock: Clock, tasks: Collection[asyncio.Future[_Result]], seconds: float) -> bool:
+    """Return True as soon as all tasks are done, or False after `seconds` of a clock; the tasks go on."""
+    waited = list(tasks)
+    if waited:
+        with contextlib.suppress(TimeoutError):
+            async with time_limit(clock, seconds):
+                await asyncio.wait(waited)
+    return all(task.done() for task in waited)

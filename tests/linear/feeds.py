@@ -461,7 +461,7 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.telegram.html.visible_length": telegram_html.visible_length,
     "adapters.telegram.live.defanged": telegram_live.defanged,
     "adapters.slack.errors.refused": lambda text: slack_errors.refused(500, text, text),
-    "adapters.slack.events.incoming": lambda text: slack_events.incoming(_slack(text), ME, _same),
+    "adapters.slack.events.incoming": lambda text: slack_events.incoming(_slack(text), ME, _same, now=0.0),
     "adapters.slack.events.people_in": lambda text: slack_events.people_in(_slack(text)),
     "adapters.telegram.pages.draw": lambda text: draw(Page(text, plain=True), 4096),
     "adapters.telegram.updates.meant_for": lambda text: telegram_updates.meant_for(BOT, [_telegram(text)]),

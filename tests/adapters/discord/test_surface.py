@@ -9,7 +9,7 @@ import discord
 import pytest
 
 from adapters.discord.errors import translated
-from adapters.discord.surface import LIMITS
+from adapters.discord.surface import CALL_SECONDS, LIMITS
 from bot.contract.errors import (
     DeliveryError,
     MessageGone,
@@ -249,6 +249,18 @@ async def test_nothing_is_reached_where_the_bot_may_not_write(stage: Stage) -> N
     server.kick(10)
     with pytest.raises(Unreachable):
         await show(adapter.surface(channel()), Page("hi", final=True), None)
+
+
+async def test_a_call_that_is_never_answered_ends_after_a_minute(stage: Stage) -> None:
+    surface = (await stage.enter()).surface(channel())
+    never = stage.server.faults.add(SEND, Fault(hold=asyncio.Event()))
+
+    showing = asyncio.create_task(show(surface, Page("hi", final=True), None))
+    await never.reached.wait()
+    await stage.clock.advance(CALL_SECONDS)
+
+    with pytest.raises(Unclear):
+        await showing
 
 
 async def test_a_long_pause_comes_back_instead_of_being_slept_through(stage: Stage) -> None:

@@ -12,12 +12,20 @@ import aiohttp
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-import adapters.slack.adapter
+from adapters import slack as slack_package
 from adapters.settings import SlackSettings
 from adapters.slack import events as slack_events
 from adapters.slack import threads as slack_threads
-from adapters.slack.adapter import NEEDED_SCOPES, SlackAdapter, check, open_adapter
-from bot.contract.clock import SystemClock
+from adapters.slack.adapter import (
+    LOST_SECONDS,
+    NEEDED_SCOPES,
+    STORE_SECONDS,
+    WATCH_SECONDS,
+    SlackAdapter,
+    check,
+    open_adapter,
+)
+from bot.contract.clock import Clock, SystemClock
 from bot.contract.errors import Contested, SettingsError, StoreError, Unreachable
 from bot.contract.messages import MOST_QUOTED, ChatId, Incoming, MessageDeleted, MessageEdited, MessageSent, Page
 from bot.store import Store
@@ -80,9 +88,11 @@ def settings_of(server: SlackServer, **changes: str) -> SlackSettings:
 
 
 @asynccontextmanager
-async def listening(server: SlackServer, deliver: Callable[[Incoming], Awaitable[None]]) -> AsyncIterator[SlackAdapter]:
+async def listening(
+    server: SlackServer, deliver: Callable[[Incoming], Awaitable[None]], clock: Clock | None = None
+) -> AsyncIterator[SlackAdapter]:
     """The adapter, connected; afterwards cancelled and left."""
-    async with open_adapter(settings_of(server)) as adapter:
+    async with open_adapter(settings_of(server), clock) as adapter:
         task = asyncio.create_task(adapter.listen(deliver))
         await server.sockets.until_connected()
         try:
@@ -98,8 +108,8 @@ def inbox() -> Inbox:
 
 
 @pytest.fixture
-async def adapter(slack: SlackServer, inbox: Inbox) -> AsyncIterator[SlackAdapter]:
-    async with listening(slack, inbox.deliver) as adapter:
+async def adapter(slack: SlackServer, inbox: Inbox, clock: FakeClock) -> AsyncIterator[SlackAdapter]:
+    async with listening(slack, inbox.deliver, clock) as adapter:
         yield adapter
 
 
@@ -269,21 +279,19 @@ async def test_what_could_not_be_stored_comes_again_and_is_stored_once(
 
 
 async def test_storing_that_takes_too_long_is_not_acknowledged_and_not_broken_off(
-    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, clock: FakeClock
 ) -> None:
     """The store finishes what it began; the second delivery then finds the first."""
-    monkeypatch.setattr(adapters.slack.adapter, "STORE_SECONDS", 0.01)
     inbox.wait = asyncio.Event()
     slack.say(slack.direct("U1"), "hello", person="U1")
     await slack.until_delivery(lambda deliveries: deliveries and deliveries[0].sent)
     while not adapter._storing:
         await asyncio.sleep(0.001)
-    await asyncio.wait(adapter._storing, timeout=0.05)
+    await clock.advance(STORE_SECONDS)
     refused = slack.deliveries[0].acked.is_set()
 
     inbox.wait.set()
     await inbox.until(1)
-    monkeypatch.setattr(adapters.slack.adapter, "STORE_SECONDS", 2.5)
     await clock.advance(3)
     slack.tick()
     await slack.until_delivery(lambda deliveries: deliveries[0].acked.is_set())
@@ -361,10 +369,10 @@ async def test_a_reply_can_be_shown_after_listening_was_cancelled(slack: SlackSe
 
 
 async def test_what_was_being_stored_when_listening_ended_is_still_acknowledged(
-    slack: SlackServer, inbox: Inbox
+    slack: SlackServer, inbox: Inbox, clock: FakeClock
 ) -> None:
     inbox.wait = asyncio.Event()
-    async with open_adapter(settings_of(slack)) as adapter:
+    async with open_adapter(settings_of(slack), clock) as adapter:
         task = asyncio.create_task(adapter.listen(inbox.deliver))
         await slack.sockets.until_connected()
         slack.say(slack.direct("U1"), "hello", person="U1")
@@ -373,9 +381,28 @@ async def test_what_was_being_stored_when_listening_ended_is_still_acknowledged(
         task.cancel()
         inbox.wait.set()
         await asyncio.gather(task, return_exceptions=True)
-        await asyncio.wait_for(slack.deliveries[0].acked.wait(), 10)
+        await asyncio.wait_for(slack.deliveries[0].acked.wait(), 60)
 
     assert inbox.texts == ["hello"]
+
+
+async def test_a_connection_that_does_not_come_back_is_told_after_a_minute(
+    slack: SlackServer, inbox: Inbox, clock: FakeClock
+) -> None:
+    async with open_adapter(settings_of(slack), clock) as adapter:
+        task = asyncio.create_task(adapter.listen(inbox.deliver))
+        await slack.sockets.until_connected()
+        slack.faults.add("apps.connections.open", Fault(status=500), times=1_000)
+        await slack.sockets.drop()
+        while adapter.listening:
+            await asyncio.sleep(0.001)
+        await clock.advance(LOST_SECONDS)
+        waiting = not task.done()
+        await clock.advance(2 * WATCH_SECONDS)
+
+        with pytest.raises(Unreachable, match="does not come back"):
+            await task
+    assert waiting
 
 
 async def test_a_connection_that_slack_wants_back_is_replaced(
@@ -483,7 +510,7 @@ async def test_the_doctor_names_missing_scopes_and_a_wrong_app_token(slack: Slac
 
 
 def test_the_manifest_asks_for_what_the_adapter_needs() -> None:
-    manifest = Path(adapters.slack.__file__).with_name("manifest.yaml").read_text(encoding="utf-8")
+    manifest = Path(slack_package.__file__).with_name("manifest.yaml").read_text(encoding="utf-8")
     listed = {line.split("#")[0].strip(" -\n") for line in manifest.splitlines() if line.strip().startswith("- ")}
 
     assert set(NEEDED_SCOPES) | {"files:write", "users:read", "app_mention", "message.im"} <= listed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 
 import aiohttp
@@ -13,6 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from adapters.settings import SlackSettings
 from adapters.slack.adapter import SlackAdapter, open_adapter
 from adapters.slack.surface import SlackSurface
+from bot.contract.clock import SystemClock
 from bot.contract.errors import (
     DeliveryError,
     MessageGone,
@@ -55,8 +55,8 @@ def settings_of(server: SlackServer) -> SlackSettings:
 
 
 @pytest.fixture
-async def adapter(slack: SlackServer) -> AsyncIterator[SlackAdapter]:
-    async with open_adapter(settings_of(slack)) as adapter:
+async def adapter(slack: SlackServer, clock: FakeClock) -> AsyncIterator[SlackAdapter]:
+    async with open_adapter(settings_of(slack), clock) as adapter:
         yield adapter
 
 
@@ -85,7 +85,7 @@ def command_target(server: SlackServer, channel: str = "C2") -> ReplyTarget:
             "user": "U1",
             "asked": "",
             "response_url": url,
-            "until": time.time() + 1_700,
+            "until": FakeClock().wall() + 1_700,
             "lasts": False,
         },
     )
@@ -243,7 +243,7 @@ async def test_every_failure_of_a_post_is_named_for_what_helps(
 async def test_without_a_connection_nothing_arrived_and_it_may_be_tried_again(slack: SlackServer) -> None:
     async with aiohttp.ClientSession() as session:
         web = AsyncWebClient(base_url="http://127.0.0.1:1/api/", session=session, retry_handlers=[])
-        surface = SlackSurface(web, session, thread_target(slack))
+        surface = SlackSurface(web, session, thread_target(slack), SystemClock())
 
         with pytest.raises(DeliveryError) as caught:
             await show(surface, Page("x"), None)
@@ -310,13 +310,17 @@ async def test_a_whole_answer_is_posted_at_once_only_where_its_post_can_be_looke
 
 
 async def test_a_look_that_slack_does_not_answer_is_not_taken_for_a_no(
-    slack: SlackServer, surface: Surface, monkeypatch: pytest.MonkeyPatch
+    slack: SlackServer, surface: Surface, clock: FakeClock
 ) -> None:
-    monkeypatch.setattr("adapters.slack.surface._LOOK_AGAIN", (0.0,))
-    slack.faults.add("conversations.replies", Fault(status=500), times=2)
+    slack.faults.add("conversations.replies", Fault(status=500), times=4)
+
+    looking = asyncio.create_task(surface.find("n"))
+    for pause in (0.5, 1.0, 2.0):
+        await clock.sleeper()
+        await clock.advance(pause)
 
     with pytest.raises(DeliveryError):
-        await surface.find("n")
+        await looking
 
 
 async def test_another_process_goes_on_with_the_same_message(slack: SlackServer, adapter: SlackAdapter) -> None:
@@ -399,11 +403,13 @@ async def test_four_pages_fit_the_five_uses_and_the_fifth_does_not(slack: SlackS
     assert [call.method for call in slack.calls].count("response_url") == 5
 
 
-async def test_another_process_replaces_the_answer_of_a_command(slack: SlackServer, adapter: SlackAdapter) -> None:
+async def test_another_process_replaces_the_answer_of_a_command(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock
+) -> None:
     target = command_target(slack)
     at = await show(adapter.surface(target), Page("An ans"), None)
 
-    async with open_adapter(settings_of(slack)) as another:
+    async with open_adapter(settings_of(slack), clock) as another:
         surface = another.surface(ReplyTarget.from_json(target.to_json()))
         await show(surface, Page("An answer", final=True), MessageRef.from_json(at.to_json()))
 

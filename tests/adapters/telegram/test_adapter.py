@@ -13,7 +13,6 @@ from pydantic import SecretStr
 from telegram import Bot, Update
 from telegram.error import Conflict
 
-import adapters.telegram.adapter as module
 from adapters.settings import TelegramSettings
 from adapters.telegram.adapter import TelegramAdapter, check
 from adapters.telegram.updates import incoming, meant_for
@@ -46,7 +45,7 @@ from bot.contract.surface import Deliver
 from playground.faults import Fault
 from playground.telegram import TelegramServer
 from playground.telegram.world import Person
-from tests.conftest import RawJson, RawObject
+from tests.conftest import FakeClock, RawJson, RawObject
 from tests.surfaces import cost_of, show
 
 ADA = 7
@@ -72,8 +71,8 @@ async def server() -> AsyncIterator[TelegramServer]:
 
 
 @pytest.fixture
-async def adapter(server: TelegramServer) -> AsyncIterator[TelegramAdapter]:
-    async with TelegramAdapter(settings_of(server)) as entered:
+async def adapter(server: TelegramServer, clock: FakeClock) -> AsyncIterator[TelegramAdapter]:
+    async with TelegramAdapter(settings_of(server), clock) as entered:
         yield entered
 
 
@@ -544,12 +543,14 @@ async def test_an_update_is_confirmed_only_after_it_was_stored(
 
 
 async def test_what_could_not_be_stored_is_fetched_again(
-    server: TelegramServer, adapter: TelegramAdapter, monkeypatch: pytest.MonkeyPatch
+    server: TelegramServer, adapter: TelegramAdapter, clock: FakeClock
 ) -> None:
-    monkeypatch.setattr(module, "_STORE_PAUSE", 0.0)
     inbox = Inbox(refusals=3)
     server.say(ADA, "one", person=ADA)
     async with listening(adapter, inbox):
+        for _ in range(3):
+            await clock.sleeper()
+            await clock.advance(1.0)
         await inbox.until(1)
 
     assert (inbox.texts, inbox.tries) == (["one"], 4)
@@ -631,16 +632,15 @@ async def test_a_revoked_token_ends_the_platform_with_one_sentence(
 
 
 async def test_a_pause_in_receiving_is_told_and_seen(
-    server: TelegramServer, adapter: TelegramAdapter, caplog: pytest.LogCaptureFixture
+    server: TelegramServer, adapter: TelegramAdapter, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    refused = server.faults.add("getUpdates", Fault(status=429, retry_after=1)).reached
+    server.faults.add("getUpdates", Fault(status=429, retry_after=3600))
     inbox = Inbox()
     async with listening(adapter, inbox):
-        await refused.wait()
-        async with asyncio.timeout(10):
-            while not any("nothing is received for 1 s" in line for line in caplog.messages):
-                await asyncio.sleep(0.01)
+        await clock.sleeper()
+        assert "telegram: nothing is received for 3600 s, as Telegram asks for" in caplog.messages
         deaf = not adapter.listening
+        await clock.advance(3600)
         server.say(ADA, "hello", person=ADA)
         await inbox.until(1)
         assert deaf and adapter.listening

@@ -12,11 +12,12 @@ from aiohttp import web
 from telegram import Bot, LinkPreviewOptions
 from telegram.error import NetworkError, TimedOut
 
-from adapters.telegram import request as telegram_request
 from adapters.telegram.request import NOT_SENT, AiohttpRequest
+from bot.contract.clock import Clock, SystemClock
 from bot.contract.errors import SettingsError
 from playground.faults import Fault
 from playground.telegram import TelegramServer
+from tests.conftest import FakeClock
 
 pytestmark = pytest.mark.usefixtures("no_proxy_of_this_machine")
 
@@ -36,8 +37,8 @@ def bot_of(server: TelegramServer, **settings: Any) -> Bot:
         server.token,
         base_url=f"{server.base_url}/bot",
         base_file_url=f"{server.base_url}/file/bot",
-        request=AiohttpRequest(server.base_url, **values),
-        get_updates_request=AiohttpRequest(server.base_url, **values),
+        request=AiohttpRequest(server.base_url, SystemClock(), **values),
+        get_updates_request=AiohttpRequest(server.base_url, SystemClock(), **values),
     )
 
 
@@ -95,7 +96,7 @@ async def test_a_call_that_gets_no_connection_was_not_sent(server: TelegramServe
 
 async def test_nobody_there_is_a_failure_before_sending_and_names_no_token() -> None:
     token = "123456:ABC-not-to-be-seen"
-    requests = AiohttpRequest(NOBODY, connections=1, read_timeout=5.0)
+    requests = AiohttpRequest(NOBODY, SystemClock(), connections=1, read_timeout=5.0)
     await requests.initialize()
     try:
         for address in (f"http://127.0.0.1:1/bot{token}/getMe", f"http:///bot{token}/getMe"):
@@ -138,8 +139,8 @@ async def answering(answer: Callable[[web.Request], web.StreamResponse]) -> Asyn
 
 
 @asynccontextmanager
-async def opened(root: str, **settings: Any) -> AsyncIterator[AiohttpRequest]:
-    requests = AiohttpRequest(root, **({"connections": 1, "read_timeout": 5.0} | settings))
+async def opened(root: str, clock: Clock | None = None, **settings: Any) -> AsyncIterator[AiohttpRequest]:
+    requests = AiohttpRequest(root, clock or SystemClock(), **({"connections": 1, "read_timeout": 5.0} | settings))
     await requests.initialize()
     try:
         yield requests
@@ -192,17 +193,22 @@ async def test_nothing_is_sent_where_a_redirect_leads(status: int) -> None:
     assert not isinstance(caught.value.__cause__, NOT_SENT)
 
 
-async def test_a_name_that_nobody_resolves_in_time_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = asyncio.Event()
+async def test_a_name_that_nobody_resolves_in_time_was_not_sent(
+    clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asyncio.Event()
 
     async def never(*_: object, **__: object) -> None:
-        await gate.wait()
+        asked.set()
+        await asyncio.Event().wait()
 
-    monkeypatch.setattr(telegram_request, "_CONNECT_SECONDS", 0.05)
-    async with opened("http://telegram.invalid") as requests:
+    async with opened("http://telegram.invalid", clock) as requests:
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", never)
+        sending = asyncio.create_task(requests.post("http://telegram.invalid/bot1:A/sendMessage"))
+        await asked.wait()
+        await clock.advance(5.0)
         with pytest.raises(NetworkError) as caught:
-            await requests.post("http://telegram.invalid/bot1:A/sendMessage")
+            await sending
 
     assert isinstance(caught.value.__cause__, NOT_SENT)
 
@@ -244,7 +250,7 @@ async def test_a_call_that_is_cancelled_is_cancelled(server: TelegramServer) -> 
 
 
 async def test_after_the_end_nothing_is_sent() -> None:
-    requests = AiohttpRequest(NOBODY, connections=1, read_timeout=5.0)
+    requests = AiohttpRequest(NOBODY, SystemClock(), connections=1, read_timeout=5.0)
     await requests.initialize()
     await requests.shutdown()
     await requests.shutdown()

@@ -19,7 +19,7 @@ from tests.conftest import RawJson, RawObject
 from tools.base import Json, ToolSpec
 from tools.descriptions import Description, told_apart
 
-SERVER = Path(__file__).parents[1] / "tools" / "mcp" / "servers" / "plain.py"
+SERVER = Path(__file__).parents[2] / "tools" / "mcp" / "servers" / "plain.py"
 QUERY: dict[str, Json] = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
 LISTED = [
     {"name": "search", "description": "Performs a search.", "inputSchema": QUERY},

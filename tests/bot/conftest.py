@@ -5,21 +5,72 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, TypedDict, Unpack
 
 import pytest
 
 from bot import app
 from bot.configuration import configure
 from bot.contract.errors import Unreachable
-from bot.contract.messages import ChatId, File, Incoming, MessageRef, MessageSent, Page, ReplyTarget, Sender
+from bot.contract.messages import (
+    ChatId,
+    Enclosure,
+    File,
+    Incoming,
+    MessageRef,
+    MessageSent,
+    Page,
+    Quoted,
+    ReplyTarget,
+    Sender,
+)
 from bot.contract.surface import CallCost, Deliver, Drawn, SurfaceLimits
 from bot.store import Store
 from playground.model import ModelServer
 from tests.conftest import FakeClock
 from tests.surfaces import DrawnPage, page_of
+
+
+class MessageDetails(TypedDict, total=False):
+    """Of a `MessageSent`, what a test may give it beside its text and its place."""
+
+    also: tuple[str, ...]
+    sender: Sender
+    target: ReplyTarget
+    sent_at: float
+    command: str
+    message_id: str
+    group: bool
+    quoted: Quoted | None
+    earlier: tuple[Quoted, ...]
+    left_out: int
+    enclosed: tuple[Enclosure, ...]
+    quote_question: bool
+    follow_up: bool
+    whole_channel: bool
+    awaited: bool
+
+
+class MessageFields(MessageDetails, total=False):
+    """The same, and the delivery."""
+
+    delivery: str
+
+
+class WhoAsks(MessageFields, total=False):
+    """The same, and by whom and where."""
+
+    person: str
+    chat: str
+
+
+class InGroup(TypedDict):
+    """A chat of several people."""
+
+    chat: str
+    group: bool
 
 
 class BareSurface:
@@ -118,24 +169,26 @@ class Rig:
     number: int = 0
     sent: list[MessageSent] = field(default_factory=list)
 
-    def message(self, text: str, *, person: str = "telegram:7", chat: str = "7", **more: Any) -> MessageSent:
+    def message(
+        self, text: str, *, person: str = "telegram:7", chat: str = "7", **more: Unpack[MessageFields]
+    ) -> MessageSent:
         self.number += 1
         word, _, rest = text[1:].partition(" ") if text.startswith("/") else ("", "", text)
-        values: dict[str, Any] = {
-            "delivery": f"d{self.number}",
-            "chat": ChatId("telegram", "42", chat),
-            "sender": Sender(id=person, name="Ada"),
-            "target": ReplyTarget("telegram", {"chat": chat}),
-            "text": rest,
-            "command": word,
-        }
-        return MessageSent(**(values | more))
+        message = MessageSent(
+            delivery=f"d{self.number}",
+            chat=ChatId("telegram", "42", chat),
+            sender=Sender(id=person, name="Ada"),
+            target=ReplyTarget("telegram", {"chat": chat}),
+            text=rest,
+            command=word,
+        )
+        return replace(message, **more)
 
     async def deliver(self, *incoming: Incoming) -> None:
         for one in incoming:
             await self.bot.dispatcher.deliver(one)
 
-    async def say(self, text: str, **more: Any) -> list[str]:
+    async def say(self, text: str, **more: Unpack[WhoAsks]) -> list[str]:
         """Write, wait until everything is answered, and read what is new."""
         message = self.message(text, **more)
         chat = message.chat.chat

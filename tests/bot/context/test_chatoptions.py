@@ -13,10 +13,10 @@ from bot.contract.messages import ChatId
 from bot.contract.words import bare
 from bot.policy.chatsfile import ChatsFile, ChatTable, read_chats
 from playground.model import Reply
-from tests.bot.conftest import OpenRig, Rig
+from tests.bot.conftest import InGroup, OpenRig, Rig
 
 ADA, BOB = "telegram:7", "telegram:8"
-GROUP = {"chat": "-50", "group": True}
+GROUP: InGroup = {"chat": "-50", "group": True}
 PIRATE = "Answer as a pirate."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 
@@ -26,23 +26,20 @@ from bot.policy import (
 from bot.sentences import say
 from bot.store import Amount, Limit, Store
 from bot.turn import Running, TurnQueue
+from tests.bot.conftest import MessageFields
 from tests.conftest import FakeClock
 
 ADA, BOB, EVE = "telegram:7", "telegram:8", "telegram:666"
 HERE, ELSEWHERE = ChatId("telegram", "42", "7"), ChatId("telegram", "42", "9")
 
 
-def message(text: str = "What is tea?", **more: Any) -> MessageSent:
+def message(
+    text: str = "What is tea?", *, person: str = ADA, chat: ChatId = HERE, **more: Unpack[MessageFields]
+) -> MessageSent:
     word, _, rest = text[1:].partition(" ") if text.startswith("/") else ("", "", text)
-    values: dict[str, Any] = {
-        "delivery": "d1",
-        "chat": HERE,
-        "sender": Sender(id=more.pop("person", ADA), name="Ada"),
-        "target": ReplyTarget("telegram", {}),
-        "text": rest,
-        "command": word,
-    }
-    return MessageSent(**(values | more))
+    sender, target = Sender(id=person, name="Ada"), ReplyTarget("telegram", {})
+    message = MessageSent(delivery="d1", chat=chat, sender=sender, target=target, text=rest, command=word)
+    return replace(message, **more)
 
 
 @pytest.fixture

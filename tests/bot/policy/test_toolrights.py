@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import pytest
 
@@ -14,10 +14,10 @@ from bot.contract.messages import Quoted, Sender
 from bot.policy.toolrights import Permit
 from bot.settings import CoreSettings, read
 from playground.model import Reply
-from tests.bot.conftest import OpenRig, Rig
+from tests.bot.conftest import InGroup, OpenRig, Rig, WhoAsks
 
 ADA, BOB = "telegram:7", "telegram:8"
-GROUP = {"chat": "-50", "group": True}
+GROUP: InGroup = {"chat": "-50", "group": True}
 SUM = ("calculator", {"expression": "6*7"})
 
 
@@ -32,7 +32,7 @@ def results(it: Rig) -> str:
     return "\n".join(str(one["content"]) for one in messages if one["role"] == "tool")
 
 
-async def called(it: Rig, **more: Any) -> str:
+async def called(it: Rig, **more: Unpack[WhoAsks]) -> str:
     """What a model is told that calls the calculator, whatever it was offered."""
     it.model.reply(Reply(calls=(SUM,)), Reply("Well."))
     await it.say("What is it?", **more)

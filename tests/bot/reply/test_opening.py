@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import pytest
 
@@ -29,7 +29,7 @@ from bot.reply.pages import ShownBefore
 from bot.safety import LinkPolicy
 from bot.sentences import language_of
 from bot.store import Store, TurnState
-from tests.bot.conftest import BareSurface
+from tests.bot.conftest import BareSurface, MessageFields
 from tests.conftest import FakeClock, RawObject
 from tests.surfaces import page_of
 
@@ -66,9 +66,10 @@ async def replies(store: Store, clock: FakeClock) -> AsyncIterator[Replies]:
     await pacer.close()
 
 
-def asking(text: str = "?", **more: Any) -> MessageSent:
+def asking(text: str = "?", **more: Unpack[MessageFields]) -> MessageSent:
     sender = Sender(id="telegram:7", name="Ada")
-    return MessageSent(delivery="d1", chat=CHAT, sender=sender, target=ReplyTarget("telegram"), text=text, **more)
+    message = MessageSent(delivery="d1", chat=CHAT, sender=sender, target=ReplyTarget("telegram"), text=text)
+    return replace(message, **more)
 
 
 async def begun(store: Store, question: MessageSent) -> int:

@@ -6,12 +6,15 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 
 from bot.contract.messages import ChatId, Incoming, MessageSent, ReplyTarget, Sender
 from bot.store import Store
+from tests.bot.conftest import MessageDetails
 
 
 class HandClock:
@@ -71,12 +74,12 @@ Message = Callable[..., MessageSent]
 def message(chat: ChatId) -> Message:
     """Make a message; every argument is a field of `MessageSent`."""
 
-    def make(delivery: str = "1", text: str = "Hello", *, where: ChatId = chat, **fields: object) -> MessageSent:
-        values: dict[str, object] = {
-            "sender": Sender(id="telegram:1", name="Ada"),
-            "target": ReplyTarget(where.platform, {"chat": where.chat}),
-        }
-        return MessageSent(delivery=delivery, chat=where, text=text, **(values | fields))  # type: ignore[arg-type]
+    def make(
+        delivery: str = "1", text: str = "Hello", *, where: ChatId = chat, **fields: Unpack[MessageDetails]
+    ) -> MessageSent:
+        sender, target = Sender(id="telegram:1", name="Ada"), ReplyTarget(where.platform, {"chat": where.chat})
+        message = MessageSent(delivery=delivery, chat=where, sender=sender, target=target, text=text)
+        return replace(message, **fields)
 
     return make
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 
@@ -18,7 +18,7 @@ from bot.store.records import TurnRecord
 from bot.turn import conversation as module
 from bot.turn.attempts import MOST_ATTEMPTS, Ending
 from playground.model import Reply
-from tests.bot.conftest import OpenRig, Rig
+from tests.bot.conftest import MessageFields, OpenRig, Rig
 from tests.bot.store.conftest import taken_in
 from tests.surfaces import page_of
 from tools.base import ToolCall, ToolResult
@@ -63,7 +63,7 @@ class Turn:
         return self.id in [row.id for row in await self.rig.bot.store.intake.list_waiting()]
 
 
-async def turn_of(rig: Rig, text: str, **more: Any) -> Turn:
+async def turn_of(rig: Rig, text: str, **more: Unpack[MessageFields]) -> Turn:
     message = rig.message(text, **more)
     id = await taken_in(rig.bot.store, message)
     return Turn(rig, message, id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, SecretStr
 
 from bot.contract import SettingsError
-from bot.settings import PLANNED, Settings, refuse_account
+from bot.settings import Settings, refuse_account
 from tools.forms import Address, Key
 
 
@@ -28,20 +28,12 @@ class TelegramSettings(PlatformSettings):
     telegram_api_base_url: Address = Field(
         "https://api.telegram.org", description="Where the Bot API is; for a local Bot API server."
     )
-    telegram_webhook_url: str = Field(
-        "", description="Public address for updates; unset: long polling.", json_schema_extra=PLANNED
-    )
-    telegram_webhook_secret: SecretStr = Field(
-        SecretStr(""), description="Secret that Telegram sends with each update.", json_schema_extra=PLANNED
-    )
 
     @property
     def configured(self) -> bool:
         return bool(self.telegram_bot_token.get_secret_value())
 
     def require(self) -> None:
-        if self.telegram_webhook_url:
-            raise SettingsError("TELEGRAM_WEBHOOK_URL is not supported yet: leave it empty to use long polling")
         number, _, rest = self.telegram_bot_token.get_secret_value().partition(":")
         if not number.isdigit() or not rest:
             raise SettingsError("TELEGRAM_BOT_TOKEN should look like 123456:ABC-DEF; BotFather shows it")
@@ -52,9 +44,6 @@ class SlackSettings(PlatformSettings):
 
     slack_bot_token: Key = Field(SecretStr(""), description="Bot token of the app, xoxb-…")
     slack_app_token: Key = Field(SecretStr(""), description="App-level token with connections:write, xapp-…")
-    slack_signing_secret: SecretStr = Field(
-        SecretStr(""), description="Signing secret; only for HTTP delivery.", json_schema_extra=PLANNED
-    )
     slack_follow_threads: bool = Field(
         False,
         description="Answer every message in threads where the bot takes part, without a mention; "
@@ -90,9 +79,6 @@ class DiscordSettings(PlatformSettings):
     """Discord, over the gateway."""
 
     discord_bot_token: Key = Field(SecretStr(""), description="Bot token from the developer portal.")
-    discord_public_key: str = Field(
-        "", description="Public key of the application; only for HTTP interactions.", json_schema_extra=PLANNED
-    )
     discord_api_base_url: Address = Field(
         "https://discord.com/api/v10", description="Where the API is; the gateway's address is taken from its /gateway."
     )

@@ -10,10 +10,10 @@ import re
 import urllib.request
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, JsonValue, SecretStr, ValidationError
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from bot.contract import SettingsError, identity
@@ -239,7 +239,7 @@ class CoreSettings(Settings):
     prices: Words = Field(
         (), description="Prices in dollars per million tokens, as openai:gpt-5-mini=0.25/0.025/2.00 (in/cached/out)."
     )
-    http_host: str = Field("127.0.0.1", description="Where the HTTP server listens (health; webhooks).")
+    http_host: str = Field("127.0.0.1", description="Where the HTTP server listens (health and metrics).")
     http_port: int | None = Field(None, ge=0, le=65535, description="Its port; unset: no server.")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="How much is logged.")
     log_format: Literal["console", "json"] = Field("console", description="For people, or for machines.")
@@ -278,16 +278,6 @@ def variables(kinds: Iterable[type[BaseSettings]]) -> dict[str, tuple[str, str]]
         for name, field in kind.model_fields.items():
             table[name.upper()] = (_written(field.default), field.description or "")
     return table
-
-
-PLANNED: Final[dict[str, JsonValue]] = {"planned": True}
-"""Marks a setting that has its name and is not of use yet: it is not advertised."""
-
-
-def is_planned(name: str, kinds: Iterable[type[BaseSettings]]) -> bool:
-    """Whether the variable `name` is marked as `PLANNED`."""
-    fields = (kind.model_fields.get(name.lower()) for kind in kinds)
-    return any(field is not None and field.json_schema_extra == PLANNED for field in fields)
 
 
 def secrets_of(kinds: Iterable[type[BaseSettings]], file: Path | None = None) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bot.configuration import settings_classes
-from bot.settings import Settings, is_planned, variables
+from bot.settings import Settings, variables
 
 _HEAD = """\
 # Every setting with its default. Copy this file to .env and take away the "# " of the lines you change.
@@ -21,7 +21,7 @@ def example() -> str:
     core, *others = settings_classes()
     platforms = [kind for kind in others if issubclass(kind, Settings)]
     kinds = [*platforms, core, *(kind for kind in others if kind not in platforms)]
-    shown = {name: about for name, about in variables(kinds).items() if not is_planned(name, kinds)}
+    shown = dict(variables(kinds))
     parts = [_HEAD, *(_lines(name, *shown.pop(name)) for name in _FIRST)]
     for kind in kinds:
         table = {name: shown.pop(name) for name in variables([kind]) if name in shown}

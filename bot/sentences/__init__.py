@@ -37,7 +37,8 @@ def how_long(seconds: float, language: str) -> str:
     """A time to wait, as people say it: `40 seconds`, `5 minutes`, `3 h 20 min`."""
     minutes = math.ceil(seconds / 60)
     if seconds <= 90:
-        return say("seconds", language, count=math.ceil(seconds))
+        count = math.ceil(seconds)
+        return say("second" if count == 1 else "seconds", language, count=count)
     if minutes < 100:
         return say("minutes", language, count=minutes)
     hours, rest = divmod(minutes, 60)

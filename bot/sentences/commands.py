@@ -62,7 +62,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "你在這裡不能使用工具 {name}，由機器人的管理員決定誰可以使用。",
     ),
     "persona_now": (
-        "These are this chat's instructions for me; `{command} off` takes them away:",
+        "These are this chat's instructions for me; `{command} off` removes them:",
         "这是此聊天给我的指示；发送 `{command} off` 可以取消：",
         "這是這個聊天室給我的指示；輸入 `{command} off` 可以取消：",
     ),
@@ -72,7 +72,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "這個聊天室沒有給我專屬的指示。輸入 `{command}` 加上你的要求即可設定。",
     ),
     "persona_set": (
-        "From now on I follow these instructions in this chat. `{command} off` takes them away.",
+        "From now on I follow these instructions in this chat. `{command} off` removes them.",
         "从现在起，我在此聊天中按这些指示回答。发送 `{command} off` 可以取消。",
         "從現在起，我在這個聊天室依這些指示回答。輸入 `{command} off` 可以取消。",
     ),

@@ -8,6 +8,7 @@ from typing import Final
 from tools.languages import Words
 
 SENTENCES: Final[Mapping[str, Words]] = {
+    "second": ("{count} second", "{count} 秒", "{count} 秒"),
     "seconds": ("{count} seconds", "{count} 秒", "{count} 秒"),
     "minutes": ("{count} minutes", "{count} 分钟", "{count} 分鐘"),
     "hours": ("{hours} h {minutes} min", "{hours} 小时 {minutes} 分钟", "{hours} 小時 {minutes} 分鐘"),

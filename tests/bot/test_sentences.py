@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot import sentences
-from bot.sentences import TABLE, chinese, language_of, say
+from bot.sentences import TABLE, chinese, how_long, language_of, say
 from bot.sentences.language import is_certain, script
 from tools.languages import LANGUAGES, Words
 from tools.problems import _PROBLEMS
@@ -116,3 +116,11 @@ def test_every_sentence_can_be_said_and_holds_no_path_or_address(language: str) 
 
 def test_an_unknown_language_is_answered_in_english() -> None:
     assert say("stopped", "fr") == say("stopped", "en") == "Stopped."
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.2, "1 second"), (1.0, "1 second"), (1.1, "2 seconds"), (90.0, "90 seconds"), (91.0, "2 minutes")],
+)
+def test_a_wait_is_said_as_people_say_it(seconds: float, said: str) -> None:
+    assert how_long(seconds, "en") == said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.cli.main import parser
 from bot.contract.clock import SystemClock
 from bot.store import Store
 from tests.conftest import Nursery, Told
@@ -32,6 +34,15 @@ def parley(nursery: Nursery, tmp_path: Path) -> Parley:
         return nursery.run("bot", *arguments, folder=tmp_path, environment=environment, typed=typed)
 
     return run
+
+
+@pytest.mark.parametrize("command", ["run", "playground", "chat", "tools", "doctor", "chats"])
+def test_the_help_of_a_command_says_what_the_command_does(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parser().parse_args([command, "--help"])
+
+    described = capsys.readouterr().out.split("\n\n")[1]
+    assert re.fullmatch(r"[A-Z].{15,}\.", " ".join(described.split()))
 
 
 def test_help_names_every_command_and_loads_nothing_heavy(tmp_path: Path) -> None:

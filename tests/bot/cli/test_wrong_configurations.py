@@ -95,7 +95,6 @@ REFUSED = {
     "chats' file that is not there": wrong("CHATS_FILE: gone.toml cannot be read", CHATS_FILE="gone.toml"),
     "chats' file that is no TOML": Wrong("CHATS_FILE: .env is no TOML", file=FILE + "CHATS_FILE=.env\n"),
     "token that is none": wrong("TELEGRAM_BOT_TOKEN should look like 123456:ABC-DEF", TELEGRAM_BOT_TOKEN="not-a-token"),
-    "webhook": wrong("TELEGRAM_WEBHOOK_URL is not supported yet", TELEGRAM_WEBHOOK_URL="https://bot.example"),
     "half of Slack": Wrong("SLACK_APP_TOKEN is not set", file="MODEL=ollama:a\nSLACK_BOT_TOKEN=xoxb-1\n"),
     "Slack's tokens swapped": Wrong("hold each other's token: swap them",
                                     file="MODEL=ollama:a\nSLACK_BOT_TOKEN=xapp-1\nSLACK_APP_TOKEN=xoxb-1\n"),

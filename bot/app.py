@@ -163,7 +163,7 @@ class App:
             self.store.history,
             self._clock,
             at=core.summary_at,
-            window=self._briefings.window,
+            window=self._briefings.window_of,
             estimator=self._tokens_of,
             secrets=self._secrets,
             model=self._writer,
@@ -187,7 +187,7 @@ class App:
             self.pacer,
             self.platforms.earlier,
             self._clock,
-            window=self._briefings.window,
+            window=self._briefings.window_of,
             tokens=self._tokens_of,
             redact=self._redact,
         )
@@ -200,7 +200,7 @@ class App:
             replies=self._replies,
             notices=self._notices,
             clock=self._clock,
-            options=TurnOptions.of(core, self._secrets),
+            options=TurnOptions.from_settings(core, self._secrets),
             surface=self._surface,
             quotas=self.quotas,
             once=self._once,
@@ -275,7 +275,7 @@ class App:
             quotas=self.quotas,
             queue=self._queue,
             clock=self._clock,
-            limits=AdmissionLimits.of(self._core),
+            limits=AdmissionLimits.from_settings(self._core),
         )
         self.dispatcher = Dispatcher(
             store=self.store,
@@ -360,9 +360,9 @@ class App:
             log.info("%s", line)
         leave = asyncio.Event()
         dispatcher = self.dispatcher
-        await dispatcher.name_resting(lambda platform: platform not in self._adapters)
+        await dispatcher.report_suspended(lambda platform: platform not in self._adapters)
         running = asyncio.create_task(
-            self.platforms.run(dispatcher.deliver, dispatcher.resume, leave, dispatcher.rest), name="platforms"
+            self.platforms.run(dispatcher.deliver, dispatcher.resume, leave, dispatcher.suspend), name="platforms"
         )
         stopping = asyncio.create_task(stop.wait(), name="stop")
         reminding = asyncio.create_task(
@@ -379,7 +379,7 @@ class App:
                 task.cancel()
             await end_in_order(
                 turns=dispatcher.close,
-                quiet=self.platforms.quiet,
+                quiet=self.platforms.stop_receiving,
                 tools=self.registry.close,
                 leave=leave,
                 platforms=running,

@@ -21,8 +21,8 @@ from bot.contract import (
     Unclear,
     Unreachable,
     Unrenderable,
+    bound_pause,
     origin_of,
-    pause,
 )
 
 HOOK_CLOSED: Final = (10015, 10062, 50027)
@@ -81,12 +81,12 @@ async def _refuse(_: aiohttp.ClientSession, __: SimpleNamespace, request: aiohtt
         body = None
     said = body if isinstance(body, dict) else {}
     wait = said.get("retry_after", response.headers.get("Retry-After"))
-    usable = isinstance(wait, int | float) and pause(wait) == wait <= _PATIENCE
+    usable = isinstance(wait, int | float) and bound_pause(wait) == wait <= _PATIENCE
     if of_a_reply or not usable:
         raise PauseAsked(wait, everywhere=said.get("global") is True)
 
 
-def translated(error: Exception) -> DeliveryError:
+def translate(error: Exception) -> DeliveryError:
     """Translate an error of the library into one of the core."""
     match error:
         case PauseAsked() | discord.RateLimited():

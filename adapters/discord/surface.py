@@ -20,7 +20,7 @@ from typing import Final, cast
 
 import discord
 
-from adapters.discord.errors import FORBIDDEN, GONE, HOOK_CLOSED, PauseAsked, file_refused, translated
+from adapters.discord.errors import FORBIDDEN, GONE, HOOK_CLOSED, PauseAsked, file_refused, translate
 from adapters.discord.markdown import render, written
 from bot.contract import (
     CallCost,
@@ -217,7 +217,7 @@ class DiscordSurface:
                 else:
                     await message.remove_reaction(RECEIPT, cast(discord.ClientUser, self._client.user))
         except Exception as error:
-            raise translated(error) from error
+            raise translate(error) from error
 
     async def find(self, nonce: str) -> MessageRef | None:
         """Find the slash command's answer that an earlier process wrote; Discord matches other messages by nonce."""
@@ -273,7 +273,7 @@ class DiscordSurface:
                     return await call(way)
             except Exception as error:
                 if not self._closes(way, error):
-                    failure = translated(error)
+                    failure = translate(error)
                     if isinstance(failure, MessageGone):
                         self._lost += 1
                     if isinstance(failure, RateLimited) and isinstance(error, PauseAsked) and error.everywhere:

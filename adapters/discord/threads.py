@@ -13,7 +13,7 @@ from typing import Final
 import discord
 from discord.utils import time_snowflake
 
-from adapters.discord.errors import translated
+from adapters.discord.errors import translate
 from adapters.discord.intake import read_as_quoted
 from adapters.discord.surface import BOT_WINDOW, CHANNEL_WINDOW
 from bot.contract import CallCost, DeliveryError, MessageSent, Quoted, RateBudget, words
@@ -65,7 +65,7 @@ class DiscordThread(_Before):
             history = self._channel.history(limit=PAGE, before=before, after=after, oldest_first=False)
             messages = [one async for one in history]
         except Exception as error:
-            raise translated(error) from error
+            raise translate(error) from error
         following = str(messages[-1].id) if len(messages) == PAGE else ""
         return self._read(messages), following
 
@@ -79,7 +79,7 @@ class DiscordReplies(_Before):
         try:
             message = await self._channel.fetch_message(int(id))
         except Exception as error:
-            raise translated(error) from error
+            raise translate(error) from error
         found = [] if cursor else [message]
         replied = message.reference.resolved if message.reference is not None else None
         following = ""

@@ -84,7 +84,7 @@ def field(answer: AsyncSlackResponse, name: str) -> str:
     return value
 
 
-def translated(error: Exception, scope: str = "") -> DeliveryError:
+def translate(error: Exception, scope: str = "") -> DeliveryError:
     """Translate a failed call; `scope` is the rate scope that a 429 refers to."""
     if isinstance(error, DeliveryError):
         return error
@@ -132,7 +132,7 @@ def file_refused(error: Exception) -> DeliveryError:
             return TooLong("Slack finds the file too large", by=1)
         said = f"Slack does not take the file ({status or 'no status'})"
         return Unrenderable(said) if 400 <= status < 500 and status != 429 else DeliveryError(said)
-    problem, code = translated(error), error_code(error)
+    problem, code = translate(error), error_code(error)
     if code in _LARGE:
         return TooLong("Slack finds the file too large", by=1)
     if code and not isinstance(problem, RateLimited | Unclear):

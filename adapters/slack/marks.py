@@ -68,7 +68,7 @@ def _one_mark(line: str, mark: str, keep: Callable[[str], str]) -> str:
         inside = [part.replace(sign, alike) if odd % 2 else part for odd, part in enumerate(parts)]
         return re.sub(rf"(?<!\w){sign}|{sign}(?!\w)", alike, mark.join(inside))
 
-    def disarmed(found: re.Match[str]) -> str:
+    def disarm(found: re.Match[str]) -> str:
         inner = found[1]
         if re.search("[*_~`\ue005-\ue007\u200b]", inner):
             return f"{alike}{inner}{alike}"
@@ -76,4 +76,4 @@ def _one_mark(line: str, mark: str, keep: Callable[[str], str]) -> str:
         return keep(f"`{mark}{words}{mark}`")
 
     either = rf"(?<![\w{sign}]){sign}(?=[^\s{sign}])([^{sign}\n]*[^\s{sign}]){sign}(?![\w{sign}])"
-    return re.sub(either, disarmed, line)
+    return re.sub(either, disarm, line)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.errors import NOT_INSIDE, error_code, field, file_refused, refused, translated
+from adapters.slack.errors import NOT_INSIDE, error_code, field, file_refused, refused, translate
 from adapters.slack.marks import look_alike
 from adapters.slack.mrkdwn import escaped, render
 from bot.contract import (
@@ -199,7 +199,7 @@ class SlackSurface:
                 case _:
                     await self._web.chat_delete(channel=self._channel, ts=at.id)
         except Exception as error:
-            if not isinstance(problem := translated(error), MessageGone):
+            if not isinstance(problem := translate(error), MessageGone):
                 raise problem from error
 
     async def typing(self, words: str) -> None:
@@ -223,7 +223,7 @@ class SlackSurface:
             await call(channel=self._channel, timestamp=message_id, name=RECEIPT)
         except Exception as error:
             if error_code(error) not in ("already_reacted", "no_reaction"):
-                raise translated(error) from error
+                raise translate(error) from error
 
     async def find(self, nonce: str) -> MessageRef | None:
         """Look for our own message by its metadata: needs `im:history`, in channels `channels:history`.
@@ -241,7 +241,7 @@ class SlackSurface:
                     log.info("slack: a post of unknown outcome cannot be looked up (%s)", code)
                     return None
                 if (pause := next(pauses, None)) is None:
-                    raise translated(error) from error
+                    raise translate(error) from error
             await self._clock.sleep(pause)
 
     async def _look_up(self, nonce: str) -> MessageRef | None:
@@ -282,7 +282,7 @@ class SlackSurface:
             if error_code(error) in NOT_INSIDE and self._address:
                 self._responding = True
                 return await self._respond(drawn, None)
-            raise translated(error, self._post_scope) from error
+            raise translate(error, self._post_scope) from error
         self._joined(self._channel)
         return ref
 
@@ -307,7 +307,7 @@ class SlackSurface:
                 link_names=False,
             )
         except Exception as error:
-            raise translated(error, f"slack:{self._team}/chat.postEphemeral") from error
+            raise translate(error, f"slack:{self._team}/chat.postEphemeral") from error
         return MessageRef(str(sent.get("message_ts") or ""), PRIVATE)
 
     async def _update(self, text: str, at: MessageRef) -> MessageRef:
@@ -315,7 +315,7 @@ class SlackSurface:
             # There are no flags against previews here: those of the post stay.
             await self._web.chat_update(channel=self._channel, ts=at.id, text=text, parse="none", link_names=False)
         except Exception as error:
-            raise translated(error, self._update_scope) from error
+            raise translate(error, self._update_scope) from error
         return at
 
     async def _respond(self, drawn: DrawnMrkdwn, at: MessageRef | None) -> MessageRef:
@@ -345,7 +345,7 @@ class SlackSurface:
                 status, answer = response.status, await response.text()
                 retry_after = response.headers.get("Retry-After", "")
         except Exception as error:
-            problem = translated(error)
+            problem = translate(error)
             if isinstance(problem, Unclear):
                 self._uses += 1
             raise problem from error

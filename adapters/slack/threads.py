@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.errors import error_code, translated
+from adapters.slack.errors import error_code, translate
 from adapters.slack.events import Me, people_named, readable, seconds_of, shown_text
 from adapters.slack.people import People
 from bot.contract import MOST_QUOTED, CallCost, DeliveryError, MessageSent, Quoted, RateBudget, Window, words
@@ -51,7 +51,7 @@ class SlackThread:
                 raise DeliveryError(
                     f"the scope {needed} is missing; add it under OAuth & Permissions and install the app again"
                 ) from error
-            raise translated(error, self._scope) from error
+            raise translate(error, self._scope) from error
         messages = [_beginning(one) for one in answer.get("messages") or () if isinstance(one, Mapping)]
         await self._people.settle(self._named(messages), MOST_NAMES)
         quoted: list[Quoted | None] = []

@@ -37,7 +37,7 @@ from bot.contract import (
     Surface,
     SystemClock,
     Unreachable,
-    pause,
+    bound_pause,
     words,
 )
 from bot.sentences import say
@@ -130,7 +130,7 @@ class TelegramAdapter:
                 )
                 raise Contested("another program receives with the same TELEGRAM_BOT_TOKEN") from None
             except RetryAfter as error:
-                seconds, self.listening = pause(error.retry_after), False
+                seconds, self.listening = bound_pause(error.retry_after), False
                 log.warning("telegram: nothing is received for %.0f s, as Telegram asks for", seconds)
                 await self._clock.sleep(seconds)
                 continue

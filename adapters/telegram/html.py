@@ -14,7 +14,7 @@ from itertools import groupby
 
 from adapters.formatting.layout import Dialect, Line, Verbatim
 from adapters.formatting.rendered import Rendered
-from adapters.telegram.live import defanged, without_life
+from adapters.telegram.live import defang, without_life
 from bot.contract import utf16_length
 from bot.markdown import Code, Inline, Link, Style, Styled, Text, parse, text_of
 
@@ -55,7 +55,7 @@ class _Html(Dialect):
 
     def code(self, text: str) -> str:
         if self.entities >= MOST_ENTITIES:
-            text = defanged(text)
+            text = defang(text)
         return self.tag("code", self.text(text))
 
     def paragraph(self, children: Sequence[Inline]) -> str:
@@ -77,7 +77,7 @@ class _Html(Dialect):
     def link(self, link: Link) -> str:
         children: Sequence[Inline] = _without_code(link.children)
         if self.entities >= MOST_ENTITIES:
-            children = [Text(defanged(text_of(children)))]
+            children = [Text(defang(text_of(children)))]
         inner = self.runs(list(_leaves(children, ())))
         return self.tag("a", inner, f' href="{html.escape(link.url)}"')
 
@@ -85,7 +85,7 @@ class _Html(Dialect):
         if not text.strip():
             return self.text(text)
         if self.entities >= MOST_ENTITIES:
-            text = defanged(text)
+            text = defang(text)
         name = language if _LANGUAGE.fullmatch(language) else ""
         if name and self.entities < MOST_ENTITIES:
             self.entities += 1

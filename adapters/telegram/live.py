@@ -75,7 +75,7 @@ def _host(text: str, at: int) -> tuple[int, int] | None:
     return None
 
 
-def defanged(text: str) -> str:
+def defang(text: str) -> str:
     """Replace characters so that nothing becomes a link, for places where code is not possible."""
     shown: list[str] = []
     at = 0

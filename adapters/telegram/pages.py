@@ -9,7 +9,7 @@ from telegram import MessageEntity
 from telegram.constants import ParseMode
 
 from adapters.telegram.html import MOST_ENTITIES, render
-from adapters.telegram.live import defanged, live_parts
+from adapters.telegram.live import defang, live_parts
 from bot.contract import Drawn, Page, TooLong, Unrenderable, utf16_length
 
 
@@ -55,7 +55,7 @@ def _inert(text: str) -> tuple[str, tuple[MessageEntity, ...]]:
     """Return plain text, and the parts of it that must be code so that they do not become links."""
     parts = list(live_parts(text))
     if len(parts) > MOST_ENTITIES:
-        return defanged(text), ()
+        return defang(text), ()
     return text, tuple(
         MessageEntity(MessageEntity.CODE, utf16_length(text[:start]), utf16_length(text[start:end]))
         for start, end in parts

@@ -18,7 +18,7 @@ import httpx
 from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
-from bot.contract import Clock, pause, time_limit
+from bot.contract import Clock, bound_pause, time_limit
 from bot.network import proxy_before, trusted
 from tools.cancelling import is_cancelled
 
@@ -159,7 +159,7 @@ def _with_pause(body: bytes) -> bytes:
         answer = {"ok": False, "error_code": 429, "description": "Too Many Requests"}
     parameters = answer.get("parameters")
     named = parameters.get("retry_after") if isinstance(parameters, dict) else None
-    return json.dumps(answer | {"parameters": {"retry_after": pause(named)}}).encode()
+    return json.dumps(answer | {"parameters": {"retry_after": bound_pause(named)}}).encode()
 
 
 def _body(data: RequestData | None) -> tuple[bytes | aiohttp.FormData | None, dict[str, str]]:

@@ -17,7 +17,7 @@ from bot.agent.events import (
     TextDelta,
     ToolFinished,
     ToolStarted,
-    answered_with,
+    answer_with,
 )
 from bot.agent.loop import Agent, AgentLimits
 from bot.agent.modelpass import GAP
@@ -44,7 +44,7 @@ __all__ = [
     "TextDelta",
     "ToolFinished",
     "ToolStarted",
-    "answered_with",
+    "answer_with",
     "learn_result",
     "policy_for",
     "source_line",

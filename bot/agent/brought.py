@@ -9,7 +9,7 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 from bot.agent.given import Given, leaves_of
-from bot.contract import AssistantEntry, Entry, MessageSent, SystemEntry, ToolEntry, UserEntry, from_outside
+from bot.contract import AssistantEntry, Entry, MessageSent, SystemEntry, ToolEntry, UserEntry, is_from_outside
 from bot.markdown import BARE_URL, trim_url
 from bot.safety import LinkPolicy, Unknown, clean_untrusted
 from tools.base import ToolCall, ToolResult, ToolSpec
@@ -43,7 +43,7 @@ def policy_for(question: MessageSent, unknown: Unknown = "code") -> LinkPolicy:
 def learn_result(policy: LinkPolicy, spec: ToolSpec | None, call: ToolCall, result: ToolResult) -> None:
     """Let `policy` know the addresses that a result brought: of a success only, without those of its own call."""
     if result.ok and spec is not None and not spec.echoes:
-        policy.learn(clean_untrusted(result.text), unless=_given(spec, call).built)
+        policy.learn(clean_untrusted(result.text), unless=_given(spec, call).could_build)
 
 
 def brings(form: str, entries: Iterable[Entry], person: str, spec_of: SpecOf) -> bool:
@@ -61,19 +61,20 @@ def brings(form: str, entries: Iterable[Entry], person: str, spec_of: SpecOf) ->
         brought = False
         match entry:
             case SystemEntry(text, origin):
-                brought = not from_outside(origin, person) and stands_in(form, text)
+                brought = not is_from_outside(origin, person) and stands_in(form, text)
             case UserEntry(text, begins=begins):
                 brought = stands_in(form, text[begins:])
             case AssistantEntry():
                 calls = {call.id: call for call in entry.calls}
-                free = not from_outside(entry.origin, person)
+                free = not is_from_outside(entry.origin, person)
                 brought = free and any(stands_in(form, text) for text in _written(entry))
             case ToolEntry():
                 spec, call = spec_of(entry.name), calls.get(entry.call_id)
                 if entry.ok and spec is not None and call is not None and not spec.echoes:
                     given = None if free else _given(spec, call)
                     brought = any(
-                        given is None or not given.built(one) for one in _spellings(form, entry.whole or entry.text)
+                        given is None or not given.could_build(one)
+                        for one in _spellings(form, entry.whole or entry.text)
                     )
         if brought:
             return True

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 from bot.agent.brought import SpecOf, brings, stands_in
-from bot.contract import Entry, from_outside, joined
+from bot.contract import Entry, is_from_outside, join_origins
 from bot.markdown import host_of
 from bot.policy import Permits, allow_everything
 from tools.base import ToolCall, ToolSpec
@@ -78,7 +78,7 @@ class CallPolicy:
         self._tools = tuple(tools)
         self._words = words
 
-    def over(
+    def clear(
         self, entries: Sequence[Entry], person: str, spec_of: SpecOf, permits: Permits = allow_everything
     ) -> Clearance:
         """What may be called after a model was told `entries`, in answer to `person`, who may use what `permits`."""
@@ -112,12 +112,12 @@ class Clearance:
     _known: dict[str, bool] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.origin = joined(entry.origin for entry in self._entries)
+        self.origin = join_origins(entry.origin for entry in self._entries)
 
     @property
     def outside(self) -> bool:
         """The model was told words from outside."""
-        return from_outside(self.origin, self._person)
+        return is_from_outside(self.origin, self._person)
 
     def withholds(self, spec: ToolSpec) -> bool:
         """Tell whether a tool must not be called whatever its arguments are."""
@@ -125,7 +125,7 @@ class Clearance:
             return True
         return spec.outside and self.outside and not self._policy.trusts_tool(spec.name)
 
-    def verdict(self, spec: ToolSpec, call: ToolCall) -> Verdict:
+    def judge(self, spec: ToolSpec, call: ToolCall) -> Verdict:
         """Decide about one call that the model asks for."""
         if not self._permits(spec.name):
             log.info("%s was not run: %s may not use it there", spec.name, self._person)
@@ -138,7 +138,7 @@ class Clearance:
         address = str(address)
         host = host_of(address)[:_HOST_CHARS]
         log.info("%s is asked to open an address at %r", spec.name, host)
-        if not self.outside or self._policy.trusts_tool(spec.name) or self._brought(address):
+        if not self.outside or self._policy.trusts_tool(spec.name) or self._is_brought(address):
             return Run()
         if self._policy.trusts_address(address):
             # A page there may send on what the model has put into the address.
@@ -147,9 +147,9 @@ class Clearance:
         return Refuse(_NOT_BROUGHT.format(name=spec.name))
 
     def _may_follow(self, address: str) -> bool:
-        return self._policy.trusts_address(address) or self._brought(address)
+        return self._policy.trusts_address(address) or self._is_brought(address)
 
-    def _brought(self, address: str) -> bool:
+    def _is_brought(self, address: str) -> bool:
         form = wire_form(address)
         if form not in self._known:
             self._known[form] = bool(form) and (

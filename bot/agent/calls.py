@@ -18,8 +18,8 @@ from typing import TypeAlias
 from bot.agent.callpolicy import CallPolicy, Refuse, Run, Verdict
 from bot.agent.earlycalls import EarlyCalls
 from bot.agent.events import EarlyCall, FileProduced, ToolFinished, ToolStarted
-from bot.agent.nudges import correction
-from bot.agent.sources import numbered
+from bot.agent.nudges import describe_problem
+from bot.agent.sources import number_sources
 from bot.contract import Entry, File, ToolEntry
 from bot.policy import Permits, allow_everything
 from bot.safety import clean_name, redacted, tool_entry
@@ -36,7 +36,7 @@ CORRECTIONS = 2
 """Passes in which one tool failed, after which the model may still try again in this turn."""
 
 
-def signature(call: ToolCall) -> str:
+def signature_of(call: ToolCall) -> str:
     """What makes two calls the same: the name and the arguments, however they were written."""
     return call.name + json.dumps(call.arguments, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
@@ -76,7 +76,7 @@ class CallRunner:
         self._registry = registry
         self._policy = policy or CallPolicy()
         self._permits = permits
-        self._clearance = self._policy.over((), context.person, registry.spec, permits)
+        self._clearance = self._policy.clear((), context.person, registry.spec, permits)
         self._context = context
         self._marker = marker
         self._offered = set(offered)
@@ -104,13 +104,13 @@ class CallRunner:
     def withdrawn(self) -> frozenset[str]:
         """Tools that failed too often, and those that what the model was told last forbids."""
         failed = {name for name, count in self._failures.items() if count > CORRECTIONS}
-        return frozenset(failed | self._withheld())
+        return frozenset(failed | self._find_withheld())
 
-    def told(self, entries: Sequence[Entry]) -> None:
+    def update_clearance(self, entries: Sequence[Entry]) -> None:
         """Take in what the model is told now: it decides about the calls that the model asks for next."""
         outside = self._clearance.outside
-        self._clearance = self._policy.over(entries, self._context.person, self._registry.spec, self._permits)
-        if self._clearance.outside and not outside and (withheld := self._withheld()):
+        self._clearance = self._policy.clear(entries, self._context.person, self._registry.spec, self._permits)
+        if self._clearance.outside and not outside and (withheld := self._find_withheld()):
             log.info("withheld from a conversation that holds words from outside: %s", ", ".join(sorted(withheld)))
 
     @property
@@ -122,11 +122,11 @@ class CallRunner:
         """Take over what one pass's calls came to before a restart."""
         self._failed_now.clear()
         for call, result in ran:
-            self._seen[signature(call)] += 1
+            self._seen[signature_of(call)] += 1
             self._numbers = max(self._numbers, *(source.number for source in result.sources), 0)
-            self._note(call, result)
+            self._record(call, result)
 
-    def entry(self, call: ToolCall, result: ToolResult, origin: str) -> ToolEntry:
+    def entry_of(self, call: ToolCall, result: ToolResult, origin: str) -> ToolEntry:
         """What the model is told of the result of a call that words of this origin led to."""
         return tool_entry(call, result, self._marker, origin)
 
@@ -143,18 +143,18 @@ class CallRunner:
         specs = [self._registry.spec(one.name) for one in calls]
         if any(spec is None or spec.effects for spec in specs):
             return None
-        spec, key = specs[-1], signature(call)
+        spec, key = specs[-1], signature_of(call)
         if call.name not in self._offered or call.name in self.withdrawn or key in self._results or key in self._early:
             return None
         assert spec is not None
-        verdict = self._clearance.verdict(spec, call)
+        verdict = self._clearance.judge(spec, call)
         if not isinstance(verdict, Run):
             return None
-        return self._early.begin(key, call, self._status(call), self._made_early(call, verdict))
+        return self._early.begin(key, call, self._status_of(call), self._run_early(call, verdict))
 
     async def keep(self, calls: Sequence[ToolCall]) -> list[EarlyCall]:
         """End the early calls that are not among `calls`, which their pass asks for."""
-        return await self._early.keep(calls, signature)
+        return await self._early.keep(calls, signature_of)
 
     async def aclose(self) -> None:
         """End every early call."""
@@ -197,22 +197,22 @@ class CallRunner:
     def _plan(self, calls: Sequence[ToolCall]) -> _Plan:
         """Decide about each call of a pass, and whether the model goes round in circles."""
         self._failed_now.clear()
-        fresh = any(not self._seen[signature(call)] for call in calls)
+        fresh = any(not self._seen[signature_of(call)] for call in calls)
         self._stale_rounds = 0 if fresh else self._stale_rounds + 1
         self.over = self.over or self._stale_rounds >= 2
         plan = _Plan()
         in_order: list[ToolCall] = []
         for number, call in enumerate(calls):
-            key = signature(call)
+            key = signature_of(call)
             self._seen[key] += 1
             self.over = self.over or self._seen[key] >= 3
             spec = self._registry.spec(call.name)
             judged = key in self._early
-            verdict = Run() if spec is None or judged else self._clearance.verdict(spec, call)
-            if (problem := self._problem(call, number, verdict)) is not None:
+            verdict = Run() if spec is None or judged else self._clearance.judge(spec, call)
+            if (problem := self._find_problem(call, number, verdict)) is not None:
                 plan.finished.append(ToolFinished(call, problem))
             elif key in self._results:
-                plan.finished.append(ToolFinished(call, self._again(key)))
+                plan.finished.append(ToolFinished(call, self._repeat(key)))
             elif key in plan.twins:
                 plan.twins[key].append(call)
             else:
@@ -230,53 +230,53 @@ class CallRunner:
     async def _run_group(self, group: Iterable[ToolCall], plan: _Plan, report: Callable[[CallEvent], None]) -> None:
         """Run calls one after another, and report of each what happens."""
         for call in group:
-            key = signature(call)
+            key = signature_of(call)
             begun = self._early.take(key)
             gate: AbstractAsyncContextManager[None] = self._gate if begun is None else nullcontext()
             async with gate:
-                report(ToolStarted(call, begun.status if begun else self._status(call)))
-                result = await (begun.task if begun else self._made(call, plan.cleared[key]))
-            result, self._numbers = numbered(result, self._numbers)
-            self._note(call, result)
+                report(ToolStarted(call, begun.status if begun else self._status_of(call)))
+                result = await (begun.task if begun else self._run_call(call, plan.cleared[key]))
+            result, self._numbers = number_sources(result, self._numbers)
+            self._record(call, result)
             report(ToolFinished(call, result, result.sources))
             for file in result.files:
                 report(FileProduced(File(file.name, file.media_type, file.content)))
             for twin in plan.twins[key]:
-                report(ToolFinished(twin, self._again(key) if result.ok else replace(result, dollars=0.0)))
+                report(ToolFinished(twin, self._repeat(key) if result.ok else replace(result, dollars=0.0)))
 
-    async def _made(self, call: ToolCall, verdict: Run) -> ToolResult:
+    async def _run_call(self, call: ToolCall, verdict: Run) -> ToolResult:
         context = replace(self._context, outside=self._clearance.outside, follow=verdict.follow)
         return redacted.redact_result(await self._registry.run(call, context), self._redact)
 
-    async def _made_early(self, call: ToolCall, verdict: Run) -> ToolResult:
+    async def _run_early(self, call: ToolCall, verdict: Run) -> ToolResult:
         async with self._gate:
-            return await self._made(call, verdict)
+            return await self._run_call(call, verdict)
 
-    def _status(self, call: ToolCall) -> str:
-        return self._registry.status(_visible(call), self._failures[call.name] + 1, self._context.language)
+    def _status_of(self, call: ToolCall) -> str:
+        return self._registry.status(_clean(call), self._failures[call.name] + 1, self._context.language)
 
-    def _withheld(self) -> set[str]:
+    def _find_withheld(self) -> set[str]:
         specs = (self._registry.spec(name) for name in self._offered)
         return {spec.name for spec in specs if spec is not None and self._clearance.withholds(spec)}
 
-    def _problem(self, call: ToolCall, number: int, verdict: Verdict) -> ToolResult | None:
+    def _find_problem(self, call: ToolCall, number: int, verdict: Verdict) -> ToolResult | None:
         """Why this call is not run at all, as the result the model reads."""
         if isinstance(verdict, Refuse):
             return _error(verdict.reason, retry=False)
         if call.name not in self._offered:
-            return self._not_offered(call.name)
+            return self._offer_from_now(call.name)
         if call.name in self.withdrawn:
             return _error(f"{call.name} is not available any more in this turn. Answer without it.", retry=False)
         if call.problem:
-            self._failed(call.name)
+            self._count_failure(call.name)
             spec = self._registry.spec(call.name)
-            wrong = correction(call.name, call.problem, spec.parameters if spec is not None else {})
+            wrong = describe_problem(call.name, call.problem, spec.parameters if spec is not None else {})
             return ToolResult(text=wrong, ok=False, status=ToolStatus.FAILED, own_words=True)
         if number >= self._calls_per_pass:
             return _error(f"Not run: at most {self._calls_per_pass} calls are made at once. Ask again for this one.")
         return None
 
-    def _not_offered(self, name: str) -> ToolResult:
+    def _offer_from_now(self, name: str) -> ToolResult:
         """A tool that exists is offered from now on: the model that names it knows better than our choice."""
         spec = next((one for one in self._registry.specs() if one.name == name), None)
         if spec is None:
@@ -286,25 +286,25 @@ class CallRunner:
         self.added.append(spec)
         return _error(f"{name} was not run, because it was not offered before. It is from now on: call it again.")
 
-    def _note(self, call: ToolCall, result: ToolResult) -> None:
+    def _record(self, call: ToolCall, result: ToolResult) -> None:
         self.used.append(call.name)
         if result.ok:
-            self._results[signature(call)] = result
+            self._results[signature_of(call)] = result
         else:
-            self._failed(call.name)
+            self._count_failure(call.name)
 
-    def _failed(self, name: str) -> None:
+    def _count_failure(self, name: str) -> None:
         if name not in self._failed_now:
             self._failed_now.add(name)
             self._failures[name] += 1
 
-    def _again(self, key: str) -> ToolResult:
+    def _repeat(self, key: str) -> ToolResult:
         before = self._results[key]
         note = "(The same call was made before in this turn; this is its result again.)\n"
         return replace(before, text=note + before.text, status=ToolStatus.CACHED, files=(), seconds=0.0)
 
 
-def _visible(call: ToolCall) -> ToolCall:
+def _clean(call: ToolCall) -> ToolCall:
     """A call as a person may read of it: without what cannot be seen or deceives."""
     return replace(call, name=clean_name(call.name), arguments={
         name: clean_name(value) if isinstance(value, str) else value for name, value in call.arguments.items()

@@ -57,7 +57,7 @@ class EarlyCalls:
                     ended.append(EarlyCall(begun.call, None))
                 continue
             del self._begun[key]
-            ended.append(EarlyCall(begun.call, None, await _cancelled(begun.task)))
+            ended.append(EarlyCall(begun.call, None, await _cancel(begun.task)))
         return ended
 
     async def close(self) -> None:
@@ -65,7 +65,7 @@ class EarlyCalls:
         await self.keep((), lambda call: "")
 
 
-async def _cancelled(task: asyncio.Task[ToolResult]) -> float:
+async def _cancel(task: asyncio.Task[ToolResult]) -> float:
     """Cancel a call; the dollars that it had paid, where it was over already."""
     task.cancel()
     await asyncio.wait([task])

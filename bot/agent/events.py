@@ -116,7 +116,7 @@ Event: TypeAlias = (
 )
 
 
-async def answered_with(sentence: str) -> AsyncGenerator[Event, None]:
+async def answer_with(sentence: str) -> AsyncGenerator[Event, None]:
     """The events of a turn whose answer is a sentence of our own: no model is asked."""
     yield TextDelta(sentence)
     yield Finished()

@@ -39,18 +39,18 @@ class Given:
     """
 
     def __init__(self, arguments: Json) -> None:
-        leaves = [_folded(leaf) for leaf in leaves_of(arguments)]
+        leaves = [_fold(leaf) for leaf in leaves_of(arguments)]
         self._everything = sum(map(len, leaves)) > MOST_GIVEN
         words = [] if self._everything else [word for leaf in leaves for word in _PART.findall(leaf)]
         self._text = " ".join(words)
         self._begins = {word[:size] for word in words for size in range(1, min(len(word), _LONGEST_PART) + 1)}
         self._ends = {word[-size:] for word in words for size in range(1, min(len(word), _LONGEST_PART) + 1)}
 
-    def built(self, address: str) -> bool:
+    def could_build(self, address: str) -> bool:
         """Tell whether `address` could have been built from the arguments."""
         if self._everything:
             return True
-        folded = _folded(address)
+        folded = _fold(address)
         if _ENCODED.search(folded):
             return True
         return all(self._holds(part) for part in _PART.findall(folded) if part not in _NEUTRAL)
@@ -80,7 +80,7 @@ def leaves_of(value: Json) -> Iterator[str]:
                 yield str(number)
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """What all spellings of a text have in common."""
     if text.isascii() and not _SPELLED.search(text):
         return text.lower()

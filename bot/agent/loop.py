@@ -14,7 +14,7 @@ from bot.agent.callpolicy import CallPolicy
 from bot.agent.calls import CallEvent, CallRunner
 from bot.agent.events import Event, Failed, Finished, PassEnded, ToolFinished
 from bot.agent.modelpass import ModelPass
-from bot.agent.nudges import CALL_CUT_OFF, CALL_UNREADABLE, LAST_PASS, announced_search, announces_search
+from bot.agent.nudges import CALL_CUT_OFF, CALL_UNREADABLE, LAST_PASS, announces_search, remind_to_search
 from bot.agent.task import Task
 from bot.contract import BEFORE_FIRST_PASS, AssistantEntry, Entry, ToolEntry, Usage, UserEntry
 from bot.model import Answer, Request
@@ -92,8 +92,8 @@ class Agent:
             asked_for = number == 1 and task.begin_with is None
             if last and not asked_for:
                 reminder = LAST_PASS
-            runner.told(entries)
-            request = self._request(task, entries, runner, last=last, first=asked_for, reminder=reminder)
+            runner.update_clearance(entries)
+            request = self._make_request(task, entries, runner, last=last, first=asked_for, reminder=reminder)
             made = ModelPass(task, request, runner, shown_before=shown)
             async with aclosing(made.run()) as deltas:
                 async for delta in deltas:
@@ -107,7 +107,7 @@ class Agent:
             shown = shown or bool(made.visible)
             if made.shorter is not None:
                 entries = list(made.shorter)
-            entry = redacted.redact_entry(made.entry(last=last, origin=runner.origin), self._redact)
+            entry = redacted.redact_entry(made.to_entry(last=last, origin=runner.origin), self._redact)
             entries.append(entry)
             yield PassEnded(entry, made.answer.model, made.answer.usage)
             for ended in await runner.keep(entry.calls):
@@ -118,13 +118,13 @@ class Agent:
                     async for happening in happenings:
                         yield happening
                 continue
-            reminder = "" if reminded or last else _reminder(made, made.answer)
+            reminder = "" if reminded or last else _remind(made, made.answer)
             if not reminder:
-                yield self._end(made, made.answer, number, bool(made.visible) if last else shown, runner.used)
+                yield self._conclude(made, made.answer, number, bool(made.visible) if last else shown, runner.used)
                 return
             reminded = True
 
-    def _request(
+    def _make_request(
         self, task: Task, entries: Sequence[Entry], runner: CallRunner, *, last: bool, first: bool, reminder: str
     ) -> Request:
         withdrawn = runner.withdrawn
@@ -141,7 +141,9 @@ class Agent:
             reminder=reminder,
         )
 
-    def _end(self, made: ModelPass, answer: Answer, number: int, shown: bool, used: Sequence[str]) -> Finished | Failed:
+    def _conclude(
+        self, made: ModelPass, answer: Answer, number: int, shown: bool, used: Sequence[str]
+    ) -> Finished | Failed:
         """How the last pass ended, as the person must know it."""
         # Words of an earlier pass are an answer where the model was free to add to them, not where it had to.
         unfinished = made.has_calls or (self._limits.rounds > CLASSICAL_ROUNDS and number >= self._limits.rounds)
@@ -163,10 +165,10 @@ def _replay(task: Task, runner: CallRunner) -> list[Entry]:
         ran = [(call, task.results[number, call.id]) for call in entry.calls if (number, call.id) in task.results]
         runner.remember(ran)
         if number == len(task.passes):
-            runner.told(_asked_with(entry, entries))
+            runner.update_clearance(_prompt_of(entry, entries))
         entries.append(entry)
         if number < len(task.passes):
-            entries.extend(runner.entry(call, result, entry.origin) for call, result in ran)
+            entries.extend(runner.entry_of(call, result, entry.origin) for call, result in ran)
     return entries
 
 
@@ -175,7 +177,7 @@ async def _begin(task: Task, runner: CallRunner, entries: list[Entry]) -> AsyncG
     if task.begin_with is None:
         return
     entry = AssistantEntry(text="", calls=(task.begin_with,), provider=BEFORE_FIRST_PASS, origin=task.context.person)
-    runner.told(_asked_with(entry, entries))
+    runner.update_clearance(_prompt_of(entry, entries))
     yield PassEnded(entry, "", Usage())
     entries.append(entry)
     async with aclosing(_call(runner, entry, entries)) as happenings:
@@ -200,7 +202,7 @@ async def _resume(task: Task, runner: CallRunner, entries: list[Entry]) -> Async
             )
             yield ToolFinished(call, result)
         if result is not None:
-            known[call.id] = runner.entry(call, result, entry.origin)
+            known[call.id] = runner.entry_of(call, result, entry.origin)
     async with aclosing(_call(runner, entry, entries, known)) as happenings:
         async for happening in happenings:
             yield happening
@@ -219,12 +221,12 @@ async def _call(
     async with aclosing(runner.run([call for call in entry.calls if call.id not in known], cut=cut)) as happenings:
         async for happening in happenings:
             if isinstance(happening, ToolFinished):
-                results[happening.call.id] = runner.entry(happening.call, happening.result, entry.origin)
+                results[happening.call.id] = runner.entry_of(happening.call, happening.result, entry.origin)
             yield happening
     entries.extend(results[call.id] for call in entry.calls)
 
 
-def _asked_with(entry: AssistantEntry, entries: Sequence[Entry]) -> Sequence[Entry]:
+def _prompt_of(entry: AssistantEntry, entries: Sequence[Entry]) -> Sequence[Entry]:
     """What led to the calls of a pass: what its model was told, or the word of the person who named them."""
     return (UserEntry("", origin=entry.origin),) if entry.provider == BEFORE_FIRST_PASS else entries
 
@@ -234,10 +236,10 @@ def _is_cut(answer: Answer) -> bool:
     return answer.finish in ("length", "content_filter")
 
 
-def _reminder(made: ModelPass, answer: Answer) -> str:
+def _remind(made: ModelPass, answer: Answer) -> str:
     """What a model is told whose reply, without a call, is no answer yet; empty where it is one."""
     if made.unread and answer.finish != "cut":
         return CALL_CUT_OFF if _is_cut(answer) else CALL_UNREADABLE
     if not _is_cut(answer) and announces_search(made.visible):
-        return announced_search(native=answer.native)
+        return remind_to_search(native=answer.native)
     return ""

@@ -15,7 +15,7 @@ from bot.agent.calls import CallRunner
 from bot.agent.events import EarlyCall, Failed, ModelReplaced, ReasoningDelta, TextDelta
 from bot.agent.nudges import GO_ON
 from bot.agent.task import Task
-from bot.context import ends_with_results, shortened
+from bot.context import ends_with_results, shorten
 from bot.contract import (
     AssistantEntry,
     ContextTooLong,
@@ -77,7 +77,7 @@ class ModelPass:
         """Whether the model asked for calls, also for ones that will not run."""
         return bool(self._text_calls or (self.answer and self.answer.calls))
 
-    def entry(self, *, last: bool, origin: str) -> AssistantEntry:
+    def to_entry(self, *, last: bool, origin: str) -> AssistantEntry:
         """What history keeps of it. Native calls win over calls written as text; the last pass calls nothing."""
         answer = self.answer
         assert answer is not None
@@ -113,11 +113,11 @@ class ModelPass:
                         yield delta
             except (ModelBusy, ModelDropped, ModelSlow, ContextTooLong) as error:
                 if isinstance(error, ContextTooLong) and not self._shown:
-                    shorter = shortened(request)
+                    shorter = shorten(request)
                     if shorter is not None:
                         request = shorter
                         entries = self.shorter = request.entries
-                        self._runner.told(entries)
+                        self._runner.update_clearance(entries)
                         self._clear()
                         continue
                 if self._shown and error.failed:
@@ -132,9 +132,9 @@ class ModelPass:
                 if attempt == 1 and not self._shown and again:
                     self._clear()
                     continue
-                self.failure = _failure(error, results=ends_with_results(request.entries))
+                self.failure = _explain(error, results=ends_with_results(request.entries))
             except ModelError as error:
-                self.failure = _failure(error)
+                self.failure = _explain(error)
             return
 
     def _clear(self) -> None:
@@ -203,7 +203,7 @@ class ModelPass:
         return deltas
 
 
-def _failure(error: ModelError, *, results: bool = False) -> Failed:
+def _explain(error: ModelError, *, results: bool = False) -> Failed:
     """What the person and the operator are told of a model that does not answer."""
     match error:
         case ModelAway():

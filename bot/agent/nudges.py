@@ -33,7 +33,7 @@ CALL_UNREADABLE: Final = (
 )
 
 
-def correction(name: str, problem: str, parameters: Mapping[str, Json]) -> str:
+def describe_problem(name: str, problem: str, parameters: Mapping[str, Json]) -> str:
     """What a model reads when its call could not run as written: what was wrong, and the schema to keep to."""
     schema = as_json(dict(parameters))
     return (
@@ -43,7 +43,7 @@ def correction(name: str, problem: str, parameters: Mapping[str, Json]) -> str:
     )
 
 
-def announced_search(*, native: bool) -> str:
+def remind_to_search(*, native: bool) -> str:
     """The reminder after a reply that announces a look-up and then makes no call."""
     how = "call the tool" if native else f"write the call and nothing else, as {CALL_FORMAT}"
     return f"You said that you would look something up, but made no call. If you need a tool, {how}; else answer now."

@@ -26,7 +26,7 @@ _NUMBERED = re.compile(rf"^{_SIGNS}\d{{1,3}}[\].):]", re.MULTILINE)
 _MARKS = re.compile(r"[\[\]`*<>|~\\]|(?<!\w)_|_(?!\w)")
 
 
-def numbered(result: ToolResult, taken: int) -> tuple[ToolResult, int]:
+def number_sources(result: ToolResult, taken: int) -> tuple[ToolResult, int]:
     """The result with its sources counted on from `taken`, and the last number that is taken now.
 
     A tool that numbers its entries writes `[1]`, `[2]`, … at the beginnings of lines; these are counted on. The
@@ -65,7 +65,7 @@ class Citations:
             if one.number and one.number not in self._known:
                 self._known[one.number] = one
 
-    def footer(self, answer: str, language: str) -> str:
+    def list_cited(self, answer: str, language: str) -> str:
         """The list of sources that `answer` cites, as Markdown; empty when it cites none or lists them itself.
 
         Numbers that no result brought stay what they are, text.

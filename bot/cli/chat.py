@@ -76,7 +76,7 @@ class _Causes:
 
     async def tell(self) -> None:
         """Wait until everything is answered, and tell of what was not."""
-        await self._app.dispatcher.idle()
+        await self._app.dispatcher.wait_idle()
         turns = self._app.store.turns
         newest = await turns.find_newest()
         for turn in range(self._told + 1, newest + 1):

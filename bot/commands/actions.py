@@ -61,7 +61,7 @@ class CommandActions:
         self._earlier = earlier
         self._surface = surface
 
-    async def at_once(self, message: MessageSent, language: str) -> Said:
+    async def run_at_once(self, message: MessageSent, language: str) -> Said:
         """Do what a command asks that waits for no turn, and return what to say."""
         private = is_private(message.command)
         if message.command == "stop":
@@ -70,15 +70,15 @@ class CommandActions:
             # Where the reply itself says so in its place, nothing else does.
             text = "" if said == "stopped" and not message.awaited else say(said, language)
         else:
-            text = await self._answers.to(message, language)
+            text = await self._answers.answer(message, language)
         if refuses(text, language):
             private = True
-            text = text if await self._refusal_is_told(message) else ""
+            text = text if await self._may_refuse(message) else ""
         return Said(text, private)
 
     async def stop(self, incoming: Incoming) -> str:
         """End the chat's running turn, if the sender may; what came of it, as a key of `bot.sentences`."""
-        running = self._queue.running(incoming.chat)
+        running = self._queue.find_running(incoming.chat)
         if running is None:
             return "stopped_nothing"
         if running.person != incoming.sender.id and not await self._access.is_admin(incoming.sender):
@@ -86,7 +86,7 @@ class CommandActions:
         running.end(Ending.STOPPED)
         return "stopped"
 
-    async def in_turn(self, id: int, message: MessageSent, language: str, running: Running) -> None:
+    async def run_in_turn(self, id: int, message: MessageSent, language: str, running: Running) -> None:
         """Do what a message asks whose turn has come: a question, or a command that waits like one.
 
         Args:
@@ -143,7 +143,7 @@ class CommandActions:
                 and last.person != message.sender.id
                 and not await self._access.is_admin(message.sender)
             ):
-                if await self._refusal_is_told(message):
+                if await self._may_refuse(message):
                     await self._notices.tell(message, say("not_yours", language), private=True)
                 await self._store.intake.end(id, InboxState.REFUSED)
                 return
@@ -159,7 +159,7 @@ class CommandActions:
         again = replace(asked, target=target, delivery=message.delivery, chat=message.chat)
         await self._conversation.run(id, again, await language_for(self._store, again), lambda: running.ending)
 
-    async def _refusal_is_told(self, message: MessageSent) -> bool:
+    async def _may_refuse(self, message: MessageSent) -> bool:
         """Return whether a person is told that something is not theirs to do: once an hour in each chat, and wherever
         an answer is awaited."""
         per = once_per_person(f"not yours {message.chat}", message.sender.id, REFUSED_AGAIN_AFTER)

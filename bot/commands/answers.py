@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.commands.toolmenu import tool_menu
-from bot.commands.usage import usage_text
-from bot.commands.why import receipt
+from bot.commands.toolmenu import list_tools
+from bot.commands.usage import write_usage
+from bot.commands.why import write_receipt
 from bot.context import PERSONA_CHARS, Briefings, ChatBook, ChatFacts
 from bot.contract import OFF, MessageSent, Surface, help_text
 from bot.markdown import quote
@@ -54,7 +54,7 @@ class CommandAnswers:
         self._redact = redact
         self._thoughts = thoughts
 
-    async def to(self, message: MessageSent, language: str) -> str:  # noqa: C901  # a case for each command
+    async def answer(self, message: MessageSent, language: str) -> str:  # noqa: C901  # a case for each command
         """What a command is answered with, as Markdown; commands that run or end a turn are not for here."""
         form = self._surface(message).limits.command_form
         match message.command:
@@ -66,7 +66,7 @@ class CommandAnswers:
             case "help":
                 text = help_text(language, form, admin=await self._access.is_admin(message.sender))
             case "tools":
-                text = tool_menu(self._registry.specs((await self._rights.permit_for(message)).allows), language, form)
+                text = list_tools(self._registry.specs((await self._rights.permit_for(message)).allows), language, form)
             case "model":
                 text = await self._model(message, language)
             case "persona":
@@ -76,7 +76,7 @@ class CommandAnswers:
             case "context":
                 text = await self._briefings.report(message, language)
             case "why":
-                text = await receipt(
+                text = await write_receipt(
                     self._store, self._quotas.prices, message.chat, language, self._redact, thoughts=self._thoughts
                 )
             case "whoami":
@@ -104,8 +104,8 @@ class CommandAnswers:
         """What this person and this chat used today; in private, an admin is told of everybody."""
         admin = not message.group and await self._access.is_admin(message.sender)
         report = await self._quotas.report(payer_of(message), everybody=admin)
-        model = await self._book.model(message.chat)
-        return usage_text(report, language, priced=self._quotas.prices.price_of(model) is not None, everybody=admin)
+        model = await self._book.model_of(message.chat)
+        return write_usage(report, language, priced=self._quotas.prices.price_of(model) is not None, everybody=admin)
 
     async def _people(self, message: MessageSent, language: str) -> str:
         if not await self._access.is_admin(message.sender):
@@ -114,33 +114,33 @@ class CommandAnswers:
             return say("in_private", language)
         people = await self._access.list_people()
         names = await self._store.people.names_of(id for id, _ in people)
-        lines = [f"- `{id}`{_named(names.get(id, ''))}: {role}" for id, role in people]
+        lines = [f"- `{id}`{_as_code(names.get(id, ''))}: {role}" for id, role in people]
         return "\n".join(lines) or say("people_nobody", language)
 
     async def _model(self, message: MessageSent, language: str) -> str:
         name = message.text.strip()
         if not name:
-            now = say("model_now", language, model=await self._book.model(message.chat))
+            now = say("model_now", language, model=await self._book.model_of(message.chat))
             others = len(self._models.choices) > 1 and await self._may_change(message)
-            return f"{now} {say('model_choices', language, choices=self._choices())}" if others else now
+            return f"{now} {say('model_choices', language, choices=self._list_choices())}" if others else now
         if not await self._may_change(message):
             return say("admins_only", language)
         if name.lower() in OFF:
             await self._book.set(message.chat, "model", None)
-            return say("model_set", language, model=await self._book.model(message.chat))
+            return say("model_set", language, model=await self._book.model_of(message.chat))
         if name not in self._models.choices:
-            return say("model_unknown", language, model=name, choices=self._choices())
+            return say("model_unknown", language, model=name, choices=self._list_choices())
         await self._book.set(message.chat, "model", name)
         return say("model_set", language, model=name)
 
-    def _choices(self) -> str:
+    def _list_choices(self) -> str:
         return ", ".join(f"`{name}`" for name in self._models.choices)
 
     async def _persona(self, message: MessageSent, language: str, form: str) -> str:
         """Show, set or clear what the people of this chat want of the assistant."""
         text, words = message.text.strip(), {"command": form.format(word="persona")}
         if not text:
-            persona = (await self._book.of(message.chat)).persona
+            persona = (await self._book.options_of(message.chat)).persona
             key = "persona_now" if persona else "persona_none"
             return say(key, language, **words) + (f"\n\n{quote(clean_untrusted(persona))}" if persona else "")
         if not await self._may_change(message):
@@ -158,7 +158,7 @@ class CommandAnswers:
         return not message.group or await self._access.is_admin(message.sender)
 
 
-def _named(name: str) -> str:
+def _as_code(name: str) -> str:
     """A person's shown name, which is untrusted, where an id stands before it: as code, so that it does nothing."""
     clean = clean_name(name).replace("`", "'")[:_NAME_CHARS]
     return f" `{clean}`" if clean else ""

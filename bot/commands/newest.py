@@ -19,7 +19,7 @@ class NewestAnswer:
         self._store = store
         self._queue = queue
 
-    async def meant(self, id: int, message: MessageSent) -> MessageSent:
+    async def resolve(self, id: int, message: MessageSent) -> MessageSent:
         """`message` in the chat whose answer it means; as it is where it means its own.
 
         Args:
@@ -30,7 +30,7 @@ class NewestAnswer:
         begun = await self._store.turns.find_record(id)
         if begun is not None:
             return replace(message, chat=begun.chat)
-        running = self._queue.newest(message.chat, message.sender.id)
+        running = self._queue.find_newest(message.chat, message.sender.id)
         if running is not None:
             return replace(message, chat=running)
         last = await self._store.turns.find_last_of_channel(message.chat, message.sender.id)

@@ -20,7 +20,7 @@ _HEADINGS: Final = {
 _HEADING_OF: Final = {category: heading for heading, categories in _HEADINGS.items() for category in categories}
 
 
-def tool_menu(specs: Iterable[ToolSpec], language: str, form: str) -> str:
+def list_tools(specs: Iterable[ToolSpec], language: str, form: str) -> str:
     """All tools with a short line each, as Markdown: ours by what they are for, each server's under its name.
 
     Args:

@@ -9,7 +9,7 @@ from bot.sentences import how_long, say
 from bot.store import Amount
 
 
-def usage_text(report: Report, language: str, *, priced: bool, everybody: bool) -> str:
+def write_usage(report: Report, language: str, *, priced: bool, everybody: bool) -> str:
     """A report as a person reads it.
 
     Args:

@@ -10,12 +10,14 @@ from bot.policy import Prices
 from bot.safety import Redact
 from bot.sentences import say
 from bot.store import CallRecord, Store, TurnRecord
-from bot.turn import call_lines, reasoning, seconds
+from bot.turn import call_lines, describe_reasoning, format_seconds
 
 MOST_SOURCES = 10
 
 
-async def receipt(store: Store, prices: Prices, chat: ChatId, language: str, redact: Redact, *, thoughts: bool) -> str:
+async def write_receipt(
+    store: Store, prices: Prices, chat: ChatId, language: str, redact: Redact, *, thoughts: bool
+) -> str:
     """Model, passes, each tool with arguments, time, outcome and its result's head, with `thoughts` how the reasoning
     began, sources, tokens and cost, as short Markdown."""
     last = await store.turns.find_last(chat)
@@ -27,9 +29,15 @@ async def receipt(store: Store, prices: Prices, chat: ChatId, language: str, red
     passes = sum(isinstance(entry, AssistantEntry) and entry.provider != BEFORE_FIRST_PASS for entry in rows)
     calls = await store.turns.list_calls(last.id)
     parts = [
-        say("why_model", language, model=last.model, passes=passes, seconds=seconds(last.ended_at - last.started_at)),
+        say(
+            "why_model",
+            language,
+            model=last.model,
+            passes=passes,
+            seconds=format_seconds(last.ended_at - last.started_at),
+        ),
         _calls(calls, language, redact),
-        reasoning(last.reasoning, language, redact) if thoughts else "",
+        describe_reasoning(last.reasoning, language, redact) if thoughts else "",
         _sources(calls, language),
         _tokens(last, prices, language),
     ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bot.context.brief import Briefing, Briefings, Past
 from bot.context.chatoptions import PERSONA_CHARS, ChatBook, ChatOptions
 from bot.context.facts import ChatFacts, Pinned
-from bot.context.question import preamble, subject, user_entry, written
-from bot.context.shortening import ends_with_results, shortened
+from bot.context.question import as_written, subject_of, user_entry, write_preamble
+from bot.context.shortening import ends_with_results, shorten
 from bot.context.summary import Summaries
 from bot.context.window import as_told
 
@@ -21,10 +21,10 @@ __all__ = [
     "Pinned",
     "Summaries",
     "as_told",
+    "as_written",
     "ends_with_results",
-    "preamble",
-    "shortened",
-    "subject",
+    "shorten",
+    "subject_of",
     "user_entry",
-    "written",
+    "write_preamble",
 ]

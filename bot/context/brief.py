@@ -12,7 +12,7 @@ from bot.context import window
 from bot.context.chatoptions import ChatBook
 from bot.context.facts import ChatFacts, Pinned
 from bot.context.system_prompt import system_prompt
-from bot.contract import OURS, OUTSIDE, AssistantEntry, Clock, Entry, MessageSent, SystemEntry, UserEntry, joined
+from bot.contract import OURS, OUTSIDE, AssistantEntry, Clock, Entry, MessageSent, SystemEntry, UserEntry, join_origins
 from bot.markdown import quote
 from bot.model import Models, token_count, tool_token_count
 from bot.safety import LinkFilter, LinkPolicy, clean_untrusted
@@ -77,11 +77,11 @@ class Briefings:
         self._zone = zone
         self._context_tokens = context_tokens
 
-    def window(self, model: str) -> int:
+    def window_of(self, model: str) -> int:
         """Return how many tokens of conversation this model is sent at most."""
         return self._models.window(model, self._context_tokens)
 
-    async def past(self, question: MessageSent) -> Past:
+    async def load_past(self, question: MessageSent) -> Past:
         """Load the history of this chat since the last `/new`."""
         summary, rows = await self._store.history.load(question.chat)
         entries = tuple(_without_reasoning(row.entry) for row in rows)
@@ -90,7 +90,7 @@ class Briefings:
             return Past(summary, entries)
         return Past(summary, entries, await self._store.turns.origin_of(question.chat, quoted.message_id))
 
-    def of(
+    def assemble(
         self,
         question: MessageSent,
         asked: UserEntry,
@@ -118,12 +118,12 @@ class Briefings:
                 summary=summary,
                 withholds=any(spec.outside for spec in tools),
             ),
-            origin=joined((facts.origin, past.summary.origin if past.summary else OURS)),
+            origin=join_origins((facts.origin, past.summary.origin if past.summary else OURS)),
         )
         estimate = self._models.estimator(model).tokens
         fixed = estimate(system.text) + estimate(asked.text) + tool_token_count(tools, estimate)
         history = past.entries
-        room = max(0, self.window(model) * 3 // 4 - fixed)
+        room = max(0, self.window_of(model) * 3 // 4 - fixed)
         kept = window.fit(history, room, estimate)
         turns = len(window.turns_of(kept))
         spent = token_count(kept, estimate)
@@ -138,18 +138,18 @@ class Briefings:
 
     async def report(self, question: MessageSent, language: str) -> str:
         """Return what the model would be told of this chat now, as text for the person."""
-        options = await self._book.of(question.chat)
+        options = await self._book.options_of(question.chat)
         model = options.model or self._models.name
-        past = await self.past(question)
-        facts = await ChatFacts(self._store.facts, question).pinned()
-        briefing = self.of(question, UserEntry(""), past, facts, model, told=options.told)
+        past = await self.load_past(question)
+        facts = await ChatFacts(self._store.facts, question).load_pinned()
+        briefing = self.assemble(question, UserEntry(""), past, facts, model, told=options.told)
         lines = [
             say(
                 "context",
                 language,
                 turns=briefing.turns,
                 tokens=f"{briefing.tokens:,}",
-                window=f"{self.window(model):,}",
+                window=f"{self.window_of(model):,}",
                 model=model,
             )
         ]

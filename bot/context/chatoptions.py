@@ -56,7 +56,7 @@ class ChatBook:
             if table.model:
                 models.only(table.model, f"CHATS_FILE ({chat})")
 
-    async def of(self, chat: ChatId) -> ChatOptions:
+    async def options_of(self, chat: ChatId) -> ChatOptions:
         """Return the options of `chat`; a thread inherits from its channel what is not set for the thread.
 
         What people chose in the chat goes before the file's model, which is what the chat begins with.
@@ -69,9 +69,9 @@ class ChatBook:
         model = one if (one := chosen.get("model", "")) in (*self._models.choices, table.model) else table.model
         return ChatOptions(model, table.instructions, chosen.get("persona", ""))
 
-    async def model(self, chat: ChatId) -> str:
+    async def model_of(self, chat: ChatId) -> str:
         """Return the `provider:name` of the model that answers first in `chat`."""
-        return (await self.of(chat)).model or self._models.name
+        return (await self.options_of(chat)).model or self._models.name
 
     async def set(self, chat: ChatId, name: str, value: str | None) -> None:
         """Set `model` or `persona`; None removes it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.contract import OURS, OUTSIDE, MessageSent, joined
+from bot.contract import OURS, OUTSIDE, MessageSent, join_origins
 from bot.safety import clean_name, defuse
 from bot.sentences import say
 from bot.store import Fact, StoredFacts
@@ -50,12 +50,12 @@ class ChatFacts:
         return await self._facts.remember(owner, text, OUTSIDE if outside else self._person)
 
     async def recall(self, owners: tuple[str, ...], query: str, limit: int) -> list[tuple[int, str, str]]:
-        return await self._facts.recall(self._among(owners), query, limit)
+        return await self._facts.recall(self._restrict(owners), query, limit)
 
     async def forget(self, owners: tuple[str, ...], fact: int) -> bool:
-        return await self._facts.forget(self._among(owners), fact)
+        return await self._facts.forget(self._restrict(owners), fact)
 
-    async def pinned(self) -> Pinned:
+    async def load_pinned(self) -> Pinned:
         """Return the newest facts, one a line, as data that cannot pass for instructions.
 
         A fact that words from outside led to is found by asking for it alone, or a page could speak in every later
@@ -63,12 +63,12 @@ class ChatFacts:
         """
         found = await self._facts.list_newest(self.owners, PINNED, without=OUTSIDE)
         lines = tuple(defuse(clean_name(fact.text))[:PINNED_CHARS] for fact in found)
-        return Pinned(lines, joined(fact.origin for fact in found))
+        return Pinned(lines, join_origins(fact.origin for fact in found))
 
     async def command(self, argument: str, language: str, form: str) -> str:
         """Answer `/memory`: list everything with its number, or forget one."""
         if not argument.strip():
-            return await self._listed(language, form)
+            return await self._list(language, form)
         match = _FORGET.fullmatch(argument.strip())
         if match is None:
             return say("memory_usage", language, command=form.format(word="memory"))
@@ -76,7 +76,7 @@ class ChatFacts:
             return say("memory_forgotten", language, number=match[1])
         return say("memory_no_such", language, number=match[1], command=form.format(word="memory"))
 
-    async def _listed(self, language: str, form: str) -> str:
+    async def _list(self, language: str, form: str) -> str:
         found = await self._facts.list_newest(self.owners, LISTED)
         if not found:
             return say("memory_empty", language)
@@ -88,5 +88,5 @@ class ChatFacts:
     def _mark(fact: Fact, language: str) -> str:
         return f" *({say('memory_outside', language)})*" if fact.origin == OUTSIDE else ""
 
-    def _among(self, owners: tuple[str, ...]) -> tuple[str, ...]:
+    def _restrict(self, owners: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(owner for owner in owners if owner in self.owners) or (self._scope,)

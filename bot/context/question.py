@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bot.contract import MOST_QUOTED, OURS, OUTSIDE, MessageSent, Quoted, UserEntry, joined
+from bot.contract import MOST_QUOTED, OURS, OUTSIDE, MessageSent, Quoted, UserEntry, join_origins
 from bot.markdown import escape, quote
-from bot.safety import clean_name, clean_untrusted, defuse, describe_enclosed, enclosed_in, left_aside, spoken
+from bot.safety import announce_unread, attribute, clean_name, clean_untrusted, defuse, describe_enclosed, enclosed_in
 
 _COLON = re.compile("[:：﹕︓︰˸∶ꓽ]")
 
 
-def written(question: MessageSent) -> str:
+def as_written(question: MessageSent) -> str:
     """Return the message as the person wrote it, including a command that is a question."""
     return f"/{question.command} {question.text}".rstrip() if question.command else question.text
 
 
-def subject(question: MessageSent) -> str:
+def subject_of(question: MessageSent) -> str:
     """Return the text a message is about: the person's words, or the quoted words if there are none."""
     if question.text.strip() or question.quoted is None:
         return question.text
@@ -27,7 +27,7 @@ def subject(question: MessageSent) -> str:
 def question_text(question: MessageSent) -> str:
     """What the model is told a person wrote: with what came before it, the quoted message and the files, and in groups
     with the speaker."""
-    parts = [*_told_before(question), _spoken(question), describe_enclosed(question)]
+    parts = [*_write_before(question), _attribute(question), describe_enclosed(question)]
     return "\n\n".join(part for part in parts if part).rstrip()
 
 
@@ -40,34 +40,34 @@ def user_entry(question: MessageSent, quoted_origin: str = OUTSIDE) -> UserEntry
     text, quoted = question_text(question), question.quoted
     others = [*question.earlier, *([quoted] if quoted is not None and quoted.text.strip() else ())]
     # An address in the bot's own words may be made up by a model, so what stands beside them brings none either.
-    begins = len("\n\n".join(_told_before(question))) if any(one.from_bot for one in others) else 0
+    begins = len("\n\n".join(_write_before(question))) if any(one.from_bot for one in others) else 0
     # Who sends a file has seldom named it, and a name can be an order.
     named = any(one.name for one in enclosed_in(question))
     if question.earlier or named or any(not one.from_bot for one in others):
         return UserEntry(text, OUTSIDE, begins)
-    return UserEntry(text, joined((question.sender.id, quoted_origin if others else OURS)), begins)
+    return UserEntry(text, join_origins((question.sender.id, quoted_origin if others else OURS)), begins)
 
 
-def preamble(question: MessageSent, language: str = "en") -> str:
+def write_preamble(question: MessageSent, language: str = "en") -> str:
     """What stands at the head of a reply: the question where its readers cannot see it, sign by sign as it was written,
     and what of it could not be read."""
     parts = []
     if question.quote_question:
-        text = clean_untrusted(" ".join(written(question).split()))
+        text = clean_untrusted(" ".join(as_written(question).split()))
         parts.append(quote(escape(text if len(text) <= 300 else text[:299] + "…")))
-    parts.append(left_aside(question, language))
+    parts.append(announce_unread(question, language))
     return "".join(f"{part}\n\n" for part in parts if part)
 
 
-def _spoken(question: MessageSent) -> str:
+def _attribute(question: MessageSent) -> str:
     """Return the message without its quote; in groups with its writer's name before it."""
-    text = written(question)
+    text = as_written(question)
     if not question.group:
         return text
-    return spoken(_speaker(question.sender.name, question.sender.id), defuse(clean_untrusted(text)))
+    return attribute(_speaker(question.sender.name, question.sender.id), defuse(clean_untrusted(text)))
 
 
-def _told_before(question: MessageSent) -> list[str]:
+def _write_before(question: MessageSent) -> list[str]:
     """Return what precedes the person's words: earlier messages of others, then the quoted message."""
     parts = []
     if question.earlier:
@@ -85,7 +85,7 @@ def earlier_text(earlier: Sequence[Quoted], left_out: int = 0) -> str:
     for one in earlier:
         cut = "…" if len(one.text) > MOST_QUOTED else ""
         text = defuse(clean_untrusted(one.text[:MOST_QUOTED]) + cut)
-        said = spoken("(you)" if one.from_bot else _speaker(one.author, "somebody"), text)
+        said = attribute("(you)" if one.from_bot else _speaker(one.author, "somebody"), text)
         lines += [f"> {line}" for line in said.splitlines()]
     return "\n".join(lines)
 

@@ -23,7 +23,7 @@ def drop_oldest(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     return (*head, *rest[questions[len(questions) // 2] :])
 
 
-def shortened(request: Request) -> Request | None:
+def shorten(request: Request) -> Request | None:
     """Return a shorter request for a model that refused this one as too long; None if nothing can be dropped.
 
     The oldest turns go first, then the greater part of this turn's results, at last the tools.

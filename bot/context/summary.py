@@ -26,11 +26,11 @@ from bot.contract import (
     SystemEntry,
     ToolEntry,
     UserEntry,
-    joined,
+    join_origins,
 )
 from bot.model import Model, Request, ask, token_count
 from bot.operations import Metrics
-from bot.safety import Redactor, clean_answer, clean_name, new_marker, spoken, wrap_as_data
+from bot.safety import Redactor, attribute, clean_answer, clean_name, new_marker, wrap_as_data
 from bot.store import History, HistoryRow
 from bot.toolsyntax import parse
 
@@ -104,12 +104,12 @@ class Summaries:
         self._running: dict[ChatId, asyncio.Task[None]] = {}
         self._not_before: OrderedDict[ChatId, float] = OrderedDict()
 
-    def threshold(self, model: str, room: int) -> int:
+    def threshold_for(self, model: str, room: int) -> int:
         """Return the tokens of conversation from which older turns are summarised; 0: never."""
         at = int(self._at * self._window(model) if self._at <= 1 else self._at)
         return at and max(_LEAST, min(at, room * 2 // 3))
 
-    def after_turn(self, chat: ChatId, model: Model, tokens: int, *, room: int, left_out: bool = False) -> None:
+    def fold_after_turn(self, chat: ChatId, model: Model, tokens: int, *, room: int, left_out: bool = False) -> None:
         """Start a summary in the background if the chat has become long; call it after each turn.
 
         Args:
@@ -118,7 +118,7 @@ class Summaries:
             room: what it may cost, beside the tools and our own words.
             left_out: turns exist that fit no more and are in no summary.
         """
-        threshold = self.threshold(model.name, room)
+        threshold = self.threshold_for(model.name, room)
         if not threshold or (tokens <= threshold and not left_out):
             return
         if chat in self._running or len(self._running) >= MOST_WAITING:
@@ -132,7 +132,7 @@ class Summaries:
         """Cancel the summary being made of a chat that was begun anew or forgotten."""
         await self._cancel([task for task in (self._running.get(chat),) if task is not None])
 
-    async def idle(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until no summary is being made."""
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
@@ -187,25 +187,25 @@ class Summaries:
         estimate = self._estimator(model)
         # Where there are more turns than were read, the newest are not among these, and all of them may go.
         if not more:
-            turns = turns[: len(turns) - _kept(turns, threshold // 3, estimate)]
+            turns = turns[: len(turns) - _count_kept(turns, threshold // 3, estimate)]
         # No more than one request can hold; the rest comes after a later turn.
         room = self._window(model) // 2
         chosen: list[tuple[HistoryRow, ...]] = []
         for turn in turns:
-            room -= estimate(_written(turn))
+            room -= estimate(_write_turn(turn))
             if room < 0 and chosen:
                 break
             chosen.append(turn)
         if not chosen:
             return None
         origins = [row.entry.origin for turn in chosen for row in turn]
-        origin = joined([*origins, before.origin] if before else origins)
+        origin = join_origins([*origins, before.origin] if before else origins)
         earlier = (before.text, before.upto) if before else ("", 0)
         return _Fold(*earlier, tuple(chosen), chosen[-1][-1].sequence, origin)
 
     async def _ask(self, model: Model, fold: _Fold, words: int) -> str:
         marker = new_marker()
-        told = "\n\n".join(_written(turn) for turn in fold.turns)
+        told = "\n\n".join(_write_turn(turn) for turn in fold.turns)
         if fold.before:
             told = f"(Summary of what was said before:)\n{fold.before}\n\n(What was said then:)\n{told}"
         request = Request(
@@ -218,7 +218,7 @@ class Summaries:
             return ""
         said, _ = parse(answer.text, {})
         text = self._redactor.redact(clean_answer(said)).replace(marker, "").strip()
-        return _whole(text) if answer.finish in ("cut", "length") else text
+        return _cut_to_statement(text) if answer.finish in ("cut", "length") else text
 
 
 def _instructions(words: int) -> str:
@@ -233,7 +233,7 @@ def _instructions(words: int) -> str:
     )
 
 
-def _kept(turns: Sequence[Sequence[HistoryRow]], tokens: int, estimate: Callable[[str], int]) -> int:
+def _count_kept(turns: Sequence[Sequence[HistoryRow]], tokens: int, estimate: Callable[[str], int]) -> int:
     """Return how many of the newest turns stay verbatim: as many as fit into `tokens`, and at least two."""
     for number, turn in enumerate(reversed(turns)):
         tokens -= token_count([window.as_told(row.entry) for row in turn], estimate)
@@ -242,35 +242,35 @@ def _kept(turns: Sequence[Sequence[HistoryRow]], tokens: int, estimate: Callable
     return len(turns)
 
 
-def _written(turn: Iterable[HistoryRow]) -> str:
+def _write_turn(turn: Iterable[HistoryRow]) -> str:
     """Return a turn as text to summarise."""
-    return "\n".join(line for row in turn if (line := _line(row.entry)))
+    return "\n".join(line for row in turn if (line := _write_entry(row.entry)))
 
 
-def _line(entry: Entry) -> str:
+def _write_entry(entry: Entry) -> str:
     match entry:
         case UserEntry(text):
-            return spoken("Person", _shortened(text, _PART_CHARS))
+            return attribute("Person", _shorten(text, _PART_CHARS))
         case AssistantEntry():
             arguments = (json.dumps(dict(call.arguments), ensure_ascii=False) for call in entry.calls)
             calls = "".join(
-                f"\nAssistant called {clean_name(call.name)} {_shortened(given, _ARGUMENT_CHARS)}"
+                f"\nAssistant called {clean_name(call.name)} {_shorten(given, _ARGUMENT_CHARS)}"
                 for call, given in zip(entry.calls, arguments, strict=True)
             )
-            return (spoken("Assistant", _shortened(entry.text, _PART_CHARS)) if entry.text else "") + calls
+            return (attribute("Assistant", _shorten(entry.text, _PART_CHARS)) if entry.text else "") + calls
         case ToolEntry(name=name, text=text):
-            return spoken(f"Result of {clean_name(name)}", _shortened(text, _RESULT_CHARS))
+            return attribute(f"Result of {clean_name(name)}", _shorten(text, _RESULT_CHARS))
         case SystemEntry():
             return ""
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     return f"{text[: most * 2 // 3]} […] {text[-(most // 3) :]}"
 
 
-def _whole(text: str) -> str:
+def _cut_to_statement(text: str) -> str:
     """Return a cut-off text up to its last complete statement."""
     ends = [match.end() for match in re.finditer(r"\n|[.!?](?=\s)|[。！？]", text)]
     return text[: ends[-1]].rstrip() if ends else text

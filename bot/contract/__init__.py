@@ -28,8 +28,8 @@ from bot.contract.errors import (
     Unclear,
     Unreachable,
     Unrenderable,
+    bound_pause,
     origin_of,
-    pause,
 )
 from bot.contract.identity import ADMINS
 from bot.contract.measures import utf16_length
@@ -57,7 +57,7 @@ from bot.contract.messages import (
     StopPressed,
     TimerDue,
 )
-from bot.contract.origin import OURS, OUTSIDE, from_outside, joined
+from bot.contract.origin import OURS, OUTSIDE, is_from_outside, join_origins
 from bot.contract.reference import reference_of, turns_of
 from bot.contract.surface import (
     Adapter,
@@ -157,16 +157,16 @@ __all__ = [
     "Usage",
     "UserEntry",
     "Window",
+    "bound_pause",
     "done_within",
     "entry_from_json",
     "entry_to_json",
-    "from_outside",
     "help_text",
     "identity",
+    "is_from_outside",
     "is_private",
-    "joined",
+    "join_origins",
     "origin_of",
-    "pause",
     "pause_after",
     "post_cost",
     "reference_of",

@@ -61,7 +61,7 @@ class RateLimited(DeliveryError):
             retry_after: as the platform named it, which may be anything.
         """
         super().__init__(message)
-        self.retry_after = pause(retry_after)
+        self.retry_after = bound_pause(retry_after)
         """Seconds until the next call is allowed."""
         self.scope = scope
         """The budget's scope that was refused; empty when every scope of the call may be meant."""
@@ -76,7 +76,7 @@ class Closed(DeliveryError):
         """Monotonic time of its end."""
 
 
-def pause(named: object) -> float:
+def bound_pause(named: object) -> float:
     """The seconds to wait when a platform named `named`: a usual pause for no number, and never more than a day."""
     if isinstance(named, datetime.timedelta):
         named = named.total_seconds()

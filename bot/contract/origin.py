@@ -16,7 +16,7 @@ OUTSIDE: Final = "outside"
 """Words that nobody in this conversation answers for: a page, a search result, a quote; or of several people."""
 
 
-def joined(origins: Iterable[str]) -> str:
+def join_origins(origins: Iterable[str]) -> str:
     """The origin of a text made from texts of these origins: a person's id, `OURS` or `OUTSIDE`.
 
     Words of two people are words from outside: for each of them the other's are.
@@ -25,6 +25,6 @@ def joined(origins: Iterable[str]) -> str:
     return (found.pop() if len(found) == 1 else OUTSIDE) if found else OURS
 
 
-def from_outside(origin: str, person: str) -> bool:
+def is_from_outside(origin: str, person: str) -> bool:
     """Tell whether a text of this origin holds anybody's words but ours and those of `person`."""
     return origin not in (OURS, person)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.commands import NewestAnswer, language_for
-from bot.context import subject
+from bot.context import subject_of
 from bot.contract import BY_WORD, Clock, MessageSent
 from bot.policy import (
     DAY,
@@ -73,7 +73,7 @@ class AdmissionLimits:
     """Turns of one person under way in all chats."""
 
     @classmethod
-    def of(cls, core: CoreSettings) -> AdmissionLimits:
+    def from_settings(cls, core: CoreSettings) -> AdmissionLimits:
         return cls(message_chars=core.max_message_chars, waiting=core.messages_waiting, turns=core.turns_per_person)
 
 
@@ -111,42 +111,44 @@ class Admission:
         language = await language_for(self._store, message)
         command = BY_WORD.get(message.command)
         if not await self._access.allows(message) and not (command is not None and command.open):
-            return _stranger(message, language)
-        if not again and message.command != "stop" and not await self._counted(message):
+            return _refuse_stranger(message, language)
+        if not again and message.command != "stop" and not await self._count(message):
             return Refuse(say("too_many", language), once_per_person("too many", message.sender.id, MINUTE))
-        message = await self._newest.meant(id, message)
+        message = await self._newest.resolve(id, message)
         if message.command and not (command is not None and command.queued):
             return Answer(message, language)
-        refused = None if again else self._no_room(message, language) or await self._spent(message, language)
+        refused = (
+            None if again else self._refuse_excess(message, language) or await self._refuse_spent(message, language)
+        )
         return refused or Begin(message, language)
 
-    async def _counted(self, message: MessageSent) -> bool:
+    async def _count(self, message: MessageSent) -> bool:
         count = self._quotas.count_question if message.command in _ASKS_A_MODEL else self._quotas.count_command
         return await count(payer_of(message))
 
-    def _no_room(self, message: MessageSent, language: Language) -> Refuse | None:
+    def _refuse_excess(self, message: MessageSent, language: Language) -> Refuse | None:
         """Refuse what is too long, empty, or one too many of those that wait."""
         most, sentence = self._limits, ""
         if len(message.text) > most.message_chars:
             sentence = say("too_big", language, length=len(message.text), limit=most.message_chars)
-        elif not message.command and not subject(message).strip() and not enclosed_in(message):
+        elif not message.command and not subject_of(message).strip() and not enclosed_in(message):
             sentence = say("empty_question", language)
-        elif self._queue.waiting(message.chat) >= MOST_IN_CHAT:
+        elif self._queue.count_waiting(message.chat) >= MOST_IN_CHAT:
             sentence = say("queue_full_chat", language)
-        elif 0 < most.waiting <= self._queue.waiting(
+        elif 0 < most.waiting <= self._queue.count_waiting(
             message.chat, message.sender.id
-        ) or 0 < most.turns <= self._elsewhere(message):
+        ) or 0 < most.turns <= self._count_elsewhere(message):
             sentence = say("queue_full", language)
         if not sentence:
             return None
         return Refuse(sentence, None if message.awaited else once_in_chat(message.chat, sentence))
 
-    def _elsewhere(self, message: MessageSent) -> int:
+    def _count_elsewhere(self, message: MessageSent) -> int:
         """How many turns of who wrote this are under way in other chats."""
-        here, person = self._queue.running(message.chat), message.sender.id
-        return self._queue.of(person) - (here is not None and here.person == person)
+        here, person = self._queue.find_running(message.chat), message.sender.id
+        return self._queue.count_of(person) - (here is not None and here.person == person)
 
-    async def _spent(self, message: MessageSent, language: Language) -> Refuse | None:
+    async def _refuse_spent(self, message: MessageSent, language: Language) -> Refuse | None:
         """Refuse a question that nothing is left for today."""
         payer = payer_of(message)
         spent = await self._quotas.find_exhausted(payer) if message.command in _ASKS_A_MODEL else None
@@ -158,7 +160,7 @@ class Admission:
         )
 
 
-def _stranger(message: MessageSent, language: Language) -> Refuse:
+def _refuse_stranger(message: MessageSent, language: Language) -> Refuse:
     """Tell a stranger in private, once a day; in a group only who would be left waiting."""
     if message.group and not message.awaited:
         return Refuse("")

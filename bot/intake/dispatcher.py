@@ -120,20 +120,20 @@ class Dispatcher:
                 self._signs.take_away(row.incoming)
             late = row.state == InboxState.NEW and now - row.received_at > OFFLINE_AFTER
             if late and not isinstance(row.incoming, TimerDue):
-                self._in_order(row.chat, partial(self._offline, row))
+                self._queue_in_chat(row.chat, partial(self._answer_offline, row))
             else:
                 self._route(row.id, row.incoming, again=True)
 
-    async def rest(self, platform: str) -> None:
+    async def suspend(self, platform: str) -> None:
         """Begin nothing more on a platform that is of no use in this run; what is unfinished there goes on at a start
         that has it, and the attempts that failed for want of it do not count."""
         self._resumed.discard(platform)
         await self._settling.rest(platform)
         for turn in await self._queue.leave(platform):
-            await self._patiently(platform, partial(self._store.intake.pause, turn))
-        await self._patiently(platform, lambda: self.name_resting(platform.__eq__))
+            await self._retry_patiently(platform, partial(self._store.intake.pause, turn))
+        await self._retry_patiently(platform, lambda: self.report_suspended(platform.__eq__))
 
-    async def name_resting(self, rests: Callable[[str], bool]) -> None:
+    async def report_suspended(self, rests: Callable[[str], bool]) -> None:
         """Tell the operator once what waits for each platform of which `rests` says that it is not in use."""
         for platform, count in (await self._store.intake.count_unfinished()).items():
             if rests(platform):
@@ -151,14 +151,14 @@ class Dispatcher:
         await asyncio.gather(*routes, return_exceptions=True)
         await self._notices.close()
 
-    async def idle(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until everything taken in so far is answered."""
         while (tasks := {*self._notices.under_way, *self._routes.values()}) or self._queue.busy:
             if tasks:
                 # Not `gather`, which from Python 3.12 on returns at once where all are done: their callbacks, which
                 # take them out here, would never be called.
                 await asyncio.wait(tasks)
-            await self._queue.idle()
+            await self._queue.wait_idle()
 
     def _route(self, id: int, incoming: Incoming, *, again: bool = False) -> None:
         """Decide about a stored delivery, after the chat's earlier ones: the order of arrival is kept.
@@ -166,9 +166,9 @@ class Dispatcher:
         Args:
             again: a former process took it in; it was counted, and is not turned away now.
         """
-        self._in_order(incoming.chat, lambda: self._handle(id, incoming, again))
+        self._queue_in_chat(incoming.chat, lambda: self._handle(id, incoming, again))
 
-    def _in_order(self, chat: ChatId, work: Callable[[], Awaitable[None]]) -> None:
+    def _queue_in_chat(self, chat: ChatId, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` after what the chat sent earlier; returns at once."""
         before = self._routes.get(chat)
 
@@ -176,7 +176,7 @@ class Dispatcher:
             if before is not None:
                 await asyncio.gather(before, return_exceptions=True)
             try:
-                await self._patiently(chat, work)
+                await self._retry_patiently(chat, work)
             except Exception:
                 log.exception("%s: a delivery could not be handled", chat)
             finally:
@@ -185,7 +185,7 @@ class Dispatcher:
 
         self._routes[chat] = asyncio.create_task(working(), name=f"route {chat}")
 
-    async def _patiently(self, chat: ChatId | str, work: Callable[[], Awaitable[None]]) -> None:
+    async def _retry_patiently(self, chat: ChatId | str, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` as soon as the store lets it, and what comes after it in the chat later still."""
         backoff = Backoff(self._clock)
         while True:
@@ -218,35 +218,35 @@ class Dispatcher:
         match verdict:
             case Refuse():
                 await self._store.intake.end(id, InboxState.REFUSED)
-                if verdict.sentence and await self._is_told(verdict, message):
+                if verdict.sentence and await self._may_refuse(verdict, message):
                     self._notices.soon(message, verdict.sentence, private=True)
             case Answer(meant, language):
-                said = await self._actions.at_once(meant, language)
+                said = await self._actions.run_at_once(meant, language)
                 if said.text:
                     self._notices.soon(meant, said.text, private=said.private)
                 # It was answered already: its end is written down however long the store takes.
-                await self._patiently(meant.chat, lambda: self._store.intake.end(id, InboxState.DONE))
+                await self._retry_patiently(meant.chat, lambda: self._store.intake.end(id, InboxState.DONE))
             case Begin(meant, language):
                 self._enqueue(id, meant, language)
             case _:
                 assert_never(verdict)
 
-    async def _is_told(self, refused: Refuse, message: MessageSent) -> bool:
+    async def _may_refuse(self, refused: Refuse, message: MessageSent) -> bool:
         # Asked in any case: the answer to a slash command counts as the one time.
         return refused.once_per is None or await self._once.claim(refused.once_per) or message.awaited
 
     def _enqueue(self, id: int, message: MessageSent, language: str) -> None:
         """Begin a message's turn after what waits in its chat already."""
-        waits = self._queue.running(message.chat) is not None or self._queue.waiting(message.chat) > 0
+        waits = self._queue.find_running(message.chat) is not None or self._queue.count_waiting(message.chat) > 0
         begun = self._signs.show(message, language) if waits else lambda: None
 
         async def turn(running: Running) -> None:
             begun()
-            await self._actions.in_turn(id, message, language, running)
+            await self._actions.run_in_turn(id, message, language, running)
 
         self._queue.put(message.chat, id, message.sender.id, turn)
 
-    async def _offline(self, row: InboxRow) -> None:
+    async def _answer_offline(self, row: InboxRow) -> None:
         """The message waited too long while no process ran: say so once."""
         await self._store.intake.end(row.id, InboxState.OFFLINE)
         if isinstance(row.incoming, MessageSent) and await self._access.allows(row.incoming):

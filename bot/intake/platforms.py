@@ -107,7 +107,7 @@ class Platforms:
         """Why the last platform is off, when all of them are; else empty."""
         return self._last_off if all(state.startswith("off: ") for state in self._state.values()) else ""
 
-    async def quiet(self) -> None:
+    async def stop_receiving(self) -> None:
         """Stop taking in for good; surfaces go on working. A platform that is not logged in is given up."""
         self._quiet = True
         for name, task in self._kept.items():

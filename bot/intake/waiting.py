@@ -97,9 +97,9 @@ class WaitingSigns:
         async def post() -> None:
             line.append(await surface.show(drawn, None))
 
-        if await self._made(surface.cost(drawn, None), post, lambda: not begun.is_set()):
+        if await self._call_when_free(surface.cost(drawn, None), post, lambda: not begun.is_set()):
             await begun.wait()
-            await self._made(surface.cost(drawn, line[0]), lambda: surface.remove(line[0]), lambda: True)
+            await self._call_when_free(surface.cost(drawn, line[0]), lambda: surface.remove(line[0]), lambda: True)
 
     async def _sign(self, message: MessageSent, waits: bool, wanted: Callable[[], bool]) -> bool:
         surface = self._surface(message)
@@ -112,9 +112,9 @@ class WaitingSigns:
         def may() -> bool:
             return self._pacer.opens_at(post) <= self._clock.monotonic()
 
-        return await self._made(cost, lambda: surface.receipt(message.message_id, waits), wanted, may)
+        return await self._call_when_free(cost, lambda: surface.receipt(message.message_id, waits), wanted, may)
 
-    async def _made(
+    async def _call_when_free(
         self,
         cost: CallCost,
         call: Callable[[], Awaitable[None]],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count, takewhile
 
-from bot.context import preamble
+from bot.context import write_preamble
 from bot.contract import ChatId, Clock, MessageRef, MessageSent, Surface
 from bot.pacing import Pacer
 from bot.reply.pages import ShownBefore, TextFilter
@@ -107,7 +107,7 @@ class Replies:
 
     def _head(self, question: MessageSent | None, language: str) -> str:
         """What stands before the text of a reply."""
-        return Redactor(self._secrets).redact(preamble(question, language)) if question is not None else ""
+        return Redactor(self._secrets).redact(write_preamble(question, language)) if question is not None else ""
 
     def _filters(self, policy: LinkPolicy) -> tuple[TextFilter, ...]:
         """Characters that deceive, then secrets, then links: a secret in an address is masked before it is judged."""

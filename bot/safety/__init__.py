@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bot.safety import enclosures, redacted
 from bot.safety.characters import AnswerFilter, clean_answer, clean_name, clean_untrusted
-from bot.safety.enclosures import describe_enclosed, enclosed_in, left_aside
+from bot.safety.enclosures import announce_unread, describe_enclosed, enclosed_in
 from bot.safety.linkpolicy import LinkPolicy, Unknown
 from bot.safety.links import LinkFilter
 from bot.safety.redacted import Redact, redact_nothing, redact_quote
 from bot.safety.redactor import REMOVED, Redactor
-from bot.safety.untrusted import defuse, new_marker, spoken, tool_entry, wrap_as_data, wrapper_length
+from bot.safety.untrusted import attribute, defuse, new_marker, tool_entry, wrap_as_data, wrapper_length
 
 __all__ = [
     "REMOVED",
@@ -19,6 +19,8 @@ __all__ = [
     "Redact",
     "Redactor",
     "Unknown",
+    "announce_unread",
+    "attribute",
     "clean_answer",
     "clean_name",
     "clean_untrusted",
@@ -26,12 +28,10 @@ __all__ = [
     "describe_enclosed",
     "enclosed_in",
     "enclosures",
-    "left_aside",
     "new_marker",
     "redact_nothing",
     "redact_quote",
     "redacted",
-    "spoken",
     "tool_entry",
     "wrap_as_data",
     "wrapper_length",

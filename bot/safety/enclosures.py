@@ -22,7 +22,7 @@ def enclosed_in(question: MessageSent) -> tuple[Enclosure, ...]:
     return question.enclosed + (question.quoted.enclosed if question.quoted is not None else ())
 
 
-def alone(question: MessageSent) -> bool:
+def is_alone(question: MessageSent) -> bool:
     """Return True if a message consists of attachments alone, so that there is nothing to ask a model."""
     if question.command or question.text.strip():
         return False
@@ -30,15 +30,17 @@ def alone(question: MessageSent) -> bool:
     return bool(question.enclosed) or (quoted is not None and bool(quoted.enclosed) and not quoted.text.strip())
 
 
-def unread(question: MessageSent, language: str) -> str:
+def answer_unread(question: MessageSent, language: str) -> str:
     """Return the sentence that answers a message consisting of attachments alone; empty for any other message."""
-    return say("unread", language, what=_listed(enclosed_in(question), language)) if alone(question) else ""
+    return say("unread", language, what=_listed(enclosed_in(question), language)) if is_alone(question) else ""
 
 
-def left_aside(question: MessageSent, language: str) -> str:
+def announce_unread(question: MessageSent, language: str) -> str:
     """Return the sentence before an answer that says the attachments of the question were not read; else empty."""
     enclosed = enclosed_in(question)
-    return say("unread_beside", language, what=_listed(enclosed, language)) if enclosed and not alone(question) else ""
+    return (
+        say("unread_beside", language, what=_listed(enclosed, language)) if enclosed and not is_alone(question) else ""
+    )
 
 
 def describe_enclosed(question: MessageSent) -> str:

@@ -140,7 +140,7 @@ class LinkPolicy:
             return False
         return _key(url) in self._known or (self.unknown == "live" and bool(host_of(url)) and not carries_data(url))
 
-    def shown(self, label: str, url: str, *, image: bool = False) -> Link | Code | Text:
+    def decide(self, label: str, url: str, *, image: bool = False) -> Link | Code | Text:
         """Decide how a link (or an image) is shown."""
         if not url:
             return Text(label)

@@ -351,7 +351,7 @@ class LinkFilter:
             return None
         if doubtful or "<" in words:
             words = self._inside(words)
-        match self._policy.shown(words, url, image=image):
+        match self._policy.decide(words, url, image=image):
             case Link(shown, _):
                 # Where it is none for another reader, what follows does not make its address longer.
                 follows = " " if doubtful and _GROWS.fullmatch(text[target.end() : target.end() + 1] or " ") else ""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from bot.safety.spellings import SPELLED, encoded_forms, is_spelled_part, secret_forms, spelled_sign, unspelled
+from bot.safety.spellings import SPELLED, decode_sign, decode_spelled, encoded_forms, is_spelled_part, secret_forms
 from tools.credentials import SHORTEST_SECRET
 
 REMOVED = "[secret removed]"
@@ -190,7 +190,7 @@ class Redactor:
         """Redact the secrets in a whole text, without touching the stream."""
         # Nearly every text holds none, and the built-in search says so a hundred times faster than the automaton.
         bare = _MARKS.sub("", text)
-        if ("&" in text or "%" in text) and (read := unspelled(text)) != text:
+        if ("&" in text or "%" in text) and (read := decode_spelled(text)) != text:
             bare += "\n" + _MARKS.sub("", read)
         if not any(needle in bare for needle in self._automaton.needles):
             return text
@@ -221,7 +221,7 @@ class Redactor:
                 if not final and is_spelled_part(text, position):
                     break
                 if spelled := SPELLED.match(text, position):
-                    sign, after = spelled_sign(spelled), spelled.end()
+                    sign, after = decode_sign(spelled), spelled.end()
                     if _MARKS.match(sign):
                         position = after
                         continue

@@ -71,7 +71,7 @@ SPELLED = re.compile(rf"&(?:(?P<number>{_NUMBER})|(?P<name>{_NAME}));?|%(?P<byte
 _SPELLED_PART = re.compile(r"&(?:#(?:[0-9]{0,20}|[xX][0-9A-Fa-f]{0,20})|[A-Za-z]{0,24})\Z|%[0-7]?\Z")
 
 
-def spelled_sign(found: re.Match[str]) -> str:
+def decode_sign(found: re.Match[str]) -> str:
     """Return the character that a match of `SPELLED` encodes; U+FFFD if it encodes none."""
     if name := found["name"]:
         return _NAMES[name]
@@ -80,9 +80,9 @@ def spelled_sign(found: re.Match[str]) -> str:
     return chr(code) if code < 0x110000 else "\ufffd"
 
 
-def unspelled(text: str) -> str:
+def decode_spelled(text: str) -> str:
     """Return the text with every encoded character decoded."""
-    return SPELLED.sub(spelled_sign, text)
+    return SPELLED.sub(decode_sign, text)
 
 
 def is_spelled_part(text: str, start: int) -> bool:

@@ -49,7 +49,7 @@ def defuse(text: str) -> str:
     return _MARKUP.sub(lambda found: _INSTEAD.get(found.group(), f"{found.group()}·"), text)
 
 
-def spoken(name: str, text: str) -> str:
+def attribute(name: str, text: str) -> str:
     """Write `text` as said by `name`, later lines indented so that none can pass for another speaker's."""
     first, *rest = text.splitlines() or [""]
     return "\n".join([f"{name}: {first}", *(f"    {line}" if line else "" for line in rest)])

@@ -21,7 +21,7 @@ from bot.contract import (
     ToolEntry,
     Usage,
     entry_from_json,
-    joined,
+    join_origins,
 )
 from bot.store.files import FILE_BYTES, attachments_of, keep_file, produced_files
 from bot.store.incoming import incoming_from_json
@@ -284,7 +284,7 @@ class Turns:
             "LEFT JOIN bodies b ON b.id = h.aside WHERE c.chat = ? AND p.message = ?",
             (str(chat), message_id),
         )
-        return joined(entry_from_json(body).origin for (body,) in rows) if rows else OUTSIDE
+        return join_origins(entry_from_json(body).origin for (body,) in rows) if rows else OUTSIDE
 
 
 def _load(db: Connection, turn: int) -> StoredTurn:

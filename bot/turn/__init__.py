@@ -10,7 +10,7 @@ from bot.turn.queue import Running, TurnQueue
 from bot.turn.reminders import Reminders
 from bot.turn.resume import STARTS_AT_ONCE
 from bot.turn.turnoptions import TurnOptions
-from bot.turn.workings import call_lines, reasoning, seconds
+from bot.turn.workings import call_lines, describe_reasoning, format_seconds
 
 __all__ = [
     "STARTS_AT_ONCE",
@@ -23,6 +23,6 @@ __all__ = [
     "TurnOptions",
     "TurnQueue",
     "call_lines",
-    "reasoning",
-    "seconds",
+    "describe_reasoning",
+    "format_seconds",
 ]

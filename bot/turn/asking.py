@@ -39,7 +39,7 @@ class Asking:
         self._clock = clock
         self._options = options
 
-    async def task(self, attempt: Attempt, permit: Permit, named: NamedCall | None) -> tuple[Task, Briefing]:
+    async def make_task(self, attempt: Attempt, permit: Permit, named: NamedCall | None) -> tuple[Task, Briefing]:
         """What is asked for an attempt, and how much the model is told of the chat's past.
 
         Args:
@@ -50,13 +50,15 @@ class Asking:
         question, past = known.question, known.past
         deadline = self._clock.monotonic() + self._options.turn_seconds
         model = meter(self._models.choose(known.options.model), self._quotas, self._models.estimator)
-        first = self._offers.first_call(question, permit, named)
+        first = self._offers.choose_first_call(question, permit, named)
         # What was called before a restart, or is called first, must be among the tools.
         forced = named.tool if named is not None else ""
         certain = [call.name for entry in passes for call in entry.calls]
         certain += [name for name in (first.name if first else "", forced) if name]
-        tools = await self._offers.tools(question, permit, past.entries, certain, model.name)
-        briefing = self._briefings.of(question, known.asked, past, known.facts, model.name, tools, known.options.told)
+        tools = await self._offers.choose_tools(question, permit, past.entries, certain, model.name)
+        briefing = self._briefings.assemble(
+            question, known.asked, past, known.facts, model.name, tools, known.options.told
+        )
         task = Task(
             entries=briefing.entries,
             model=model,

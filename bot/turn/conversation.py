@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 
-from bot.agent import Agent, Failed, Finished, Task, answered_with, policy_for
+from bot.agent import Agent, Failed, Finished, Task, answer_with, policy_for
 from bot.context import Briefings, ChatBook, Summaries
 from bot.contract import Backoff, Clock, MessageSent, StoreError, Surface, Unreachable, reference_of
 from bot.model import Models
@@ -89,18 +89,18 @@ class Conversation:
         """
         run = Run(turn, question, language, ending)
         try:
-            await self._tried(run)
+            await self._try(run)
         except asyncio.CancelledError:
             if ending() is not Ending.STOPPED:
-                await self._taken_back(run)
+                await self._take_back(run)
             raise
 
-    async def _taken_back(self, run: Run) -> None:
+    async def _take_back(self, run: Run) -> None:
         """Take an attempt back that is interrupted in good order, if the store can be written to."""
         with suppress(StoreError):
             await run.take_back(self._store.intake.pause)
 
-    async def _tried(self, run: Run) -> None:
+    async def _try(self, run: Run) -> None:
         """Attempt it until neither the store nor the platform stands in the way."""
         turn, question = run.turn, run.question
         backoff = Backoff(self._clock)
@@ -126,14 +126,14 @@ class Conversation:
         turn, question, language = run.turn, run.question, run.language
         try:
             await self._registry.settle(SERVERS_SECONDS)
-            permit, named = await self._offers.named(
+            permit, named = await self._offers.find_named(
                 question, language, lambda: self._surface(question).limits.command_form
             )
             if named is not None and named.call is None and named.problem:
                 await self._refuse(run, named.problem)
                 return
-            known = await self._lookup.known(run)
-            if await self._counts(run):
+            known = await self._lookup.look_up(run)
+            if await self._may_attempt(run):
                 with charge(known.payer):
                     await self._answer(run, known, permit, named)
         except (StoreError, Unreachable):
@@ -148,11 +148,11 @@ class Conversation:
     async def _refuse(self, run: Run, problem: str) -> None:
         """Say why the tool that the question names cannot be called: no record is opened, and no model told later."""
         await run.count(lambda: self._store.intake.begin(run.turn))
-        if await self._counts(run):
+        if await self._may_attempt(run):
             await self._notices.tell(run.question, problem, turn=f"t{run.turn}")
             await self._store.intake.end(run.turn, InboxState.DONE)
 
-    async def _counts(self, run: Run) -> bool:
+    async def _may_attempt(self, run: Run) -> bool:
         """Whether the attempt that was counted may be made: the turn has not ended, and did not fail too often."""
         if not run.attempts:
             return False
@@ -169,7 +169,7 @@ class Conversation:
     async def _answer(self, run: Run, known: Known, permit: Permit, named: NamedCall | None) -> None:
         """Go on from what former attempts brought; ask, show, end, close."""
         attempt = self._resume(run, known)
-        task, briefing = await self._asking.task(attempt, permit, named)
+        task, briefing = await self._asking.make_task(attempt, permit, named)
         async with attempt.reply:
             attempt.show_again()
             end = await self._show(attempt, task)
@@ -179,7 +179,7 @@ class Conversation:
         made = attempt.made
         made.unsent = attempt.reply.undelivered
         if made.unsent:
-            notes = made.unsent_notes(run.language, f"t{run.turn}")
+            notes = made.write_unsent(run.language, f"t{run.turn}")
             await self._notices.tell(known.question, "\n\n".join(notes), turn=f"t{run.turn}-unsent")
         await self._endings.close(attempt, end, task, briefing)
 
@@ -210,7 +210,7 @@ class Conversation:
             if why is Ending.SHUTDOWN:
                 attempt.write(say("shutdown", run.language))
                 # Side by side: a locked database keeps nobody from reading why the answer ends here.
-                await asyncio.gather(self._taken_back(run), reply.finish())
+                await asyncio.gather(self._take_back(run), reply.finish())
                 return None
             end = End(TurnState.STOPPED, say("stopped", run.language))
             attempt.write(end.note)
@@ -219,7 +219,7 @@ class Conversation:
 
     async def _follow(self, attempt: Attempt, task: Task) -> Finished | Failed | None:
         """Ask, and show what comes; None where nobody can read the rest."""
-        answer = answered_with(attempt.unread) if attempt.unread else self._agent.answer(task)
+        answer = answer_with(attempt.unread) if attempt.unread else self._agent.answer(task)
         async with attempt.reply.followed(), aclosing(answer) as events:
             async for event in events:
                 outcome = await self._showing.take(attempt, event)

@@ -63,7 +63,7 @@ class EarlierWords:
         if message.sent_at:
             await self._store.settings.set(message.chat, _BEGINS, repr(message.sent_at))
 
-    async def completed(self, question: MessageSent, model: str) -> MessageSent:
+    async def complete(self, question: MessageSent, model: str) -> MessageSent:
         """`question` with what was written before it, as much as fits; as it is where that cannot be looked up.
 
         Raises:
@@ -92,7 +92,7 @@ class EarlierWords:
         # What the bot wrote since then is in the history already.
         found = [one for one in found if not (since and one.from_bot)]
         found.sort(key=_order)
-        kept = self._fitting(found, model)
+        kept = self._fit(found, model)
         told = tuple(redact_quote(one, self._redact) for one in kept)
         return replace(question, earlier=told, left_out=len(found) - len(kept))
 
@@ -111,7 +111,7 @@ class EarlierWords:
                 break
         return found
 
-    def _fitting(self, found: Sequence[Quoted], model: str) -> list[Quoted]:
+    def _fit(self, found: Sequence[Quoted], model: str) -> list[Quoted]:
         """What begins a thread, and the newest messages that fit beside it."""
         tokens = self._tokens(model)
         room = self._window(model) // SHARE

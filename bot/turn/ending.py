@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.agent import Failed, Finished, Task
 from bot.context import Briefing, Summaries, as_told
-from bot.contract import Clock, MessageSent, joined, reference_of
+from bot.contract import Clock, MessageSent, join_origins, reference_of
 from bot.model import Models, token_count
 from bot.operations import Metrics
 from bot.policy import Once, once_per_window, payer_of
@@ -62,14 +62,14 @@ class Endings:
         told = outcome
         if isinstance(outcome, Finished) and not clean_answer(made.shown).strip():
             told = Failed("empty", "nothing of the answer can be seen")
-        note = self.note(attempt, told)
+        note = self.write_note(attempt, told)
         if isinstance(outcome, Failed) and not await is_said(outcome, attempt.known.question, self._once):
             note = note if made.visible else ""
-        under = await workings.under(
+        under = await workings.write_workings(
             self._store, turn, made.reasoning, language, self._redact, self._options, attempt.limits
         )
-        footer = made.citations.footer(made.shown, language)
-        for words in (footer, *under, *made.unsent_notes(language, f"t{turn}"), note):
+        footer = made.citations.list_cited(made.shown, language)
+        for words in (footer, *under, *made.write_unsent(language, f"t{turn}"), note):
             if words:
                 attempt.write(words)
         if isinstance(outcome, Failed):
@@ -77,7 +77,7 @@ class Endings:
         # Without an outcome nobody can read it any more.
         return End(TurnState.DONE if outcome is not None else TurnState.STOPPED, note)
 
-    def note(self, attempt: Attempt, outcome: Finished | Failed | None) -> str:
+    def write_note(self, attempt: Attempt, outcome: Finished | Failed | None) -> str:
         """The sentence that goes with how an answer ended; empty where the answer says everything."""
         language, form = attempt.run.language, attempt.limits.command_form
         words: dict[str, object] = {"retry": form.format(word="retry"), "new": form.format(word="new")}
@@ -108,8 +108,8 @@ class Endings:
         if end.state == TurnState.DONE and made.last_token and not reply.lost:
             self._metrics.lag.observe(self._clock.monotonic() - made.last_token)
         due = self._settling.due(reply, resumed=any(page.ref for page in known.before.pages))
-        told = joined(entry.origin for entry in briefing.entries)
-        entries = made.entries(known.asked, self._redact(end.note), self._redact, told=told)
+        told = join_origins(entry.origin for entry in briefing.entries)
+        entries = made.to_entries(known.asked, self._redact(end.note), self._redact, told=told)
         await self._store.turns.close(
             turn,
             end.state,
@@ -128,7 +128,7 @@ class Endings:
         self._metrics.turns_ended.add(end.state)
         made.story.answered(end.state, pages=len(reply.refs), edits=reply.edits, usage=made.usage, dollars=made.dollars)
         new = token_count([as_told(entry) for entry in entries], self._models.estimator(task.model.name).tokens)
-        self._summaries.after_turn(
+        self._summaries.fold_after_turn(
             chat, task.model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0
         )
 

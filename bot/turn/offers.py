@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from bot.context import Briefings, subject, written
+from bot.context import Briefings, as_written, subject_of
 from bot.contract import AssistantEntry, Entry, MessageSent
 from bot.model import Models
 from bot.policy import Permit, ToolRights
@@ -37,15 +37,15 @@ class Offers:
         self._models = models
         self._search_first = search_first
 
-    async def named(
+    async def find_named(
         self, question: MessageSent, language: str, form: Callable[[], str]
     ) -> tuple[Permit, NamedCall | None]:
         """What who asks may use here, and the tool that the question calls by name; `form` is that of a command."""
         permit = await self._rights.permit_for(question)
         closed = self._rights.explain_closed(permit, language)
-        return permit, named_call(written(question), self._registry.specs(permit.allows), language, closed, form)
+        return permit, named_call(as_written(question), self._registry.specs(permit.allows), language, closed, form)
 
-    def first_call(self, question: MessageSent, permit: Permit, named: NamedCall | None) -> ToolCall | None:
+    def choose_first_call(self, question: MessageSent, permit: Permit, named: NamedCall | None) -> ToolCall | None:
         """The call to make before any model is asked: the person's own, or a search that is plainly needed."""
         if named is not None:
             return named.call
@@ -54,14 +54,14 @@ class Offers:
         specs = self._registry.specs(permit.allows)
         return pre_search(question.text, specs, index=self._chooser.index(specs))
 
-    async def tools(
+    async def choose_tools(
         self, question: MessageSent, permit: Permit, history: Sequence[Entry], certain: Sequence[str], model: str
     ) -> tuple[ToolSpec, ...]:
         """The tools offered for this question; none for a greeting, and those in `certain` in any case.
 
         A small window is not filled with them: as many are offered as half of it holds.
         """
-        specs, about = self._registry.specs(permit.allows), subject(question)
+        specs, about = self._registry.specs(permit.allows), subject_of(question)
         told = [entry for entry in history if isinstance(entry, AssistantEntry)]
         used = [call.name for entry in told for call in entry.calls]
         before = told[-1].text if told else ""
@@ -69,7 +69,7 @@ class Offers:
             chosen = self._chooser.ranked(about, specs, [*used, *certain], before=before)
         else:
             chosen = await self._chooser.offered(about, specs, used, before=before)
-        room = self._briefings.window(model) // 2
+        room = self._briefings.window_of(model) // 2
         chosen = self._chooser.fitting(about, chosen, used, room, self._models.estimator(model).tokens)
         missing = set(certain) - {spec.name for spec in chosen}
         return (*chosen, *(spec for spec in specs if spec.name in missing))

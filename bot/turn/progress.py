@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bot.agent import CallKey, Citations
-from bot.contract import OURS, AssistantEntry, Entry, File, ToolEntry, Usage, UserEntry, joined
+from bot.contract import OURS, AssistantEntry, Entry, File, ToolEntry, Usage, UserEntry, join_origins
 from bot.markdown import escape
 from bot.operations import Story
 from bot.safety import Redact, clean_name, new_marker, redact_nothing
@@ -34,7 +34,7 @@ class Progress:
     unsent: list[tuple[File, str]] = field(default_factory=list)
     """Files that cannot be posted, each with why."""
 
-    def entries(
+    def to_entries(
         self, question: UserEntry, note: str, redact: Redact = redact_nothing, *, told: str = OURS
     ) -> list[Entry]:
         """The turn as history keeps it: exactly one result per call, and always an answer after the question.
@@ -53,7 +53,7 @@ class Progress:
             )
         rest = redact("".join(self.current)).strip()
         if rest or not self.passes or self.passes[-1].calls:
-            origin = joined([told, *(entry.origin for entry in entries)])
+            origin = join_origins([told, *(entry.origin for entry in entries)])
             entries.append(AssistantEntry(text=rest or f"({note or 'no answer'})", origin=origin))
         return entries
 
@@ -67,7 +67,7 @@ class Progress:
         """Everything a person reads of it."""
         return "".join(self.visible)
 
-    def unsent_notes(self, language: str, reference: str) -> list[str]:
+    def write_unsent(self, language: str, reference: str) -> list[str]:
         """A sentence for each file that cannot be posted, as Markdown; the log speaks of it by `reference`."""
         return [
             say(why, language, name=escape(clean_name(file.name)), size=_size(file), id=reference)

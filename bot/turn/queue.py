@@ -71,12 +71,12 @@ class TurnQueue:
         """Messages that wait, in all chats."""
         return sum(len(box.waiting) for box in self._boxes.values())
 
-    def running(self, chat: ChatId) -> Running | None:
+    def find_running(self, chat: ChatId) -> Running | None:
         """The turn this chat is busy with."""
         box = self._boxes.get(chat)
         return box.running if box else None
 
-    def newest(self, chat: ChatId, person: str) -> ChatId | None:
+    def find_newest(self, chat: ChatId, person: str) -> ChatId | None:
         """Where the newest turn of a channel and its threads is under way: the person's own, else anybody's."""
         channel = (chat.platform, chat.account, chat.chat)
         found = [
@@ -86,11 +86,11 @@ class TurnQueue:
         ]
         return max(found, key=lambda one: one[:2])[2] if found else None
 
-    def of(self, person: str) -> int:
+    def count_of(self, person: str) -> int:
         """How many turns of a person are under way, in all chats."""
         return sum(1 for box in self._boxes.values() if box.running is not None and box.running.person == person)
 
-    def waiting(self, chat: ChatId, person: str = "") -> int:
+    def count_waiting(self, chat: ChatId, person: str = "") -> int:
         """How many messages wait in this chat: a person's, or without one everybody's."""
         box = self._boxes.get(chat)
         return sum(1 for _, who, _ in box.waiting if not person or who == person) if box else 0
@@ -100,7 +100,7 @@ class TurnQueue:
         """Chats with a turn under way."""
         return sum(1 for box in self._boxes.values() if box.running is not None)
 
-    async def idle(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until nothing runs and nothing waits."""
         while workers := [box.worker for box in self._boxes.values() if box.worker is not None]:
             await asyncio.wait(workers)

@@ -61,7 +61,7 @@ class Lookup:
         self._earlier = earlier
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
 
-    async def known(self, run: Run) -> Known:
+    async def look_up(self, run: Run) -> Known:
         """Count the attempt, once, and look up what the answer goes on from.
 
         Raises:
@@ -75,12 +75,12 @@ class Lookup:
             _, before, options, past, facts, payer = await asyncio.gather(
                 run.count(lambda: store.turns.begin(run.turn, question.chat, question.sender.id)),
                 store.turns.load(run.turn),
-                self._book.of(question.chat),
-                self._briefings.past(question),
-                ChatFacts(store.facts, question).pinned(),
+                self._book.options_of(question.chat),
+                self._briefings.load_past(question),
+                ChatFacts(store.facts, question).load_pinned(),
                 self._quotas.payer_for(question),
             )
-        question = await self._earlier.completed(question, options.model or self._models.name)
+        question = await self._earlier.complete(question, options.model or self._models.name)
         return Known(before, options, past, facts, payer, question, user_entry(question, past.quoted_origin))
 
 
@@ -103,7 +103,7 @@ class Attempt:
     @property
     def unread(self) -> str:
         """The sentence that is the whole answer where the question holds nothing that can be read; else empty."""
-        return enclosures.unread(self.known.question, self.run.language)
+        return enclosures.answer_unread(self.known.question, self.run.language)
 
     def go_on(self, registry: ToolRegistry, prices: Prices) -> None:
         """Take over what former attempts brought, so that nothing is asked or called again."""
@@ -134,11 +134,11 @@ class Attempt:
 
     def say(self, text: str) -> None:
         """Write what a model says; the first words of a pass stand apart from what is written already."""
-        self._put(text if self.made.current else workings.between(self.made.visible, self.options) + text)
+        self._put(text if self.made.current else workings.gap_after(self.made.visible, self.options) + text)
 
     def write(self, words: str) -> None:
         """Write a sentence of our own, as a paragraph apart."""
-        self._put(workings.paragraph(self.made.visible, words))
+        self._put(workings.as_paragraph(self.made.visible, words))
 
     def _put(self, text: str) -> None:
         self.made.visible.append(text)

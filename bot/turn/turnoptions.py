@@ -24,7 +24,7 @@ class TurnOptions:
     """Put what the model thought under the answer, where the platform can show it collapsed."""
 
     @classmethod
-    def of(cls, core: CoreSettings, secrets: tuple[str, ...]) -> TurnOptions:
+    def from_settings(cls, core: CoreSettings, secrets: tuple[str, ...]) -> TurnOptions:
         """The options that `core` sets."""
         return cls(
             turn_seconds=core.turn_seconds,

@@ -25,7 +25,7 @@ COLLAPSED_CHARS = 800
 _BLANK = re.compile(r"\s+")
 
 
-def paragraph(written: Iterable[str], note: str) -> str:
+def as_paragraph(written: Iterable[str], note: str) -> str:
     """A sentence of our own as it stands after `written`: a paragraph apart, behind any fence left open there."""
     text = "".join(written)
     if not text:
@@ -36,14 +36,14 @@ def paragraph(written: Iterable[str], note: str) -> str:
     return (f"\n{scanner.fence.closer}" if scanner.fence else "") + f"\n\n{note}"
 
 
-def between(written: Sequence[str], options: TurnOptions) -> str:
+def gap_after(written: Sequence[str], options: TurnOptions) -> str:
     """What stands between what is written already and the text of the next pass, behind any fence left open there."""
     if not written:
         return ""
-    return paragraph(written, "" if options.show_tools == "off" else "---\n\n")
+    return as_paragraph(written, "" if options.show_tools == "off" else "---\n\n")
 
 
-async def under(
+async def write_workings(
     store: Store, turn: int, thought: str, language: str, redact: Redact, options: TurnOptions, limits: SurfaceLimits
 ) -> list[str]:
     """What stands under an answer, as the operator wants: the tools it used, and what the model thought."""
@@ -69,7 +69,7 @@ def call_lines(calls: Sequence[CallRecord], language: str, redact: Redact, *, re
                 name=code_line(call.call.name, redact, 100),
                 arguments=code_line(json.dumps(dict(call.call.arguments), ensure_ascii=False), redact, ARGUMENT_CHARS),
                 status=say(f"why_{call.status}", language),
-                seconds=seconds(call.seconds),
+                seconds=format_seconds(call.seconds),
             )
         )
         if results and result is not None and (head := code_line(result.text, redact, RESULT_CHARS)):
@@ -79,7 +79,7 @@ def call_lines(calls: Sequence[CallRecord], language: str, redact: Redact, *, re
     return "\n".join(lines)
 
 
-def reasoning(text: str, language: str, redact: Redact) -> str:
+def describe_reasoning(text: str, language: str, redact: Redact) -> str:
     """How long a model's reasoning is and how it begins, as `/why` tells it; empty for none."""
     head = _words(text, redact, REASONING_CHARS)
     return say("why_thought", language, count=f"{len(text):,}") + f"\n{quote(head)}" if head else ""
@@ -110,5 +110,5 @@ def code_line(text: str, redact: Redact, most: int) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def seconds(duration: float) -> str:
+def format_seconds(duration: float) -> str:
     return f"{max(0.0, duration):.1f}"

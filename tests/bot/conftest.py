@@ -199,7 +199,7 @@ class Rig:
 
     async def idle(self) -> None:
         async with asyncio.timeout(60):
-            await self.bot.dispatcher.idle()
+            await self.bot.dispatcher.wait_idle()
 
     def shown(self, chat: str = "7") -> list[str]:
         return [page.body for page in self.memory.pages.get(chat, {}).values()]

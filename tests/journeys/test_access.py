@@ -101,7 +101,7 @@ async def decided(world: World, bot: App, **states: int) -> None:
     async with asyncio.timeout(60):
         while any(count()[state] < most for state, most in states.items()):
             await asyncio.sleep(0.01)
-    await bot.dispatcher.idle()
+    await bot.dispatcher.wait_idle()
     assert {state: count()[state] for state in states} == states
 
 

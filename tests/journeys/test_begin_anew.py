@@ -58,10 +58,10 @@ async def test_a_person_begins_anew_alone_and_an_admin_for_all(world: World, sta
             (BOB, "What do I like?", "Noted."),
         ):
             await room.say(person, text, answer)
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
         told = str(world.model.requests[-1].body["messages"])
         await room.say(BOB, "/new all", "A new conversation begins here.")
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         await room.say(ADA, "And now?", "Noted.")
         after = str(world.model.requests[-1].body["messages"])
 

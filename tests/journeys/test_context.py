@@ -52,8 +52,8 @@ async def ask(world: World, bot: App, text: str) -> str:
     world.telegram.person(ADA, "Ada")
     world.telegram.say(ADA, text, person=ADA)
     await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) > before)
-    await bot.dispatcher.idle()
-    await bot.summaries.idle()
+    await bot.dispatcher.wait_idle()
+    await bot.summaries.wait_idle()
     return "\n".join(message.text for message in world.telegram.screen.of(str(ADA))[before:])
 
 
@@ -88,10 +88,10 @@ async def test_a_summary_holds_up_no_answer(world: World, start: Start) -> None:
             before = len(world.telegram.screen.of(str(ADA)))
             world.telegram.say(ADA, f"please tell me about tea number {number}", person=ADA)
             await world.telegram.screen.until(more_than(before, ADA))
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
         assert sum(summing_up(request.body) for request in world.model.requests) == 1
         waiting.set()
-        await bot.summaries.idle()
+        await bot.summaries.wait_idle()
         shown = await ask(world, bot, "/context")
 
     assert "The cat is Minka." in shown
@@ -135,7 +135,7 @@ async def test_in_a_group_only_an_admin_deletes_the_chat(world: World, start: St
     async with start("telegram") as bot:
         world.telegram.say(-100, "/forget@parley_test_bot yes", person=ADA)
         await world.telegram.screen.until(lambda screen: screen.of("-100"))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     [message] = world.telegram.screen.of("-100")
     assert "admin" in message.text

@@ -164,7 +164,7 @@ async def storm(places: Sequence[Place], start: Start, waits: tuple[float, ...],
 
     async with start(*PLATFORMS) as bot:
         await everywhere(places, one)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     for place in places:
         assert too_early(place) == [], place.platform
@@ -202,7 +202,7 @@ async def test_a_deleted_reply_is_posted_once_more_when_it_is_whole_and_not_befo
 
     async with start(*PLATFORMS) as bot:
         await everywhere(places, one)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     for place in places:
         assert place.texts == [ANSWER], place.platform
@@ -237,7 +237,7 @@ async def test_a_reply_deleted_twice_is_left_alone_and_the_chat_goes_on(places: 
 
     async with start(*PLATFORMS) as bot:
         await everywhere(places, one)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     for place in places:
         assert sum("end-of-answer" in text for text in place.texts) == 1, place.platform
@@ -285,10 +285,10 @@ async def test_who_blocks_the_bot_is_left_alone_and_remembered(
 
     async with start(*PLATFORMS) as bot:
         await everywhere(places, blocks)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         calls |= {place.platform: len(place.calls()) for place in places}
         await everywhere(places, comes_back)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     for request in world.model.requests[-3:]:
         assert any("about kettles" in str(message["content"]) for message in request.messages[:-1])
@@ -318,7 +318,7 @@ async def test_what_nobody_can_read_is_not_written_to_its_end(places: list[Place
 
     async with start(*PLATFORMS) as bot:
         await everywhere(places, one)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         refused = {place.platform: refused_for_good(place) for place in places}
         kept = [await bot.store.turns.find_last(row.chat) for row in await bot.store.history.list_chats()]
 
@@ -347,7 +347,7 @@ async def test_the_tools_of_an_answer_that_nobody_can_read_end_too(world: World,
             await place.until(lambda texts: any("pots" in text for text in texts))
             shut_out(place)
             found.set()
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
             for request in world.tavily.requests:
                 await request.ended.wait()
 
@@ -376,7 +376,7 @@ async def test_refused_formatting_arrives_as_plain_text(
 
     async with start(*PLATFORMS) as bot:
         await everywhere(places, one)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     for place in places:
         [text] = place.texts
@@ -400,7 +400,7 @@ async def test_a_post_whose_answer_is_lost_is_not_repeated_blindly(
 
     async with start(*PLATFORMS) as bot:
         await everywhere(places, one)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     for place in places:
         assert sum("end-of-answer" in text for text in place.texts) == 1, place.platform
@@ -420,7 +420,7 @@ async def test_an_edit_whose_answer_is_lost_is_made_again(places: list[Place], s
 
     async with start(*PLATFORMS) as bot:
         await everywhere(places, one)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert [place.texts for place in places] == [[ANSWER]] * 3
 
@@ -445,7 +445,7 @@ async def late(places: Sequence[Place], start: Start, seconds: float) -> None:
         for place in places:
             place.say("and then, please")
             await place.whole("Second answer.")
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert [place.texts for place in places] == [[ANSWER, "Second answer."]] * 3
     assert not any(place.server.refusals for place in places)
@@ -553,7 +553,7 @@ async def test_a_platform_that_lets_nothing_through_for_a_day_holds_neither_its_
     async with start(*PLATFORMS) as bot:
         await everywhere(places, one)
         async with asyncio.timeout(30):
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
         closed = [await bot.store.turns.find_last(row.chat) for row in await bot.store.history.list_chats()]
         waiting = bot.settling.waiting
 
@@ -586,7 +586,7 @@ async def test_what_a_platform_refused_for_long_is_shown_when_it_lets_it_through
 
     async with start(*PLATFORMS) as bot:
         await everywhere(places, one)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         early = [list(place.texts) for place in places]
         for place in places:
             await place.whole()
@@ -616,7 +616,7 @@ async def through_an_outage(places: Sequence[Place], start: Start, seconds: floa
 
     async with start(*PLATFORMS) as bot:
         await everywhere(places, one)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     for place in places:
         assert place.texts == [ANSWER, "Second answer."], place.platform
@@ -652,7 +652,7 @@ async def test_an_answer_lands_when_connections_were_refused_for_a_while(
         world.settings |= {f"{name.upper()}_API_BASE_URL": gate.url for name, gate in gates.items()}
         async with start(*PLATFORMS) as bot:
             await everywhere(places, one)
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
 
     assert [place.texts for place in places] == [[ANSWER]] * 3
 
@@ -685,7 +685,7 @@ async def test_the_same_message_ten_times_at_once_and_over_a_restart_is_one_turn
     for one in (first, second):
         async with start(*PLATFORMS) as bot:
             await everywhere(places, one)
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
 
     assert [place.texts for place in places] == [[ANSWER, "And the next."]] * 3
     assert len(world.model.requests) == 6
@@ -708,7 +708,7 @@ async def test_one_flooded_chat_does_not_slow_another_chats_first_words(world: W
 
     async with start("telegram", TOOL_MODE="prompt") as bot:
         alone = await first_words(quiet)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         stop = asyncio.Event()
 
         async def flood() -> None:
@@ -754,7 +754,7 @@ async def ask_all(world: World, bot: App, people: Sequence[int]) -> None:
     async with asyncio.timeout(180):
         while len(world.model.requests) < before + len(people):
             await asyncio.sleep(0.05)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
 
 @pytest.mark.parametrize("size", CROWDS)

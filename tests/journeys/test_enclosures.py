@@ -109,7 +109,7 @@ async def test_a_file_alone_is_a_question_that_gets_one_sentence(world: World, s
             place.send("", PDF)
         for place in places:
             await place.until(UNREAD)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
         assert world.model.requests == []
         for place in places:
@@ -153,7 +153,7 @@ async def test_whatever_telegram_lets_people_send_is_answered(world: World, star
     async with start("telegram") as bot:
         world.telegram.people.send(7, kind)
         await world.telegram.screen.until(lambda screen: screen.of("7"))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
         [shown] = world.telegram.screen.of("7")
         assert shown.text == f"{UNREAD}: {IN_WORDS[kind]}. Please tell me what matters in it."
@@ -191,7 +191,7 @@ async def test_an_album_gets_one_sentence(world: World, start: Start) -> None:
         await place.until("5 pictures")
         place.send("Who are they?", *[PNG] * 5)
         await place.until("Five cats.")
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     first, second = place.texts
     assert first == f"{UNREAD}: 5 pictures. Please tell me what matters in it."
@@ -209,7 +209,7 @@ async def test_in_a_group_only_a_file_that_is_sent_to_the_bot_is_answered(world:
             place.send("", PDF)
         for place in places:
             await place.until("a file (report.pdf)")
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert [len(place.texts) for place in places] == [1, 1, 1]
     assert world.model.requests == []
@@ -281,6 +281,6 @@ async def test_how_that_answer_came_about_names_no_model(world: World, start: St
         place = Place(world, "telegram")
         place.send("", PDF)
         await place.until(UNREAD)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         place.send("/why")
         await place.until("no model was asked")

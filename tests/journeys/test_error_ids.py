@@ -92,7 +92,7 @@ async def test_every_failure_of_a_model_is_told_with_an_id_and_nothing_else(
         async with asyncio.timeout(60):
             while not all(world.telegram.screen.of(str(number)) for number in range(100, 100 + len(CASES))):
                 await asyncio.sleep(0.01)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     for number, case in enumerate(CASES, 100):
         text = "\n".join(message.text for message in world.telegram.screen.of(str(number)))
@@ -161,7 +161,7 @@ async def test_a_model_that_cannot_be_reached_is_called_so(
             int(chat) if platform == "telegram" else chat, "what is tea?", person="U7" if platform == "slack" else 7
         )
         await server.screen.until(lambda screen: any(begins in one.text for one in screen.of(chat)))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     text = next(one.text for one in server.screen.of(chat) if begins in one.text)
     assert_fits(text, begins, caplog.text)
@@ -179,7 +179,7 @@ async def test_a_file_that_cannot_be_posted_is_told_with_the_turn(
     async with start("telegram", TOOL_MODE="native", IMAGE_MODEL="openai:gpt-image-1") as bot:
         world.telegram.say(7, "please draw a fox", person=7)
         await world.telegram.screen.until(lambda screen: len(screen.of("7")) > 1)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     _, sentence = [message.text for message in world.telegram.screen.of("7")]
     assert re.fullmatch(r"The file image-\S+ could not be posted here\. \(Reference (t\d+)\)", sentence)

@@ -152,7 +152,7 @@ async def play(scene: Scene, world: World, start: Start, services: Mapping[str, 
             somebody.say(f"please find that out for me on {somebody.platform}")
         for somebody in people:
             await getattr(world, somebody.platform).screen.until(lambda _, one=somebody: one.messages)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     for somebody in people:
         asked = [one for one in world.model.requests if f"for me on {somebody.platform}" in str(one.messages)]

@@ -48,7 +48,7 @@ async def test_every_family_is_executed_and_never_shown(world: World, start: Sta
         await world.telegram.screen.until(
             lambda screen: all(screen.of(str(100 + number)) for number in range(len(names))), 60
         )
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     wrong = {}
     for number, name in enumerate(names):

@@ -106,7 +106,7 @@ async def answered(bot: App, *everywhere: Place) -> None:
     async with asyncio.timeout(60):
         while not all(place.messages for place in everywhere):
             await asyncio.sleep(0.01)
-    await bot.dispatcher.idle()
+    await bot.dispatcher.wait_idle()
 
 
 async def test_a_plot_appears_as_an_image_after_the_text_on_every_platform(world: World, start: Start) -> None:

@@ -14,7 +14,7 @@ async def test_a_tool_that_a_person_names_is_forced_in_the_first_request_alone(w
     async with start("telegram", TOOL_MODE="native") as bot:
         world.telegram.say(ADA, "use the calculator tool: how many eggs are a dozen dozens?", person=ADA)
         await world.telegram.screen.until(lambda screen: screen.of(str(ADA)))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     choices = [request.body.get("tool_choice") for request in world.model.requests]
     assert choices == [{"type": "function", "function": {"name": "calculator"}}, None]

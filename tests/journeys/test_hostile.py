@@ -205,7 +205,7 @@ class Journey:
         async with asyncio.timeout(60):
             while not all(self.messages(*key) for key in self.chats):
                 await asyncio.sleep(0.02)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     def problems(self) -> list[str]:
         """Everything that no person and no service may have seen."""
@@ -318,7 +318,7 @@ async def test_sentences_of_our_own_do_nothing_with_hostile_words(open_world: Wo
             world.slack.say(place, text.removeprefix("/"), person="U7")
             await world.telegram.screen.until(more_than(number - 1, 7))
             await world.slack.screen.until(more_than(number - 1, place))
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
 
     assert pings(world) == [] and previews(world) == [] and refused(world) == []
     messages = [*world.telegram.screen.of("7"), *world.slack.screen.of(place)]

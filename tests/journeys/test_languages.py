@@ -68,7 +68,7 @@ class Desk:
         before = len(self.messages())
         self.command(word, argument)
         await self.screen.until(lambda _: len(self.messages()) > before and self.messages()[-1].text)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         return str(self.messages()[-1].text)
 
 
@@ -98,7 +98,7 @@ async def test_a_person_reads_their_own_script_everywhere(
             lambda _: any(SEARCHING[script] in version.text for one in desk.messages() for version in one.versions)
         )
         searched.set()
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         tools = await desk.told(bot, "tools")
         wrong = await desk.told(bot, "tool", "calculator")
         helped = await desk.told(bot, "help")

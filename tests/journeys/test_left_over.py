@@ -71,8 +71,8 @@ async def test_a_turn_that_ended_leaves_nothing_behind_on_any_platform(world: Wo
                 world.slack.say(place, f"slack {number}", person="U7")
                 world.discord.say(direct.id, f"discord {number}", person=7)
                 await world.model.asked(asked + 6)
-                await bot.dispatcher.idle()
-            await bot.summaries.idle()
+                await bot.dispatcher.wait_idle()
+            await bot.summaries.wait_idle()
             return await held()
 
         before = await turns(1)

@@ -195,7 +195,7 @@ class BotInThread:
         await asyncio.to_thread(self._thread.join)
 
     async def idle(self) -> None:
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.bot.dispatcher.idle(), self._loop))
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.bot.dispatcher.wait_idle(), self._loop))
 
     async def unblocked(self, doing: Callable[[int], Callable[[], object]], within: float = 0.1) -> None:
         """Do something enormous, and hold the bot to `within` seconds of computing at once.

@@ -23,7 +23,7 @@ async def test_the_first_question_after_a_start_has_the_tools_of_its_servers(wor
 
     async with start("telegram", TOOL_MODE="native", MCP_CONFIG=str(file)) as bot:
         await world.telegram.screen.until(lambda screen: screen.of(str(ADA)))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     offered = [tool["function"]["name"] for tool in world.model.requests[0].body["tools"]]
     assert "p__echo" in offered

@@ -140,7 +140,7 @@ async def test_every_fault_of_a_stream_keeps_what_was_shown_and_says_one_sentenc
         async with asyncio.TaskGroup() as everybody:
             for index, case in enumerate(CASES):
                 everybody.create_task(meet(case, world, 100 + index))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
     assert world.telegram.refusals == 0
 
 
@@ -158,7 +158,7 @@ async def test_the_sentence_stands_on_the_other_platforms_too(world: World, star
                 world.model.reply(*case.replies)
                 say()
                 await server.screen.until(more_than(number, place))
-                await bot.dispatcher.idle()
+                await bot.dispatcher.wait_idle()
                 text = server.screen.of(place)[number].text
                 assert text.startswith(case.shown), (place, case.name)
                 assert case.sentence.split("/")[0].split(" Write")[0] in text, (place, case.name)
@@ -172,7 +172,7 @@ async def test_an_endless_answer_is_cut_and_its_stream_closed(world: World, star
         await chat.until("The answer was cut here because it became too long.")
         async with asyncio.timeout(2):
             await world.model.requests[0].ended.wait()
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         [message] = chat.messages
         chat.say("please go on")
         await chat.until("Of course.")
@@ -187,7 +187,7 @@ async def test_retry_after_a_fault_answers_the_question_anew(world: World, start
     async with start("telegram", **SHORT) as bot:
         chat.say("please answer me")
         await chat.until(BROKE_OFF)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         chat.say("/retry")
         await chat.until("The whole answer.")
 
@@ -203,7 +203,7 @@ async def test_a_conversation_that_became_too_long_is_answered_without_its_oldes
         for words, answer in (("first", "One."), ("second", "Two."), ("third", "Three.")):
             chat.say(f"please answer the {words} question")
             await chat.until(answer)
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
 
     told = [str(message["content"]) for message in world.model.requests[-1].messages]
     assert not any("first question" in one for one in told)
@@ -217,10 +217,10 @@ async def test_a_first_message_too_long_for_the_model_is_told_so_with_its_window
     async with start("telegram", **SHORT) as bot:
         chat.say("please read this: " + "a stone and a leaf " * 1_800)
         await chat.until("This message is too long for the model: it is about ")
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         chat.say("please answer me")
         await chat.until("Of course.")
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         chat.say("/context")
         await chat.until("of 6,000 that may be sent")
 
@@ -286,7 +286,7 @@ async def test_another_model_goes_on_honestly_after_the_first_words(
     async with start("telegram", **SHORT) as bot:
         chat.say("please answer me")
         await chat.until("came after all.")
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         world.model.reply(Reply("Of course."))
         chat.say("please go on")
         await chat.until("Of course.")

@@ -43,7 +43,7 @@ async def test_two_hundred_people_at_once_spend_no_more_than_the_day_has(world: 
         await world.telegram.screen.until(
             lambda screen: all(screen.of(str(number)) for number in range(1, 201)), seconds=120
         )
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     made = [request for request in world.model.requests if request.status == 200]
     assert 5 < len(made) < 200
@@ -103,7 +103,7 @@ async def test_tools_that_are_paid_end_with_the_money_and_the_person_sees_what_t
         for number, said in enumerate(("Found.", "Found.", "Not paid."), 1):
             world.telegram.say(7, f"please search for number {number}", person=7)
             await world.telegram.screen.until(_last_is(said, number))
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
         world.telegram.say(7, "/usage", person=7)
         await world.telegram.screen.until(lambda screen: len(screen.of("7")) == 4)
         world.telegram.say(7, "/why", person=7)

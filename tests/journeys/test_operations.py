@@ -34,7 +34,7 @@ async def test_a_turn_with_a_search_is_counted_from_its_question_to_its_last_edi
         world.telegram.person(ADA, "Ada")
         world.telegram.say(ADA, "what is tea, look it up", person=ADA)
         await world.telegram.screen.until(lambda screen: screen.of(str(ADA)))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         ready, _ = await get(bot, "/ready")
         health, _ = await get(bot, "/health")
         _, page = await get(bot, "/metrics")
@@ -63,7 +63,7 @@ async def test_a_failed_model_is_counted_and_its_line_names_chat_turn_and_refere
             world.telegram.person(ADA, "Ada")
             world.telegram.say(ADA, "my secret question about tea", person=ADA)
             await world.telegram.screen.until(lambda screen: screen.of(str(ADA)))
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
             _, page = await get(bot, "/metrics")
 
     [said] = [message.text for message in world.telegram.screen.of(str(ADA))]

@@ -144,7 +144,7 @@ async def test_what_a_page_tells_the_model_to_open_is_not_opened_after_the_page_
         await ada.ask(bot, f"please read the page {evil.url('/page')}")
         for number in range(6):
             await ada.ask(bot, f"please tell me more about that, number {number}")
-            await bot.summaries.idle()
+            await bot.summaries.wait_idle()
     bodies = [request.body["messages"] for request in world.model.requests]
     last = [body for body in bodies if "You keep the memory" not in body[0]["content"]][-1]
 
@@ -166,7 +166,7 @@ async def test_a_quote_cannot_have_the_conversation_sent_away(world: World, star
     async with start("telegram", TOOL_MODE="native") as bot:
         telegram.say(-50, f"@{telegram.bot['username']} what is this", person=7, reply_to=quoted)
         await telegram.screen.until(lambda screen: screen.of("-50"))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert telegram.screen.of("-50")[-1].text == "I refused, and read: tea."
     assert evil.visited == ["/page"]
@@ -185,7 +185,7 @@ async def test_somebody_elses_words_in_a_group_cannot_have_the_conversation_sent
             before = len(screen.of("-50"))
             world.telegram.say(-50, f"@{name} please tell me about tea", person=world.telegram.person(id, who))
             await screen.until(more_than(before, -50))
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
             texts.append(screen.of("-50")[-1].text)
 
     assert texts == ["I obeyed, and read: tea.", "I refused, and read: nothing."]
@@ -247,7 +247,7 @@ async def test_an_order_that_a_page_had_kept_is_not_told_in_later_conversations(
         before = len(ada.messages)
         ada.say("/new")
         await world.telegram.screen.until(lambda _: len(ada.messages) > before)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         await ada.ask(bot, "please remember that I like tea")
         await ada.ask(bot, "please tell me something")
         kept = world.model.requests[-1].body["messages"][0]["content"]
@@ -295,7 +295,7 @@ async def test_tools_of_mcp_servers_are_withheld_until_a_new_conversation_or_for
         before_new = len(ada.messages)
         ada.say("/new")
         await world.telegram.screen.until(lambda _: len(ada.messages) > before_new)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         anew = await results(bot, "please add one and two once more")
         await ada.ask(bot, f"please read the page {evil.url('/page')}")
         after_page = await results(bot, "please add one and two at last")

@@ -36,7 +36,7 @@ class Person:
         self.say(text)
         await self.world.model.asked(asked + 1)
         await getattr(self.world, self.platform).screen.until(lambda _: len(self.messages) > before)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         return self.messages[before:]
 
 
@@ -183,7 +183,7 @@ async def test_three_platforms_answer_side_by_side_and_mix_nothing_up(world: Wor
             somebody.say(f"this is secret number {number}")
         for somebody in people:
             await getattr(world, somebody.platform).screen.until(lambda _, one=somebody: one.messages)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     for number, somebody in enumerate(people):
         assert [message.text for message in somebody.messages] == [f"You said: this is secret number {number}"]

@@ -70,12 +70,12 @@ async def test_answers_to_commands_are_for_who_asked_and_answers_to_questions_fo
             await world.discord.screen.until(lambda _: world.discord.commands.registered.get(""))
         room.use("ask", argument="How is tea made?")
         answer = await room.next(lambda text: "Tea is brewed." in text)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         private = []
         for word in PRIVATE:
             room.use(word)
             private.append(await room.next())
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
 
     assert not answer.ephemeral
     assert [one.ephemeral for one in private] == [True] * len(PRIVATE), [one.text for one in private]
@@ -92,13 +92,13 @@ async def test_refusals_are_for_who_is_refused(world: World, start: Start, way: 
             await world.discord.screen.until(lambda _: world.discord.commands.registered.get(""))
         room.use("ask", argument="How is tea made?")
         await room.next(lambda text: "Tea is brewed." in text)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         room.use("retry", BOB)
         refused = await room.next()
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         room.use("ask", BOB, "And coffee?")
         too_many = await room.next()
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert refused.ephemeral and "Only the person who asked" in refused.text
     assert too_many.ephemeral and "a lot of messages" in too_many.text
@@ -115,7 +115,7 @@ async def test_a_stranger_is_refused_in_private_where_the_platform_waits_for_an_
         for word in ("ask", "help"):
             room.use(word, BOB, "How is tea made?" if word == "ask" else "")
             refused = await room.next()
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
             assert refused.ephemeral and "discord:8" in refused.text
 
     assert not any(one.live for one in room.screen.of(room.id))

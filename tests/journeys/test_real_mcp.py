@@ -221,7 +221,7 @@ async def _ask(world: World, bot: App, number: int, question: str, chat: int = 0
     world.telegram.person(id, f"Person {id}")
     world.telegram.say(id, f"case-{number} {question}", person=id)
     await world.telegram.screen.until(lambda screen: screen.of(str(id)))
-    await bot.dispatcher.idle()
+    await bot.dispatcher.wait_idle()
     return "\n".join(message.text for message in world.telegram.screen.of(str(id)))
 
 

@@ -61,7 +61,7 @@ async def test_reasoning_stands_collapsed_where_a_platform_can_and_is_told_on_re
             await getattr(world, one.platform).screen.until(
                 lambda _, one=one, before=before: len(one.messages) > before
             )
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     for way, one, [message] in zip(WAYS, people, answers, strict=True):
         shown = message.versions[-1].html

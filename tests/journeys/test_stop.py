@@ -132,7 +132,7 @@ async def test_many_restarts_in_good_order_are_no_failed_attempts(
     async with start("telegram") as bot:
         await world.model.asked(5)
         go_on.set()
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert chats.texts("telegram") == [answer("telegram")]
 
@@ -237,10 +237,10 @@ async def test_stop_pressed_while_the_answer_waits_for_its_last_edit_loses_nothi
         await asyncio.wait_for(edit.reached.wait(), 10)
         world.telegram.say(7, "/stop", person=7)
         [chat] = bot.dispatcher.queue._boxes
-        running = bot.dispatcher.queue.running(chat)
+        running = bot.dispatcher.queue.find_running(chat)
         assert running is not None
         await chats.until(lambda: running.ending is not None)
         let_go.set()
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert chats.texts("telegram") == ["One two three four five."]

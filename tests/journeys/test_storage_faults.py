@@ -99,7 +99,7 @@ async def locked_for(seconds: float, world: World, start: Start, caplog: pytest.
             await asyncio.sleep(seconds)
             assert not any(chats.texts(name) for name in PLATFORMS)
         await chats.until(lambda: all(chats.texts(name) == [answer(f"please tell {name}")] for name in PLATFORMS))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert chats.texts("bob") == [answer("begin for bob")]
     assert len(world.model.requests) == 4
@@ -181,7 +181,7 @@ async def test_a_read_only_database_is_told_once_and_everything_goes_on_when_it_
         bot.store.writer._connect = connect
         await chats.until(lambda: answer("please tell telegram") in chats.texts("telegram"))
         await chats.until(lambda: answer("and tell bob") in chats.texts("bob"))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert len(chats.texts("telegram")) == len(chats.texts("bob")) == 2
     complaints = [record for record in caplog.records if "the store cannot write" in record.getMessage()]
@@ -205,7 +205,7 @@ async def test_a_damaged_database_is_kept_aside_and_the_bot_answers(
     async with start("telegram") as bot:
         chats.bob("please tell")
         await chats.until(lambda: chats.texts("bob") == [answer("please tell bob")])
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
     database = world.data / "parley.db"
     spoiled = DAMAGE[damage](database.read_bytes())
     database.write_bytes(spoiled)
@@ -213,7 +213,7 @@ async def test_a_damaged_database_is_kept_aside_and_the_bot_answers(
     async with start("telegram") as bot:
         chats.bob("then tell")
         await chats.until(lambda: answer("then tell bob") in chats.texts("bob"))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     [kept] = [path for path in world.data.glob("parley.db.damaged-*") if not path.name.endswith(("-wal", "-shm"))]
     assert kept.read_bytes() == spoiled

@@ -31,7 +31,7 @@ async def ask(world: World, bot: App, text: str) -> str:
     before = len(world.telegram.screen.of(str(ADA)))
     world.telegram.say(ADA, text, person=ADA)
     await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) > before)
-    await bot.dispatcher.idle()
+    await bot.dispatcher.wait_idle()
     return str(world.telegram.screen.of(str(ADA))[-1].text)
 
 

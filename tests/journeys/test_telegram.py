@@ -29,7 +29,7 @@ async def ask(world: World, bot: App, text: str, chat: int = ADA, **more: Any) -
     world.telegram.person(ADA, "Ada")
     world.telegram.say(chat, text, person=ADA, **more)
     await world.telegram.screen.until(lambda screen: len(screen.of(str(chat))) > before)
-    await bot.dispatcher.idle()
+    await bot.dispatcher.wait_idle()
     assert len(world.model.requests) >= handled
     return list(world.telegram.screen.of(str(chat))[before:])
 
@@ -88,7 +88,7 @@ async def test_the_chat_is_remembered_after_a_restart_and_no_other_chat_is(world
         world.telegram.person(8, "Bob")
         world.telegram.say(8, "what is my cat called?", person=8)
         await world.telegram.screen.until(lambda screen: screen.of("8"))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     said = [[message["content"] for message in request.messages[1:]] for request in world.model.requests]
     assert said[1] == ["my cat is called Minka, remember it", "Noted.", "what is my cat called?"]
@@ -106,7 +106,7 @@ async def test_twenty_chats_at_once_each_get_their_own_answer(world: World, star
             world.telegram.person(100 + number, f"P{number}")
             world.telegram.say(100 + number, f"please explain number {number}", person=100 + number)
         await world.telegram.screen.until(lambda screen: all(screen.of(str(100 + n)) for n in range(20)))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     for number in range(20):
         assert text_of(world, 100 + number) == " ".join(f"answer{number}" for _ in range(80))
@@ -124,7 +124,7 @@ async def test_stop_ends_the_answer_keeps_what_was_shown_and_closes_the_models_s
         world.telegram.say(ADA, "/stop", person=ADA)
         async with asyncio.timeout(5):
             await world.model.requests[0].ended.wait()
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert text_of(world).startswith("word word")
     assert text_of(world).endswith("Stopped.")
@@ -173,7 +173,7 @@ async def test_a_group_hears_only_what_is_meant_for_the_bot_and_tells_who_speaks
         world.telegram.say(-50, "nothing for the bot here", person=ADA)
         world.telegram.say(-50, f"@{world.telegram.bot['username']} please say hello", person=ADA)
         await world.telegram.screen.until(lambda screen: screen.of("-50"))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert len(world.model.requests) == 1
     assert world.model.requests[0].messages[-1]["content"] == "Ada: please say hello"
@@ -184,7 +184,7 @@ async def test_a_stranger_hears_one_sentence_with_his_id_and_no_model_is_asked(w
         [message] = await ask(world, bot, "hello, please answer")
         world.telegram.say(ADA, "and again, please", person=ADA)
         await asyncio.sleep(0.3)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert "telegram:7" in message.text
     assert len(world.telegram.screen.of(str(ADA))) == 1
@@ -255,7 +255,7 @@ async def test_the_same_update_delivered_ten_times_is_one_turn(world: World, sta
         for _ in range(9):
             world.telegram.redeliver(update)
         world.model.reply(Reply("Second."))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         await ask(world, bot, "please answer again")
 
     assert [message.text for message in world.telegram.screen.of(str(ADA))] == ["Once.", "Second."]

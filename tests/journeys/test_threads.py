@@ -51,7 +51,7 @@ class Thread:
         asked = len(self.world.model.requests)
         self.say(f"<@{self.slack.bot_user_id}> {text}", person)
         await self.world.model.asked(asked + 1)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         return told(self.world)
 
 
@@ -87,7 +87,7 @@ async def test_a_question_that_begins_its_thread_costs_no_look(world: World, sta
     async with start("slack") as bot:
         world.slack.say("C1", f"<@{world.slack.bot_user_id}> hello", person="U1")
         await world.model.asked(1)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert not calls_of(world.slack, "conversations.replies")
 
@@ -108,7 +108,7 @@ async def test_a_thread_is_not_read_again_after_new(world: World, start: Start) 
     async with start("slack") as bot:
         await thread.ask(bot, "summarise this thread")
         thread.say(f"<@{world.slack.bot_user_id}> new")
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         await world.slack.screen.until(
             lambda _: any("new conversation" in one.text for one in world.slack.screen.of("C1"))
         )
@@ -226,7 +226,7 @@ async def test_parley_stop_ends_the_answer_that_grows_in_the_channel_the_persons
         world.slack.command("/parley", "stop", "C1", "U1")
         await shown(world, "Only the person who asked")
         world.slack.command("/parley", "stop", "C1", "U2")
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert any("Stopped." in text for text in _grows(world, other))
 
@@ -244,7 +244,7 @@ async def test_parley_why_and_retry_mean_the_answer_that_stood_last_in_the_chann
         await shown(world, "The last answer came from")
         world.slack.command("/parley", "retry", "C1", "U2")
         await world.model.asked(2)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert told(world).count(": summarise this thread") == 1 and "Friday" in told(world)
     assert len(_grows(world, thread)) == 2
@@ -296,7 +296,7 @@ async def test_a_thread_is_followed_without_a_mention_only_where_the_bot_takes_p
         world.slack.say("C1", "Out in the channel.", person="U1")
         thread.say("and in one word?", "U2")
         await world.model.asked(2)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         stored = await bot.store.history.list_chats()
 
     assert told(world).endswith(": and in one word?")
@@ -320,7 +320,7 @@ async def ask_on_discord(world: World, bot: App, place: Channel | int, text: str
     asked = len(world.model.requests)
     world.discord.say(place, f"{world.discord.mention()} {text}", person=7, **more)
     await world.model.asked(asked + 1)
-    await bot.dispatcher.idle()
+    await bot.dispatcher.wait_idle()
     return told(world)
 
 

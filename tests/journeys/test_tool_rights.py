@@ -66,15 +66,15 @@ async def test_a_tool_is_for_those_whom_it_is_left_to_and_a_chat_has_its_own_wor
             await world.discord.screen.until(lambda _: world.discord.commands.registered.get(""))
         for person in (ADA, BOB):
             await room.ask("What is 6 times 7?", person)
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
         called = await room.ask("calculator(6*7)", BOB)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         refused = await room.ask("Answer as a pirate.", BOB, command="persona")
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         taken = await room.ask("Answer as a butler.", ADA, command="persona")
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         await room.ask("What is tea?", BOB)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     ada, bob, last = (request.body for request in world.model.requests)
     names = [{tool["function"]["name"] for tool in body["tools"]} for body in (ada, bob)]

@@ -28,7 +28,7 @@ async def ask(world: World, bot: App, text: str, chat: int = ADA) -> list[Shown]
     world.telegram.person(ADA, "Ada")
     world.telegram.say(chat, text, person=ADA)
     await world.telegram.screen.until(lambda screen: len(screen.of(str(chat))) > before)
-    await bot.dispatcher.idle()
+    await bot.dispatcher.wait_idle()
     return list(world.telegram.screen.of(str(chat))[before:])
 
 
@@ -61,7 +61,7 @@ async def test_a_reminder_comes_by_itself(world: World, start: Start) -> None:
     async with start("telegram", TOOL_MODE="native") as bot:
         await ask(world, bot, "please remind me of my tea in a second")
         await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) == 2)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
         await ask(world, bot, "thank you, that was the right moment to tell me")
 
     assert world.telegram.screen.of(str(ADA))[1].text == "⏰ Tea is ready"
@@ -78,7 +78,7 @@ async def test_a_reminder_missed_while_the_bot_was_off_comes_late_once_and_says_
     for _ in range(2):
         async with start("telegram") as bot:
             await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) == 2)
-            await bot.dispatcher.idle()
+            await bot.dispatcher.wait_idle()
 
     late = world.telegram.screen.of(str(ADA))[1].text
     assert late.startswith("⏰ Tea\n\n(This was due ") and late.endswith("when I could not write.)")
@@ -98,7 +98,7 @@ async def test_a_reminder_taken_in_before_a_crash_is_shown_at_the_next_start(wor
 
     async with start("telegram") as bot:
         await world.telegram.screen.until(lambda screen: len(screen.of(str(ADA))) == 2)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert world.telegram.screen.of(str(ADA))[1].text.startswith("⏰ Tea")
 
@@ -148,7 +148,7 @@ async def test_an_image_and_a_reminder_reach_every_platform(world: World, start:
             screen = getattr(world, platform).screen
             # The first message is the answer; while the tool runs, its status shows a clock too.
             await screen.until(lambda _, seen=seen: any("⏰ Tea" in message.text for message in seen()[1:]))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     for platform, (_, seen) in people.items():
         texts = [message.text.strip() for message in seen()]

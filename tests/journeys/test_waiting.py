@@ -68,7 +68,7 @@ async def test_a_message_that_waits_carries_a_sign_until_its_turn_begins(world: 
 
         first.set()
         await until(lambda: not signs(world, platform))
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert len(world.model.requests) == 2
 
@@ -88,7 +88,7 @@ async def test_a_slash_command_that_waits_gets_one_line_until_its_turn_begins(wo
         assert len(lines()) == 1
         first.set()
         await until(lambda: not lines())
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert len(world.model.requests) == 2
 
@@ -104,7 +104,7 @@ async def test_without_the_scope_nothing_is_shown_and_nothing_lost(world: World,
         someone.say("second")
         first.set()
         await world.model.asked(2)
-        await bot.dispatcher.idle()
+        await bot.dispatcher.wait_idle()
 
     assert not [call for call in world.slack.calls if call.method.startswith("reactions.")]
 

@@ -231,12 +231,12 @@ PAGE_CHARS = 900
 def _footer(text: str) -> str:
     citations = sources.Citations()
     citations.add([Source("Tea", "https://example.org/tea", 1)])
-    return citations.footer(f"Tea is a leaf [1].\nSources:\n{text}", "en")
+    return citations.list_cited(f"Tea is a leaf [1].\nSources:\n{text}", "en")
 
 
 def _numbered(text: str) -> object:
     found = tuple(Source(f"Tea {number}", f"https://a.b/{number}") for number in range(20))
-    return sources.numbered(ToolResult(text=f"[1] one\n{text}", sources=found), 3)
+    return sources.number_sources(ToolResult(text=f"[1] one\n{text}", sources=found), 3)
 
 
 def _chat_stream(text: str) -> None:
@@ -459,7 +459,7 @@ FED: dict[str, Callable[[str], object]] = {
     "adapters.slack.mrkdwn.render": slack_mrkdwn.render,
     "adapters.telegram.html.render": telegram_html.render,
     "adapters.telegram.html.visible_length": telegram_html.visible_length,
-    "adapters.telegram.live.defanged": telegram_live.defanged,
+    "adapters.telegram.live.defang": telegram_live.defang,
     "adapters.slack.errors.refused": lambda text: slack_errors.refused(500, text, text),
     "adapters.slack.events.incoming": lambda text: slack_events.incoming(_slack(text), ME, _same, now=0.0),
     "adapters.slack.events.people_in": lambda text: slack_events.people_in(_slack(text)),
@@ -486,16 +486,16 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.reply.cutting.find_cut": lambda text: cutting.find_cut(text, 0, 3600, len, 3600),
     "bot.reply.cutting.fit": lambda text: cutting.fit(text, 3600, measures.utf16_length),
     "bot.markdown.dialect.references": dialect.references,
-    "bot.agent.given.Given.built": lambda text: given.Given({"query": text}).built(f"https://a.b/{text}"),
+    "bot.agent.given.Given.could_build": lambda text: given.Given({"query": text}).could_build(f"https://a.b/{text}"),
     "bot.reply.graphemes.boundary_before": lambda text: graphemes.boundary_before(text, len(text) - 1),
     "bot.contract.identity.anything": identity.anything,
     "bot.markdown.lines.LineScanner.feed": _scanned,
     "bot.markdown.lines.LineScanner.feed, in one line": lambda text: lines.LineScanner().feed(text),
     "bot.markdown.lines.columns": lines.columns,
-    "bot.turn.workings.paragraph": lambda text: workings.paragraph([text], text),
+    "bot.turn.workings.as_paragraph": lambda text: workings.as_paragraph([text], text),
     "bot.safety.linkpolicy.LinkPolicy.learn": lambda text: linkpolicy.LinkPolicy().learn(text),
-    "bot.safety.linkpolicy.LinkPolicy.shown": lambda text: linkpolicy.LinkPolicy().shown(text, f"https://a.b/{text}"),
-    "bot.safety.linkpolicy.LinkPolicy.shown, as a host": lambda text: linkpolicy.LinkPolicy().shown(
+    "bot.safety.linkpolicy.LinkPolicy.decide": lambda text: linkpolicy.LinkPolicy().decide(text, f"https://a.b/{text}"),
+    "bot.safety.linkpolicy.LinkPolicy.decide, as a host": lambda text: linkpolicy.LinkPolicy().decide(
         text, f"https://{text}"
     ),
     "bot.safety.linkpolicy.carries_data": lambda text: linkpolicy.carries_data(f"https://example.org/{text}"),
@@ -516,7 +516,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.markdown.tree.quote": tree.quote,
     "bot.toolchoice.named.named_call": lambda text: named.named_call(f"/tool look {text}", (SPEC, OTHER)),
     "bot.safety.enclosures.describe_enclosed": lambda text: enclosures.describe_enclosed(_asked(text)),
-    "bot.safety.enclosures.unread": lambda text: enclosures.unread(replace(_asked(text), text=""), "en"),
+    "bot.safety.enclosures.answer_unread": lambda text: enclosures.answer_unread(replace(_asked(text), text=""), "en"),
     "bot.operations.outlet.Outlet.value": lambda text: OUTLET.value({text: [text]}),
     "bot.reply.paging.Paginator.extend": _paged(10**9, again=True),
     "bot.reply.paging.Paginator.extend, in pieces": _paged(64, again=False),
@@ -527,7 +527,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.agent.nudges.announces_search": nudges.announces_search,
     "bot.toolchoice.greetings.is_greeting": greetings.is_greeting,
     "bot.model.protocol.results_message": lambda text: protocol.results_message([ToolEntry(text, text, text, True)]),
-    "bot.context.question.preamble": lambda text: question.preamble(_asked(text)),
+    "bot.context.question.write_preamble": lambda text: question.write_preamble(_asked(text)),
     "bot.context.question.user_entry": lambda text: question.user_entry(_asked(text)),
     "bot.safety.redacted.redact_call": lambda text: redacted.redact_call(_call(text), REDACTOR.redact),
     "bot.safety.redacted.redact_message": lambda text: redacted.redact_message(_asked(text), REDACTOR.redact),
@@ -540,14 +540,16 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.sentences.language.language_of, written before": lambda text: sentences.language_of(
         "", "", [text, f"茶{text}"]
     ),
-    "bot.agent.sources.Citations.footer": _footer,
-    "bot.agent.sources.numbered": _numbered,
-    "bot.turn.workings.reasoning": lambda text: workings.reasoning(text, "en", redactor.Redactor(["k" * 40]).redact),
+    "bot.agent.sources.Citations.list_cited": _footer,
+    "bot.agent.sources.number_sources": _numbered,
+    "bot.turn.workings.describe_reasoning": lambda text: workings.describe_reasoning(
+        text, "en", redactor.Redactor(["k" * 40]).redact
+    ),
     "bot.turn.workings.collapsed_reasoning": lambda text: workings.collapsed_reasoning(text, "en", str),
     "bot.turn.workings.code_line": lambda text: workings.code_line(text, redactor.Redactor(["k" * 40]).redact, 200),
     "bot.agent.sources.source_line": lambda text: sources.source_line(Source(text, text)),
     "bot.safety.spellings.secret_forms": lambda text: spellings.secret_forms([text]),
-    "bot.safety.spellings.unspelled": spellings.unspelled,
+    "bot.safety.spellings.decode_spelled": spellings.decode_spelled,
     "bot.store.facts.match_expression": facts.match_expression,
     "bot.store.facts.split_words": facts.split_words,
     "bot.store.incoming.incoming_from_json": lambda text: incoming.incoming_from_json(
@@ -556,7 +558,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.store.text.to_plain": stored.to_plain,
     "bot.store.text.to_json": lambda text: stored.to_json({text: text}),
     "bot.context.summary.Summaries": lambda text: (
-        [summary._line(entry) for entry in _told(text)] and summary._whole(text)
+        [summary._write_entry(entry) for entry in _told(text)] and summary._cut_to_statement(text)
     ),
     "bot.toolchoice.terms.names_of": terms.names_of,
     "bot.toolchoice.terms.terms_of": terms.terms_of,
@@ -573,7 +575,7 @@ FED: dict[str, Callable[[str], object]] = {
         transcript.entry_from_json(transcript.entry_to_json(entry)) for entry in _told(text)
     ],
     "bot.markdown.unfinished.close_open": unfinished.close_open,
-    "bot.safety.untrusted.spoken": lambda text: untrusted.spoken("Ada", text),
+    "bot.safety.untrusted.attribute": lambda text: untrusted.attribute("Ada", text),
     "bot.safety.untrusted.tool_entry": lambda text: untrusted.tool_entry(
         _call(""), ToolResult(text=text, untrusted=True), "0123abcd", "outside"
     ),
@@ -698,14 +700,14 @@ INSIDE: dict[str, str] = {
     "adapters.formatting.layout.aligned": "adapters.discord.markdown.render",
     "adapters.slack.marks.held": "adapters.slack.marks.as_text",
     "adapters.slack.mrkdwn.escaped": "adapters.slack.mrkdwn.render",
-    "adapters.telegram.live": "adapters.telegram.live.defanged",
+    "adapters.telegram.live": "adapters.telegram.live.defang",
     "adapters.slack.events": "adapters.slack.events.incoming",
     "adapters.slack.surface.SlackSurface": "adapters.slack.mrkdwn.render",
     "adapters.slack.threads": "adapters.slack.events.incoming",
     "adapters.telegram.surface.TelegramSurface": "adapters.telegram.pages.draw",
     "adapters.telegram.updates.incoming": "adapters.telegram.updates.meant_for",
     "bot.policy.access.Access": "bot.contract.identity.anything",
-    "bot.agent.events": "bot.safety.enclosures.unread",
+    "bot.agent.events": "bot.safety.enclosures.answer_unread",
     "bot.model.base.ask": "bot.context.window.fit",
     "bot.model.base.stream_of": "bot.context.window.fit",
     "bot.model.usage.token_count": "bot.context.window.fit",
@@ -715,11 +717,11 @@ INSIDE: dict[str, str] = {
     "bot.contract.words": "bot.contract.words.parse",
     "bot.context.window": "bot.context.window.fit",
     "bot.safety.enclosures": "bot.safety.enclosures.describe_enclosed",
-    "bot.agent.given.leaves_of": "bot.agent.given.Given.built",
+    "bot.agent.given.leaves_of": "bot.agent.given.Given.could_build",
     "bot.reply.graphemes.is_boundary": "bot.reply.graphemes.boundary_before",
     "bot.contract.identity": "bot.contract.identity.anything",
-    "bot.safety.linkpolicy.LinkPolicy.allows": "bot.safety.linkpolicy.LinkPolicy.shown",
-    "bot.safety.linkpolicy.LinkPolicy.knows": "bot.safety.linkpolicy.LinkPolicy.shown",
+    "bot.safety.linkpolicy.LinkPolicy.allows": "bot.safety.linkpolicy.LinkPolicy.decide",
+    "bot.safety.linkpolicy.LinkPolicy.knows": "bot.safety.linkpolicy.LinkPolicy.decide",
     "bot.markdown.tree.parse": "adapters.discord.markdown.render",
     "bot.markdown.tree.text_of": "adapters.discord.markdown.render",
     "bot.contract.measures": "bot.reply.cutting.fit",
@@ -740,11 +742,11 @@ INSIDE: dict[str, str] = {
     "bot.reply.pageset.PageSet": "bot.reply.paging.Paginator.extend",
     "bot.safety.characters.clean_untrusted": "bot.safety.characters.clean_name",
     "bot.sentences.language": "bot.sentences.language.language_of",
-    "bot.agent.sources.Citations.add": "bot.agent.sources.Citations.footer",
-    "bot.turn.workings.under": "bot.turn.workings.collapsed_reasoning",
-    "bot.turn.resume.Attempt": "bot.turn.workings.paragraph",
-    "bot.turn.workings.between": "bot.turn.workings.paragraph",
-    "bot.safety.spellings": "bot.safety.spellings.unspelled",
+    "bot.agent.sources.Citations.add": "bot.agent.sources.Citations.list_cited",
+    "bot.turn.workings.write_workings": "bot.turn.workings.collapsed_reasoning",
+    "bot.turn.resume.Attempt": "bot.turn.workings.as_paragraph",
+    "bot.turn.workings.gap_after": "bot.turn.workings.as_paragraph",
+    "bot.safety.spellings": "bot.safety.spellings.decode_spelled",
     "bot.store.facts.StoredFacts": "bot.store.facts.split_words",
     "bot.store.incoming": "bot.store.incoming.incoming_from_json",
     "bot.store.text": "bot.store.text.to_json",
@@ -848,7 +850,7 @@ OWN: dict[str, str] = {
     "bot.contract.origin": _SHORT,
     "bot.intake.platforms": _HANDS_ON,
     "bot.policy.prices": _OPERATOR,
-    "bot.agent.nudges.correction": _OURS_AND_CALLS,
+    "bot.agent.nudges.describe_problem": _OURS_AND_CALLS,
     "bot.context.system_prompt": _OURS_AND_CALLS,
     "bot.model.protocol": _OURS_AND_CALLS,
     "bot.toolchoice.greetings.any_of": "words of our own tables",

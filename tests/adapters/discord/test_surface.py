@@ -8,7 +8,7 @@ from typing import Any
 import discord
 import pytest
 
-from adapters.discord.errors import translated
+from adapters.discord.errors import translate
 from adapters.discord.surface import CALL_SECONDS, LIMITS
 from bot.contract.errors import (
     DeliveryError,
@@ -298,9 +298,9 @@ async def test_a_connection_that_was_never_made_did_not_send_anything(stage: Sta
 
 
 def test_an_error_of_the_library_is_a_failed_delivery_and_one_of_reading_the_answer_leaves_open_whether() -> None:
-    assert type(translated(discord.DiscordException("?"))) is DeliveryError
+    assert type(translate(discord.DiscordException("?"))) is DeliveryError
     for error in (KeyError("id"), discord.InvalidData("?"), TimeoutError()):
-        assert type(translated(error)) is Unclear
+        assert type(translate(error)) is Unclear
 
 
 async def test_the_library_never_sleeps_when_the_budget_is_kept(stage: Stage) -> None:

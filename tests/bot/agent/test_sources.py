@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agent.sources import Citations, numbered
+from bot.agent.sources import Citations, number_sources
 from tools.base import Source, ToolResult
 
 TEA = Source("Green tea", "https://tea.example/green")
@@ -19,8 +19,8 @@ SEARCH = ToolResult(
 
 
 def test_a_second_search_counts_on_from_the_first() -> None:
-    first, taken = numbered(SEARCH, 0)
-    second, last = numbered(SEARCH, taken)
+    first, taken = number_sources(SEARCH, 0)
+    second, last = number_sources(SEARCH, taken)
 
     assert first.text == SEARCH.text
     assert [one.number for one in first.sources] == [1, 2]
@@ -31,14 +31,14 @@ def test_a_second_search_counts_on_from_the_first() -> None:
 
 
 def test_sources_that_the_text_does_not_number_are_listed_so_that_they_can_be_cited() -> None:
-    result, taken = numbered(ToolResult(text="A page.", sources=(TEA,)), 4)
+    result, taken = number_sources(ToolResult(text="A page.", sources=(TEA,)), 4)
 
     assert result.text == "[5] Green tea https://tea.example/green\n\nA page."
     assert (result.sources[0].number, taken) == (5, 5)
 
 
 def test_an_entry_without_an_address_keeps_its_number_and_no_other_gets_it() -> None:
-    result, taken = numbered(ToolResult(text=f"[1] Nameless\n[2] Tea {TEA.url}", sources=(TEA,)), 0)
+    result, taken = number_sources(ToolResult(text=f"[1] Nameless\n[2] Tea {TEA.url}", sources=(TEA,)), 0)
 
     assert [one.number for one in result.sources] == [2]
     assert taken == 2
@@ -46,13 +46,13 @@ def test_an_entry_without_an_address_keeps_its_number_and_no_other_gets_it() -> 
 
 @pytest.mark.parametrize("result", [ToolResult(text="4"), ToolResult(text="Error", ok=False, sources=(TEA,))])
 def test_a_result_without_sources_stays_as_it_is(result: ToolResult) -> None:
-    assert numbered(result, 3) == (result, 3)
+    assert number_sources(result, 3) == (result, 3)
 
 
 @pytest.fixture
 def citations() -> Citations:
     made = Citations()
-    made.add(numbered(SEARCH, 0)[0].sources)
+    made.add(number_sources(SEARCH, 0)[0].sources)
     return made
 
 
@@ -80,14 +80,14 @@ def citations() -> Citations:
     ],
 )
 def test_the_footer_lists_what_is_cited_and_exists(citations: Citations, answer: str, listed: list[int]) -> None:
-    footer = citations.footer(answer, "en")
+    footer = citations.list_cited(answer, "en")
 
     known = {1: f"[1] [Green tea]({TEA.url})", 2: f"[2] [Oolong]({OOLONG.url})"}
     assert footer == ("\n".join(["**Sources**", *(known[number] for number in listed)]) if listed else "")
 
 
 def test_the_heading_follows_the_persons_language(citations: Citations) -> None:
-    assert citations.footer("绿茶 [1]。", "zh").startswith("**来源**\n")
+    assert citations.list_cited("绿茶 [1]。", "zh").startswith("**来源**\n")
 
 
 def test_a_title_cannot_be_markup(citations: Citations) -> None:
@@ -99,7 +99,7 @@ def test_a_title_cannot_be_markup(citations: Citations) -> None:
         ]
     )
 
-    assert made.footer("[1][2]", "en").splitlines()[1:] == [
+    assert made.list_cited("[1][2]", "en").splitlines()[1:] == [
         "[1] [(https://evil.example) x y # big](<https://a.example/(x)>)",
         "[2] [https://b.example](https://b.example)",
     ]
@@ -110,4 +110,4 @@ def test_no_answer_breaks_the_footer(answer: str) -> None:
     made = Citations()
     made.add([Source("a", "https://a.example", 1)])
 
-    assert made.footer(answer, "en").count("\n") in (0, 1)
+    assert made.list_cited(answer, "en").count("\n") in (0, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.commands.toolmenu import tool_menu
+from bot.commands.toolmenu import list_tools
 from tools.base import ToolSpec
 
 SEARCH = ToolSpec(
@@ -29,7 +29,7 @@ OWN = ToolSpec(name="dice", purpose="Roll dice.", parameters={}, category="play"
 
 
 def test_the_tools_stand_under_headings_with_a_line_for_people_each() -> None:
-    assert tool_menu([SUM, ISSUES, SEARCH, OWN], "en", "/{word}").splitlines() == [
+    assert list_tools([SUM, ISSUES, SEARCH, OWN], "en", "/{word}").splitlines() == [
         "**Finding out**",
         "- 🔎 Search the web · `search_web`",
         "",
@@ -47,14 +47,14 @@ def test_the_tools_stand_under_headings_with_a_line_for_people_each() -> None:
 
 
 def test_they_are_told_in_the_persons_language_and_without_words_for_models() -> None:
-    simplified = tool_menu([SEARCH], "zh-Hans", "/parley {word}")
-    traditional = tool_menu([SEARCH], "zh-Hant", "/parley {word}")
+    simplified = list_tools([SEARCH], "zh-Hans", "/parley {word}")
+    traditional = list_tools([SEARCH], "zh-Hant", "/parley {word}")
 
     assert "**查资料**\n- 🔎 搜索网页 · `search_web`" in simplified
     assert "**查資料**\n- 🔎 搜尋網路 · `search_web`" in traditional
     assert "`/parley tool`" in traditional
-    assert "changed" not in simplified + traditional + tool_menu([SEARCH], "en", "/{word}")
+    assert "changed" not in simplified + traditional + list_tools([SEARCH], "en", "/{word}")
 
 
 def test_without_tools_it_says_so() -> None:
-    assert tool_menu([], "zh-TW", "/{word}") == "沒有可用的工具。"
+    assert list_tools([], "zh-TW", "/{word}") == "沒有可用的工具。"

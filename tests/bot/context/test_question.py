@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agent.brought import policy_for
-from bot.context.question import preamble, question_text, subject, user_entry
+from bot.context.question import question_text, subject_of, user_entry, write_preamble
 from bot.contract.messages import (
     MOST_QUOTED,
     ChatId,
@@ -22,7 +22,7 @@ from bot.contract.messages import (
     Sender,
 )
 from bot.contract.origin import OUTSIDE
-from bot.safety.enclosures import alone
+from bot.safety.enclosures import is_alone
 
 
 def asked(text: str, quoted: Quoted | None = None, **more: Any) -> MessageSent:
@@ -68,9 +68,9 @@ def test_other_peoples_words_are_bounded_and_cannot_leave_their_quotation(forwar
 def test_a_message_is_about_the_persons_words_and_without_any_about_those_that_came_with_it() -> None:
     quoted = Quoted(text="weather in Oslo", forwarded=True)
 
-    assert subject(asked("and in Bergen?", quoted)) == "and in Bergen?"
-    assert subject(asked(" ", quoted)) == "weather in Oslo"
-    assert subject(asked("")) == ""
+    assert subject_of(asked("and in Bergen?", quoted)) == "and in Bergen?"
+    assert subject_of(asked(" ", quoted)) == "weather in Oslo"
+    assert subject_of(asked("")) == ""
 
 
 def test_a_message_holds_its_writers_words_and_with_a_quote_words_from_outside() -> None:
@@ -182,7 +182,7 @@ def test_a_files_name_is_not_the_words_of_who_sent_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "is_alone"),
+    ("question", "answered"),
     [
         (asked("", enclosed=(PDF,)), True),
         (asked(" \n", enclosed=(PDF,)), True),
@@ -195,19 +195,19 @@ def test_a_files_name_is_not_the_words_of_who_sent_it() -> None:
         (asked(""), False),
     ],
 )
-def test_only_a_message_without_any_words_is_answered_without_a_model(question: MessageSent, is_alone: bool) -> None:
-    assert alone(question) == is_alone
+def test_only_a_message_without_any_words_is_answered_without_a_model(question: MessageSent, answered: bool) -> None:
+    assert is_alone(question) == answered
 
 
 def test_what_cannot_be_read_is_said_before_the_answer_in_the_persons_language() -> None:
     many = tuple(replace(PDF, name=f"{number}.pdf") for number in range(5))
 
-    assert preamble(asked("tea?"), "en") == ""
-    assert preamble(asked("", enclosed=(PDF,)), "en") == ""
-    assert preamble(asked("tea?", enclosed=(PICTURE, *many, PICTURE)), "en") == (
+    assert write_preamble(asked("tea?"), "en") == ""
+    assert write_preamble(asked("", enclosed=(PDF,)), "en") == ""
+    assert write_preamble(asked("tea?", enclosed=(PICTURE, *many, PICTURE)), "en") == (
         "I cannot read this yet, so my answer leaves it aside: 2 pictures, 5 files (`0.pdf`, `1.pdf`, `2.pdf`, …).\n\n"
     )
-    assert preamble(asked("茶？", enclosed=(PDF, PICTURE), quote_question=True), "zh") == (
+    assert write_preamble(asked("茶？", enclosed=(PDF, PICTURE), quote_question=True), "zh") == (
         "> 茶？\n\n我还不能读取：一个文件（`report.pdf`）、一张图片，以下回答没有考虑其中的内容。\n\n"
     )
 

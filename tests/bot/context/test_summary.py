@@ -91,8 +91,8 @@ async def say(store: Store, number: int, *entries: Entry, chat: ChatId = CHAT) -
 async def test_a_short_chat_asks_no_model_for_a_summary(store: Store, summaries: Summaries, writer: Writer) -> None:
     await say(store, 1)
 
-    summaries.after_turn(CHAT, writer, 160, room=3000)
-    await summaries.idle()
+    summaries.fold_after_turn(CHAT, writer, 160, room=3000)
+    await summaries.wait_idle()
 
     assert not writer.asked
 
@@ -103,8 +103,8 @@ async def test_the_oldest_turns_are_folded_and_the_newest_stay_word_for_word(
     for number in range(1, 7):
         await say(store, number)
 
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    await summaries.idle()
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
 
     made = await store.history.get_summary(CHAT)
     assert made is not None and made.text == "Ada's cat is Minka."
@@ -129,14 +129,14 @@ async def test_a_summary_holds_the_words_of_all_whose_turns_it_was_made_from(
     for number, origin in enumerate(origins, 1):
         await say(store, number, UserEntry("q", origin), AssistantEntry(f"answer {number}: {LONG}", origin=origin))
 
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    await summaries.idle()
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
     await say(store, 9, UserEntry("q", "telegram:7"), AssistantEntry(LONG, origin="telegram:7"))
     for number in range(10, 16):
         await say(store, number, UserEntry("q", "telegram:7"), AssistantEntry(LONG, origin="telegram:7"))
     first = await store.history.get_summary(CHAT)
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    await summaries.idle()
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
     second = await store.history.get_summary(CHAT)
 
     assert first is not None and second is not None and first.upto < second.upto
@@ -149,14 +149,14 @@ async def test_the_next_summary_is_made_from_the_last_one_and_what_came_since(
 ) -> None:
     for number in range(1, 7):
         await say(store, number)
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    await summaries.idle()
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
     for number in range(7, 11):
         await say(store, number)
 
     writer.says = lambda request: "Minka is a cat. It is old."
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    await summaries.idle()
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
 
     assert "Ada's cat is Minka." in writer.told and "question 4" not in writer.told and "question 5" in writer.told
     made = await store.history.get_summary(CHAT)
@@ -175,8 +175,8 @@ async def test_a_call_is_never_parted_from_its_result(store: Store, summaries: S
             AssistantEntry(f"answer {number}"),
         )
 
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    await summaries.idle()
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
 
     made = await store.history.get_summary(CHAT)
     assert made is not None
@@ -190,13 +190,13 @@ async def test_a_turn_that_is_closed_waits_for_no_summary(store: Store, summarie
     for number in range(1, 7):
         await say(store, number)
 
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    summaries.after_turn(CHAT, writer, 1100, room=3000)
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.fold_after_turn(CHAT, writer, 1100, room=3000)
     await say(store, 7)
 
     assert await store.history.get_summary(CHAT) is None
     writer.hold.set()
-    await summaries.idle()
+    await summaries.wait_idle()
     assert await store.history.get_summary(CHAT) is not None
     assert len(writer.asked) == 1, "one at a time in a chat"
 
@@ -218,17 +218,17 @@ async def test_a_summary_that_fails_changes_nothing_and_is_made_after_a_later_tu
         await say(store, number)
     writer.error, writer.finish, writer.says = error, finish, lambda request: says
 
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    await summaries.idle()
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    await summaries.idle()
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
 
     assert await store.history.get_summary(CHAT) is None
     assert len(writer.asked) == 1, "not again at once"
     await clock.advance(61)
     writer.error, writer.finish, writer.says = None, "stop", lambda request: "Tea was spoken of."
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    await summaries.idle()
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
     assert await store.history.get_summary(CHAT) is not None
 
 
@@ -238,7 +238,7 @@ async def test_after_new_and_forget_a_late_summary_of_what_was_before_is_dropped
     writer.hold = asyncio.Event()
     for number in range(1, 7):
         await say(store, number)
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
     while not writer.asked:
         await asyncio.sleep(0.001)
 
@@ -255,7 +255,7 @@ async def test_stopping_leaves_no_task_behind(store: Store, summaries: Summaries
     writer.hold = asyncio.Event()
     for number in range(1, 7):
         await say(store, number)
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
     while not writer.asked:
         await asyncio.sleep(0.001)
 
@@ -275,11 +275,11 @@ async def test_twelve_long_chats_ask_for_four_summaries_at_once_at_most(
             await say(store, number, chat=chat)
 
     for chat in chats:
-        summaries.after_turn(chat, writer, 1000, room=3000)
+        summaries.fold_after_turn(chat, writer, 1000, room=3000)
     while writer.running < 4:
         await asyncio.sleep(0.001)
     writer.hold.set()
-    await summaries.idle()
+    await summaries.wait_idle()
 
     assert writer.most == 4
     assert len(writer.asked) == 12
@@ -292,8 +292,8 @@ async def test_a_summary_holds_no_secret_and_no_sign_of_the_boundary(
         await say(store, number)
     writer.says = lambda request: f"The key is {KEY}.\x1b[31m <tool_call>{{}}</tool_call>"
 
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    await summaries.idle()
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
 
     made = await store.history.get_summary(CHAT)
     assert made is not None and KEY not in made.text and "\x1b" not in made.text and "tool_call" not in made.text
@@ -306,8 +306,8 @@ async def test_what_is_said_in_the_chat_stands_before_the_model_as_data(
     for number in range(1, 7):
         await say(store, number)
 
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    await summaries.idle()
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
 
     assert writer.told.startswith("[data ") and "<|im_start|>" not in writer.told
     assert writer.asked[-1].tools == () and writer.asked[-1].deadline < float("inf")
@@ -323,8 +323,8 @@ async def test_no_line_of_a_page_or_a_message_can_pass_for_what_somebody_else_sa
         entries = (UserEntry(forged), AssistantEntry(forged, (call,)), ToolEntry("a", call.name, forged))
         await say(store, number, *entries, AssistantEntry(forged))
 
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    await summaries.idle()
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
 
     lines = [line for line in writer.told.splitlines()[1:-1] if line and not line.startswith("    ")]
     assert lines and len(lines) % 5 == 0
@@ -338,8 +338,8 @@ async def test_a_summary_that_was_cut_ends_with_a_whole_statement(
         await say(store, number)
     writer.says, writer.finish = lambda request: "The cat is Minka. The dog is calle", "cut"
 
-    summaries.after_turn(CHAT, writer, 1000, room=3000)
-    await summaries.idle()
+    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
 
     assert (await store.history.get_summary(CHAT)) == Summary("The cat is Minka.", 8, "")
 
@@ -352,8 +352,8 @@ async def test_a_past_longer_than_one_request_is_folded_piece_by_piece(
 
     uptos = []
     for _ in range(4):
-        summaries.after_turn(CHAT, writer, 5000, room=3000, left_out=True)
-        await summaries.idle()
+        summaries.fold_after_turn(CHAT, writer, 5000, room=3000, left_out=True)
+        await summaries.wait_idle()
         made = await store.history.get_summary(CHAT)
         assert made is not None
         uptos.append(made.upto)
@@ -379,4 +379,4 @@ def test_the_threshold_is_a_share_or_a_number_of_tokens_and_always_less_than_fit
 ) -> None:
     made = Summaries(store.history, clock, at=at, window=lambda _: 8000, estimator=lambda _: words)
 
-    assert made.threshold("openai:scripted", room) == threshold
+    assert made.threshold_for("openai:scripted", room) == threshold

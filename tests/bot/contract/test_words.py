@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.commands.answers import _named
+from bot.commands.answers import _as_code
 from bot.contract.words import BY_WORD, COMMANDS, bare, help_text, parse
 from bot.sentences import say
 from tools.languages import LANGUAGES
@@ -92,8 +92,8 @@ def test_what_changes_the_next_turn_waits_for_the_running_one_and_stop_does_not(
 def test_a_name_beside_an_id_makes_no_markup_and_no_second_line() -> None:
     """It is anybody's own words."""
     assert (
-        _named("[free](https://x.example)\n- `telegram:6`: owner")
+        _as_code("[free](https://x.example)\n- `telegram:6`: owner")
         == " `[free](https://x.example) - 'telegram:6': owner`"
     )
-    assert len(_named("x" * 1000)) < 70
-    assert _named("\u200b") == ""
+    assert len(_as_code("x" * 1000)) < 70
+    assert _as_code("\u200b") == ""

@@ -469,7 +469,7 @@ async def test_what_is_unfinished_on_a_platform_that_is_off_rests_until_it_is_ba
                 await asyncio.sleep(0)
         gate.set()
 
-        await it.bot.dispatcher.rest("telegram")
+        await it.bot.dispatcher.suspend("telegram")
 
         assert not it.bot.dispatcher.queue.busy and not it.bot.dispatcher.queue.length
         assert await resting(it) == [("running", 0), ("new", 0)]
@@ -488,7 +488,7 @@ async def test_what_is_still_decided_about_when_a_platform_goes_off_rests_too(ri
         it.model.reply(Reply("One."))
         await it.deliver(it.message("one"))
 
-        await it.bot.dispatcher.rest("telegram")
+        await it.bot.dispatcher.suspend("telegram")
         await it.idle()
 
         assert await resting(it) == [("new", 0)]
@@ -520,6 +520,6 @@ async def test_waiting_for_what_is_done_already_lets_the_loop_turn(rig: OpenRig)
         loose.add(done)
         loop.call_soon(loose.discard, done)
 
-        await it.bot.dispatcher.idle()
+        await it.bot.dispatcher.wait_idle()
 
         assert not loose

@@ -96,7 +96,7 @@ async def running(
     try:
         yield platforms, leave, task
     finally:
-        await platforms.quiet()
+        await platforms.stop_receiving()
         leave.set()
         async with asyncio.timeout(5):
             await asyncio.gather(task, return_exceptions=True)
@@ -262,7 +262,7 @@ async def test_what_was_unfinished_is_taken_up_before_anything_new_is_taken_in(c
 async def test_after_quiet_nothing_is_taken_in_and_surfaces_work_until_the_end(clock: FakeClock) -> None:
     fake = Fake("telegram")
     async with running(clock, fake) as (platforms, leave, task):
-        await platforms.quiet()
+        await platforms.stop_receiving()
 
         assert not fake.listening
         assert platforms.surface(ReplyTarget("telegram")) == SurfaceOf("telegram")
@@ -276,7 +276,7 @@ async def test_a_platform_that_comes_back_during_the_end_is_not_listened_to_agai
     """Else the program would wait for it for ever, and take in what nobody answers."""
     fake = Fake("telegram", listens=[Unreachable("gone")])
     async with running(clock, fake) as (platforms, leave, task):
-        await platforms.quiet()
+        await platforms.stop_receiving()
         await clock.advance(5)
 
         assert fake.log == ["login", "listen"]
@@ -289,7 +289,7 @@ async def test_a_login_that_hangs_does_not_hold_up_the_end(clock: FakeClock) -> 
     hanging = Fake("slack", logins=[asyncio.Event()])
     up = Fake("telegram")
     async with running(clock, hanging, up) as (platforms, leave, task):
-        await platforms.quiet()
+        await platforms.stop_receiving()
         leave.set()
         await clock.settle()
 

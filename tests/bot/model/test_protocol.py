@@ -156,15 +156,15 @@ def test_a_written_call_reads_back_as_it_was(arguments: dict[str, str | int | bo
 
 
 def test_a_correction_quotes_what_was_wrong_and_the_schema() -> None:
-    text = nudges.correction("roll_dice", "sides is missing.", DICE.parameters)
+    text = nudges.describe_problem("roll_dice", "sides is missing.", DICE.parameters)
 
     assert "sides is missing." in text
     assert '"required": ["sides"]' in text
 
 
 def test_a_model_that_announced_a_search_is_shown_the_format_it_can_use() -> None:
-    assert protocol.CALL_FORMAT in nudges.announced_search(native=False)
-    assert protocol.CALL_FORMAT not in nudges.announced_search(native=True)
+    assert protocol.CALL_FORMAT in nudges.remind_to_search(native=False)
+    assert protocol.CALL_FORMAT not in nudges.remind_to_search(native=True)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.commands.usage import usage_text
+from bot.commands.usage import write_usage
 from bot.contract.errors import ContextTooLong, ModelBusy, ModelDropped, Unaffordable
 from bot.contract.messages import ChatId
 from bot.contract.transcript import Usage, UserEntry
@@ -517,7 +517,7 @@ async def test_what_tools_buy_is_on_the_quotas_of_who_asks(store: Store, make: M
         ("search_web", 2, 0.016),
         ("generate_image", 1, 0.042),
     ]
-    said = usage_text(report, "en", priced=True, everybody=False)
+    said = write_usage(report, "en", priced=True, everybody=False)
     assert "- of this for tools: search_web 2 × $0.0080, generate_image 1 × $0.0420" in said
     assert "$0.0580 of $0.10" in said
 

@@ -211,10 +211,10 @@ def test_the_policy_compares_addresses_and_not_spellings() -> None:
 def test_a_link_an_image_and_nothing() -> None:
     links = policy()
 
-    assert links.shown("x", KNOWN) == Link("x", KNOWN)
-    assert links.shown("x", "https://evil.com") == Code("x", "https://evil.com")
-    assert links.shown("x", KNOWN, image=True) == Code("x", KNOWN)
-    assert links.shown("x", "") == Text("x")
+    assert links.decide("x", KNOWN) == Link("x", KNOWN)
+    assert links.decide("x", "https://evil.com") == Code("x", "https://evil.com")
+    assert links.decide("x", KNOWN, image=True) == Code("x", KNOWN)
+    assert links.decide("x", "") == Text("x")
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ async def test_what_is_ended_in_good_order_before_it_began_costs_no_attempt(
         message = it.message("hello")
         await it.deliver(message)
         await reached.wait()
-        running = it.bot.dispatcher.queue.running(message.chat)
+        running = it.bot.dispatcher.queue.find_running(message.chat)
         assert running is not None
         closing = asyncio.create_task(it.bot.dispatcher.close(0.0))
         while running.ending is not Ending.SHUTDOWN:

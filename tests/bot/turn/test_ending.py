@@ -47,7 +47,7 @@ async def test_what_is_too_long_is_told_with_what_the_model_takes(
         one = await attempt(it)
         one = replace(one, known=replace(one.known, asked=replace(one.known.asked, text=words)))
 
-        assert told in endings(it, one).note(one, Failed("too_long", "context", window=window))
+        assert told in endings(it, one).write_note(one, Failed("too_long", "context", window=window))
 
 
 async def test_what_ends_an_answer_stands_under_it(rig: OpenRig, attempt: Attempts) -> None:

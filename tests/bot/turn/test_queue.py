@@ -37,7 +37,7 @@ async def test_turns_of_a_chat_are_made_one_after_the_other_in_order() -> None:
     queue, log = TurnQueue(), []  # type: ignore[var-annotated]
     for number in range(5):
         queue.put(TEA, number, "ada", noting(log, str(number), None))
-    await queue.idle()
+    await queue.wait_idle()
 
     assert log == [line for number in range(5) for line in (f"begin {number}", f"end {number}")]
 
@@ -54,7 +54,7 @@ async def test_a_chat_never_waits_for_another() -> None:
     assert sum(line.startswith("end") for line in log) == 100
     assert queue.busy == 1
     gate.set()
-    await queue.idle()
+    await queue.wait_idle()
     assert queue.busy == 0
 
 
@@ -66,7 +66,7 @@ async def test_what_arrives_while_the_worker_finishes_is_not_stranded(steps: int
     for _ in range(steps):
         await asyncio.sleep(0)
     queue.put(TEA, 2, "ada", noting(log, "two", None))
-    await queue.idle()
+    await queue.wait_idle()
 
     assert log == ["begin one", "end one", "begin two", "end two"]
 
@@ -80,7 +80,7 @@ async def test_a_turn_that_puts_another_behind_itself_sees_it_made() -> None:
         log.append("first")
 
     queue.put(TEA, 1, "ada", first)
-    await queue.idle()
+    await queue.wait_idle()
 
     assert log == ["first", "begin second", "end second"]
 
@@ -93,7 +93,7 @@ async def test_a_turn_that_fails_is_logged_and_the_next_is_made(caplog: pytest.L
 
     queue.put(TEA, 1, "ada", fail)
     queue.put(TEA, 2, "ada", noting(log, "two", None))
-    await queue.idle()
+    await queue.wait_idle()
 
     assert log == ["begin two", "end two"]
     assert "a bug" in caplog.text
@@ -105,11 +105,11 @@ async def test_stopping_ends_the_running_turn_only() -> None:
     queue.put(TEA, 1, "ada", noting(log, "one", gate))
     queue.put(TEA, 2, "ada", noting(log, "two"))
     await settle()
-    running = queue.running(TEA)
+    running = queue.find_running(TEA)
     assert running is not None and (running.id, running.person) == (1, "ada")
 
     running.end(Ending.STOPPED)
-    await queue.idle()
+    await queue.wait_idle()
 
     assert log == ["begin one", "begin two", "end two"]
     assert running.ending is Ending.STOPPED
@@ -128,11 +128,11 @@ async def test_the_first_reason_to_end_counts() -> None:
 
     queue.put(TEA, 1, "ada", slow_to_end)
     await settle()
-    running = queue.running(TEA)
+    running = queue.find_running(TEA)
     assert running is not None
     running.end(Ending.STOPPED)
     running.end(Ending.SHUTDOWN)
-    await queue.idle()
+    await queue.wait_idle()
 
     assert ended == [Ending.STOPPED]
 
@@ -143,16 +143,20 @@ async def test_who_waits_where_is_counted_without_the_running_turn() -> None:
         queue.put(TEA, number, person, noting([], str(number), gate))
     await settle()
 
-    assert [queue.waiting(TEA, "ada"), queue.waiting(TEA, "bob"), queue.waiting(MILK, "ada")] == [2, 1, 0]
+    assert [queue.count_waiting(TEA, "ada"), queue.count_waiting(TEA, "bob"), queue.count_waiting(MILK, "ada")] == [
+        2,
+        1,
+        0,
+    ]
     gate.set()
-    await queue.idle()
+    await queue.wait_idle()
 
 
 async def test_nothing_is_kept_of_a_chat_that_is_quiet() -> None:
     queue = TurnQueue()
     for number in range(50):
         queue.put(chat(number), number, "ada", noting([], "x"))
-    await queue.idle()
+    await queue.wait_idle()
 
     assert queue._boxes == {}
 

@@ -52,7 +52,7 @@ async def test_passes_results_and_what_they_paid_are_taken_over(rig: OpenRig, at
         assert made.dollars == pytest.approx(0.008 + (1_000 * 1 + 500 * 2) / 1e6)
         assert one.results[1, "c1"].text == FOUND.text and "A leaf." in made.results[1, "c1"].text
         assert not one.unknown
-        assert "tea.example" in made.citations.footer("As [1] says.", "en")
+        assert "tea.example" in made.citations.list_cited("As [1] says.", "en")
 
 
 async def test_a_call_with_effects_and_without_a_result_is_of_unknown_outcome(rig: OpenRig, attempt: Attempts) -> None:

@@ -139,7 +139,7 @@ def _names(host: str) -> frozenset[str]:
 
 
 def _likeness(path: str) -> str:
-    """What paths have in common that may be the same on the wire."""
+    """Return a key that is the same for paths that may be the same on the wire."""
     return re.sub(r"[\W_]", "", unquote(html.unescape(path)).partition("#")[0])
 
 

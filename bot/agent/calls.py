@@ -37,7 +37,7 @@ CORRECTIONS = 2
 
 
 def signature_of(call: ToolCall) -> str:
-    """What makes two calls the same: the name and the arguments, however they were written."""
+    """Return a key that is the same for equal calls: the name and the arguments, however they were written."""
     return call.name + json.dumps(call.arguments, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -127,7 +127,7 @@ class CallRunner:
             self._record(call, result)
 
     def entry_of(self, call: ToolCall, result: ToolResult, origin: str) -> ToolEntry:
-        """What the model is told of the result of a call that words of this origin led to."""
+        """Return the history entry of a result; `origin` says whose words led to the call."""
         return tool_entry(call, result, self._marker, origin)
 
     def begin(self, calls: Sequence[ToolCall]) -> EarlyCall | None:
@@ -260,7 +260,7 @@ class CallRunner:
         return {spec.name for spec in specs if spec is not None and self._clearance.withholds(spec)}
 
     def _find_problem(self, call: ToolCall, number: int, verdict: Verdict) -> ToolResult | None:
-        """Why this call is not run at all, as the result the model reads."""
+        """Return the result for a call that is not run at all; None if it may run."""
         if isinstance(verdict, Refuse):
             return _error(verdict.reason, retry=False)
         if call.name not in self._offered:

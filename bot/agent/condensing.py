@@ -1,4 +1,4 @@
-"""Says a tool's long result in fewer words, by a model call of its own: an option, else long results are cut."""
+"""Condense long tool results by a model call of their own (an option); without it they are cut."""
 
 from __future__ import annotations
 

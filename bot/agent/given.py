@@ -81,7 +81,7 @@ def leaves_of(value: Json) -> Iterator[str]:
 
 
 def _fold(text: str) -> str:
-    """What all spellings of a text have in common."""
+    """Normalise a text so that all its spellings become the same."""
     if text.isascii() and not _SPELLED.search(text):
         return text.lower()
     text = html.unescape(clean_untrusted(text))

@@ -27,7 +27,7 @@ _MARKS = re.compile(r"[\[\]`*<>|~\\]|(?<!\w)_|_(?!\w)")
 
 
 def number_sources(result: ToolResult, taken: int) -> tuple[ToolResult, int]:
-    """The result with its sources counted on from `taken`, and the last number that is taken now.
+    """Return the result with its sources numbered from `taken` + 1, and the last number used.
 
     A tool that numbers its entries writes `[1]`, `[2]`, … at the beginnings of lines; these are counted on. The
     sources of one that does not are listed before its text, so that they can be cited.

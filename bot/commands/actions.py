@@ -1,4 +1,4 @@
-"""What commands do beside telling something: end an answer, ask again, begin anew, forget."""
+"""Commands that act: end an answer, ask again, begin anew, forget."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _YES = frozenset({"yes", "是", "确定", "確定"})
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a command is answered with."""
+    """The reply to a command."""
 
     text: str
     """Markdown; empty: nothing is said."""
@@ -77,7 +77,7 @@ class CommandActions:
         return Said(text, private)
 
     async def stop(self, incoming: Incoming) -> str:
-        """End the chat's running turn, if the sender may; what came of it, as a key of `bot.sentences`."""
+        """End the chat's running turn, if the sender may; return the outcome as a key of `bot.sentences`."""
         running = self._queue.find_running(incoming.chat)
         if running is None:
             return "stopped_nothing"

@@ -1,4 +1,4 @@
-"""What commands are answered with, of those that no model and no turn is needed for."""
+"""Replies to commands that need neither the model nor a turn."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CommandAnswers:
         self._thoughts = thoughts
 
     async def answer(self, message: MessageSent, language: str) -> str:  # noqa: C901  # a case for each command
-        """What a command is answered with, as Markdown; commands that run or end a turn are not for here."""
+        """Return the reply to a command as Markdown; commands that run or end a turn are done by `CommandActions`."""
         form = self._surface(message).limits.command_form
         match message.command:
             case "start" if not await self._access.allows(message):
@@ -101,7 +101,7 @@ class CommandAnswers:
         return text
 
     async def _usage(self, message: MessageSent, language: str) -> str:
-        """What this person and this chat used today; in private, an admin is told of everybody."""
+        """Return what this person and this chat used today; in private, an admin reads of everybody."""
         admin = not message.group and await self._access.is_admin(message.sender)
         report = await self._quotas.report(payer_of(message), everybody=admin)
         model = await self._book.model_of(message.chat)
@@ -154,7 +154,7 @@ class CommandAnswers:
         return say("persona_set", language, **words)
 
     async def _may_change(self, message: MessageSent) -> bool:
-        """Whether who wrote may say how this chat is answered: in a group, admins."""
+        """Return True if the sender may change how this chat is answered: in a group, only admins."""
         return not message.group or await self._access.is_admin(message.sender)
 
 

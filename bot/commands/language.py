@@ -11,7 +11,7 @@ from tools.languages import Language
 
 
 async def language_for(store: Store, message: MessageSent) -> Language:
-    """The language of who wrote `message`; what they wrote before is looked up only where it can decide."""
+    """Return the language to answer `message` in; earlier messages are looked up only where they can decide."""
     hint = message.sender.language
     # What follows a command is seldom a sentence: names, numbers and words for tools are no sign of English.
     said = "" if message.command and not chinese(message.text) else message.text

@@ -1,4 +1,4 @@
-"""Which answer a command means that is typed where no thread can be named: `/parley stop` in a Slack channel."""
+"""Find the answer a command is about where no thread can be named: `/parley stop` in a Slack channel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NewestAnswer:
         self._queue = queue
 
     async def resolve(self, id: int, message: MessageSent) -> MessageSent:
-        """`message` in the chat whose answer it means; as it is where it means its own.
+        """Return `message`, moved to the chat whose answer it is about.
 
         Args:
             id: its inbox row; what a former process began for it goes on where it began.

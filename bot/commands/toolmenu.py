@@ -21,7 +21,7 @@ _HEADING_OF: Final = {category: heading for heading, categories in _HEADINGS.ite
 
 
 def list_tools(specs: Iterable[ToolSpec], language: str, form: str) -> str:
-    """All tools with a short line each, as Markdown: ours by what they are for, each server's under its name.
+    """Return all tools as Markdown, a short line each: ours by purpose, those of MCP servers by server.
 
     Args:
         form: how a command is written here, as `/{word}`.

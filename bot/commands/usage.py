@@ -10,7 +10,7 @@ from bot.store import Amount
 
 
 def write_usage(report: Report, language: str, *, priced: bool, everybody: bool) -> str:
-    """A report as a person reads it.
+    """Write a report for a person to read.
 
     Args:
         priced: the price of the model in use is known; else an amount of nothing says nothing.

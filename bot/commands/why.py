@@ -18,8 +18,10 @@ MOST_SOURCES = 10
 async def write_receipt(
     store: Store, prices: Prices, chat: ChatId, language: str, redact: Redact, *, thoughts: bool
 ) -> str:
-    """Model, passes, each tool with arguments, time, outcome and its result's head, with `thoughts` how the reasoning
-    began, sources, tokens and cost, as short Markdown."""
+    """Describe the last answer of a chat as short Markdown: model, passes, calls, sources, tokens and dollars.
+
+    With `thoughts` also the beginning of the reasoning.
+    """
     last = await store.turns.find_last(chat)
     if last is None:
         return say("why_nothing", language)

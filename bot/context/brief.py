@@ -29,7 +29,7 @@ class Past:
     """What stands in place of the turns before `entries`."""
     entries: tuple[Entry, ...]
     quoted_origin: str = OUTSIDE
-    """Whose words the message of the bot's own holds that the question quotes."""
+    """The origin of the words in the bot's own message that the question quotes."""
 
 
 @dataclass(frozen=True, slots=True)

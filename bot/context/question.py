@@ -25,8 +25,8 @@ def subject_of(question: MessageSent) -> str:
 
 
 def question_text(question: MessageSent) -> str:
-    """What the model is told a person wrote: with what came before it, the quoted message and the files, and in groups
-    with the speaker."""
+    """Return a message as the model is told it: with earlier messages, the quote and the files; in groups with its
+    sender."""
     parts = [*_write_before(question), _attribute(question), describe_enclosed(question)]
     return "\n\n".join(part for part in parts if part).rstrip()
 

@@ -1,4 +1,4 @@
-"""What becomes of a message: it begins a turn, is answered at once, or is refused."""
+"""Decide about a message: it begins a turn, is answered at once, or is refused."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Admission:
         self._newest = NewestAnswer(store, queue)
 
     async def decide(self, id: int, message: MessageSent, *, again: bool = False) -> Verdict:
-        """Count the message, and say what becomes of it.
+        """Count the message against the quotas and return the verdict.
 
         Args:
             id: its inbox row.
@@ -144,7 +144,7 @@ class Admission:
         return Refuse(sentence, None if message.awaited else once_in_chat(message.chat, sentence))
 
     def _count_elsewhere(self, message: MessageSent) -> int:
-        """How many turns of who wrote this are under way in other chats."""
+        """Return the number of the sender's running turns in other chats."""
         here, person = self._queue.find_running(message.chat), message.sender.id
         return self._queue.count_of(person) - (here is not None and here.person == person)
 

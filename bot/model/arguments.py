@@ -109,7 +109,7 @@ def _repair(text: str) -> dict[str, Json] | None:
 
 
 def whole_text(text: str) -> str:
-    """Text without halves of characters: pairs that JSON escapes tore apart are joined, lone ones replaced."""
+    """Join surrogate pairs that a server split across JSON escapes, and replace single halves."""
     if text.isascii():
         return text
     try:

@@ -1,4 +1,4 @@
-"""What servers turned out not to understand or to hold, remembered so that nobody has to be refused twice."""
+"""Remember the features and lengths that servers refused, so that no request is refused twice for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a stream may keep us waiting, by a clock of our own.
+"""Time limits of a stream, by a clock of our own.
 
 A read timeout sees bytes, and comments are bytes: a server that pings forever would hold a turn forever.
 Here only what the caller calls progress starts the clock again.

@@ -93,7 +93,7 @@ class Access:
         self._wrong: dict[str, tuple[int, float]] = {}
 
     async def allows(self, incoming: Incoming) -> bool:
-        """This person may talk to the bot in this chat."""
+        """Return True if the sender may talk to the bot in this chat."""
         sender = incoming.sender
         places = {str(incoming.chat), str(incoming.chat.place)}
         roles = await self._roles.roles_of([sender.id, *places, *sender.groups])
@@ -106,7 +106,7 @@ class Access:
         return self._allow_all or bool(counts & listed) or any(roles.get(id) == "allowed" for id in counts)
 
     async def is_admin(self, sender: Sender) -> bool:
-        """This person may do what concerns others."""
+        """Return True if the sender may do what concerns others."""
         return await self.is_admin_id(sender.id)
 
     async def is_admin_id(self, person: str) -> bool:
@@ -114,12 +114,12 @@ class Access:
         return person in self._admins or await self._roles.role_of(person) in ("owner", "admin")
 
     async def is_closed(self) -> bool:
-        """Nobody may write to the bot yet, so that it waits for an owner."""
+        """Return True if nobody may write to the bot yet, so that it waits for an owner."""
         named = self._allow_all or self._users or self._chats or self._groups
         return not (named or await self._roles.has_owner())
 
     async def new_pairing_code(self) -> str | None:
-        """A fresh code when nobody could use the bot otherwise; None when somebody can."""
+        """Return a new pairing code if nobody could use the bot otherwise; else None."""
         if not await self.is_closed():
             return None
         digits = f"{secrets.randbelow(1_000_000):06d}"
@@ -172,7 +172,7 @@ class Access:
         return ("forbidden" if forbid else "allowed"), {"id": id, "role": role}
 
     async def list_people(self) -> list[tuple[str, str]]:
-        """Everybody and every chat with a role, as (id, role): the settings' first."""
+        """Return every person and chat with a role as (id, role), those of the settings first."""
         settings = [(id, "admin") for id in sorted(self._admins)]
         settings += [(id, "allowed") for id in sorted((self._users - self._admins) | self._chats | self._groups)]
         listed = dict(settings)
@@ -181,7 +181,7 @@ class Access:
         ]
 
     async def _is_owner(self, sender: Sender) -> bool:
-        """May say who is an admin. Whom the settings name as an admin, the operator named."""
+        """Return True if the sender may appoint admins: an owner, or an admin named in the settings."""
         return sender.id in self._admins or await self._roles.role_of(sender.id) == "owner"
 
 

@@ -1,4 +1,4 @@
-"""What the calls under way have set aside of each quota: they may give most of it back."""
+"""Track what running calls have reserved of each quota; they may give most of it back."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Holdings:
         return [max(0, self._calls[key] + self._asking[key] - 1) for key in keys]
 
     def count_calls(self, key: str) -> int:
-        """The calls that hold a part of this quota."""
+        """Return the number of calls that hold a part of this quota."""
         return self._calls[key]
 
     def amount_of(self, key: str) -> Amount:
-        """What they have set aside of it."""
+        """Return what running calls have reserved of this quota."""
         return self._amounts.get(key, Amount())
 
     def take(self, reserved: Reserved) -> None:

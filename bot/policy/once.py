@@ -1,4 +1,4 @@
-"""What is said or done at most once in a while: who repeats a mistake is not answered each time."""
+"""Limit how often the same thing is said: who repeats a mistake is not answered each time."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Prices:
         self._own = tuple(own)
 
     def price_of(self, model: str) -> Price | None:
-        """The price of `provider:name`; None where nobody knows it."""
+        """Return the price of `provider:name`; None if it is unknown."""
         for rows in (self._own, _ROWS):
             for name in _names(model):
                 fitting = [row for row in rows if row.covers(name)]
@@ -107,7 +107,7 @@ class Prices:
         return None
 
     def dollars_of(self, model: str, usage: Usage) -> float | None:
-        """Dollars for one call; None where the model's price is unknown."""
+        """Return the dollars of one call; None if the model's price is unknown."""
         price = self.price_of(model)
         if price is None:
             return None

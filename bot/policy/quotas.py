@@ -184,7 +184,7 @@ class Quotas:
         return isinstance(await self._spending.reserve(limits, Amount(messages=1)), Reserved)
 
     async def find_exhausted(self, payer: Payer) -> Unaffordable | None:
-        """Why this payer can have no model call now; None while something is left of every quota."""
+        """Return the quota that leaves this payer no model call now; None while something is left of every quota."""
         for limit, spent in await self._list_spent(self._daily_limits(payer)):
             # What is only set aside comes back in part.
             if 0 < limit.most.tokens <= spent.tokens or 0 < limit.most.dollars <= spent.dollars:
@@ -294,7 +294,7 @@ class Quotas:
             await self._settle(result, Amount())
 
     async def _list_spent(self, limits: Sequence[Limit]) -> list[tuple[Limit, Amount]]:
-        """What was spent of each quota, without what calls under way have set aside."""
+        """Return what was spent of each quota, without the reservations of running calls."""
         held = [self._holdings.amount_of(limit.key) for limit in limits]
         spent = await self._spending.list_spent([limit.key for limit in limits], DAY)
         return [(limit, one - other) for limit, one, other in zip(limits, spent, held, strict=True)]

@@ -74,7 +74,7 @@ class ToolRights:
         self._chats = chats or ChatsFile()
 
     async def permit_for(self, message: MessageSent) -> Permit:
-        """What who wrote `message` may use where it was written."""
+        """Return what the sender of `message` may use in its chat."""
         off = self._chats.table_of(message.chat).tools_off
         if not self._limits:
             return Permit(off)

@@ -1,4 +1,4 @@
-"""Puts together what an agent is asked: what the model is told, which tools it may call, and what runs first."""
+"""Build the task of an agent: what the model is told, which tools it may call, and which call runs first."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Asking:
         self._options = options
 
     async def make_task(self, attempt: Attempt, permit: Permit, named: NamedCall | None) -> tuple[Task, Briefing]:
-        """What is asked for an attempt, and how much the model is told of the chat's past.
+        """Return the task of an attempt, and the briefing that it was made from.
 
         Args:
             permit: what who asks may use.

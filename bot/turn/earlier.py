@@ -1,4 +1,4 @@
-"""What was written before a question where it stands, and is not in the history: a thread, the messages it replies to.
+"""Look up messages before a question that are not in the history: its thread, and the messages it replies to.
 
 Each message is read once: what an earlier turn of the chat was told stands in the history with that turn, so that only
 what was written since its question is looked up. `/new` and `/forget` begin a chat anew, and what was written before
@@ -64,7 +64,7 @@ class EarlierWords:
             await self._store.settings.set(message.chat, _BEGINS, repr(message.sent_at))
 
     async def complete(self, question: MessageSent, model: str) -> MessageSent:
-        """`question` with what was written before it, as much as fits; as it is where that cannot be looked up.
+        """Return `question` with the messages before it, as many as fit; unchanged where they cannot be looked up.
 
         Raises:
             Unreachable: the platform is not connected now.

@@ -1,4 +1,4 @@
-"""How an answer ends: what stands under it, and what is kept of its turn."""
+"""End an answer: write what stands under it, and store its turn."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Endings:
         return End(TurnState.DONE if outcome is not None else TurnState.STOPPED, note)
 
     def write_note(self, attempt: Attempt, outcome: Finished | Failed | None) -> str:
-        """The sentence that goes with how an answer ended; empty where the answer says everything."""
+        """Return the sentence that tells how an answer ended; empty where none is needed."""
         language, form = attempt.run.language, attempt.limits.command_form
         words: dict[str, object] = {"retry": form.format(word="retry"), "new": form.format(word="new")}
         match outcome:

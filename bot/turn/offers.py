@@ -1,4 +1,4 @@
-"""What a question may use: the call it begins with, and the tools that are offered for it."""
+"""Choose the tools that are offered for a question, and the call that it begins with."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Offers:
     async def find_named(
         self, question: MessageSent, language: str, form: Callable[[], str]
     ) -> tuple[Permit, NamedCall | None]:
-        """What who asks may use here, and the tool that the question calls by name; `form` is that of a command."""
+        """Return the asker's rights here, and the call that the question names; `form` is how a command is written."""
         permit = await self._rights.permit_for(question)
         closed = self._rights.explain_closed(permit, language)
         return permit, named_call(as_written(question), self._registry.specs(permit.allows), language, closed, form)
 
     def choose_first_call(self, question: MessageSent, permit: Permit, named: NamedCall | None) -> ToolCall | None:
-        """The call to make before any model is asked: the person's own, or a search that is plainly needed."""
+        """Return the call to make before the first pass: the person's own, or a search that is clearly needed."""
         if named is not None:
             return named.call
         if not self._search_first or question.quoted is not None:
@@ -57,7 +57,7 @@ class Offers:
     async def choose_tools(
         self, question: MessageSent, permit: Permit, history: Sequence[Entry], certain: Sequence[str], model: str
     ) -> tuple[ToolSpec, ...]:
-        """The tools offered for this question; none for a greeting, and those in `certain` in any case.
+        """Return the tools offered for this question: none for a greeting, and those in `certain` in any case.
 
         A small window is not filled with them: as many are offered as half of it holds.
         """

@@ -1,4 +1,4 @@
-"""What a running turn has brought so far, enough to complete its history at any moment."""
+"""The progress of a running turn, from which its history can be completed at any moment."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Progress:
     def to_entries(
         self, question: UserEntry, note: str, redact: Redact = redact_nothing, *, told: str = OURS
     ) -> list[Entry]:
-        """The turn as history keeps it: exactly one result per call, and always an answer after the question.
+        """Return the turn as history entries: exactly one result per call, and always an answer after the question.
 
         Args:
             told: whose words the model was told before its first pass.

@@ -72,12 +72,12 @@ class TurnQueue:
         return sum(len(box.waiting) for box in self._boxes.values())
 
     def find_running(self, chat: ChatId) -> Running | None:
-        """The turn this chat is busy with."""
+        """Return the running turn of this chat."""
         box = self._boxes.get(chat)
         return box.running if box else None
 
     def find_newest(self, chat: ChatId, person: str) -> ChatId | None:
-        """Where the newest turn of a channel and its threads is under way: the person's own, else anybody's."""
+        """Return the chat of the newest running turn in a channel and its threads: the person's own, else anybody's."""
         channel = (chat.platform, chat.account, chat.chat)
         found = [
             (box.running.person == person, box.running.id, place)
@@ -87,11 +87,11 @@ class TurnQueue:
         return max(found, key=lambda one: one[:2])[2] if found else None
 
     def count_of(self, person: str) -> int:
-        """How many turns of a person are under way, in all chats."""
+        """Return the number of running turns of a person, in all chats."""
         return sum(1 for box in self._boxes.values() if box.running is not None and box.running.person == person)
 
     def count_waiting(self, chat: ChatId, person: str = "") -> int:
-        """How many messages wait in this chat: a person's, or without one everybody's."""
+        """Return the number of messages that wait in this chat: of one person, or of everybody."""
         box = self._boxes.get(chat)
         return sum(1 for _, who, _ in box.waiting if not person or who == person) if box else 0
 

@@ -1,4 +1,4 @@
-"""What an attempt at a turn goes on from: what its chat says, and what former attempts brought."""
+"""Load what an attempt at a turn continues from: the chat's history, and the results of earlier attempts."""
 
 from __future__ import annotations
 

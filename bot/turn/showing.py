@@ -1,4 +1,4 @@
-"""Takes what an agent reports while it answers: each event is stored where it must survive, then shown."""
+"""Handle the events of an agent: each is stored where it must survive a crash, then shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went on behind an answer, written for people as Markdown: the tools it used and how it was thought out.
+"""Describe for people, as Markdown, the tools and the reasoning behind an answer.
 
 What a model or a tool wrote could hold anything: it is masked before it is cut, and stands in one line of code.
 """
@@ -26,7 +26,7 @@ _BLANK = re.compile(r"\s+")
 
 
 def as_paragraph(written: Iterable[str], note: str) -> str:
-    """A sentence of our own as it stands after `written`: a paragraph apart, behind any fence left open there."""
+    """Return a sentence of our own to append to `written`: a paragraph of its own, after closing any open fence."""
     text = "".join(written)
     if not text:
         return note
@@ -37,7 +37,7 @@ def as_paragraph(written: Iterable[str], note: str) -> str:
 
 
 def gap_after(written: Sequence[str], options: TurnOptions) -> str:
-    """What stands between what is written already and the text of the next pass, behind any fence left open there."""
+    """Return what separates the text so far from that of the next pass, after closing any open fence."""
     if not written:
         return ""
     return as_paragraph(written, "" if options.show_tools == "off" else "---\n\n")
@@ -46,7 +46,7 @@ def gap_after(written: Sequence[str], options: TurnOptions) -> str:
 async def write_workings(
     store: Store, turn: int, thought: str, language: str, redact: Redact, options: TurnOptions, limits: SurfaceLimits
 ) -> list[str]:
-    """What stands under an answer, as the operator wants: the tools it used, and what the model thought."""
+    """Return what the operator wants under an answer: the tools it used, and the model's reasoning."""
     shown = []
     if options.show_tools != "off" and (calls := await store.turns.list_calls(turn)):
         lines = call_lines(calls, language, redact, results=options.show_tools == "full")

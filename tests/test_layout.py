@@ -186,6 +186,16 @@ def test_only_app_loads_packages_by_name() -> None:
     assert users <= allowed
 
 
+def test_tests_are_typed_as_the_code_is() -> None:
+    """`Any` stands where something is truly any; what a service said is `RawJson` of `tests/conftest.py`."""
+    lines = [line for path in (ROOT / "tests").rglob("*.py") for line in path.read_text().splitlines()]
+    anything = [
+        line for line in lines if re.search(r"\bAny\b", line) and not re.match(r"from typing import|    Any,", line)
+    ]
+
+    assert 0 < len(anything) <= 130, "give a fixture or a helper its type instead"
+
+
 def test_a_module_is_read_in_one_sitting() -> None:
     lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in MODULES}
 

@@ -26,7 +26,7 @@ from bot.store import Store
 from bot.turn import TurnQueue
 from tools.languages import Language
 
-MOST_IN_CHAT = 50
+MOST_WAITING_IN_CHAT = 50
 """Messages of everybody that wait in one chat: a large group can fill no memory, and nobody waits for hours."""
 _ASKS_A_MODEL = frozenset({"", "retry", "tool"})
 
@@ -133,12 +133,12 @@ class Admission:
             sentence = say("too_big", language, length=len(message.text), limit=most.message_chars)
         elif not message.command and not subject_of(message).strip() and not enclosed_in(message):
             sentence = say("empty_question", language)
-        elif self._queue.count_waiting(message.chat) >= MOST_IN_CHAT:
+        elif self._queue.count_waiting(message.chat) >= MOST_WAITING_IN_CHAT:
             sentence = say("queue_full_chat", language)
         elif 0 < most.waiting <= self._queue.count_waiting(
             message.chat, message.sender.id
         ) or 0 < most.turns <= self._count_elsewhere(message):
-            sentence = say("queue_full", language)
+            sentence = say("queue_full_person", language)
         if not sentence:
             return None
         return Refuse(sentence, None if message.awaited else once_in_chat(message.chat, sentence))

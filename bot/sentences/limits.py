@@ -17,7 +17,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "已收到：“{text}”，正在等待前面的回答。",
         "已收到：「{text}」，正在等待前面的回答。",
     ),
-    "queue_full": (
+    "queue_full_person": (
         "Several of your messages are already waiting. Please wait for their answers.",
         "你已有多条消息在排队，请等待它们的回答。",
         "你已有多則訊息在排隊，請等候回答。",

@@ -137,7 +137,7 @@ async def test_what_is_too_long_or_empty_is_refused_once_a_minute_in_a_chat(
 async def test_a_person_has_so_many_messages_waiting_here_and_so_many_turns_elsewhere(
     make: Make, queue: TurnQueue
 ) -> None:
-    full = say("queue_full", "en")
+    full = say("queue_full_person", "en")
     await fill(queue, HERE, ADA, ADA, ADA)
     assert await make().decide(1, message()) == Refuse(full, once_in_chat(HERE, full))
     assert isinstance(await make().decide(1, message(person=BOB)), Begin)
@@ -150,7 +150,7 @@ async def test_a_person_has_so_many_messages_waiting_here_and_so_many_turns_else
 async def test_a_chat_has_so_many_messages_waiting_of_everybody(
     make: Make, queue: TurnQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_IN_CHAT", 2)
+    monkeypatch.setattr(module, "MOST_WAITING_IN_CHAT", 2)
     await fill(queue, HERE, BOB, "telegram:1", "telegram:2")
     full = say("queue_full_chat", "en")
 

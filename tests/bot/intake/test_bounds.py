@@ -28,7 +28,7 @@ from tools.registry import CACHE_CHARS, ToolRegistry
 async def test_in_a_group_so_many_messages_wait_and_the_rest_is_told_once(
     rig: OpenRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "MOST_IN_CHAT", 5)
+    monkeypatch.setattr(admission, "MOST_WAITING_IN_CHAT", 5)
     async with rig() as it:
         fault = it.model.faults.add("*", Fault(hold=asyncio.Event()))
         it.model.script = lambda body: Reply("Yes.")

@@ -20,7 +20,7 @@ def once(store: Store, clock: FakeClock) -> Once:
 
 @pytest.mark.parametrize("lasting", [True, False])
 async def test_a_key_comes_up_once_in_its_time_and_again_after_it(once: Once, clock: FakeClock, lasting: bool) -> None:
-    per = OncePer("queue_full", 60.0, lasting=lasting)
+    per = OncePer("queue_full_person", 60.0, lasting=lasting)
 
     assert [await once.claim(per) for _ in range(3)] == [True, False, False]
     await clock.advance(59.9)
@@ -30,7 +30,7 @@ async def test_a_key_comes_up_once_in_its_time_and_again_after_it(once: Once, cl
 
 
 async def test_only_what_lasts_is_known_to_the_next_process(once: Once, store: Store, clock: FakeClock) -> None:
-    lasting, passing = OncePer("stranger", 60.0, lasting=True), OncePer("queue_full", 60.0)
+    lasting, passing = OncePer("stranger", 60.0, lasting=True), OncePer("queue_full_person", 60.0)
     assert await once.claim(lasting) and await once.claim(passing)
 
     later = Once(store.access.claim, clock)
@@ -40,9 +40,11 @@ async def test_only_what_lasts_is_known_to_the_next_process(once: Once, store: S
 
 
 async def test_each_chat_and_each_person_is_told_what_it_was_not_told(once: Once) -> None:
-    assert await once.claim(once_in_chat(HERE, "queue_full"))
-    assert not await once.claim(once_in_chat(HERE, "queue_full"))
-    assert await once.claim(once_in_chat(HERE, "too_big")) and await once.claim(once_in_chat(THERE, "queue_full"))
+    assert await once.claim(once_in_chat(HERE, "queue_full_person"))
+    assert not await once.claim(once_in_chat(HERE, "queue_full_person"))
+    assert await once.claim(once_in_chat(HERE, "too_big")) and await once.claim(
+        once_in_chat(THERE, "queue_full_person")
+    )
 
     assert await once.claim(once_per_person("stranger", "telegram:7", 60.0))
     assert not await once.claim(once_per_person("stranger", "telegram:7", 60.0))

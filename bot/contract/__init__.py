@@ -32,6 +32,7 @@ from bot.contract.errors import (
     origin_of,
 )
 from bot.contract.identity import ADMINS
+from bot.contract.logthrottle import LogThrottle
 from bot.contract.measures import utf16_length
 from bot.contract.messages import (
     LONGEST_TEXT,
@@ -71,7 +72,6 @@ from bot.contract.surface import (
     Window,
     post_cost,
 )
-from bot.contract.throttle import LogThrottle
 from bot.contract.transcript import (
     BEFORE_FIRST_PASS,
     AssistantEntry,

@@ -867,7 +867,7 @@ OWN: dict[str, str] = {
     "bot.policy.metering": _HANDS_ON,
     "bot.store": _STORE,
     "bot.operations.story": _HANDS_ON,
-    "bot.contract.throttle": _SHORT,
+    "bot.contract.logthrottle": _SHORT,
     "bot.policy.toolrights": _SHORT,
     "bot.intake.waiting": _SHORT,
     "tools.__init__": _OPERATOR,

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from bot.contract.throttle import WINDOW_SECONDS, LogThrottle
+from bot.contract.logthrottle import WINDOW_SECONDS, LogThrottle
 from tests.conftest import FakeClock
 
 log = logging.getLogger(__name__)

@@ -21,6 +21,7 @@ from typing import Final, cast
 import discord
 
 from adapters.discord.errors import FORBIDDEN, GONE, HOOK_CLOSED, PauseAsked, file_refused, translate
+from adapters.discord.limits import BOT_WINDOW, CHANNEL_WINDOW, HOOK_WINDOW, LIMITS, SIGN_WINDOW
 from adapters.discord.markdown import render, written
 from bot.contract import (
     CallCost,
@@ -38,34 +39,13 @@ from bot.contract import (
     TooLong,
     Unreachable,
     Unrenderable,
-    Window,
     time_limit,
 )
 
 log = logging.getLogger(__name__)
 
-LIMITS = SurfaceLimits(
-    # 2000 characters; the rest is room for escapes and for the status lines.
-    page_length=1850,
-    hard_length=2000,
-    measure=len,
-    attachment_bytes=10 * 1024 * 1024,
-    # The sign lasts ten seconds.
-    typing_seconds=8.0,
-    collapses=True,
-)
-# Discord promises nothing but its headers; bots observe five in five seconds for each channel, sends and edits apart,
-# and five in two seconds for an interaction. The library returns from the call that spends the last one only when the
-# window is over (it is made at once all the same): progress leaves that one to the end of a reply.
-# Over all, fifty a second: two of them are left to what the library asks by itself.
-# https://discord.com/developers/docs/topics/rate-limits
-CHANNEL_WINDOW: Final = Window(5, 5.0)
-HOOK_WINDOW: Final = Window(4, 2.0)
-SIGN_WINDOW: Final = Window(1, 0.3)
-"""Reactions, which Discord lets a bot change four times a second in a channel."""
 RECEIPT: Final = "👀"
 """The reaction on a message that waits."""
-BOT_WINDOW: Final = Window(48, 1.0)
 CALL_SECONDS: Final = 60.0
 """Longer than the library waits inside a call: up to thirty seconds for a bucket that it knows to be empty."""
 TOKEN_MARGIN: Final = 20.0

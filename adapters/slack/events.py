@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from adapters.slack.limits import RESPONSE_SECONDS
 from bot.contract import (
     LONGEST_TEXT,
     ChatId,
@@ -34,8 +35,6 @@ Names: TypeAlias = Callable[[str], str]
 Senders: TypeAlias = Callable[[Json], Sender]
 """A message → the person who wrote it."""
 
-RESPONSE_SECONDS: Final = 29 * 60.0
-"""A `response_url` works for 30 minutes. See: https://docs.slack.dev/interactivity/handling-user-interaction"""
 _PEOPLES: Final = frozenset({"", "file_share", "thread_broadcast"})
 """Subtypes of what people write; every other one is a notice of the service, a bot, or a change."""
 _UNKNOWN_TEAM: Final = "unknown"

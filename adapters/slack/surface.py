@@ -13,6 +13,17 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.errors import NOT_INSIDE, error_code, field, file_refused, refused, translate
+from adapters.slack.limits import (
+    CHANNEL_RATE,
+    LIMITS,
+    POST_WINDOW,
+    PRIVATE_WINDOW,
+    RESPONSE_USES,
+    SIGN_WINDOW,
+    STATUS_WINDOW,
+    UNSIGN_WINDOW,
+    UPDATE_WINDOW,
+)
 from adapters.slack.marks import look_alike
 from adapters.slack.mrkdwn import escaped, render
 from bot.contract import (
@@ -31,39 +42,16 @@ from bot.contract import (
     Unclear,
     Unreachable,
     Unrenderable,
-    Window,
 )
 
 log = logging.getLogger(__name__)
 
-LIMITS = SurfaceLimits(
-    # `chat.update` refuses more than 4,000 characters of text, as escaped; the rest is room for what rendering adds.
-    page_length=3600,
-    hard_length=4000,
-    measure=len,
-    # Slack takes 1 GB; this is what fits one upload within the time of a call.
-    attachment_bytes=50 * 1024 * 1024,
-    # A status lasts two minutes or until the bot's next message in the thread.
-    typing_seconds=30.0,
-    command_form="/parley {word}",
-)
 _NO_STATUS: Final = dataclasses.replace(LIMITS, typing_seconds=0.0)
 """Outside a thread there is no place for a status."""
-
-# Per method and workspace; the tiers are 50 and, for posts, some hundreds a minute, with one a second in a channel.
-# https://docs.slack.dev/apis/web-api/rate-limits
-UPDATE_WINDOW: Final = Window(48, 60.0)
-POST_WINDOW: Final = Window(290, 60.0)
-STATUS_WINDOW: Final = Window(570, 60.0)
-SIGN_WINDOW: Final = Window(48, 60.0)
-UNSIGN_WINDOW: Final = Window(19, 60.0)
-PRIVATE_WINDOW: Final = Window(95, 60.0)
-CHANNEL_RATE: Final = 1.0
 
 RECEIPT: Final = "eyes"
 """The reaction on a message that waits."""
 
-RESPONSE_USES: Final = 5
 RESPONSE: Final = "response"
 """Form of a message behind a `response_url`; its id is how many uses were spent when it was shown."""
 PRIVATE: Final = "private"

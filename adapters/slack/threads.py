@@ -10,11 +10,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.slack.errors import error_code, translate
 from adapters.slack.events import Me, people_named, readable, seconds_of, shown_text
+from adapters.slack.limits import REPLIES_WINDOW
 from adapters.slack.people import People
-from bot.contract import MOST_QUOTED, CallCost, DeliveryError, MessageSent, Quoted, RateBudget, Window, words
+from bot.contract import MOST_QUOTED, CallCost, DeliveryError, MessageSent, Quoted, RateBudget, words
 
-REPLIES_WINDOW: Final = Window(45, 60.0)
-"""Slack allows fifty a minute in a workspace; the rest is for looking up posts of unknown outcome."""
 PAGE: Final = 200
 MOST_NAMES: Final = 20
 """People of one page that are asked for by name; the others are shown by id."""

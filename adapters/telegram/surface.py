@@ -17,6 +17,7 @@ from telegram.error import (
     TimedOut,
 )
 
+from adapters.telegram.limits import BOT_WINDOW, CHAT_BURST, CHAT_RATE, GROUP_WINDOW, LIMITS, PHOTO_BYTES
 from adapters.telegram.pages import DrawnHtml, draw
 from adapters.telegram.request import NOT_SENT
 from bot.contract import (
@@ -35,47 +36,12 @@ from bot.contract import (
     Unclear,
     Unreachable,
     Unrenderable,
-    Window,
     origin_of,
-    utf16_length,
 )
 
 log = logging.getLogger(__name__)
 
-
-LIMITS = SurfaceLimits(
-    # 4096 UTF-16 units after the markup is taken away; the rest is room for what rendering adds.
-    page_length=3600,
-    hard_length=4096,
-    measure=utf16_length,
-    attachment_bytes=50 * 1024 * 1024,
-    collapses=True,
-    # A chat action lasts five seconds or until a message arrives.
-    typing_seconds=4.5,
-)
-
-
-# One message a second in a chat, short bursts pass; 20 a minute in a group; about 30 a second over all. A call counts
-# until a second after its answer, so that however calls bunch up on the way, thirty-one never meet. Edits share these
-# with sends. https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this
-CHAT_RATE: Final = 1.0
-
-
-CHAT_BURST: Final = 3
-
-
-GROUP_WINDOW: Final = Window(20, 60.0)
-
-
-BOT_WINDOW: Final = Window(30, 1.0)
-
-
 _PHOTOS: Final = ("image/png", "image/jpeg", "image/webp")
-
-
-_PHOTO_BYTES: Final = 10 * 1024 * 1024
-
-
 RECEIPT: Final = "👀"
 """One of the reactions that Telegram lets a bot use: the message was seen."""
 
@@ -149,7 +115,7 @@ class TelegramSurface:
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
         if len(file.content) > LIMITS.attachment_bytes:
             raise TooLong(f"{file.name!r} is too large", by=len(file.content) - LIMITS.attachment_bytes)
-        if file.media_type in _PHOTOS and len(file.content) <= _PHOTO_BYTES:
+        if file.media_type in _PHOTOS and len(file.content) <= PHOTO_BYTES:
             try:
                 sent = await self._bot.send_photo(
                     self._chat, file.content, filename=file.name, message_thread_id=self._thread

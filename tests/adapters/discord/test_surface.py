@@ -9,7 +9,8 @@ import discord
 import pytest
 
 from adapters.discord.errors import translate
-from adapters.discord.surface import CALL_SECONDS, LIMITS
+from adapters.discord.limits import LIMITS
+from adapters.discord.surface import CALL_SECONDS
 from bot.contract.errors import (
     DeliveryError,
     MessageGone,

@@ -1,0 +1,28 @@
+"""What Discord allows: the length of a message, the size of a file, and how often each route may be called."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bot.contract import SurfaceLimits, Window
+
+LIMITS = SurfaceLimits(
+    # 2000 characters; the rest is room for escapes and for the status lines.
+    page_length=1850,
+    hard_length=2000,
+    measure=len,
+    attachment_bytes=10 * 1024 * 1024,
+    # The sign lasts ten seconds.
+    typing_seconds=8.0,
+    collapses=True,
+)
+# Discord promises nothing but its headers; bots observe five in five seconds for each channel, sends and edits apart,
+# and five in two seconds for an interaction. The library returns from the call that spends the last one only when the
+# window is over (it is made at once all the same): progress leaves that one to the end of a reply.
+# Over all, fifty a second: two of them are left to what the library asks by itself.
+# https://discord.com/developers/docs/topics/rate-limits
+CHANNEL_WINDOW: Final = Window(5, 5.0)
+HOOK_WINDOW: Final = Window(4, 2.0)
+SIGN_WINDOW: Final = Window(1, 0.3)
+"""Reactions, which Discord lets a bot change four times a second in a channel."""
+BOT_WINDOW: Final = Window(48, 1.0)

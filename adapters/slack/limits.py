@@ -1,0 +1,35 @@
+"""What Slack allows: the length of a message, the size of a file, and how often each method may be called."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bot.contract import SurfaceLimits, Window
+
+LIMITS = SurfaceLimits(
+    # `chat.update` refuses more than 4,000 characters of text, as escaped; the rest is room for what rendering adds.
+    page_length=3600,
+    hard_length=4000,
+    measure=len,
+    # Slack takes 1 GB; this is what fits one upload within the time of a call.
+    attachment_bytes=50 * 1024 * 1024,
+    # A status lasts two minutes or until the bot's next message in the thread.
+    typing_seconds=30.0,
+    command_form="/parley {word}",
+)
+
+# Per method and workspace; the tiers are 50 and, for posts, some hundreds a minute, with one a second in a channel.
+# https://docs.slack.dev/apis/web-api/rate-limits
+UPDATE_WINDOW: Final = Window(48, 60.0)
+POST_WINDOW: Final = Window(290, 60.0)
+STATUS_WINDOW: Final = Window(570, 60.0)
+SIGN_WINDOW: Final = Window(48, 60.0)
+UNSIGN_WINDOW: Final = Window(19, 60.0)
+PRIVATE_WINDOW: Final = Window(95, 60.0)
+CHANNEL_RATE: Final = 1.0
+REPLIES_WINDOW: Final = Window(45, 60.0)
+"""Slack allows fifty a minute in a workspace; the rest is for looking up posts of unknown outcome."""
+RESPONSE_USES: Final = 5
+"""How often the `response_url` of a command may be posted to."""
+RESPONSE_SECONDS: Final = 29 * 60.0
+"""A `response_url` works for 30 minutes. See: https://docs.slack.dev/interactivity/handling-user-interaction"""

@@ -1,0 +1,28 @@
+"""What Telegram allows: the length of a message, the size of a file, and how often it may be called."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bot.contract import SurfaceLimits, Window, utf16_length
+
+LIMITS = SurfaceLimits(
+    # 4096 UTF-16 units after the markup is taken away; the rest is room for what rendering adds.
+    page_length=3600,
+    hard_length=4096,
+    measure=utf16_length,
+    attachment_bytes=50 * 1024 * 1024,
+    collapses=True,
+    # A chat action lasts five seconds or until a message arrives.
+    typing_seconds=4.5,
+)
+
+# One message a second in a chat, short bursts pass; 20 a minute in a group; about 30 a second over all. A call counts
+# until a second after its answer, so that however calls bunch up on the way, thirty-one never meet. Edits share these
+# with sends. https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this
+CHAT_RATE: Final = 1.0
+CHAT_BURST: Final = 3
+GROUP_WINDOW: Final = Window(20, 60.0)
+BOT_WINDOW: Final = Window(30, 1.0)
+PHOTO_BYTES: Final = 10 * 1024 * 1024
+"""The largest picture that Telegram takes as a photo; a larger one is sent as a document."""

@@ -158,8 +158,8 @@ class Briefings:
         if facts.lines:
             lines.append(say("context_facts", language) + "\n\n" + "\n".join(f"- {fact}" for fact in facts.lines))
         if past.summary is not None:
-            folded = await self._store.history.count_folded(question.chat)
-            lines.append(say("context_summary", language, turns=folded))
+            summarised = await self._store.history.count_summarised(question.chat)
+            lines.append(say("context_summary", language, turns=summarised))
             lines.append(quote(clean_untrusted(past.summary.text)))
         # A model wrote the summary; a link in it is nobody's word.
         links = LinkFilter(LinkPolicy())

@@ -1,8 +1,8 @@
 """Select the earlier turns that fit the model's context window.
 
 History is taken newest first, in whole turns: a question with everything done to answer it, so that a tool call
-never loses its result. What is too old simply is not sent; nothing is deleted. Before that happens, `summary.py` has
-folded the oldest turns into a summary.
+never loses its result. Older turns are not sent; nothing is deleted. Before a turn is left out,
+`summary.py` has summarised the oldest ones.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class History:
             (to_plain(text), upto_sequence, origin, str(chat), first, upto_sequence, after, first),
         )
 
-    async def count_folded(self, chat: ChatId) -> int:
+    async def count_summarised(self, chat: ChatId) -> int:
         """Return how many turns a summary replaces."""
         row = await self._readers.fetch_row(
             "SELECT count(DISTINCT h.turn) FROM chats c JOIN history h ON h.chat = c.id "

@@ -128,7 +128,7 @@ class Endings:
         self._metrics.turns_ended.add(end.state)
         made.story.answered(end.state, pages=len(reply.refs), edits=reply.edits, usage=made.usage, dollars=made.dollars)
         new = token_count([as_told(entry) for entry in entries], self._models.estimator(task.model.name).tokens)
-        self._summaries.fold_after_turn(
+        self._summaries.summarise_after_turn(
             chat, task.model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0
         )
 

@@ -71,8 +71,8 @@ async def test_after_forty_turns_the_model_knows_what_was_said_in_the_first_and_
     asked = [request.body for request in world.model.requests]
     assert not any("my cat is called" in str(message["content"]) for message in asked[-1]["messages"][1:])
     sizes = [len(told(body)) for body in asked if not summing_up(body)]
-    folded = [len(told(body)) for body in asked if summing_up(body)]
-    assert 2 <= len(folded) <= TURNS // 3, "a summary is for many turns"
+    summaries = [len(told(body)) for body in asked if summing_up(body)]
+    assert 2 <= len(summaries) <= TURNS // 3, "a summary is for many turns"
     assert max(sizes) < 9000 * 4.6, "the prompt stays within what may be sent"
     assert max(sizes[TURNS // 2 :]) <= max(sizes[: TURNS // 2]) * 1.25, "and does not grow with the conversation"
 

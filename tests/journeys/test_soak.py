@@ -38,9 +38,9 @@ CALLS = {
 
 
 SUMMARY_AT = 1_500
-"""Tokens from which a chat is folded, a tenth of the usual: in the first minutes each of fifty chats becomes as long as
-it may, and is then folded again and again. Else it would be their length that memory follows for the whole half hour:
-what a turn holds grows with its chat."""
+"""Tokens from which a chat is summarised, a tenth of the usual: in the first minutes each of fifty chats reaches its
+full length, and is summarised again and again from then on. At the usual size memory would follow the growth of the
+chats for the whole half hour: what a turn holds grows with its chat."""
 
 
 def asked(body: RawJson) -> str:
@@ -245,7 +245,7 @@ class Soak:
         with closing(sqlite3.connect(f"file:{self.world.data}/parley.db?mode=ro", uri=True)) as db:
             inbox = dict(db.execute("SELECT incoming ->> 'text', state FROM inbox"))
             rows = db.execute("SELECT count(*) FROM inbox").fetchone()[0]
-            folded = db.execute("SELECT count(*) FROM chats WHERE summary IS NOT NULL").fetchone()[0]
+            summarised = db.execute("SELECT count(*) FROM chats WHERE summary IS NOT NULL").fetchone()[0]
             turns = db.execute(
                 "SELECT i.incoming ->> 'text', t.state, t.visible, t.error FROM turns t JOIN inbox i ON i.id = t.id"
             ).fetchall()
@@ -270,7 +270,7 @@ class Soak:
                 else:
                     cut += 1
         self._secrets()
-        return {"messages": self.said, "whole": whole, "cut short": cut, "folded": folded, **self.mixer.drawn}
+        return {"messages": self.said, "whole": whole, "cut short": cut, "summarised": summarised, **self.mixer.drawn}
 
     def _secrets(self) -> None:
         world = self.world
@@ -328,8 +328,8 @@ async def test_half_an_hour_of_bad_luck_with_fifty_chats(soak: Soak) -> None:
 
     counts = soak.check()
     print(counts)
-    assert counts["folded"] == len(soak.people) or minutes < 20, "every chat became as long as it may"
-    # The first fifth of the time everything is loaded, every chat is new, and grows until it is folded.
+    assert counts["summarised"] == len(soak.people) or minutes < 20, "every chat became as long as it may"
+    # The first fifth of the time everything is loaded, every chat is new, and grows until it is summarised.
     steady = soak.samples[len(soak.samples) // 5 :]
     rise = slope([sample["at"] for sample in steady], [sample["mib"] for sample in steady])
     level = sum(sample["mib"] for sample in steady) / len(steady)

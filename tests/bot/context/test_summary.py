@@ -91,7 +91,7 @@ async def say(store: Store, number: int, *entries: Entry, chat: ChatId = CHAT) -
 async def test_a_short_chat_asks_no_model_for_a_summary(store: Store, summaries: Summaries, writer: Writer) -> None:
     await say(store, 1)
 
-    summaries.fold_after_turn(CHAT, writer, 160, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 160, room=3000)
     await summaries.wait_idle()
 
     assert not writer.asked
@@ -103,7 +103,7 @@ async def test_the_oldest_turns_are_folded_and_the_newest_stay_word_for_word(
     for number in range(1, 7):
         await say(store, number)
 
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     await summaries.wait_idle()
 
     made = await store.history.get_summary(CHAT)
@@ -111,7 +111,7 @@ async def test_the_oldest_turns_are_folded_and_the_newest_stay_word_for_word(
     rest = await store.history.list_entries(CHAT, after=made.upto)
     assert rest[0].entry == UserEntry("question 5") and len(rest) == 4
     assert "question 1" in writer.told and "question 4" in writer.told and "question 5" not in writer.told
-    assert await store.history.count_folded(CHAT) == 4
+    assert await store.history.count_summarised(CHAT) == 4
 
 
 @pytest.mark.parametrize(
@@ -129,13 +129,13 @@ async def test_a_summary_holds_the_words_of_all_whose_turns_it_was_made_from(
     for number, origin in enumerate(origins, 1):
         await say(store, number, UserEntry("q", origin), AssistantEntry(f"answer {number}: {LONG}", origin=origin))
 
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     await summaries.wait_idle()
     await say(store, 9, UserEntry("q", "telegram:7"), AssistantEntry(LONG, origin="telegram:7"))
     for number in range(10, 16):
         await say(store, number, UserEntry("q", "telegram:7"), AssistantEntry(LONG, origin="telegram:7"))
     first = await store.history.get_summary(CHAT)
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     await summaries.wait_idle()
     second = await store.history.get_summary(CHAT)
 
@@ -149,13 +149,13 @@ async def test_the_next_summary_is_made_from_the_last_one_and_what_came_since(
 ) -> None:
     for number in range(1, 7):
         await say(store, number)
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     await summaries.wait_idle()
     for number in range(7, 11):
         await say(store, number)
 
     writer.says = lambda request: "Minka is a cat. It is old."
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     await summaries.wait_idle()
 
     assert "Ada's cat is Minka." in writer.told and "question 4" not in writer.told and "question 5" in writer.told
@@ -175,7 +175,7 @@ async def test_a_call_is_never_parted_from_its_result(store: Store, summaries: S
             AssistantEntry(f"answer {number}"),
         )
 
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     await summaries.wait_idle()
 
     made = await store.history.get_summary(CHAT)
@@ -190,8 +190,8 @@ async def test_a_turn_that_is_closed_waits_for_no_summary(store: Store, summarie
     for number in range(1, 7):
         await say(store, number)
 
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
-    summaries.fold_after_turn(CHAT, writer, 1100, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1100, room=3000)
     await say(store, 7)
 
     assert await store.history.get_summary(CHAT) is None
@@ -218,16 +218,16 @@ async def test_a_summary_that_fails_changes_nothing_and_is_made_after_a_later_tu
         await say(store, number)
     writer.error, writer.finish, writer.says = error, finish, lambda request: says
 
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     await summaries.wait_idle()
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     await summaries.wait_idle()
 
     assert await store.history.get_summary(CHAT) is None
     assert len(writer.asked) == 1, "not again at once"
     await clock.advance(61)
     writer.error, writer.finish, writer.says = None, "stop", lambda request: "Tea was spoken of."
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     await summaries.wait_idle()
     assert await store.history.get_summary(CHAT) is not None
 
@@ -238,7 +238,7 @@ async def test_after_new_and_forget_a_late_summary_of_what_was_before_is_dropped
     writer.hold = asyncio.Event()
     for number in range(1, 7):
         await say(store, number)
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     while not writer.asked:
         await asyncio.sleep(0.001)
 
@@ -255,7 +255,7 @@ async def test_stopping_leaves_no_task_behind(store: Store, summaries: Summaries
     writer.hold = asyncio.Event()
     for number in range(1, 7):
         await say(store, number)
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     while not writer.asked:
         await asyncio.sleep(0.001)
 
@@ -275,7 +275,7 @@ async def test_twelve_long_chats_ask_for_four_summaries_at_once_at_most(
             await say(store, number, chat=chat)
 
     for chat in chats:
-        summaries.fold_after_turn(chat, writer, 1000, room=3000)
+        summaries.summarise_after_turn(chat, writer, 1000, room=3000)
     while writer.running < 4:
         await asyncio.sleep(0.001)
     writer.hold.set()
@@ -292,7 +292,7 @@ async def test_a_summary_holds_no_secret_and_no_sign_of_the_boundary(
         await say(store, number)
     writer.says = lambda request: f"The key is {KEY}.\x1b[31m <tool_call>{{}}</tool_call>"
 
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     await summaries.wait_idle()
 
     made = await store.history.get_summary(CHAT)
@@ -306,7 +306,7 @@ async def test_what_is_said_in_the_chat_stands_before_the_model_as_data(
     for number in range(1, 7):
         await say(store, number)
 
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     await summaries.wait_idle()
 
     assert writer.told.startswith("[data ") and "<|im_start|>" not in writer.told
@@ -323,7 +323,7 @@ async def test_no_line_of_a_page_or_a_message_can_pass_for_what_somebody_else_sa
         entries = (UserEntry(forged), AssistantEntry(forged, (call,)), ToolEntry("a", call.name, forged))
         await say(store, number, *entries, AssistantEntry(forged))
 
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     await summaries.wait_idle()
 
     lines = [line for line in writer.told.splitlines()[1:-1] if line and not line.startswith("    ")]
@@ -338,7 +338,7 @@ async def test_a_summary_that_was_cut_ends_with_a_whole_statement(
         await say(store, number)
     writer.says, writer.finish = lambda request: "The cat is Minka. The dog is calle", "cut"
 
-    summaries.fold_after_turn(CHAT, writer, 1000, room=3000)
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
     await summaries.wait_idle()
 
     assert (await store.history.get_summary(CHAT)) == Summary("The cat is Minka.", 8, "")
@@ -352,7 +352,7 @@ async def test_a_past_longer_than_one_request_is_folded_piece_by_piece(
 
     uptos = []
     for _ in range(4):
-        summaries.fold_after_turn(CHAT, writer, 5000, room=3000, left_out=True)
+        summaries.summarise_after_turn(CHAT, writer, 5000, room=3000, left_out=True)
         await summaries.wait_idle()
         made = await store.history.get_summary(CHAT)
         assert made is not None

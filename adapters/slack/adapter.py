@@ -132,7 +132,7 @@ class SlackAdapter:
     async def __aenter__(self) -> SlackAdapter:
         self._http = aiohttp.ClientSession(timeout=CALL_TIMEOUT)
         self._web = self._client()
-        self._people = People(self._web)
+        self._people = People(self._web, self._clock)
         try:
             self.me = await self._log_in()
         except BaseException:

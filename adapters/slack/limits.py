@@ -29,6 +29,8 @@ PRIVATE_WINDOW: Final = Window(95, 60.0)
 CHANNEL_RATE: Final = 1.0
 REPLIES_WINDOW: Final = Window(45, 60.0)
 """Slack allows fifty a minute in a workspace; the rest is for looking up posts of unknown outcome."""
+LOOKUP_WINDOW: Final = Window(95, 60.0)
+"""`users.info`: Slack allows a hundred a minute in a workspace."""
 RESPONSE_USES: Final = 5
 """How often the `response_url` of a command may be posted to."""
 RESPONSE_SECONDS: Final = 29 * 60.0

@@ -10,28 +10,35 @@ from typing import Final
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.errors import error_code
+from adapters.slack.errors import error_code, translate
+from adapters.slack.limits import LOOKUP_WINDOW
+from bot.contract import Allowance, Clock, RateLimited
 
 log = logging.getLogger(__name__)
 
 MOST_KNOWN: Final = 2_000
 MOST_AT_ONCE: Final = 4
 _NO_USE: Final = ("missing_scope", "invalid_auth", "token_revoked", "account_inactive")
+_NOBODY: Final = ("user_not_found", "user_not_visible")
 
 
 class People:
     """A cache of names that answers at once, with the id for an unknown name, and asks Slack in the background.
 
     The first message of a person is therefore shown by id where the event carries no profile: an event must be
-    acknowledged within three seconds, and a name is not worth one of them.
+    acknowledged within three seconds, and a name is not worth one of them. Where more people write in a minute than
+    Slack lets be looked up, the others are looked up with a later message of theirs.
     """
 
-    def __init__(self, web: AsyncWebClient, most: int = MOST_KNOWN) -> None:
+    def __init__(self, web: AsyncWebClient, clock: Clock, most: int = MOST_KNOWN) -> None:
         self._web = web
         self._most = most
         self._known: OrderedDict[str, str] = OrderedDict()
+        """Id → name; the id itself where Slack has no name."""
         self._languages: dict[str, str] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
+        self._at_once = asyncio.Semaphore(MOST_AT_ONCE)
+        self._lookups = Allowance(LOOKUP_WINDOW, clock)
         self._useful = True
 
     def name(self, id: str) -> str:
@@ -47,17 +54,15 @@ class People:
     def learn(self, ids: Iterable[str]) -> None:
         """Look up unknown names in the background, a few at a time."""
         for id in ids:
-            if self._useful and id not in self._known and id not in self._asking and len(self._asking) < MOST_AT_ONCE:
+            if self._useful and id not in self._known and id not in self._asking and self._has_room:
                 self._asking[id] = asyncio.create_task(self._ask(id), name=f"name of {id}")
 
     async def settle(self, ids: Collection[str], most: int) -> None:
         """Look up to `most` unknown names and wait for them."""
         unknown = [id for id in sorted(ids) if id not in self._known][:most]
-        while self._useful and unknown:
-            self.learn(unknown)
-            await self.settled()
-            # Whoever has no name in the answer is not asked for again.
-            unknown = unknown[MOST_AT_ONCE:]
+        self.learn(unknown)
+        if asked := [self._asking[id] for id in unknown if id in self._asking]:
+            await asyncio.wait(asked)
 
     async def settled(self) -> None:
         """Wait until no lookup is under way."""
@@ -71,9 +76,16 @@ class People:
             task.cancel()
         await asyncio.gather(*self._asking.values(), return_exceptions=True)
 
+    @property
+    def _has_room(self) -> bool:
+        """More than a minute's lookups are never queued."""
+        return len(self._asking) < LOOKUP_WINDOW.calls
+
     async def _ask(self, id: str) -> None:
         try:
-            await self._look_up(id)
+            async with self._at_once:
+                if self._useful and self._lookups.take():
+                    await self._look_up(id)
         finally:
             self._asking.pop(id, None)
 
@@ -83,14 +95,25 @@ class People:
             profile = user.get("profile") or {}
             name = profile.get("display_name") or profile.get("real_name") or user.get("real_name") or user.get("name")
         except Exception as error:  # noqa: BLE001 - without its name a person is shown by id
-            code = error_code(error)
-            if code in _NO_USE:
-                log.info("slack: names are not looked up (%s)", code)
-                self._useful = False
-            return
-        if name:
-            self._known[id] = str(name)
-            self._languages[id] = str(user.get("locale") or "")
-            while len(self._known) > self._most:
-                gone, _ = self._known.popitem(last=False)
-                self._languages.pop(gone, None)
+            self._failed(id, error)
+        else:
+            self._remember(id, str(name or id), str(user.get("locale") or ""))
+        finally:
+            self._lookups.answered()
+
+    def _failed(self, id: str, error: Exception) -> None:
+        code = error_code(error)
+        if code in _NOBODY:
+            self._remember(id, id, "")
+        elif code in _NO_USE:
+            log.info("slack: names are not looked up (%s)", code)
+            self._useful = False
+        elif isinstance(refusal := translate(error), RateLimited):
+            self._lookups.refused(refusal.retry_after)
+
+    def _remember(self, id: str, name: str, language: str) -> None:
+        self._known[id] = name
+        self._languages[id] = language
+        while len(self._known) > self._most:
+            gone, _ = self._known.popitem(last=False)
+            self._languages.pop(gone, None)

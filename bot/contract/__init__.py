@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.contract import identity, words
+from bot.contract.allowance import Allowance
 from bot.contract.backoff import PATIENT, QUICK, Backoff, pause_after
 from bot.contract.clock import Clock, SystemClock, done_within, time_limit
 from bot.contract.errors import (
@@ -98,6 +99,7 @@ __all__ = [
     "PATIENT",
     "QUICK",
     "Adapter",
+    "Allowance",
     "AssistantEntry",
     "Backoff",
     "BotError",

@@ -25,6 +25,7 @@ from adapters.slack.adapter import (
     check,
     open_adapter,
 )
+from adapters.slack.limits import LOOKUP_WINDOW
 from bot.contract.clock import Clock, SystemClock
 from bot.contract.errors import Contested, SettingsError, StoreError, Unreachable
 from bot.contract.messages import MOST_QUOTED, ChatId, Incoming, MessageDeleted, MessageEdited, MessageSent, Page
@@ -348,6 +349,62 @@ async def test_without_the_scope_for_names_nobody_is_asked_twice(
         await adapter._people.settled()
 
     assert [call.method for call in slack.calls].count("users.info") == 1
+
+
+async def test_of_many_people_at_once_no_more_are_looked_up_than_slack_allows_and_the_others_later(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, clock: FakeClock
+) -> None:
+    people = [f"U{number}" for number in range(100, 250)]
+    for person in people:
+        slack.person(person, f"name-{person}")
+
+    async def all_write(times: int) -> None:
+        for person in people:
+            slack.say(slack.direct(person), "hello", person=person)
+        await slack.until_delivery(lambda deliveries: sum(one.acked.is_set() for one in deliveries) == times * 150)
+        await adapter._people.settled()
+
+    def looked_up() -> int:
+        return [call.method for call in slack.calls].count("users.info")
+
+    await all_write(1)
+    assert looked_up() == LOOKUP_WINDOW.calls
+    await all_write(2)
+    assert looked_up() == LOOKUP_WINDOW.calls
+    await clock.advance(LOOKUP_WINDOW.seconds)
+    await all_write(3)
+    assert looked_up() == 150
+    await all_write(4)
+
+    assert slack.refusals == 0
+    assert len(inbox.sent) == 600
+    assert {one.sender.name for one in inbox.sent[-150:]} == {f"name-{person}" for person in people}
+
+
+async def test_a_refused_lookup_ends_lookups_for_as_long_as_slack_says(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter, clock: FakeClock
+) -> None:
+    slack.faults.add("users.info", Fault(status=429, retry_after=30))
+    for person in ("U1", "U2"):
+        slack.say(slack.direct(person), "hello", person=person)
+        await slack.until_delivery(lambda deliveries: deliveries[-1].acked.is_set())
+        await adapter._people.settled()
+    refused = [call.method for call in slack.calls].count("users.info")
+    await clock.advance(30.0)
+    slack.say(slack.direct("U2"), "hello", person="U2")
+    await slack.until_delivery(lambda deliveries: deliveries[-1].acked.is_set())
+    await adapter._people.settled()
+
+    assert refused == 1
+    assert adapter._people.name("U2") == "bob"
+
+
+async def test_whoever_slack_does_not_know_is_looked_up_once(slack: SlackServer, adapter: SlackAdapter) -> None:
+    for _ in range(2):
+        await adapter._people.settle({"U404"}, 1)
+
+    assert [call.method for call in slack.calls].count("users.info") == 1
+    assert adapter._people.name("U404") == "U404"
 
 
 async def test_a_reply_can_be_shown_after_listening_was_cancelled(slack: SlackServer, inbox: Inbox) -> None:

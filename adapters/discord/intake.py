@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 import discord
 
 from adapters.discord.commands import ASK
+from adapters.discord.errors import HOOK_CLOSED
 from adapters.discord.surface import AnswerSlot
 from bot.contract import (
     LONGEST_TEXT,
@@ -369,8 +370,10 @@ class Intake:
                 async with time_limit(self._clock, ACKNOWLEDGE_SECONDS):
                     await interaction.response.defer(thinking=True, ephemeral=private)
         except Exception as error:  # noqa: BLE001 - whatever the library made of the answer
-            # The turn is answered all the same: the surface finds the answer slot closed and writes into the channel.
-            if not isinstance(error, discord.HTTPException) or error.code != _ALREADY_ACKNOWLEDGED:
+            # The turn is answered all the same: the surface writes into the channel.
+            code = error.code if isinstance(error, discord.HTTPException) else 0
+            slot.closed = slot.closed or code in HOOK_CLOSED
+            if code != _ALREADY_ACKNOWLEDGED:
                 log.warning("discord: a slash command could not be acknowledged: %s", type(error).__name__)
             elif not again:
                 # Every program with the token is told of every command and message; the first one has the answer.

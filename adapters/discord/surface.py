@@ -88,6 +88,8 @@ class AnswerSlot:
     """Nothing was written into it yet; None when a former process may have done so."""
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     """The acknowledgement is no longer under way: before, nothing can be written."""
+    closed: bool = False
+    """Discord said that nothing can be written any more: what comes is a message, and costs a message's calls."""
 
 
 class DiscordSurface:
@@ -215,7 +217,7 @@ class DiscordSurface:
     @property
     def _hooked(self) -> bool:
         """True while the slash command's answer can be written through its token."""
-        return bool(self._token) and self._clock.wall() < self._until - TOKEN_MARGIN
+        return bool(self._token) and not self._slot.closed and self._clock.wall() < self._until - TOKEN_MARGIN
 
     def _way(self, at: MessageRef | None) -> _Way | None:
         """Return the API call to use next; None if none is left."""
@@ -264,7 +266,7 @@ class DiscordSurface:
         """Rule out a refused way; return True if another may be left."""
         code = error.code if isinstance(error, discord.HTTPException) else 0
         if way in (_Way.ORIGINAL, _Way.FOLLOW_UP, _Way.EDIT_HOOK) and code in HOOK_CLOSED:
-            self._token = ""
+            self._slot.closed = True
             return True
         if way is _Way.ORIGINAL and code == GONE:
             self._slot.free = False

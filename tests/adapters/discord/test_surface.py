@@ -21,6 +21,7 @@ from bot.contract.errors import (
     Unrenderable,
 )
 from bot.contract.messages import File, MessageRef, Page, ReplyTarget, Status
+from bot.pacing import Pacer
 from playground.discord import DiscordServer
 from playground.faults import Fault
 from tests.adapters.discord.conftest import Stage, Wait
@@ -473,6 +474,37 @@ async def test_a_command_that_could_not_be_acknowledged_is_answered_as_a_message
     await show(surface, Page("Because", final=True), None, "t1-0")
 
     assert made.answered == 0 and stage.said() == ["Because"]
+
+
+async def test_commands_acknowledged_too_late_are_answered_within_the_budget_of_messages(
+    stage: Stage, wait: Wait
+) -> None:
+    """Nothing of what replaces sixty answer slots at once is refused: Discord allows a bot fifty calls a second."""
+    async with DiscordServer(now=stage.clock.monotonic) as strict:
+        strict.guild(10)
+        stage.server, pacer = strict, Pacer(stage.clock)
+        places = [strict.channel(number, 10) for number in range(100, 160)]
+        strict.person(1)
+        adapter = await stage.listen()
+        stage.mailbox.held["why?"] = stored = asyncio.Event()
+        asked = [strict.slash("ask", {"question": "why?"}, place, 1) for place in places]
+        await wait(lambda: len(stage.clock._sleepers) == len(asked))
+        # The whole process stood still for four seconds.
+        stage.clock.now += 4
+        stored.set()
+        surfaces = [adapter.surface((await stage.mailbox.next()).target) for _ in asked]
+        await wait(lambda: all(slot.begun.is_set() for slot in adapter._slots.values()))
+
+        for surface in surfaces:
+            cost = cost_of(surface, Page("Because"), None)
+            while not pacer.take(cost):
+                await stage.clock.advance(0.1)
+            await show(surface, Page("Because"), None, "t1-0")
+            pacer.answered(cost)
+
+        assert strict.refusals == 0
+        assert all(stage.said(place.id) == ["Because"] for place in places)
+        await pacer.close()
 
 
 async def test_another_process_goes_on_with_the_answer_from_stored_data_alone(stage: Stage) -> None:

@@ -124,8 +124,7 @@ class WaitingSigns:
         """Make a call as soon as nobody else needs it; False when it was not wanted any more by then."""
         until = self._clock.monotonic() + PATIENCE
         while wanted() and self._clock.monotonic() < until:
-            # A budget of one call would never be free with one kept.
-            if may() and self._pacer.take(cost, keep=0):
+            if may() and self._pacer.take(cost):
                 try:
                     await call()
                 except RateLimited as error:

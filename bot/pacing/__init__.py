@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.pacing.pacer import PATIENCE, Pacer
-from bot.pacing.waiting import Grant, Priority
+from bot.pacing.reader import Reader
+from bot.pacing.waiting import Grant, Purpose
 
-__all__ = ["PATIENCE", "Grant", "Pacer", "Priority"]
+__all__ = ["PATIENCE", "Grant", "Pacer", "Purpose", "Reader"]

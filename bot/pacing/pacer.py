@@ -1,9 +1,10 @@
-"""Decide when the next call to a platform may go out: rate budgets, priorities, and the effect of refusals.
+"""Decide when the next call to a platform may go out: readers, rate budgets, and the effect of refusals.
+
+The reader is the clock: the call goes first whose reader is first without anything to read (`bot.pacing.reader`).
 
 One `Pacer` serves the whole process. A reply asks it for a grant before every call and gives the grant back
-when the answer came. The state of each rate budget is in `bot.pacing.scope`.
-
-Two calls wait for each other only if they draw on the same budget.
+when the answer came. The state of each rate budget is in `bot.pacing.scope`. Two calls wait for each other only if
+they draw on the same budget.
 """
 
 from __future__ import annotations
@@ -11,13 +12,12 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-from bisect import insort
-from dataclasses import dataclass
 
 from bot.contract import CallCost, Clock, Closed, RateBudget, SystemClock
 from bot.operations import Metrics
-from bot.pacing.scope import SHORT, BudgetState
-from bot.pacing.waiting import Grant, Priority, _Queues
+from bot.pacing.reader import AHEAD, CALM, COLLECT, WHOLE, Reader, is_readable, seconds_to_read
+from bot.pacing.scope import BudgetState
+from bot.pacing.waiting import Grant, Purpose, _Queues
 
 log = logging.getLogger(__name__)
 
@@ -27,20 +27,8 @@ ENDS_WITHIN = 5.0
 """Seconds the end of a reply may wait for its call, else it is not begun: about as long as writing one takes."""
 
 
-@dataclass(slots=True, eq=False)
-class Presence:
-    """One reply under way, with the budgets it draws on."""
-
-    budgets: tuple[RateBudget, ...]
-    since: float
-    seen: float | None = None
-    """When its first words were shown."""
-    admitted: bool = False
-    """It may be shown while it is written."""
-
-
 class Pacer:
-    """Grants calls within every platform's rate budgets, the most urgent first."""
+    """Grants calls within every platform's rate budgets, the one that is waited for longest first."""
 
     def __init__(self, clock: Clock | None = None, metrics: Metrics | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -54,39 +42,70 @@ class Pacer:
         self._timer_at = float("inf")
         self._sweep_at = 0.0
 
-    def ask(
-        self,
-        cost: CallCost,
-        priority: Priority,
-        *,
-        since: float | None = None,
-        keep: int = 0,
-        not_before: float = 0.0,
-        insist_at: float = float("inf"),
-    ) -> Grant:
+    def ask(self, cost: CallCost, purpose: Purpose, reader: Reader | None = None, *, at_once: bool = True) -> Grant:
         """Return a grant to enter before a call of this `cost`, and to leave once it is answered.
 
         Args:
-            since: when the text that waits was written (monotonic); among progress the stalest goes first.
-            keep: calls that must stay free in budgets of this reply alone: what finishing it now would need.
-            not_before: monotonic time before which the call is not wanted.
-            insist_at: monotonic time from which a person has waited too long: a chat's bucket keeps nothing free.
+            reader: who reads what the call shows; without one, somebody waits for it from now on.
+            at_once: it is needed as soon as there is room: a whole page, or first words that last until the next
+                call. Else first words are collected for a moment, and more is needed when the reader runs out.
         """
         self._number += 1
-        at = self._clock.monotonic() if since is None else since
-        return Grant(self, self._number, cost, priority, at, keep, not_before, insist_at)
+        grant = Grant(self, self._number, cost)
+        self._time(grant, purpose, reader, at_once=at_once)
+        return grant
 
-    def take(self, cost: CallCost, *, keep: int = 1) -> bool:
-        """Take a call at once if the budgets allow it, else return False; call `answered` when its answer came.
+    def change(self, grant: Grant, purpose: Purpose, reader: Reader) -> None:
+        """Want the call of a grant for this purpose now; no effect once it may be made."""
+        if grant.granted:
+            return
+        queued = self._waiting.remove(grant)
+        self._time(grant, purpose, reader, at_once=True)
+        if queued:
+            self.wait(grant)
 
-        Args:
-            keep: calls that stay free in budgets that are not shared.
-        """
+    def _time(self, grant: Grant, purpose: Purpose, reader: Reader | None, *, at_once: bool) -> None:
+        """Set when the call of a grant is due, needed, and of use at all."""
         now = self._clock.monotonic()
-        probe = Grant(self, 0, cost, Priority.TYPING, now, keep, 0.0, float("inf"))
-        if self._ready_at(probe, now)[0] > now:
+        grant.purpose, grant.due, grant.needed_at, grant.not_before = purpose, now, now, now
+        if reader is None:
+            return
+        if purpose is Purpose.AGAIN:
+            grant.due = grant.needed_at = now + CALM
+            return
+        if purpose is Purpose.FINAL:
+            grant.due = min(reader.out_at, now + WHOLE)
+            return
+        if purpose is Purpose.FIRST:
+            reader.wait(now)
+        grant.due = reader.out_at
+        if at_once:
+            return
+        if purpose is Purpose.FIRST:
+            near, far = COLLECT
+            grant.needed_at = grant.not_before = grant.due + min(far, max(near, self._gap(reader)))
+        else:
+            grant.needed_at, grant.not_before = reader.needs_at, reader.fresh_at
+
+    def lasts(self, reader: Reader, text: str) -> bool:
+        """Return True if `text`, as first words, is enough to read until the next call."""
+        return is_readable(text) and seconds_to_read(text) >= self._gap(reader) + AHEAD
+
+    def _gap(self, reader: Reader) -> float:
+        """Return about how long after this call of a reply its next one will be."""
+        now = self._clock.monotonic()
+        return max((self._scope_of(budget).gap(now) for budget in reader.budgets), default=0.0)
+
+    def take(self, cost: CallCost, purpose: Purpose = Purpose.TYPING) -> bool:
+        """Take a call at once if the budgets allow it, else return False; call `answered` when its answer came."""
+        now = self._clock.monotonic()
+        needed = purpose is not Purpose.TYPING
+        if any(
+            (scope := self._scope_of(one)).ready_at(now, scope.leaves(purpose, needed=needed)) > now
+            for one in cost.budgets
+        ):
             return False
-        self._occupy(cost, now, Priority.TYPING)
+        self._occupy(cost, now, purpose)
         return True
 
     def answered(self, cost: CallCost) -> None:
@@ -136,58 +155,55 @@ class Pacer:
         """Return the monotonic time until which a refusal blocks this call; not in the future if none does."""
         return max((self._scope_of(budget).closed_until for budget in cost.budgets), default=float("-inf"))
 
-    def enter(self, budgets: tuple[RateBudget, ...]) -> Presence:
-        """Register a reply that draws on `budgets`; others' progress leaves calls for its first and its last words."""
-        presence = Presence(budgets, self._clock.monotonic())
+    def enter(self, budgets: tuple[RateBudget, ...]) -> Reader:
+        """Register a reply that draws on `budgets`, and return its reader."""
         self.live += 1
         for budget in budgets:
-            insort(self._scope_of(budget).coming, presence.since)
-        return presence
+            scope = self._scope_of(budget)
+            scope.live += 1
+            scope.beginning += 1
+        return Reader(budgets)
 
-    def admits(self, presence: Presence) -> bool:
+    def seen(self, reader: Reader, text: str) -> None:
+        """Record that more of a reply, or for the first time something of it, is shown."""
+        if reader.seen_at is None:
+            for budget in reader.budgets:
+                self._scope_of(budget).beginning -= 1
+        reader.see(text, self._clock.monotonic())
+        self._promise(reader)
+
+    def admits(self, reader: Reader) -> bool:
         """Return True if a reply may be shown while it is written: a call for its end will be free soon enough.
 
         Where a minute's calls are shared by many, one that begins without a call left for its end stands there
         unfinished for up to a minute; posted once, when it is written, it is whole at once.
         """
-        if presence.admitted:
+        if reader.promised:
             return True
         now = self._clock.monotonic()
-        scopes = [self._scope_of(budget) for budget in presence.budgets]
+        scopes = [self._scope_of(budget) for budget in reader.budgets]
         if any(scope.closed_until > now + PATIENCE for scope in scopes):
             return False
         if any(scope.budget.shared and scope.end_at(now) > now + ENDS_WITHIN for scope in scopes):
             return False
-        self._admit(presence)
+        self._promise(reader)
         return True
 
-    def _admit(self, presence: Presence) -> None:
-        if not presence.admitted:
-            presence.admitted = True
-            for budget in presence.budgets:
-                self._scope_of(budget).admitted += 1
+    def _promise(self, reader: Reader) -> None:
+        """Leave a call free for the end of a reply: it is on screen."""
+        if not reader.promised:
+            reader.promised = True
+            for budget in reader.budgets:
+                self._scope_of(budget).promised += 1
 
-    def seen(self, presence: Presence) -> None:
-        """Record that the first words of a reply are shown."""
-        if presence.seen is not None:
-            return
-        self._admit(presence)
-        presence.seen = self._clock.monotonic()
-        for budget in presence.budgets:
-            scope = self._scope_of(budget)
-            scope.coming.remove(presence.since)
-            insort(scope.begun, presence.seen)
-
-    def leave(self, presence: Presence) -> None:
+    def leave(self, reader: Reader) -> None:
         """Unregister a reply that ended."""
         self.live -= 1
-        for budget in presence.budgets:
+        for budget in reader.budgets:
             scope = self._scope_of(budget)
-            scope.admitted -= presence.admitted
-            if presence.seen is None:
-                scope.coming.remove(presence.since)
-            else:
-                scope.begun.remove(presence.seen)
+            scope.live -= 1
+            scope.beginning -= reader.seen_at is None
+            scope.promised -= reader.promised
         self.pump()
 
     def wait(self, grant: Grant) -> None:
@@ -206,12 +222,6 @@ class Pacer:
         """Remove `grant` from the queue: its caller was cancelled."""
         self._waiting.remove(grant)
         self.pump()
-
-    def hurry(self, grant: Grant) -> None:
-        """Raise a queued grant to `Priority.FINAL`: its page became the end of a reply."""
-        self._waiting.remove(grant)
-        grant.priority, grant.not_before = Priority.FINAL, 0.0
-        self.wait(grant)
 
     async def close(self) -> None:
         """Stop the timer; nothing is granted any more."""
@@ -242,67 +252,42 @@ class Pacer:
             del self._scopes[name]
 
     def _ready_at(self, grant: Grant, now: float) -> tuple[float, str]:
-        """Return when this call can be made, and the rate scope that delays it most."""
-        at, holder = max(now, grant.not_before), ""
-        progress = grant.priority >= Priority.PROGRESS
+        """Return when to look at this call again, now if it can be made; and the rate scope that lets nobody through.
+
+        Until somebody needs it, it is made where half of every budget is free.
+        """
+        needed = now >= grant.needed_at
+        at, full = now if needed else max(now, grant.not_before), ""
         for budget in grant.cost.budgets:
             scope = self._scope_of(budget)
-            keep = self._keep(scope, grant, now) if progress else 0
-            ready = scope.ready_at(now, keep)
-            if (
-                keep
-                and ready > grant.insist_at
-                and not budget.shared
-                and all(window.seconds < SHORT for window in budget.windows)
-            ):
-                ready = min(ready, max(grant.insist_at, scope.ready_at(now, 0)))
-            if progress and ready <= now:
-                ready = max(ready, scope.spread(now, keep))
-            if ready > at:
-                at, holder = ready, budget.scope
-        return at, holder
+            leaves = scope.leaves(grant.purpose, needed=needed)
+            if (ready := scope.ready_at(now, leaves)) > now:
+                at = max(at, ready)
+                if not leaves or scope.ready_at(now, 0) > now:
+                    full = budget.scope
+        return at if needed else min(at, grant.needed_at), full
 
-    @staticmethod
-    def _keep(scope: BudgetState, grant: Grant, now: float) -> int:
-        """Return how many calls a progress edit must leave free.
-
-        In a reply's own budget: what finishing it now would need, at most a third, or progress would starve. In a
-        shared one of many seconds: one for each reply that was admitted. In a shared one of a moment: one per reply
-        that may end, at most half, because the next call is never far; only those may that have been read for a
-        while, and what has just begun will soon have first words. Typing, which is no text, leaves what first words
-        need.
-        """
-        capacity = min((window.calls for window in scope.budget.windows), default=scope.budget.burst)
-        if not scope.budget.shared:
-            return min(grant.keep, max(1, capacity // 3))
-        if grant.priority is Priority.TYPING:
-            return min(capacity - 1, max(scope.live, capacity // 2))
-        if any(window.seconds >= SHORT for window in scope.budget.windows):
-            return scope.admitted
-        beginning, ending = scope.expected(now)
-        return min(beginning, capacity // 2) + min(ending, capacity // 2)
-
-    def _occupy(self, cost: CallCost, now: float, priority: Priority) -> None:
+    def _occupy(self, cost: CallCost, now: float, purpose: Purpose) -> None:
         for budget in cost.budgets:
             self._scope_of(budget).grant(now)
         if cost.budgets:
-            self._metrics.platform_calls.add(_platform(cost), priority.name.lower())
+            self._metrics.platform_calls.add(_platform(cost), purpose.value)
 
     def pump(self) -> None:
-        """Grant every call that may be made now, the most urgent first, and set the timer for the next one."""
+        """Grant every call that may be made now, the longest awaited first, and set the timer for the next one."""
         now = self._clock.monotonic()
         wake = float("inf")
         full: set[str] = set()
         for grant in self._waiting.in_order(full):
             if full and any(budget.scope in full for budget in grant.cost.budgets):
                 continue
-            if grant.gone:
+            if grant.granted:
                 self._waiting.remove(grant)
                 continue
             at, holder = self._ready_at(grant, now)
             if at <= now:
                 self._waiting.remove(grant)
-                self._occupy(grant.cost, now, grant.priority)
+                self._occupy(grant.cost, now, grant.purpose)
                 grant.grant()
                 continue
             wake = min(wake, at)

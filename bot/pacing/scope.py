@@ -6,20 +6,14 @@ bunch up on the way; counted from the send, a limit is broken under load.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator
 
 from bot.contract import RateBudget, Window
+from bot.pacing.waiting import Purpose
 
-ENDS_AFTER = 2.5
-"""Seconds after its first words from which a reply may end at any moment, so that its last call is kept free."""
-COMING = 1.0
-"""Seconds after its start during which a reply's first words are expected, so that their call is kept free."""
-_LONG = 5.0
-"""In windows of at least this many seconds progress calls are spread evenly: a reply may begin and end in one."""
-SHORT = 10.0
-"""In windows shorter than this many seconds a reader can wait for the next free call."""
+LONG = 10.0
+"""In windows of at least this many seconds a reader cannot wait for the next free call."""
 _EDGE = 0.005
 """Seconds added to every window: some platforms still count a call that arrives exactly at its end."""
 
@@ -30,39 +24,32 @@ class BudgetState:
     __slots__ = (
         "_answered",
         "_full_at",
-        "admitted",
-        "begun",
+        "beginning",
         "budget",
         "closed_until",
-        "coming",
         "factor",
         "in_flight",
-        "last_grant",
+        "live",
+        "promised",
         "refused_at",
     )
 
     def __init__(self, budget: RateBudget) -> None:
         self.budget = budget
         self.in_flight = 0
-        self.admitted = 0
-        """Replies that have begun on screen, or may begin: each wants one more call at its end."""
-        self.coming: list[float] = []
-        """When the replies began that have shown nothing yet, in order."""
-        self.begun: list[float] = []
-        """When the other replies showed their first words, in order."""
+        self.live = 0
+        """Replies under way that draw on it."""
+        self.beginning = 0
+        """Those of them that nobody sees yet."""
+        self.promised = 0
+        """Those of them that are on screen, or may be: each wants one more call at its end."""
         self.closed_until = float("-inf")
         self.factor = 1.0
         """The share of the budget that is used: a refusal lowers it, time without refusals raises it."""
         self.refused_at = float("-inf")
-        self.last_grant = float("-inf")
         self._answered: list[deque[float]] = [deque() for _ in budget.windows]
         self._full_at = float("-inf")
         """When the token bucket is full again."""
-
-    @property
-    def live(self) -> int:
-        """The number of replies under way that draw on this budget."""
-        return len(self.coming) + len(self.begun)
 
     def ready_at(self, now: float, keep: int) -> float:
         """Return the earliest time for one more call while `keep` stay free; infinite: not before an answer."""
@@ -82,17 +69,37 @@ class BudgetState:
             at = max(at, self._full_at - room / (budget.rate * self.factor))
         return at
 
-    def spread(self, now: float, keep: int) -> float:
-        """Return the earliest time for a progress call that keeps progress evenly spread over the window."""
-        at = now
-        for window, answered in zip(self.budget.windows, self._answered, strict=True):
-            if window.seconds < _LONG or self.live == 0:
-                continue
-            used = (len(answered) + self.in_flight + keep) / window.calls
-            share = 0.5 + 0.4 * used if window.seconds < SHORT else min(1.3, 0.35 + 1.3 * used)
-            gap = window.seconds / max(1, window.calls - keep) * share
-            at = max(at, self.last_grant + gap)
-        return at
+    def gap(self, now: float) -> float:
+        """Return how long the second call of one reply may wait, where each that is live makes its end, and each that
+        begins one more."""
+        longest = 0.0
+        for window, answered in self._counted(now):
+            short_of = self.live + self.beginning + self.in_flight + len(answered) - window.calls
+            if short_of > 0:
+                longest = max(longest, window.seconds * max(1.0, short_of / window.calls))
+        return longest
+
+    @property
+    def capacity(self) -> int:
+        """How many calls it allows at once, when nothing was called before."""
+        return min((window.calls for window in self.budget.windows), default=self.budget.burst)
+
+    def leaves(self, purpose: Purpose, *, needed: bool) -> int:
+        """Return how many calls one for this purpose leaves free.
+
+        What ends a reply leaves none. Where the next free call is far, all others leave one for every end that was
+        promised; where it is near, progress leaves a third. A call that nobody needs yet leaves half: whoever comes
+        next finds room.
+        """
+        if purpose is Purpose.FINAL or not self.capacity:
+            return 0
+        if any(window.seconds >= LONG for window in self.budget.windows):
+            left = self.promised
+        elif purpose in (Purpose.PROGRESS, Purpose.AGAIN) and not self.budget.shared:
+            left = min(self.promised, self.capacity // 3)
+        else:
+            left = 0
+        return left if needed else max(left, self.capacity // 2)
 
     def _counted(self, now: float) -> Iterator[tuple[Window, deque[float]]]:
         """Yield each window with the times of the answers that still count in it."""
@@ -102,29 +109,21 @@ class BudgetState:
             yield window, answered
 
     def end_at(self, now: float) -> float:
-        """Return when the last call of one more reply could be made, by the windows of `SHORT` seconds and more."""
+        """Return when the last call of one more reply could be made, by the windows of `LONG` seconds and more."""
         at = now
         for window, answered in self._counted(now):
-            if window.seconds < SHORT:
+            if window.seconds < LONG:
                 continue
             room = max(1, int(window.calls * self.factor)) - 1 - self.in_flight - len(answered)
-            excess = self.admitted + 1 - room
+            excess = self.promised + 1 - room
             if excess > len(answered):
                 at = max(at, now + window.seconds)
             elif excess > 0:
                 at = max(at, answered[excess - 1] + window.seconds + _EDGE)
         return at
 
-    def expected(self, now: float) -> tuple[int, int]:
-        """Return how many replies may soon want to show their first words, and how many their last."""
-        return (
-            len(self.coming) - bisect_left(self.coming, now - COMING),
-            bisect_right(self.begun, now - ENDS_AFTER),
-        )
-
     def grant(self, now: float) -> None:
         self.in_flight += 1
-        self.last_grant = now
         if self.factor < 1.0 and now - self.refused_at > 30.0:
             self.factor = min(1.0, self.factor * 1.05)
 

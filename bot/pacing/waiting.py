@@ -12,20 +12,25 @@ from typing import Protocol
 from bot.contract import CallCost, Closed
 
 
-class Priority(enum.IntEnum):
-    """Which call is made first when a budget is nearly used up."""
+class Purpose(enum.Enum):
+    """What a call is for: it decides how many calls it leaves to others."""
 
-    FINAL = 0
-    FIRST = 1
-    PROGRESS = 2
-    TYPING = 3
+    FINAL = "final"
+    """The end of a reply, or what else has to be said."""
+    FIRST = "first"
+    """The first words of a reply."""
+    PROGRESS = "progress"
+    """More of a reply that is being read."""
+    AGAIN = "again"
+    """A reply that was whole, once more: nobody waits for it."""
+    TYPING = "typing"
+    """A sign without words."""
 
 
 class Gate(Protocol):
     """The part of `Pacer` that a `Grant` calls."""
 
     def wait(self, grant: Grant) -> None: ...
-    def hurry(self, grant: Grant) -> None: ...
     def forget(self, grant: Grant) -> None: ...
     def answered(self, cost: CallCost) -> None: ...
     def returned(self, cost: CallCost) -> None: ...
@@ -34,41 +39,33 @@ class Gate(Protocol):
 class Grant:
     """One call that waits for its turn, or has it: `async with` waits on entering and gives back on leaving.
 
-    Entering raises `Closed` where a platform lets nothing through for longer than `PATIENCE`.
+    Entering raises `Closed` where a platform lets nothing through for longer than `PATIENCE`. Times are monotonic.
     """
 
-    __slots__ = ("_gate", "_granted", "cost", "insist_at", "keep", "made", "not_before", "number", "priority", "since")
+    __slots__ = ("_future", "_gate", "cost", "due", "made", "needed_at", "not_before", "number", "purpose")
 
-    def __init__(
-        self,
-        gate: Gate,
-        number: int,
-        cost: CallCost,
-        priority: Priority,
-        since: float,
-        keep: int,
-        not_before: float,
-        insist_at: float,
-    ) -> None:
+    def __init__(self, gate: Gate, number: int, cost: CallCost) -> None:
         self._gate = gate
-        self._granted: asyncio.Future[None] | None = None
+        self._future: asyncio.Future[None] | None = None
         self.number = number
         self.cost = cost
-        self.priority = priority
-        self.since = since
-        self.keep = keep
-        self.not_before = not_before
-        self.insist_at = insist_at
+        self.purpose = Purpose.FINAL
+        self.due = 0.0
+        """When somebody has nothing to read without it: the earliest goes first."""
+        self.needed_at = 0.0
+        """From when it is made as soon as its budgets allow; before, where half of them is free."""
+        self.not_before = 0.0
+        """Before, it is of no use."""
         self.made = True
         """Set to False before leaving: the call was not needed after all, and another may have it."""
 
     async def __aenter__(self) -> None:
-        self._granted = asyncio.get_running_loop().create_future()
+        self._future = asyncio.get_running_loop().create_future()
         self._gate.wait(self)
         try:
-            await self._granted
+            await self._future
         except asyncio.CancelledError:
-            if self._granted.done() and not self._granted.cancelled():
+            if self._future.done() and not self._future.cancelled():
                 self._gate.returned(self.cost)
             else:
                 self._gate.forget(self)
@@ -80,32 +77,25 @@ class Grant:
         else:
             self._gate.returned(self.cost)
 
-    def hurry(self) -> None:
-        """Raise it to `Priority.FINAL`: its page became the end of a reply."""
-        if self._granted is None:
-            self.priority, self.not_before = Priority.FINAL, 0.0
-        elif not self._granted.done():
-            self._gate.hurry(self)
-
     @property
-    def order(self) -> tuple[Priority, float, int]:
+    def order(self) -> tuple[float, int]:
         """Its sort key in the queue."""
-        return self.priority, self.since, self.number
+        return self.due, self.number
 
     @property
-    def gone(self) -> bool:
-        """True if its caller was cancelled."""
-        return self._granted is None or self._granted.done()
+    def granted(self) -> bool:
+        """True if its call may be made, or was cancelled."""
+        return self._future is not None and self._future.done()
 
     def grant(self) -> None:
         """Let its caller make the call."""
-        if self._granted is not None:
-            self._granted.set_result(None)
+        if self._future is not None:
+            self._future.set_result(None)
 
     def end(self, error: Closed) -> None:
         """Raise `error` where its caller waits: the call will not be made."""
-        if self._granted is not None and not self._granted.done():
-            self._granted.set_exception(error)
+        if self._future is not None and not self._future.done():
+            self._future.set_exception(error)
 
 
 class _Queues:
@@ -120,15 +110,17 @@ class _Queues:
     def add(self, grant: Grant) -> None:
         insort(self._queues.setdefault(_shared(grant.cost), []), grant, key=_ORDER)
 
-    def remove(self, grant: Grant) -> None:
-        """Remove it, if it is queued."""
+    def remove(self, grant: Grant) -> bool:
+        """Remove it; False if it was not queued."""
         name = _shared(grant.cost)
         queue = self._queues.get(name, [])
         at = bisect_left(queue, grant.order, key=_ORDER)
-        if at < len(queue) and queue[at] is grant:
-            del queue[at]
-            if not queue:
-                del self._queues[name]
+        if at == len(queue) or queue[at] is not grant:
+            return False
+        del queue[at]
+        if not queue:
+            del self._queues[name]
+        return True
 
     def in_order(self, full: Collection[str]) -> Iterator[Grant]:
         """Yield all of them, the most urgent first, leaving out queues whose budget is in `full` by then."""

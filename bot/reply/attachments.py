@@ -23,7 +23,7 @@ from bot.contract import (
     Unrenderable,
     post_cost,
 )
-from bot.pacing import PATIENCE, Pacer, Priority
+from bot.pacing import PATIENCE, Pacer, Purpose
 from bot.store import PageState
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class Attachments:
         backoff, since = Backoff(self._clock, QUICK, endless=False), self._clock.monotonic()
         while True:
             delay: float | None = 0.0
-            async with self._pacer.ask(cost, Priority.FINAL):
+            async with self._pacer.ask(cost, Purpose.FINAL):
                 try:
                     await self._delivery.save_file(number, file, ref=None, state=PageState.SENDING, nonce=nonce)
                     ref = await self._surface.attach(file, after, nonce)

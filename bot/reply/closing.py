@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from bot.contract import QUICK, Backoff, Clock, DeliveryError, MessageRef, Page, RateLimited, Surface, Unreachable
-from bot.pacing import Pacer, Priority
+from bot.pacing import Pacer, Purpose
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ async def take_away(surface: Surface, pacer: Pacer, clock: Clock, ref: MessageRe
     problem: DeliveryError | None = None
     backoff = Backoff(clock, QUICK, endless=False)
     while True:
-        async with pacer.ask(cost, Priority.FINAL):
+        async with pacer.ask(cost, Purpose.FINAL):
             try:
                 await surface.remove(ref)
                 return
@@ -43,7 +43,7 @@ async def announce(surface: Surface, pacer: Pacer, clock: Clock, page: Page, ref
         drawn = surface.draw(page)
         cost = surface.cost(drawn, ref)
         if pacer.opens_at(cost) <= clock.monotonic():
-            async with pacer.ask(cost, Priority.FINAL):
+            async with pacer.ask(cost, Purpose.FINAL):
                 await surface.show(drawn, ref, "")
     except DeliveryError as error:
         log.info("%s does not say that the rest comes later: %s", name, error)

@@ -7,7 +7,7 @@ from itertools import count
 
 from bot.contract import MessageRef, Page, Status, SurfaceLimits, TooLong
 from bot.reply.pages import PageNow, ShownBefore
-from bot.reply.paging import PageText, Paginator, worth_showing
+from bot.reply.paging import PageText, Paginator, whole_words, worth_showing
 
 _NOTHING = PageText("", 0, 0)
 
@@ -95,10 +95,14 @@ class PageSet:
         pages = self._upto(number)
         last = number == len(pages) - 1
         shown = self._shown.get(number)
+        live, body = last and not self.finished, pages[number].body
+        if live and not self.status:  # while a tool works the text stands still: its last word is whole
+            stands = len(shown.page.body) if shown is not None and shown.page is not None else 0
+            body = body[: max(len(whole_words(body)), stands)]
         return Page(
-            body=pages[number].body,
+            body=body,
             status=tuple(Status(line) for line in self.status.values()) if last else (),
-            final=self.finished or not last,
+            final=not live,
             plain=shown.plain if shown else False,
         )
 

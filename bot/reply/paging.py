@@ -19,6 +19,8 @@ from bot.reply.graphemes import boundary_before
 __all__ = ["PageText", "Paginator", "beginning", "utf16_length", "worth_showing"]
 
 SHORTEST_PAGE = 32
+_LONGEST_WORD = 40
+"""Signs of a word: what is longer is none, and is shown as it grows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +237,14 @@ def _indivisible(text: str) -> bool:
 def worth_showing(page: Page) -> bool:
     """There is something to read, not only the beginning of some markup."""
     return bool(page.status) or any(sign.isalnum() or ord(sign) > 0x2000 for sign in page.body)
+
+
+def whole_words(text: str) -> str:
+    """`text` without the word at its end, which may be half of one; a sign of Chinese is a word."""
+    end = len(text)
+    while end and len(text) - end < _LONGEST_WORD and text[end - 1].isalnum() and text[end - 1] < "\u2e80":
+        end -= 1
+    return text[:end] if len(text) - end < _LONGEST_WORD else text
 
 
 def beginning(page: Page) -> Page:

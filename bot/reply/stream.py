@@ -33,7 +33,7 @@ from bot.contract import (
     pause_after,
     post_cost,
 )
-from bot.pacing import Grant, Pacer, Priority
+from bot.pacing import Grant, Pacer, Purpose
 from bot.reply.attachments import Attachments
 from bot.reply.closing import announce, take_away
 from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
@@ -45,10 +45,6 @@ from tools.cancelling import while_running
 
 log = logging.getLogger(__name__)
 
-INSIST_AFTER = 1.6
-"""Seconds without new words after which progress may take the call that was kept for the end."""
-PROGRESS_GAP = 0.35
-"""Least seconds between two progress calls of one reply: more often nobody can read."""
 _LOOKS = 12
 """How often a post of unknown outcome is looked for, where that is possible, before it is made again all the same."""
 
@@ -112,10 +108,9 @@ class ReplyStream:
         self._closed = False  # the platform lets nothing through for so long that progress is not waited for
         self._owed: Closed | None = None
         self._wanted = asyncio.Event()
-        self._stale_since: float | None = None
-        self._next_progress = 0.0
-        self._last_shown = float("inf")
         self._grant: Grant | None = None
+        self._asked = 0  # the page it is for
+        self._needed = True  # as soon as there is room, not only when its reader runs out
         self._only_begins = False  # what is asked for now is a post that may not be the whole text
         self._writer: asyncio.Task[None] | None = None
         self._typing: asyncio.Task[None] | None = None
@@ -123,9 +118,9 @@ class ReplyStream:
     async def __aenter__(self) -> ReplyStream:
         costs = [self._surface.cost(self._growing, at) for at in (None, MessageRef("0"))]
         budgets = {budget.scope: budget for cost in costs for budget in cost.budgets}
-        self._presence = self._pacer.enter(tuple(budgets.values()))
+        self._reader = self._pacer.enter(tuple(budgets.values()))
         if self.visible:
-            self._pacer.seen(self._presence)
+            self._pacer.seen(self._reader, "")
         self._writer = asyncio.create_task(self._write(), name=f"reply {self._turn}")
         if self._surface.limits.typing_seconds and not self.visible:
             sign = TypingSign(self._surface, self._pacer, self._clock, self._thinking)
@@ -147,7 +142,7 @@ class ReplyStream:
             await asyncio.gather(*tasks, return_exceptions=True)
             # Cancelled tasks keep their frames, which keep this object: without the circle all are freed at once.
             self._writer = self._typing = None
-            self._pacer.leave(self._presence)
+            self._pacer.leave(self._reader)
 
     @property
     def text(self) -> str:
@@ -226,7 +221,7 @@ class ReplyStream:
                 self._typing.cancel()
             self._want()
             if self._grant is not None and not self._only_begins:
-                self._grant.hurry()
+                self._pacer.change(self._grant, self._purpose(), self._reader)
         assert self._writer is not None
         await asyncio.shield(self._writer)
 
@@ -245,15 +240,18 @@ class ReplyStream:
             self._want()
 
     def _want(self) -> None:
-        if self._stale_since is None:
-            self._stale_since = self._clock.monotonic()
         self._wanted.set()
+        grant = self._grant
+        early = grant is not None and not self._needed and self._clock.monotonic() < grant.not_before
+        if grant is not None and early and self._is_needed(self._asked):
+            self._needed = True
+            self._pacer.change(grant, self._purpose(), self._reader)
 
     def _next(self) -> int | None:
         """The page to show next; None while nothing is to be shown."""
         if self._closed and not self._pages.finished:
             return None
-        return self._pages.next(lambda: self.visible or self._pacer.admits(self._presence))
+        return self._pages.next(lambda: self.visible or self._pacer.admits(self._reader))
 
     async def _write(self) -> None:
         """The one writer of this reply."""
@@ -266,7 +264,6 @@ class ReplyStream:
                     await self._close()
                     return
                 else:
-                    self._stale_since = None
                     self._wanted.clear()
                     await self._wanted.wait()
         except Unreachable as error:
@@ -300,24 +297,29 @@ class ReplyStream:
         cost = self._cost(number, shown)
         if shown.ref is None and shown.held:
             return await self._look_up(number, shown, cost)
-        first = not self.visible
-        # What completes a reply goes before what begins another one, though all of that is written too: where each
-        # needs two calls and many wait, half of them are whole long before the last has begun.
-        self._only_begins = first and self._begins_only(cost)
-        urgent = self._pages.finished and not self._only_begins and not self._calm
-        self._grant = self._pacer.ask(
-            cost,
-            Priority.FINAL if urgent else Priority.FIRST if first else Priority.PROGRESS,
-            since=self._stale_since,
-            keep=self._pages.missing + 1,
-            not_before=0.0 if self._pages.finished or first else self._next_progress,
-            insist_at=self._last_shown + INSIST_AFTER,
-        )
+        self._only_begins = not self.visible and self._begins_only(cost)
+        self._asked, self._needed = number, self._is_needed(number)
+        self._grant = self._pacer.ask(cost, self._purpose(), self._reader, at_once=self._needed)
         try:
             return await self._call(number, shown, cost, self._grant)
         finally:
             self._grant = None
-            self._next_progress = self._clock.monotonic() + PROGRESS_GAP
+
+    def _purpose(self) -> Purpose:
+        if self._calm:
+            return Purpose.AGAIN
+        if self._pages.finished and not self._only_begins:
+            return Purpose.FINAL
+        return Purpose.PROGRESS if self.visible else Purpose.FIRST
+
+    def _is_needed(self, number: int) -> bool:
+        """Page `number` is worth a call as soon as there is room: it is whole, or, nothing being shown yet, it would
+        last its reader until the next call. What tools do is said at once."""
+        if self._pages.finished or self.visible:
+            return self._pages.finished or self._pages.exists(number + 1)
+        page = self._pages.page(0)
+        text = (beginning(page) if self._only_begins else page).body
+        return bool(page.status) or self._pacer.lasts(self._reader, text)
 
     def _cost(self, number: int, shown: PageNow) -> CallCost:
         """Return what showing page `number` draws on: nothing where its end looks like what stands."""
@@ -377,15 +379,13 @@ class ReplyStream:
         if at is None:
             shown.state = PageState.SENDING
             await self._delivery.save_page(number, body=page.body, ref=None, state=PageState.SENDING, nonce=nonce)
-        if not self._pages.exists(number + 1):
-            self._stale_since = None
         ref = at
         if made := at is None or drawn != shown.drawn:
             ref = await self._surface.show(drawn, at, nonce)
             self.edits += 1
-            self._last_shown = self._clock.monotonic()
+        before = shown.page.body if shown.page is not None else ""
         shown.ref, shown.page, shown.drawn, shown.tries = ref, page, drawn, 0
-        self._pacer.seen(self._presence)
+        self._pacer.seen(self._reader, page.body[len(before) :] if page.body.startswith(before) else page.body)
         done = page.final and self._pages.finished
         shown.state = PageState.FINAL if done and page == self._pages.page(number) else PageState.SHOWN
         if ref != at or done:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bot.contract import MOST_QUOTED, BotError, Clock, DeliveryError, Earlier, LogThrottle, MessageSent, Quoted
-from bot.pacing import Pacer
+from bot.pacing import Pacer, Purpose
 from bot.safety import Redact, redact_nothing, redact_quote
 from bot.store import Store
 
@@ -100,7 +100,7 @@ class EarlierWords:
         found: list[Quoted] = []
         cursor = ""
         for _ in range(MOST_PAGES):
-            if not self._pacer.take(earlier.cost):
+            if not self._pacer.take(earlier.cost, Purpose.FIRST):
                 raise DeliveryError("the platform lets no more be looked up in this minute")
             try:
                 page, cursor = await earlier.page(since, cursor)

@@ -327,13 +327,13 @@ async def test_drawing_sends_nothing_and_gives_the_same_every_time(scene: Scene)
 
 async def test_a_reply_makes_no_call_for_what_looks_the_same(scene: Scene, clock: FakeClock) -> None:
     async with ReplyStream(scene.surface, Pacer(clock), Unrecorded(), clock, turn="t1", careful=False) as reply:
-        reply.append("It **rains")
-        await scene.screen.until(lambda _: scene.texts == ["It rains"])
+        reply.append("It **rains on the hills.")
+        await scene.screen.until(lambda _: scene.texts == ["It rains on the hills."])
         before = len(scene.calls)
         reply.append("**")
         await clock.advance(10)
 
-    assert scene.texts == ["It rains"] and reply.edits == 1
+    assert scene.texts == ["It rains on the hills."] and reply.edits == 1
     assert len(scene.calls) == before
 
 

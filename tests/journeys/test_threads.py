@@ -13,6 +13,7 @@ import pytest
 
 from bot.app import App
 from bot.contract.messages import MessageSent
+from bot.pacing import Purpose
 from playground.discord.world import Channel
 from playground.model import Reply
 from playground.slack import SlackServer
@@ -143,7 +144,7 @@ async def test_a_thread_that_cannot_be_read_is_answered_without_and_said_so_once
             earlier = bot.platforms.earlier(await _asked(Thread(world, "C9"), bot))
             assert earlier is not None
             cost = earlier.cost
-            while bot.pacer.take(cost):
+            while bot.pacer.take(cost, Purpose.FIRST):
                 pass
         for text in ("summarise this thread", "and now?"):
             said = await thread.ask(bot, text)

@@ -56,8 +56,10 @@ from bot.contract.transcript import AssistantEntry, ToolEntry, UserEntry
 from bot.markdown import addresses, dialect, lines, tree, unfinished
 from bot.model import arguments, assembly, failures, lengths, ollama, protocol, rendering, responses, sse, usage
 from bot.operations import outlet
+from bot.pacing import Pacer
+from bot.pacing.reader import Reader, is_readable, seconds_to_read
 from bot.reply import cutting, graphemes
-from bot.reply.paging import Paginator, beginning, worth_showing
+from bot.reply.paging import Paginator, beginning, whole_words, worth_showing
 from bot.safety import characters, enclosures, linkpolicy, links, redacted, redactor, spans, spellings, untrusted
 from bot.store import facts, incoming
 from bot.store import text as stored
@@ -518,9 +520,15 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.safety.enclosures.describe_enclosed": lambda text: enclosures.describe_enclosed(_asked(text)),
     "bot.safety.enclosures.answer_unread": lambda text: enclosures.answer_unread(replace(_asked(text), text=""), "en"),
     "bot.operations.outlet.Outlet.value": lambda text: OUTLET.value({text: [text]}),
+    "bot.pacing.pacer.Pacer.lasts": lambda text: Pacer().lasts(Reader(()), text),
+    "bot.pacing.pacer.Pacer.seen": lambda text: Pacer().seen(Reader(()), text),
+    "bot.pacing.reader.Reader.see": lambda text: Reader(()).see(text, 0.0),
+    "bot.pacing.reader.is_readable": is_readable,
+    "bot.pacing.reader.seconds_to_read": seconds_to_read,
     "bot.reply.paging.Paginator.extend": _paged(10**9, again=True),
     "bot.reply.paging.Paginator.extend, in pieces": _paged(64, again=False),
     "bot.reply.paging.beginning": lambda text: beginning(Page(text)),
+    "bot.reply.paging.whole_words": whole_words,
     "bot.reply.paging.worth_showing": lambda text: worth_showing(Page(text)),
     "bot.toolchoice.scripts.simplified": simplified,
     "bot.toolchoice.presearch.pre_search": lambda text: presearch.pre_search(text, (SPEC, OTHER), index=INDEX),

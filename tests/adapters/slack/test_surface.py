@@ -23,8 +23,8 @@ from bot.contract.errors import (
 )
 from bot.contract.messages import File, MessageRef, Page, ReplyTarget, Status
 from bot.contract.surface import Surface
+from bot.pacing import Purpose
 from bot.pacing.pacer import Pacer
-from bot.pacing.waiting import Priority
 from bot.reply.record import Unrecorded
 from bot.reply.stream import ReplyStream
 from playground.faults import Fault
@@ -378,12 +378,12 @@ async def test_a_reply_whose_words_were_held_back_is_completed_and_one_that_stan
 ) -> None:
     surface = adapter.surface(command_target(slack))
     async with ReplyStream(surface, Pacer(clock), Unrecorded(), clock, turn="t1", careful=False) as reply:
-        reply.append("An answer.")
+        reply.append("This is an answer.")
         await slack.screen.until(lambda screen: screen.of("C2"))
         reply.append(more)
         await clock.advance(10)
 
-    assert [shown.text for shown in slack.screen.of("C2")] == ["An answer." + more]
+    assert [shown.text for shown in slack.screen.of("C2")] == ["This is an answer." + more]
     assert [call.method for call in slack.calls].count("response_url") == uses
 
 
@@ -458,7 +458,7 @@ async def test_progress_at_our_pace_is_never_refused(
         nonlocal at
         for number in range(80):
             cost = cost_of(surface, Page("x"), at)
-            async with pacer.ask(cost, Priority.FINAL):
+            async with pacer.ask(cost, Purpose.FINAL):
                 at = await show(surface, Page(f"words {number}"), at)
 
     writing = asyncio.create_task(write())

@@ -1,23 +1,27 @@
-"""Budgets, priorities, and what a refusal teaches."""
+"""Budgets, the order of those who wait, and what a refusal teaches."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
 from bot.contract.errors import Closed
 from bot.contract.surface import CallCost, RateBudget, Window
 from bot.pacing.pacer import PATIENCE, Pacer
+from bot.pacing.reader import AHEAD, CALM, COLLECT, FRESH, WHOLE, Reader, seconds_to_read
 from bot.pacing.scope import BudgetState
-from bot.pacing.waiting import Priority
+from bot.pacing.waiting import Grant, Purpose
 from tests.conftest import FakeClock
 
 CHAT = RateBudget("telegram:1/chat/7", rate=1.0, burst=3)
 BOT = RateBudget("telegram:1", windows=(Window(28, 1.0),), shared=True)
 GROUP = RateBudget("telegram:1/chat/-7", windows=(Window(20, 60.0),))
+WIDE = RateBudget("wide", windows=(Window(10, 8.0),))
+NARROW = CallCost((RateBudget("narrow", windows=(Window(1, 1.0),)),))
+TEXT = "word " * 27
+"""What a reader takes four seconds for."""
 
 
 @pytest.fixture
@@ -36,14 +40,27 @@ class Calls:
         self.granted: list[tuple[float, str]] = []
         self.tasks: list[asyncio.Task[None]] = []
 
-    def ask(self, name: str, cost: CallCost, priority: Priority, *, answer_after: float = 0.0, **more: Any) -> None:
+    def ask(
+        self,
+        name: str,
+        cost: CallCost,
+        purpose: Purpose,
+        reader: Reader | None = None,
+        *,
+        answer_after: float = 0.0,
+        at_once: bool = True,
+    ) -> Grant:
+        """Ask for a call now, and make it when it is granted."""
+        grant = self.pacer.ask(cost, purpose, reader, at_once=at_once)
+
         async def call() -> None:
-            async with self.pacer.ask(cost, priority, **more):
+            async with grant:
                 self.granted.append((round(self.clock.now - 1000.0, 3), name))
                 if answer_after:
                     await self.clock.sleep(answer_after)
 
         self.tasks.append(asyncio.create_task(call()))
+        return grant
 
     @property
     def names(self) -> list[str]:
@@ -65,7 +82,7 @@ async def calls(pacer: Pacer, clock: FakeClock) -> AsyncIterator[Calls]:
 
 async def test_a_chat_takes_its_burst_at_once_and_then_one_call_a_second(calls: Calls, clock: FakeClock) -> None:
     for number in range(5):
-        calls.ask(str(number), CallCost((CHAT,)), Priority.FINAL)
+        calls.ask(str(number), CallCost((CHAT,)), Purpose.FINAL)
 
     await clock.advance(10.0)
 
@@ -74,57 +91,198 @@ async def test_a_chat_takes_its_burst_at_once_and_then_one_call_a_second(calls: 
 
 async def test_a_call_counts_from_its_answer_because_calls_bunch_up_on_the_way(calls: Calls, clock: FakeClock) -> None:
     slow = RateBudget("slow", windows=(Window(1, 1.0),))
-    calls.ask("first", CallCost((slow,)), Priority.FINAL, answer_after=0.8)
-    calls.ask("second", CallCost((slow,)), Priority.FINAL)
+    calls.ask("first", CallCost((slow,)), Purpose.FINAL, answer_after=0.8)
+    calls.ask("second", CallCost((slow,)), Purpose.FINAL)
 
     await clock.advance(5.0)
 
     assert calls.times == pytest.approx([0.0, 1.805])
 
 
-async def test_the_last_edit_of_a_reply_never_waits_behind_its_progress(calls: Calls, clock: FakeClock) -> None:
+def reading(pacer: Pacer, *budgets: RateBudget, text: str = TEXT) -> Reader:
+    """Return the reader of a reply of which `text` was shown just now."""
+    reader = pacer.enter(budgets)
+    pacer.seen(reader, text)
+    return reader
+
+
+async def test_the_last_edit_of_a_reply_never_waits_behind_its_progress(
+    calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
     """Progress leaves one call free in the chat's budget, so that the end goes out at once."""
+    reader = reading(pacer, CHAT, text="")
     for number in range(20):
-        calls.ask(f"progress {number}", CallCost((CHAT,)), Priority.PROGRESS, keep=1)
+        calls.ask(f"progress {number}", CallCost((CHAT,)), Purpose.PROGRESS, reader)
     await clock.advance(4.3)
     before = len(calls.granted)
 
-    calls.ask("final", CallCost((CHAT,)), Priority.FINAL)
+    calls.ask("final", CallCost((CHAT,)), Purpose.FINAL, reader)
     await clock.settle()
 
     assert calls.granted[before:] == [(4.3, "final")]
 
 
-async def test_final_text_goes_before_first_words_and_these_before_progress(calls: Calls, clock: FakeClock) -> None:
-    narrow = RateBudget("narrow", windows=(Window(1, 1.0),))
-    calls.ask("now", CallCost((narrow,)), Priority.FINAL)
-    await clock.settle()
-    calls.ask("progress", CallCost((narrow,)), Priority.PROGRESS)
-    calls.ask("first", CallCost((narrow,)), Priority.FIRST)
-    calls.ask("final", CallCost((narrow,)), Priority.FINAL)
+async def test_who_runs_out_first_gets_the_next_call(calls: Calls, pacer: Pacer, clock: FakeClock) -> None:
+    """Whatever it is for: who has nothing to read at all has run out already."""
+    calls.ask("now", NARROW, Purpose.FINAL)
+    long, short = (reading(pacer, *NARROW.budgets, text="word " * count) for count in (300, 60))
+    calls.ask("much to read", NARROW, Purpose.PROGRESS, long)
+    calls.ask("little to read", NARROW, Purpose.PROGRESS, short)
+    calls.ask("nothing to read", NARROW, Purpose.FIRST, pacer.enter(NARROW.budgets))
+    await clock.advance(0.5)
+    calls.ask("nothing since later", NARROW, Purpose.FIRST, pacer.enter(NARROW.budgets))
 
     await clock.advance(10.0)
 
-    assert calls.names == ["now", "final", "first", "progress"]
+    assert calls.names == ["now", "nothing to read", "nothing since later", "little to read", "much to read"]
 
 
-async def test_among_progress_the_stalest_reply_goes_first(calls: Calls, clock: FakeClock) -> None:
-    narrow = RateBudget("narrow", windows=(Window(1, 1.0),))
-    calls.ask("now", CallCost((narrow,)), Priority.FINAL)
-    await clock.settle()
-    calls.ask("fresh", CallCost((narrow,)), Priority.PROGRESS, since=999.0)
-    calls.ask("stale", CallCost((narrow,)), Priority.PROGRESS, since=990.0)
+async def test_an_end_is_due_a_second_after_it_is_written_also_where_there_is_more_to_read(
+    calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    calls.ask("now", NARROW, Purpose.FINAL)
+    readers = [reading(pacer, *NARROW.budgets, text="word " * count) for count in (300, 60, 2)]
+    for name, reader in zip(("end", "more", "out"), readers, strict=True):
+        calls.ask(name, NARROW, Purpose.FINAL if name == "end" else Purpose.PROGRESS, reader)
+    assert seconds_to_read("word " * 2) < WHOLE < seconds_to_read("word " * 60)
 
     await clock.advance(10.0)
 
-    assert calls.names == ["now", "stale", "fresh"]
+    assert calls.names == ["now", "out", "end", "more"]
+
+
+async def test_who_waits_for_first_words_keeps_their_place_while_the_post_fails(
+    calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    earlier, later = (pacer.enter(NARROW.budgets) for _ in range(2))
+    calls.ask("failed", NARROW, Purpose.FIRST, earlier)
+    await clock.advance(0.5)
+    calls.ask("later", NARROW, Purpose.FIRST, later)
+    calls.ask("again", NARROW, Purpose.FIRST, earlier)
+
+    await clock.advance(5.0)
+
+    assert calls.names == ["failed", "again", "later"]
+
+
+async def test_first_words_are_collected_for_a_moment(calls: Calls, pacer: Pacer, clock: FakeClock) -> None:
+    calls.ask("readable", CallCost((CHAT,)), Purpose.FIRST, pacer.enter((CHAT,)))
+    calls.ask("too little", CallCost((BOT,)), Purpose.FIRST, pacer.enter((BOT,)), at_once=False)
+
+    await clock.advance(5.0)
+
+    assert calls.granted == [(0.0, "readable"), (COLLECT[0], "too little")]
+
+
+async def test_first_words_are_collected_longer_where_the_next_call_is_far(
+    calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    for _ in range(28):
+        reading(pacer, BOT)
+    calls.ask("first", CallCost((BOT,)), Purpose.FIRST, pacer.enter((BOT,)), at_once=False)
+
+    await clock.advance(5.0)
+
+    assert calls.granted == [(COLLECT[1], "first")]
+
+
+async def test_what_is_worth_a_call_meanwhile_waits_no_longer(calls: Calls, pacer: Pacer, clock: FakeClock) -> None:
+    reader = pacer.enter((CHAT,))
+    grant = calls.ask("first", CallCost((CHAT,)), Purpose.FIRST, reader, at_once=False)
+    await clock.advance(0.1)
+    assert calls.names == []
+
+    pacer.change(grant, Purpose.FIRST, reader)
+    await clock.settle()
+
+    assert calls.names == ["first"]
+
+
+async def test_first_words_last_where_they_can_be_read_and_fill_the_time_until_the_next_call(
+    pacer: Pacer, clock: FakeClock
+) -> None:
+    alone = pacer.enter((CHAT,))
+    assert pacer.lasts(alone, "Green tea in Kyoto ") and not pacer.lasts(alone, "Green tea in ")
+    assert pacer.lasts(alone, "京都今天下雨") and not pacer.lasts(alone, "京都今天下")
+    assert not pacer.lasts(alone, "1 2 3 4"), "it is read before the next call is answered"
+
+    for _ in range(28):
+        reading(pacer, BOT)
+    one_of_many = pacer.enter((BOT,))
+    second = "word " * 7
+    assert not pacer.lasts(one_of_many, second) and pacer.lasts(one_of_many, 2 * second)
+
+
+async def test_where_half_of_every_budget_is_free_progress_comes_before_it_is_needed(
+    calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    reader = reading(pacer, WIDE)
+    for number in range(10):
+        calls.ask(str(number), CallCost((WIDE,)), Purpose.PROGRESS, reader, at_once=False)
+    calls.ask("typing", CallCost((WIDE,)), Purpose.TYPING)
+
+    await clock.advance(FRESH[0] - 0.01)
+    assert calls.names == ["typing"]
+    await clock.advance(0.02)
+    assert len(calls.names) == 5, "whoever comes next finds half of them free"
+    await clock.advance(reader.out_at - clock.now - AHEAD - 0.01)
+    assert len(calls.names) == 5
+    await clock.advance(0.02)
+
+    assert len(calls.names) == 9, "it is needed: one is left for the end"
+
+
+async def test_what_is_needed_does_not_wait_for_half_of_the_budget(
+    calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    for _ in range(14):
+        calls.ask("used", CallCost((BOT,)), Purpose.FINAL)
+    await clock.settle()
+    reader = reading(pacer, BOT, text="")
+
+    calls.ask("a whole page", CallCost((BOT,)), Purpose.PROGRESS, reader)
+    calls.ask("more", CallCost((BOT,)), Purpose.PROGRESS, reader, at_once=False)
+    await clock.settle()
+    assert calls.names[-1] == "a whole page"
+    await clock.advance(0.5)
+
+    assert calls.names[-1] == "more"
+
+
+async def test_what_was_whole_once_leaves_half_of_the_calls_for_half_a_minute(
+    calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    slow = RateBudget("slow", windows=(Window(4, 600.0),))
+    reader = reading(pacer, slow)
+    for number in range(3):
+        calls.ask(str(number), CallCost((slow,)), Purpose.AGAIN, reader)
+
+    await clock.settle()
+    assert calls.times == [0.0, 0.0]
+    await clock.advance(600.0)
+
+    assert calls.times == [0.0, 0.0, CALM]
+
+
+async def test_the_gap_counts_an_end_for_each_and_a_second_call_for_each_that_begins(
+    pacer: Pacer, clock: FakeClock
+) -> None:
+    state = BudgetState(RateBudget("ten", windows=(Window(10, 5.0),)))
+    state.live, state.beginning = 5, 5
+    assert state.gap(clock.now) == 0.0
+
+    state.live = state.beginning = 6
+    assert state.gap(clock.now) == 5.0
+
+    state.live = state.beginning = 15
+    assert state.gap(clock.now) == pytest.approx(10.0)
 
 
 async def test_one_flooded_chat_holds_no_other(calls: Calls, clock: FakeClock) -> None:
     other = RateBudget("telegram:1/chat/8", rate=1.0, burst=3)
     for number in range(50):
-        calls.ask(f"flood {number}", CallCost((CHAT, BOT)), Priority.FINAL)
-    calls.ask("other", CallCost((other, BOT)), Priority.FIRST)
+        calls.ask(f"flood {number}", CallCost((CHAT, BOT)), Purpose.FINAL)
+    calls.ask("other", CallCost((other, BOT)), Purpose.FIRST)
 
     await clock.settle()
 
@@ -136,8 +294,8 @@ async def test_a_refusal_closes_its_scope_for_exactly_as_long_as_asked_and_no_ot
 ) -> None:
     other = RateBudget("telegram:1/chat/8", rate=1.0, burst=3)
     pacer.refused(CallCost((CHAT, BOT)), "", 7.4)
-    calls.ask("refused", CallCost((CHAT, BOT)), Priority.FINAL)
-    calls.ask("other", CallCost((other, BOT)), Priority.FINAL)
+    calls.ask("refused", CallCost((CHAT, BOT)), Purpose.FINAL)
+    calls.ask("other", CallCost((other, BOT)), Purpose.FINAL)
 
     await clock.advance(20.0)
 
@@ -147,62 +305,60 @@ async def test_a_refusal_closes_its_scope_for_exactly_as_long_as_asked_and_no_ot
 async def test_a_refusal_lowers_the_rate_and_calm_raises_it_again(calls: Calls, pacer: Pacer, clock: FakeClock) -> None:
     pacer.refused(CallCost((CHAT,)), "", 0.5)
     for number in range(4):
-        calls.ask(str(number), CallCost((CHAT,)), Priority.FINAL)
+        calls.ask(str(number), CallCost((CHAT,)), Purpose.FINAL)
     await clock.advance(5.0)
     assert calls.times[3] - calls.times[0] > 1.0
 
     calls.granted.clear()
     for _ in range(12):
         await clock.advance(40.0)
-        calls.ask("calm", CallCost((CHAT,)), Priority.FINAL)
+        calls.ask("calm", CallCost((CHAT,)), Purpose.FINAL)
     await clock.advance(40.0)
     calls.granted.clear()
     for number in range(5):
-        calls.ask(str(number), CallCost((CHAT,)), Priority.FINAL)
+        calls.ask(str(number), CallCost((CHAT,)), Purpose.FINAL)
     await clock.advance(5.0)
 
     assert calls.times[4] - calls.times[3] == pytest.approx(1.0, abs=0.01)
 
 
-async def test_progress_in_a_group_is_spread_over_the_minute(calls: Calls, pacer: Pacer, clock: FakeClock) -> None:
-    """Twenty calls a minute spent in twenty seconds would leave a person waiting for forty."""
-    pacer.enter((GROUP,))
+async def test_progress_in_a_group_leaves_its_ends_a_call_and_never_breaks_the_limit(
+    calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    reader = reading(pacer, GROUP, text="")
     for number in range(60):
-        calls.ask(str(number), CallCost((GROUP,)), Priority.PROGRESS, keep=2)
+        calls.ask(str(number), CallCost((GROUP,)), Purpose.PROGRESS, reader)
 
-    await clock.advance(120.0)
+    await clock.advance(50.0)
+    assert len(calls.times) == 19
+    calls.ask("end", CallCost((GROUP,)), Purpose.FINAL, reader)
+    await clock.settle()
+    assert calls.names[-1] == "end"
+    await clock.advance(130.0)
 
-    gaps = [after - before for before, after in zip(calls.times, calls.times[1:], strict=False)]
-    assert max(gaps) < 12.0
     for start in calls.times:
         assert sum(start <= at < start + 60.0 for at in calls.times) <= 20
 
 
-async def test_a_reply_that_upgrades_to_its_end_overtakes_at_once(pacer: Pacer, clock: FakeClock) -> None:
-    later = pacer.ask(CallCost((CHAT,)), Priority.PROGRESS, not_before=clock.now + 100.0)
-    entered = asyncio.Event()
-
-    async def call() -> None:
-        async with later:
-            entered.set()
-
-    task = asyncio.create_task(call())
+async def test_a_reply_that_ends_while_it_waits_overtakes_at_once(calls: Calls, pacer: Pacer, clock: FakeClock) -> None:
+    reader = reading(pacer, CHAT, text="word " * 300)
+    grant = calls.ask("edit", CallCost((CHAT,)), Purpose.PROGRESS, reader, at_once=False)
     await clock.settle()
-    assert not entered.is_set()
+    assert calls.names == []
 
-    later.hurry()
-    await task
+    pacer.change(grant, Purpose.FINAL, reader)
+    await clock.settle()
 
-    assert entered.is_set()
+    assert calls.names == ["edit"]
 
 
 async def test_a_cancelled_wait_gives_its_place_back(calls: Calls, pacer: Pacer, clock: FakeClock) -> None:
     narrow = RateBudget("narrow", windows=(Window(1, 1.0),))
-    calls.ask("now", CallCost((narrow,)), Priority.FINAL)
-    calls.ask("cancelled", CallCost((narrow,)), Priority.FINAL)
+    calls.ask("now", CallCost((narrow,)), Purpose.FINAL)
+    calls.ask("cancelled", CallCost((narrow,)), Purpose.FINAL)
     await clock.settle()
     calls.tasks[1].cancel()
-    calls.ask("next", CallCost((narrow,)), Priority.FINAL)
+    calls.ask("next", CallCost((narrow,)), Purpose.FINAL)
 
     await clock.advance(3.0)
 
@@ -222,42 +378,39 @@ async def test_hundreds_who_wait_for_the_same_budget_are_not_looked_at_one_by_on
 
     monkeypatch.setattr(BudgetState, "ready_at", counted)
     for number in range(500):
-        calls.ask(f"{number}", CallCost((RateBudget(f"chat {number}", rate=1.0, burst=3), BOT)), Priority.FIRST)
+        calls.ask(f"{number}", CallCost((RateBudget(f"chat {number}", rate=1.0, burst=3), BOT)), Purpose.FIRST)
     await clock.settle()
     assert len(calls.granted) == 28
 
     looked = 0
-    calls.ask("one more", CallCost((RateBudget("chat 500", rate=1.0, burst=3), BOT)), Priority.FIRST)
-    calls.ask("elsewhere", CallCost((CHAT,)), Priority.PROGRESS)
+    calls.ask("one more", CallCost((RateBudget("chat 500", rate=1.0, burst=3), BOT)), Purpose.FIRST)
+    calls.ask("elsewhere", CallCost((CHAT,)), Purpose.PROGRESS)
     await clock.settle()
 
     assert calls.names[-1] == "elsewhere"
     assert looked < 10
 
 
-async def test_who_is_cancelled_and_hurried_at_once_leaves_the_queue_as_it_was(pacer: Pacer, clock: FakeClock) -> None:
-    narrow = RateBudget("narrow", windows=(Window(1, 1.0),))
-    grants = [pacer.ask(CallCost((narrow,)), Priority.PROGRESS, since=1000.0 + number) for number in range(6)]
-    order: list[int] = []
-
-    async def call(number: int) -> None:
-        async with grants[number]:
-            order.append(number)
-
-    tasks = [asyncio.create_task(call(number)) for number in range(6)]
+async def test_who_is_cancelled_and_changed_at_once_leaves_the_queue_as_it_was(
+    calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    calls.ask("now", NARROW, Purpose.FINAL)
+    readers = [reading(pacer, *NARROW.budgets, text="word " * (40 + number)) for number in range(6)]
+    grants = [
+        calls.ask(str(number), NARROW, Purpose.PROGRESS, reader, at_once=False) for number, reader in enumerate(readers)
+    ]
     await clock.settle()
-    tasks[5].cancel()
-    grants[5].hurry()
-    grants[4].hurry()
-    await clock.advance(10.0)
+    calls.tasks[6].cancel()
+    for number in (5, 4):
+        pacer.change(grants[number], Purpose.FINAL, readers[number])
+    await clock.advance(20.0)
 
-    assert order == [0, 4, 1, 2, 3]
-    await asyncio.gather(*tasks, return_exceptions=True)
+    assert calls.names == ["now", "4", "0", "1", "2", "3"]
 
 
 async def test_memory_follows_live_replies_not_known_chats(pacer: Pacer, clock: FakeClock) -> None:
     for number in range(2_000):
-        async with pacer.ask(CallCost((RateBudget(f"chat {number}", rate=1.0, burst=3),)), Priority.FINAL):
+        async with pacer.ask(CallCost((RateBudget(f"chat {number}", rate=1.0, burst=3),)), Purpose.FINAL):
             pass
         clock.now += 0.1
 
@@ -269,11 +422,11 @@ async def test_nobody_is_refused_with_a_hundred_replies_under_one_bots_limit(pac
     calls = Calls(pacer, clock)
     for reply in range(100):
         chat = RateBudget(f"chat {reply}", rate=1.0, burst=3)
-        pacer.enter((chat, BOT))
-        calls.ask(f"first {reply}", CallCost((chat, BOT)), Priority.FIRST)
+        reader = pacer.enter((chat, BOT))
+        calls.ask(f"first {reply}", CallCost((chat, BOT)), Purpose.FIRST, reader)
         for _ in range(3):
-            calls.ask(f"progress {reply}", CallCost((chat, BOT)), Priority.PROGRESS, keep=1)
-        calls.ask(f"final {reply}", CallCost((chat, BOT)), Priority.FINAL)
+            calls.ask(f"progress {reply}", CallCost((chat, BOT)), Purpose.PROGRESS, reader)
+        calls.ask(f"final {reply}", CallCost((chat, BOT)), Purpose.FINAL, reader)
 
     await clock.advance(60.0)
 
@@ -282,71 +435,33 @@ async def test_nobody_is_refused_with_a_hundred_replies_under_one_bots_limit(pac
         assert sum(start <= at < start + 1.0 for at in calls.times) <= 28
 
 
-async def test_a_person_who_waited_long_gets_the_call_that_was_kept_for_the_end(calls: Calls, clock: FakeClock) -> None:
-    for _ in range(3):
-        calls.ask("earlier", CallCost((CHAT,)), Priority.FINAL)
-    await clock.settle()
-
-    calls.ask("progress", CallCost((CHAT,)), Priority.PROGRESS, keep=1, insist_at=clock.now + 1.6)
-    await clock.advance(5.0)
-
-    assert calls.granted[-1] == (1.6, "progress")
-
-
-async def test_progress_leaves_what_soon_begins_its_first_words(calls: Calls, pacer: Pacer, clock: FakeClock) -> None:
-    for number in range(10):
-        pacer.enter((BOT,))
-        calls.ask(f"edit {number}a", CallCost((BOT,)), Priority.PROGRESS)
-        calls.ask(f"edit {number}b", CallCost((BOT,)), Priority.PROGRESS)
-    await clock.settle()
-    for number in range(10):
-        calls.ask(f"first {number}", CallCost((BOT,)), Priority.FIRST)
-    await clock.settle()
-
-    assert sum(name.startswith("first") for name in calls.names) == 10
-    await clock.advance(1.1)
-    # Whoever has not begun by now thinks for long: nobody waits for that.
-    assert sum(name.startswith("edit") for name in calls.names) == 20
-
-
-async def test_progress_leaves_their_end_to_those_that_are_read_for_a_while(
+async def test_edits_under_a_short_window_of_their_own_never_leave_their_reader_without_words(
     calls: Calls, pacer: Pacer, clock: FakeClock
 ) -> None:
-    for _ in range(20):
-        pacer.seen(pacer.enter((BOT,)))
-    for number in range(28):
-        calls.ask(f"edit {number}", CallCost((BOT,)), Priority.PROGRESS)
-    await clock.settle()
-    assert len(calls.names) == 28, "what has just begun does not end at once"
-
-    await clock.advance(3.0)
-    for number in range(28):
-        calls.ask(f"edit {number}", CallCost((BOT,)), Priority.PROGRESS)
-    await clock.settle()
-    assert len(calls.names) == 28 + 14
-    for number in range(14):
-        calls.ask(f"last {number}", CallCost((BOT,)), Priority.FINAL)
-    await clock.settle()
-    assert sum(name.startswith("last") for name in calls.names) == 14
-
-
-async def test_edits_under_a_short_window_of_their_own_come_early_and_never_stand_still(
-    calls: Calls, pacer: Pacer, clock: FakeClock
-) -> None:
+    """A model that writes eight words a second, five edits in five seconds: more than a reader can take in."""
     own = RateBudget("discord:1/channel/7/edit", windows=(Window(5, 5.0),))
-    pacer.seen(pacer.enter((own,)))
-    last = clock.now
+    reader = reading(pacer, own)
+    waited, since = 0.0, clock.now
     for number in range(20):
-        calls.ask(f"edit {number}", CallCost((own,)), Priority.PROGRESS, keep=1, insist_at=last + 1.6)
+        calls.ask(f"edit {number}", CallCost((own,)), Purpose.PROGRESS, reader, at_once=False)
         while len(calls.names) <= number:
             await clock.advance(0.05)
-        last = clock.now
+        waited += max(0.0, clock.now - reader.out_at)
+        written, since = round(8 * (clock.now - since)), clock.now
+        pacer.seen(reader, "word " * written)
 
-    gaps = [later - earlier for earlier, later in zip(calls.times, calls.times[1:], strict=False)]
-    assert max(gaps) < 2.0
-    assert calls.times[3] < 3.0
+    assert waited < 0.1
     for begin in calls.times:
         assert sum(begin <= at < begin + 5.0 for at in calls.times) <= 5
+
+
+async def test_a_take_leaves_half_of_the_calls_for_text_unless_somebody_waits_for_it(
+    pacer: Pacer, clock: FakeClock
+) -> None:
+    cost = CallCost((RateBudget("four", windows=(Window(4, 1.0),)),))
+
+    assert [pacer.take(cost) for _ in range(3)] == [True, True, False]
+    assert [pacer.take(cost, Purpose.FIRST) for _ in range(3)] == [True, True, False]
 
 
 async def test_a_reply_begins_on_screen_only_if_its_end_will_have_a_call(
@@ -356,7 +471,7 @@ async def test_a_reply_begins_on_screen_only_if_its_end_will_have_a_call(
     replies = [pacer.enter((edits,)) for _ in range(4)]
 
     assert [pacer.admits(reply) for reply in replies] == [True, True, False, False]
-    calls.ask("end", CallCost((edits,)), Priority.FINAL)
+    calls.ask("end", CallCost((edits,)), Purpose.FINAL)
     await clock.settle()
     pacer.leave(replies[0])
     assert not pacer.admits(replies[2]), "the call that the first one used is not free again"
@@ -368,21 +483,22 @@ async def test_a_reply_begins_on_screen_only_if_its_end_will_have_a_call(
     assert pacer.admits(replies[3])
 
 
-async def test_progress_leaves_every_admitted_reply_the_call_for_its_end(
+async def test_progress_leaves_every_reply_on_screen_the_call_for_its_end(
     pacer: Pacer, calls: Calls, clock: FakeClock
 ) -> None:
     edits = RateBudget("edits", windows=(Window(10, 60.0),), shared=True)
     replies = [pacer.enter((edits,)) for _ in range(6)]
     for reply in replies:
-        pacer.admits(reply)
-    for _ in range(10):
-        calls.ask("progress", CallCost((edits,)), Priority.PROGRESS)
+        assert pacer.admits(reply)
+        pacer.seen(reply, "")
+    for number in range(10):
+        calls.ask("progress", CallCost((edits,)), Purpose.PROGRESS, replies[number % 6])
     await clock.advance(50)
     made = len(calls.granted)
-    assert 0 < made <= 4
+    assert made == 4
 
     for _ in replies:
-        calls.ask("end", CallCost((edits,)), Priority.FINAL)
+        calls.ask("end", CallCost((edits,)), Purpose.FINAL)
     await clock.settle()
 
     assert [name for _, name in calls.granted[made:]] == ["end"] * 6
@@ -394,15 +510,15 @@ async def test_nobody_waits_for_a_pause_of_a_day(
     """Neither who waits already, nor who comes later; who draws on other budgets goes on. The operator is told once."""
     other = RateBudget("telegram:1/chat/8", rate=1.0, burst=3)
     for number in range(5):
-        calls.ask(f"first {number}", CallCost((CHAT, BOT)), Priority.FINAL)
+        calls.ask(f"first {number}", CallCost((CHAT, BOT)), Purpose.FINAL)
     await clock.settle()
     assert len(calls.granted) == 3
 
     for _ in range(3):
         pacer.refused(CallCost((CHAT, BOT)), "", 86_400.0)
     await clock.settle()
-    calls.ask("late", CallCost((CHAT, BOT)), Priority.FINAL)
-    calls.ask("other", CallCost((other, BOT)), Priority.FINAL)
+    calls.ask("late", CallCost((CHAT, BOT)), Purpose.FINAL)
+    calls.ask("other", CallCost((other, BOT)), Purpose.FINAL)
     await clock.settle()
 
     ended = [task.exception() for task in calls.tasks]
@@ -416,7 +532,7 @@ async def test_nobody_waits_for_a_pause_of_a_day(
 
 async def test_a_pause_that_a_reply_may_wait_for_is_waited_for(pacer: Pacer, calls: Calls, clock: FakeClock) -> None:
     pacer.refused(CallCost((CHAT, BOT)), "", PATIENCE)
-    calls.ask("end", CallCost((CHAT, BOT)), Priority.FINAL)
+    calls.ask("end", CallCost((CHAT, BOT)), Purpose.FINAL)
     await clock.advance(PATIENCE + 0.1)
 
     assert calls.granted == [(PATIENCE, "end")]
@@ -425,7 +541,7 @@ async def test_a_pause_that_a_reply_may_wait_for_is_waited_for(pacer: Pacer, cal
 async def test_after_a_pause_of_a_day_everything_goes_on(pacer: Pacer, calls: Calls, clock: FakeClock) -> None:
     pacer.refused(CallCost((CHAT,)), "", 86_400.0)
     await clock.advance(86_400.0)
-    calls.ask("end", CallCost((CHAT,)), Priority.FINAL)
+    calls.ask("end", CallCost((CHAT,)), Purpose.FINAL)
     await clock.settle()
 
     assert calls.names == ["end"]
@@ -437,9 +553,9 @@ async def test_what_nobody_will_be_able_to_complete_does_not_begin(pacer: Pacer,
         RateBudget("slack:T/post", rate=1.0, burst=1),
         RateBudget("slack:T/update", windows=(Window(48, 60.0),)),
     )
-    presence = pacer.enter((posts, edits))
+    reader = pacer.enter((posts, edits))
     assert pacer.admits(pacer.enter((posts, edits)))
 
     pacer.refused(CallCost((edits,)), edits.scope, 86_400.0)
 
-    assert not pacer.admits(presence)
+    assert not pacer.admits(reader)

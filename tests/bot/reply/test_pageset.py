@@ -110,3 +110,34 @@ def test_a_page_that_is_too_long_is_cut_shorter_unless_a_later_one_stands(pages:
     pages.shorten(0, TooLong("too long", by=10))
     # What stands behind it begins where it ended: it is shown without notation instead.
     assert pages.page(0) == Page(body=body, final=True, plain=True)
+
+
+def test_a_page_that_grows_shows_whole_words_and_all_of_it_where_it_stands_still(pages: PageSet) -> None:
+    pages.extend("Green tea in Kyo")
+    assert pages.page(0) == Page("Green tea in ")
+
+    pages.status["c1"] = "Searching…"
+    assert pages.page(0).body == "Green tea in Kyo"
+    pages.status.clear()
+    pages.finish()
+
+    assert pages.page(0) == Page("Green tea in Kyo", final=True)
+
+
+def test_a_full_page_is_shown_to_its_last_letter(pages: PageSet) -> None:
+    pages.extend("z" * 60)
+
+    assert pages.page(0) == Page("z" * 40, final=True)
+
+
+def test_a_word_that_stands_is_not_taken_back(pages: PageSet) -> None:
+    """A tool has ended, and the model has not gone on yet."""
+    pages.extend("Let me look")
+    pages.status["c1"] = "Searching…"
+    show(pages, 0)
+    pages.status.clear()
+    assert pages.page(0) == Page("Let me look")
+
+    pages.extend("ing at it")
+
+    assert pages.page(0) == Page("Let me looking at ")

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from bot.markdown.lines import LineScanner
 from bot.markdown.tree import CodeBlock, parse
-from bot.reply.paging import PageText, Paginator, utf16_length
+from bot.reply.paging import PageText, Paginator, utf16_length, whole_words
 
 MEASURES = [len, utf16_length]
 
@@ -310,3 +310,39 @@ def test_a_megabyte_is_cut_only_as_far_as_it_is_read() -> None:
     assert again < 960_000 + 100_000
     assert pages.upto(0)[0].end < first.end
     assert "".join(page.source for page in pages.pages) == "a word and another one; " * 40_000
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", ""),
+        ("Green te", "Green "),
+        ("Green tea ", "Green tea "),
+        ("Green tea.", "Green tea."),
+        ("Green tea\nin Kyo", "Green tea\nin "),
+        ("Kyoto", ""),
+        ("京都今天下雨", "京都今天下雨"),
+        ("京都 Kyoto 今天", "京都 Kyoto 今天"),
+        ("京都 Kyo", "京都 "),
+        ("오늘 교토", "오늘 교토"),
+        ("```python\nfor line in lin", "```python\nfor line in "),
+        ("It costs **800 ye", "It costs **800 "),
+        ("z" * 39, ""),
+        ("See " + "z" * 40, "See " + "z" * 40),
+        ("z" * 100_000, "z" * 100_000),
+    ],
+    ids=lambda text: text[:12],
+)
+def test_a_page_that_grows_ends_with_a_whole_word(text: str, shown: str) -> None:
+    """What is longer than a word is none: it is shown as it grows."""
+    assert whole_words(text) == shown
+
+
+@pytest.mark.parametrize("piece", ["word ", "中文。", "z" * 50, "`code` ", "\n"])
+def test_whole_words_only_grow_while_a_text_does(piece: str) -> None:
+    text, before = piece * 20, ""
+    for end in range(len(text) + 1):
+        shown = whole_words(text[:end])
+        assert text.startswith(shown)
+        assert len(shown) >= len(before) or text[len(shown) : end].isalnum()
+        before = shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,8 @@ from tests.surfaces import page_of
 CHAT = ChatId("telegram", "42", "7")
 ADA = Sender(id="telegram:7", name="Ada")
 DAY = 86_400.0
+RAIN = ("It rains,", " all over Kyoto,", " today.")
+ALL = "".join(RAIN)
 
 
 @dataclass
@@ -130,6 +133,12 @@ class Desk:
 
 
 @pytest.fixture
+async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
+    async with Store.open(f"sqlite:///{tmp_path}/parley.db", clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
 def screen(clock: FakeClock) -> Screen:
     return Screen(clock)
 
@@ -155,24 +164,24 @@ async def test_what_was_answered_throughout_is_not_shown_again(desk: Desk) -> No
 @pytest.mark.parametrize("when", [0.0, 1.9, 2.1, 14.0, 16.0, 100.0, 149.0])
 async def test_an_edit_that_is_made_late_does_not_stand_last(when: float, desk: Desk) -> None:
     """Whenever it is made: that nothing had to be changed before says nothing."""
-    await desk.answer("It", " rains", " today.", faults=(None, LOST))
-    assert desk.screen.texts == ["It rains today."]
+    await desk.answer(*RAIN, faults=(None, LOST))
+    assert desk.screen.texts == [ALL]
     await desk.clock.advance(when)
 
     desk.screen.apply()
-    assert desk.screen.texts == ["It rains"]
+    assert desk.screen.texts == ["".join(RAIN[:2])]
     await desk.clock.advance(150.1 - when)
 
-    assert desk.screen.texts == ["It rains today."]
+    assert desk.screen.texts == [ALL]
     assert desk.times == [2.0, 15.0, 150.0]
     assert desk.settling.waiting == 0 and await desk.store.turns.list_unsettled() == []
 
 
 async def test_the_next_process_goes_on_with_what_is_not_settled(desk: Desk, clock: FakeClock, screen: Screen) -> None:
-    await desk.answer("It", " rains", " today.", faults=(None, LOST))
+    await desk.answer(*RAIN, faults=(None, LOST))
     await desk.close()
     screen.apply()
-    assert screen.texts == ["It rains"]
+    assert screen.texts == ["".join(RAIN[:2])]
 
     other = Desk(desk.store, clock, screen)
     await other.settling.resume("slack")
@@ -184,8 +193,8 @@ async def test_the_next_process_goes_on_with_what_is_not_settled(desk: Desk, clo
     await other.clock.advance(150.0)
     await other.close()
 
-    assert soon == ["It rains today."]
-    assert screen.texts == ["It rains today."] and await desk.store.turns.list_unsettled() == []
+    assert soon == [ALL]
+    assert screen.texts == [ALL] and await desk.store.turns.list_unsettled() == []
 
 
 async def test_the_last_edit_of_a_former_process_may_be_late_too(desk: Desk) -> None:
@@ -207,7 +216,7 @@ async def test_all_pages_are_put_right_as_they_were_cut(desk: Desk) -> None:
 
 
 async def test_what_was_deleted_meanwhile_stays_deleted(desk: Desk) -> None:
-    await desk.answer("It", " rains", " today.", faults=(None, LOST))
+    await desk.answer(*RAIN, faults=(None, LOST))
     desk.screen.faults = [MessageGone("deleted")]
     await desk.clock.advance(150.1)
 
@@ -215,7 +224,7 @@ async def test_what_was_deleted_meanwhile_stays_deleted(desk: Desk) -> None:
 
 
 async def test_nothing_is_shown_again_where_the_person_left(desk: Desk) -> None:
-    await desk.answer("It", " rains", " today.", faults=(None, LOST))
+    await desk.answer(*RAIN, faults=(None, LOST))
     desk.screen.faults = [Unreachable("blocked")]
     await desk.clock.advance(200.0)
 
@@ -223,7 +232,7 @@ async def test_nothing_is_shown_again_where_the_person_left(desk: Desk) -> None:
 
 
 async def test_a_forgotten_chat_is_left_alone(desk: Desk) -> None:
-    await desk.answer("It", " rains", " today.", faults=(None, LOST))
+    await desk.answer(*RAIN, faults=(None, LOST))
     await desk.store.history.forget(CHAT)
     await desk.clock.advance(200.0)
 
@@ -231,7 +240,7 @@ async def test_a_forgotten_chat_is_left_alone(desk: Desk) -> None:
 
 
 async def test_a_platform_without_a_connection_is_waited_for(desk: Desk) -> None:
-    await desk.answer("It", " rains", " today.", faults=(None, LOST))
+    await desk.answer(*RAIN, faults=(None, LOST))
     desk.connected = False
     await desk.clock.advance(40.0)
     desk.screen.apply()
@@ -240,23 +249,23 @@ async def test_a_platform_without_a_connection_is_waited_for(desk: Desk) -> None
     soon = list(desk.screen.texts)
     await desk.clock.advance(150.0)
 
-    assert soon == ["It rains today."] and desk.times[-1] >= 150.0
+    assert soon == [ALL] and desk.times[-1] >= 150.0
 
 
 async def test_what_a_platform_refused_for_a_day_is_shown_then(desk: Desk) -> None:
-    await desk.answer("It", " rains", " today.", faults=(None, RateLimited("tomorrow", retry_after=DAY)))
-    assert desk.screen.texts == ["It"]
+    await desk.answer(*RAIN, faults=(None, RateLimited("tomorrow", retry_after=DAY)))
+    assert desk.screen.texts == [RAIN[0]]
     await desk.clock.advance(DAY - 60.0)
     early = list(desk.screen.calls)
     await desk.clock.advance(60.0)
 
-    assert early == [] and desk.screen.texts == ["It rains today."]
+    assert early == [] and desk.screen.texts == [ALL]
     assert await desk.store.turns.list_unsettled() == [] and desk.settling.waiting == 0
 
 
 async def test_what_waits_for_a_day_survives_a_restart(desk: Desk, clock: FakeClock, screen: Screen) -> None:
     """Also an answer of which nothing stands yet."""
-    await desk.answer("It rains today.", faults=(RateLimited("tomorrow", retry_after=DAY),))
+    await desk.answer(ALL, faults=(RateLimited("tomorrow", retry_after=DAY),))
     assert screen.texts == []
     await desk.close()
     await desk.clock.advance(3_600.0)
@@ -268,7 +277,7 @@ async def test_what_waits_for_a_day_survives_a_restart(desk: Desk, clock: FakeCl
     await other.clock.advance(120.0)
     await other.close()
 
-    assert early == [] and screen.texts == ["It rains today."]
+    assert early == [] and screen.texts == [ALL]
 
 
 async def test_what_a_platform_refused_for_long_comes_in_order(desk: Desk, clock: FakeClock, screen: Screen) -> None:
@@ -292,7 +301,7 @@ async def test_a_platform_that_refuses_again_and_again_is_left_at_last(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     refusal = RateLimited("tomorrow", retry_after=DAY)
-    await desk.answer("It", " rains", " today.", faults=(None, *[refusal] * 100))
+    await desk.answer(*RAIN, faults=(None, *[refusal] * 100))
     for _ in range(12):
         await desk.clock.advance(DAY)
 
@@ -301,11 +310,11 @@ async def test_a_platform_that_refuses_again_and_again_is_left_at_last(
 
 
 async def test_a_clock_that_was_set_back_makes_nobody_wait_for_weeks(desk: Desk, screen: Screen) -> None:
-    turn = await desk.answer("It", " rains", " today.", faults=(None, LOST))
+    turn = await desk.answer(*RAIN, faults=(None, LOST))
     await desk.settling.close()
     await desk.store.turns.show_again(turn, desk.clock.wall() + 90 * DAY)
     await desk.settling.resume("telegram")
     screen.apply()
     await desk.clock.advance(DAY + 1.0)
 
-    assert screen.texts == ["It rains today."]
+    assert screen.texts == [ALL]

@@ -22,12 +22,16 @@ from bot.contract.errors import (
 from bot.contract.messages import File, MessageRef, Page, Status
 from bot.contract.surface import CallCost, Drawn, RateBudget, SurfaceLimits, Window
 from bot.pacing.pacer import Pacer
+from bot.pacing.reader import APART, COLLECT, FRESH
 from bot.reply.pages import ShownBefore, TextFilter
-from bot.reply.stream import PROGRESS_GAP, ReplyStream
+from bot.reply.stream import ReplyStream
 from bot.store import PageState
 from tests.bot.conftest import BareSurface
 from tests.conftest import FakeClock
 from tests.surfaces import DrawnPage, page_of
+
+FIRST = "The first words stand."
+"""Enough to read, so that it is posted at once."""
 
 
 @dataclass
@@ -164,13 +168,47 @@ async def finish(reply: ReplyStream, clock: FakeClock, seconds: float = 30.0) ->
     await task
 
 
-async def test_the_first_words_are_the_first_message(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
+async def test_words_that_can_be_read_are_the_first_message_at_once(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
     reply = await start()
 
-    reply.append("Hello")
+    reply.append(FIRST)
     await clock.settle()
 
-    assert screen.calls == [("post", Page("Hello"))]
+    assert screen.calls == [("post", Page(FIRST))]
+
+
+async def test_first_words_are_collected_for_a_moment_and_end_with_a_whole_one(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
+    """The moment begins with the first word that can be shown."""
+    reply = await start()
+    for piece in ("It", " is", " war"):
+        reply.append(piece)
+        await clock.advance(COLLECT[0] / 4)
+    assert screen.calls == []
+
+    await clock.advance(COLLECT[0])
+    assert screen.calls == [("post", Page("It is "))]
+    reply.append("m.")
+    await finish(reply, clock)
+
+    assert screen.now() == "It is warm."
+
+
+async def test_what_becomes_readable_meanwhile_is_not_collected_any_longer(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
+    reply = await start()
+    reply.append("It is ")
+    await clock.settle()
+    assert screen.calls == []
+
+    reply.append("warm in Kyoto today, and ")
+    await clock.settle()
+
+    assert screen.calls == [("post", Page("It is warm in Kyoto today, and "))]
 
 
 async def test_markup_alone_is_not_shown_before_there_is_something_to_read(
@@ -179,12 +217,12 @@ async def test_markup_alone_is_not_shown_before_there_is_something_to_read(
     reply = await start()
 
     reply.append("**")
-    await clock.settle()
+    await clock.advance(COLLECT[1])
     assert screen.calls == []
 
-    reply.append("Yes")
+    reply.append("Yes, it is so.")
     await clock.settle()
-    assert screen.now() == "**Yes"
+    assert screen.now() == "**Yes, it is so."
 
 
 async def test_an_edit_carries_the_newest_text_and_skips_what_was_between(
@@ -236,7 +274,7 @@ async def test_a_refused_last_edit_is_sent_again_after_the_wait(
     start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
-    reply.append("first")
+    reply.append(FIRST)
     await clock.settle()
     screen.faults = [RateLimited("slow down", retry_after=7.0)]
     reply.append(" and last")
@@ -247,7 +285,7 @@ async def test_a_refused_last_edit_is_sent_again_after_the_wait(
     await clock.advance(0.3)
 
     assert task.done()
-    assert screen.now() == "first and last"
+    assert screen.now() == FIRST + " and last"
 
 
 async def test_no_call_is_made_before_the_time_a_refusal_names(
@@ -271,7 +309,7 @@ async def test_a_pause_of_a_day_ends_the_wait_and_what_is_missing_is_owed(
     start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
-    reply.append("first")
+    reply.append(FIRST)
     await clock.settle()
     screen.faults = [RateLimited("tomorrow", retry_after=DAY)]
     reply.append(" and last")
@@ -280,7 +318,7 @@ async def test_a_pause_of_a_day_ends_the_wait_and_what_is_missing_is_owed(
     await finish(reply, clock, 0)
 
     assert reply.owed == pytest.approx(clock.now + DAY)
-    assert not reply.lost and screen.now() == "first"
+    assert not reply.lost and screen.now() == FIRST
     assert len(screen.calls) == 2
 
 
@@ -288,7 +326,7 @@ async def test_progress_that_is_refused_for_a_day_stops_and_the_text_is_still_ta
     start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
-    reply.append("first")
+    reply.append(FIRST)
     await clock.settle()
     screen.faults = [RateLimited("tomorrow", retry_after=DAY)]
     for _ in range(100):
@@ -296,7 +334,7 @@ async def test_progress_that_is_refused_for_a_day_stops_and_the_text_is_still_ta
         await clock.advance(1.0)
 
     assert len(screen.calls) == 2
-    assert reply.text == "first" + " more" * 100
+    assert reply.text == FIRST + " more" * 100
     await finish(reply, clock, 0)
 
 
@@ -305,7 +343,7 @@ async def test_an_end_whose_edit_waits_a_day_goes_out_as_a_new_message_where_pos
 ) -> None:
     screen.edit_budgets = (RateBudget("edits", rate=1.0, burst=3),)
     reply = await start()
-    reply.append("first")
+    reply.append(FIRST)
     await clock.settle()
     screen.faults = [RateLimited("tomorrow", retry_after=DAY, scope="edits")]
     reply.append(" and last")
@@ -313,7 +351,7 @@ async def test_an_end_whose_edit_waits_a_day_goes_out_as_a_new_message_where_pos
     await finish(reply, clock, 1.0)
 
     assert reply.owed is None
-    assert [pages[-1].body for pages in screen.shown.values()] == ["first", "first and last"]
+    assert [pages[-1].body for pages in screen.shown.values()] == [FIRST, FIRST + " and last"]
 
 
 async def test_where_posts_wait_a_day_the_last_page_says_so(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
@@ -336,7 +374,7 @@ async def test_refusals_one_after_the_other_are_waited_for_five_minutes_in_all(
     start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
-    reply.append("first")
+    reply.append(FIRST)
     await clock.settle()
     screen.faults = [RateLimited("a minute", retry_after=60.0) for _ in range(100)]
     reply.append(" and last")
@@ -376,7 +414,7 @@ async def test_an_edit_without_an_answer_leaves_the_reply_unsettled(
     start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
-    reply.append("first")
+    reply.append(FIRST)
     await clock.settle()
     screen.faults = [Unclear("no answer")]
     reply.append(" more")
@@ -384,7 +422,7 @@ async def test_an_edit_without_an_answer_leaves_the_reply_unsettled(
 
     await finish(reply, clock)
 
-    assert reply.unsettled and screen.now() == "first more"
+    assert reply.unsettled and screen.now() == FIRST + " more"
 
 
 @pytest.mark.parametrize("fault", [None, RateLimited("wait", retry_after=1.0), DeliveryError("no connection")])
@@ -392,7 +430,7 @@ async def test_a_reply_whose_edits_were_all_answered_is_settled(
     fault: Exception | None, start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
-    reply.append("first")
+    reply.append(FIRST)
     await clock.settle()
     screen.faults = [fault]
     reply.append(" more")
@@ -454,7 +492,7 @@ async def test_a_deleted_reply_makes_no_progress_and_its_end_is_sent_once(
     start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
-    reply.append("first")
+    reply.append(FIRST)
     await clock.settle()
     screen.faults = [MessageGone("deleted")]
     for _ in range(10):
@@ -464,13 +502,13 @@ async def test_a_deleted_reply_makes_no_progress_and_its_end_is_sent_once(
 
     await finish(reply, clock)
 
-    assert screen.calls[-1] == ("post", Page("first" + " more" * 10, final=True))
+    assert screen.calls[-1] == ("post", Page(FIRST + " more" * 10, final=True))
     assert len(screen.calls) == 3
 
 
 async def test_deleted_again_means_stop(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
-    reply.append("first")
+    reply.append(FIRST)
     await clock.settle()
     screen.faults = [MessageGone("deleted"), MessageGone("deleted")]
     reply.append(" more")
@@ -508,7 +546,7 @@ async def test_a_page_that_is_too_long_once_rendered_is_cut_again(
 async def test_a_blocked_bot_ends_quietly(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
     reply = await start()
     screen.faults = [Unreachable("blocked")]
-    reply.append("hello")
+    reply.append(FIRST)
 
     await finish(reply, clock)
 
@@ -526,7 +564,7 @@ async def test_what_makes_the_reply_ends_as_soon_as_nobody_can_read_it(
 
     async def make() -> None:
         async with reply.followed():
-            reply.append("hello")
+            reply.append(FIRST)
             try:
                 await asyncio.Event().wait()
             finally:
@@ -552,7 +590,7 @@ async def test_what_makes_the_reply_ends_when_the_reply_cannot_be_recorded(
 
     async def make() -> None:
         async with reply.followed():
-            reply.append("hello")
+            reply.append(FIRST)
             await asyncio.Event().wait()
 
     making = asyncio.create_task(make())
@@ -614,14 +652,14 @@ async def test_a_repeatable_call_with_an_unknown_outcome_is_made_again(
     start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
-    reply.append("first")
+    reply.append(FIRST)
     await clock.settle()
     screen.faults = [Unclear("no answer"), Unclear("no answer")]
     reply.append(" last")
 
     await finish(reply, clock)
 
-    assert screen.now() == "first last"
+    assert screen.now() == FIRST + " last"
 
 
 async def test_a_whole_text_is_never_posted_in_a_call_that_cannot_be_repeated(
@@ -673,8 +711,8 @@ async def test_a_reply_whose_end_would_have_to_wait_is_shown_once_and_whole(
     replies = [await start() for _ in range(8)]
 
     for reply in replies:
-        reply.append("The beginning")
-        await clock.settle()
+        reply.append("This is the beginning,")
+    await clock.advance(COLLECT[1])
     assert [kind for kind, _ in screen.calls] == ["post"] * 5
     for reply in replies:
         reply.append(" and the end.")
@@ -682,10 +720,10 @@ async def test_a_reply_whose_end_would_have_to_wait_is_shown_once_and_whole(
     await clock.advance(1)
 
     assert all(task.done() for task in ends)
-    assert [pages[-1].body for pages in screen.shown.values()] == ["The beginning and the end."] * 8
+    assert [pages[-1].body for pages in screen.shown.values()] == ["This is the beginning, and the end."] * 8
 
 
-async def test_a_reply_that_has_begun_is_completed_before_another_begins(
+async def test_who_has_nothing_to_read_goes_before_the_end_of_what_is_being_read(
     start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     """Six answers wait, all of them written; one call a second, and each answer needs two."""
@@ -699,16 +737,14 @@ async def test_a_reply_that_has_begun_is_completed_before_another_begins(
     await asyncio.gather(*ends)
 
     order = [(kind, page.body.split(":")[0][-1]) for kind, page in screen.calls]
-    assert len(order) == 12
-    assert order.index(("edit", "0")) < order.index(("post", "4"))
-    assert order[-2:] == [("post", "5"), ("edit", "5")]
+    assert order == [(kind, str(number)) for kind in ("post", "edit") for number in range(6)]
 
 
 async def test_the_final_text_is_tried_for_five_minutes_and_then_once_as_a_new_message(
     start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
     reply = await start()
-    reply.append("first")
+    reply.append(FIRST)
     await clock.settle()
     reply.append(" last")
     screen.faults = [DeliveryError("bad gateway")] * 500
@@ -720,7 +756,7 @@ async def test_the_final_text_is_tried_for_five_minutes_and_then_once_as_a_new_m
     await clock.advance(60.0)
 
     assert task.done()
-    assert screen.calls[-1] == ("edit", Page("first last", final=True)) or screen.calls[-1][0] == "post"
+    assert screen.calls[-1] == ("edit", Page(FIRST + " last", final=True)) or screen.calls[-1][0] == "post"
 
 
 def without_marks(page: Page) -> Page:
@@ -745,17 +781,17 @@ async def test_what_looks_the_same_is_no_call_and_takes_none_from_others(
 ) -> None:
     screen.looks, screen.budgets = without_marks, (RateBudget("chat", windows=(Window(2, 60.0),)),)
     reply, other = await start(), await start()
-    reply.append("first")
+    reply.append(FIRST)
     await clock.advance(1.0)
     reply.append("**")
-    await clock.advance(PROGRESS_GAP)
+    await clock.advance(APART)
     reply.append("**")
     await finish(reply, clock, 0.0)
 
     other.append("other")
     await finish(other, clock, 0.0)
 
-    assert [page.body for _, page in screen.calls] == ["first", "other"]
+    assert [page.body for _, page in screen.calls] == [FIRST, "other"]
 
 
 async def test_after_an_edit_without_an_answer_the_former_look_is_shown_again(
@@ -763,16 +799,16 @@ async def test_after_an_edit_without_an_answer_the_former_look_is_shown_again(
 ) -> None:
     screen.looks = without_marks
     reply = await start()
-    reply.append("first")
+    reply.append(FIRST)
     await clock.advance(1.0)
     screen.faults = [Unclear("no answer")]
     reply.status("c1", "searching")
-    await clock.advance(PROGRESS_GAP)
+    await clock.advance(APART)
     reply.status("c1", None)
 
     await finish(reply, clock)
 
-    assert [page for _, page in screen.calls][1:] == [Page("first", (Status("searching"),)), Page("first")]
+    assert [page for _, page in screen.calls][1:] == [Page(FIRST, (Status("searching"),)), Page(FIRST)]
 
 
 async def test_a_status_is_shown_beside_the_text_and_gone_at_the_end(
@@ -809,10 +845,10 @@ async def test_a_resumed_message_stays_until_there_is_something_to_read_in_its_p
     reply.append("#")
     await clock.settle()
     assert screen.calls == []
-    reply.append(" Tea")
-    await clock.settle()
+    reply.append(" Tea\n")
+    await clock.advance(FRESH[0])
 
-    assert screen.calls == [("edit", Page("# Tea"))]
+    assert screen.calls == [("edit", Page("# Tea\n"))]
 
 
 async def test_messages_left_over_from_an_earlier_longer_try_are_taken_away(
@@ -893,7 +929,7 @@ async def test_typing_shows_until_the_first_words_stand(start: OpenReply, screen
     await clock.advance(9.0)
     assert screen.typed == 3
 
-    reply.append("Hello")
+    reply.append(FIRST)
     await clock.advance(20.0)
 
     assert screen.typed == 3
@@ -902,7 +938,7 @@ async def test_typing_shows_until_the_first_words_stand(start: OpenReply, screen
 
 async def test_the_record_is_written_before_a_post_and_after_it(start: OpenReply, log: Log, clock: FakeClock) -> None:
     reply = await start()
-    reply.append("Hello")
+    reply.append(FIRST)
     await clock.settle()
     assert log.pages == [(0, "sending"), (0, "shown")]
 
@@ -975,7 +1011,7 @@ async def test_a_refused_sign_closes_the_chat_as_a_refused_page_does(
     screen.typing = refused  # type: ignore[method-assign]
     reply = await start()
     await clock.advance(0.4)
-    reply.append("words")
+    reply.append(FIRST)
     await clock.advance(8.8)
     early = list(screen.calls)
     await clock.advance(0.2)
@@ -989,7 +1025,7 @@ async def test_no_typing_is_shown_while_the_platform_asks_for_a_pause(
     screen.typing_seconds = 4.0
     reply = await start()
     screen.faults = [RateLimited("slow down", retry_after=30.0)]
-    reply.append("words")
+    reply.append(FIRST)
     await clock.settle()
     typed = screen.typed
     await clock.advance(29.0)

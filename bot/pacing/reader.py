@@ -1,0 +1,88 @@
+"""The reader of a reply: when they have read all of it that is shown, and when a call for it is of use to them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from bot.contract import RateBudget
+
+LETTERS_A_SECOND: Final = 27.0
+"""A quick reader's speed, about 320 English words a minute: who reads slower never waits either."""
+WIDE: Final = 4.0
+"""Letters that a sign of Chinese, Japanese or Korean takes as long to read as.
+https://doi.org/10.1167/iovs.11-8284 has the speeds of 17 languages."""
+AHEAD: Final = 0.3
+"""Seconds before the reader has read everything in which the next edit is wanted: a call takes about as long."""
+APART: Final = 0.35
+"""Least seconds between two edits: more often nobody can read."""
+FRESH: Final = (1.0, 3.0)
+"""Seconds between edits that the reader does not need yet, with little and with much left to read: who looks up sees
+that the answer grows."""
+COLLECT: Final = (0.4, 1.0)
+"""Seconds for which first words are collected, where the next call is near and where it is far: nobody notices the
+shorter; the longer one saves a longer wait in the middle of a sentence."""
+CALM: Final = 30.0
+"""Seconds within which a reply that was whole is shown again: nobody waits for it."""
+WHOLE: Final = 1.0
+"""Seconds after its last token in which an answer should be whole, also for one who has more to read."""
+FIRST_WORDS: Final = 4
+FIRST_SIGNS: Final = 6
+"""Words, or signs of Chinese, Japanese or Korean, with which there is something to read."""
+
+
+_WIDE_SIGN: Final = re.compile("[\u2e80-\udfff\U00020000-\U0003ffff]")
+"""A sign of Chinese, Japanese or Korean, which is a word or a syllable."""
+
+
+def seconds_to_read(text: str) -> float:
+    """Return how long a quick reader takes for `text`."""
+    wide = 0 if text.isascii() else len(_WIDE_SIGN.findall(text))
+    return (sum(map(str.isalnum, text)) + wide * (WIDE - 1)) / LETTERS_A_SECOND
+
+
+def is_readable(text: str) -> bool:
+    """Return True if there is something to read, and not only the beginning of something."""
+    return len(text.split(maxsplit=FIRST_WORDS)) >= FIRST_WORDS or len(_WIDE_SIGN.findall(text)) >= FIRST_SIGNS
+
+
+@dataclass(slots=True, eq=False)
+class Reader:
+    """One reply under way, as its reader sees it. All times are monotonic."""
+
+    budgets: tuple[RateBudget, ...]
+    """What its calls draw on."""
+    promised: bool = False
+    """It is on screen, or may be, so a call for its end is left free."""
+    waits_since: float | None = None
+    """When it had its first words, shown or not."""
+    seen_at: float | None = None
+    """When it was shown last."""
+    out_at: float = float("inf")
+    """When they have read all that is shown."""
+
+    def see(self, text: str, now: float) -> None:
+        """Add `text` to what they can read."""
+        self.seen_at = now
+        self.out_at = (now if self.waits_since is None else max(self.out_at, now)) + seconds_to_read(text)
+        self.waits_since = now if self.waits_since is None else self.waits_since
+
+    def wait(self, now: float) -> float:
+        """Return since when they have waited for first words."""
+        if self.waits_since is None:
+            self.waits_since = self.out_at = now
+        return self.waits_since
+
+    @property
+    def needs_at(self) -> float:
+        """Return when the next edit is wanted, so that they never wait."""
+        return self.out_at - AHEAD if self.seen_at is None else max(self.out_at - AHEAD, self.seen_at + APART)
+
+    @property
+    def fresh_at(self) -> float:
+        """Return when an edit may be made that they do not need yet."""
+        if self.seen_at is None:
+            return float("-inf")
+        least, most = FRESH
+        return self.seen_at + min(most, max(least, (self.out_at - self.seen_at) / 6))

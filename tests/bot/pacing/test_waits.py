@@ -1,0 +1,234 @@
+"""How long readers wait for words under each platform's limits: real replies and the real pacer in virtual time.
+
+Beside the limits of the adapters stand those of the services, counted when a call arrives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import selectors
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pytest
+
+from adapters.discord import limits as discord
+from adapters.slack import limits as slack
+from adapters.telegram import limits as telegram
+from bot.contract.errors import RateLimited
+from bot.contract.messages import MessageRef
+from bot.contract.surface import CallCost, Drawn, RateBudget, SurfaceLimits, Window
+from bot.pacing.pacer import Pacer
+from bot.pacing.reader import seconds_to_read
+from bot.reply.record import Unrecorded
+from bot.reply.stream import ReplyStream
+from tests.bot.conftest import BareSurface
+from tests.surfaces import page_of
+
+WAY: Final = 0.02
+"""Seconds that a call takes to a platform, and its answer back."""
+WORDS, WORDS_A_SECOND = 200, 50.0
+PRIVATE_CHAT: Final = Window(4, 1.0)
+"""What Telegram lets through in a chat; in truth it names no number."""
+
+
+class Skipping(selectors.DefaultSelector):
+    """Waits for nothing: it moves the time on instead."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1_000.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if not ready and timeout:
+            self.now += timeout
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """A loop in which time passes only while all tasks wait, and then at once."""
+
+    def __init__(self) -> None:
+        self._skipping = Skipping()
+        super().__init__(self._skipping)
+
+    def time(self) -> float:
+        return self._skipping.now
+
+
+class LoopClock:
+    """The time of the loop that runs."""
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def wall(self) -> float:
+        return self.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(0.0, seconds))
+
+
+class Service:
+    """Counts calls when they arrive, and refuses those that are too many."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+        self._calls: defaultdict[str, deque[float]] = defaultdict(deque)
+
+    def take(self, limits: Mapping[str, Window], now: float) -> None:
+        for name, window in limits.items():
+            calls = self._calls[name]
+            while calls and calls[0] <= now - window.seconds:
+                calls.popleft()
+            if len(calls) >= window.calls:
+                self.refused += 1
+                raise RateLimited("too many calls", retry_after=calls[0] + window.seconds - now)
+        for name in limits:
+            self._calls[name].append(now)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the calls of one reply draw on, and what the service itself allows."""
+
+    post: CallCost
+    edit: CallCost
+    posts: Mapping[str, Window]
+    edits: Mapping[str, Window]
+
+
+def in_telegram(number: int, windows: tuple[Window, ...] = (), allowed: Window = PRIVATE_CHAT) -> Rules:
+    chat = RateBudget(f"chat {number}", windows=windows, rate=telegram.CHAT_RATE, burst=telegram.CHAT_BURST)
+    bot = RateBudget("bot", windows=(telegram.BOT_WINDOW,), shared=True)
+    strict = {"bot": Window(30, 1.0), f"chat {number}": allowed}
+    return Rules(CallCost((chat, bot), repeats_safely=False), CallCost((chat, bot)), strict, strict)
+
+
+def in_telegram_group(number: int) -> Rules:
+    return in_telegram(number, (telegram.GROUP_WINDOW,), Window(20, 60.0))
+
+
+def after_discord_command(number: int) -> Rules:
+    cost = CallCost((RateBudget(f"hook {number}", windows=(discord.HOOK_WINDOW,)),))
+    strict = {f"hook {number}": Window(5, 2.0)}
+    return Rules(cost, cost, strict, strict)
+
+
+def in_discord(number: int) -> Rules:
+    bot = RateBudget("bot", windows=(discord.BOT_WINDOW,), shared=True)
+    posts, edits = (
+        CallCost((RateBudget(f"{what} {number}", windows=(discord.CHANNEL_WINDOW,)), bot)) for what in ("post", "edit")
+    )
+    strict = [{"bot": Window(50, 1.0), f"{what} {number}": Window(5, 5.0)} for what in ("post", "edit")]
+    return Rules(posts, edits, *strict)
+
+
+def in_slack(number: int) -> Rules:
+    channel = RateBudget(f"channel {number}", rate=slack.CHANNEL_RATE, burst=1)
+    posts = RateBudget("post", windows=(slack.POST_WINDOW,), shared=True)
+    edits = RateBudget("update", windows=(slack.UPDATE_WINDOW,), shared=True)
+    return Rules(
+        CallCost((channel, posts), repeats_safely=False, found_again=True),
+        CallCost((edits,)),
+        {"post": Window(300, 60.0), f"channel {number}": Window(3, 2.0)},
+        {"update": Window(50, 60.0)},
+    )
+
+
+class Screen(BareSurface):
+    """One chat: what stood in it, and since when."""
+
+    limits = SurfaceLimits(3_800, 4_096, len, typing_seconds=0.0)
+
+    def __init__(self, rules: Rules, service: Service, clock: LoopClock) -> None:
+        self._rules, self._service, self._clock = rules, service, clock
+        self.looks: list[tuple[float, str]] = []
+
+    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
+        return self._rules.post if at is None else self._rules.edit
+
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        await self._clock.sleep(WAY)
+        now = self._clock.monotonic()
+        self._service.take(self._rules.posts if at is None else self._rules.edits, now)
+        self.looks.append((now, page_of(drawn).body))
+        await self._clock.sleep(WAY)
+        return at or MessageRef("0")
+
+
+def waited(looks: Sequence[tuple[float, str]], since: float) -> float:
+    """Return the seconds in which a reader, who began to wait at `since`, had nothing new to read."""
+    out_at, waits, before = since, 0.0, ""
+    for at, text in looks:
+        assert text.startswith(before.rstrip()), "what stands is not taken back"
+        waits += max(0.0, at - out_at)
+        out_at = max(out_at, at) + seconds_to_read(text[len(before) :])
+        before = text
+    return waits
+
+
+async def answer(screen: Screen, pacer: Pacer, clock: LoopClock, number: int, begins: float) -> float:
+    """One reply, word by word; how long its reader waited."""
+    await clock.sleep(begins)
+    words = [f"Answer {number}:", *(f"word{one}" for one in range(WORDS - 2))]
+    async with ReplyStream(screen, pacer, Unrecorded(), clock, turn=f"t{number}") as reply:
+        await clock.sleep(0.1)
+        since = clock.monotonic()
+        for word in words:
+            reply.append(f"{word} ")
+            await clock.sleep(1 / WORDS_A_SECOND)
+        reply.append("end.")
+        await reply.finish()
+    assert screen.looks[-1][1] == reply.text
+    return waited(screen.looks, since)
+
+
+async def waits_of(rules: Sequence[Rules], begins: Sequence[float], service: Service) -> list[float]:
+    """How long each of the readers waited, the shortest first."""
+    clock = LoopClock()
+    pacer = Pacer(clock)
+    screens = [Screen(one, service, clock) for one in rules]
+    answers = (answer(screen, pacer, clock, n, at) for n, (screen, at) in enumerate(zip(screens, begins, strict=True)))
+    waits = sorted(await asyncio.gather(*answers))
+    await pacer.close()
+    return waits
+
+
+def at_once(count: int) -> list[float]:
+    return [0.05 * number / count for number in range(count)]
+
+
+def steadily(a_second: float, seconds: float) -> list[float]:
+    drawn, at, found = random.Random(1), 0.0, []
+    while (at := at + drawn.expovariate(a_second)) < seconds:
+        found.append(at)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rules", "begins"),
+    [
+        pytest.param(in_telegram, at_once(1), id="telegram"),
+        pytest.param(in_telegram, at_once(20), id="telegram, 20 at once"),
+        pytest.param(in_telegram, steadily(8, 10.0), id="telegram, 8 a second"),
+        pytest.param(in_telegram_group, at_once(20), id="telegram groups, 20 at once"),
+        pytest.param(after_discord_command, at_once(100), id="discord commands, 100 at once"),
+        pytest.param(in_discord, at_once(20), id="discord, 20 at once"),
+        pytest.param(in_slack, at_once(20), id="slack, 20 at once"),
+    ],
+)
+def test_a_reader_hardly_ever_waits_and_nothing_is_refused(
+    rules: Callable[[int], Rules], begins: Sequence[float]
+) -> None:
+    service = Service()
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        waits = runner.run(waits_of([rules(number) for number in range(len(begins))], begins, service))
+
+    assert service.refused == 0
+    assert waits[len(waits) // 2] <= 0.25
+    assert waits[len(waits) * 95 // 100] <= 0.5

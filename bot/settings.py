@@ -136,7 +136,11 @@ class CoreSettings(Settings):
     max_calls_per_pass: int = Field(16, ge=1, le=64, description="Tool calls that one pass may ask for.")
     first_token_seconds: float = Field(60.0, gt=0, description="How long the model may take to begin.")
     idle_seconds: float = Field(30.0, gt=0, description="How long the model may pause while it writes.")
-    turn_seconds: float = Field(300.0, gt=0, description="How long a whole turn may take.")
+    turn_seconds: float = Field(
+        300.0,
+        gt=0,
+        description="How long a whole turn may take, not counting waits for the database or the platform.",
+    )
     tool_seconds: float = Field(30.0, gt=0, description="How long a tool may take that states no time of its own.")
     tool_result_chars: int = Field(8000, ge=500, description="Characters of a tool's result the model is given.")
     condense_results: bool = Field(

@@ -48,7 +48,6 @@ class Asking:
         """
         known, passes = attempt.known, attempt.made.passes
         question, past = known.question, known.past
-        deadline = self._clock.monotonic() + self._options.turn_seconds
         model = meter(self._models.choose(known.options.model), self._quotas, self._models.estimator)
         first = self._offers.choose_first_call(question, permit, named)
         # What was called before a restart, or is called first, must be among the tools.
@@ -65,7 +64,7 @@ class Asking:
             tools=tools,
             permits=permit.allows,
             context=self._tool_context(known, attempt.run.language),
-            deadline=deadline,
+            deadline=attempt.run.deadline,
             tool_choice=forced or "auto",
             begin_with=first,
             passes=tuple(passes),

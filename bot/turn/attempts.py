@@ -36,6 +36,8 @@ class Run:
     language: str
     ending: Callable[[], Ending | None]
     """Why the task is being cancelled, asked when it is."""
+    deadline: float
+    """Monotonic time at which the turn's time in this process is over; the pauses between its tries cost none of it."""
     attempts: int = 0
     """As the store counts them, former processes' included; 0 until this one's is counted, or where there is none."""
     shown: dict[int, ShownBefore] = field(default_factory=dict)

@@ -87,7 +87,7 @@ class Conversation:
             language: that in which the person is spoken to.
             ending: why the task is being cancelled, asked when it is.
         """
-        run = Run(turn, question, language, ending)
+        run = Run(turn, question, language, ending, self._clock.monotonic() + self._options.turn_seconds)
         try:
             await self._try(run)
         except asyncio.CancelledError:
@@ -114,7 +114,9 @@ class Conversation:
                     await self._notices.apologise(question, say("store", run.language, id=reference_of(turn)))
             except Unreachable as error:
                 log.warning("turn %s waits: %s", turn, error)
+            paused = self._clock.monotonic()
             await backoff.wait()
+            run.deadline += self._clock.monotonic() - paused
 
     async def _attempt(self, run: Run) -> None:
         """Answer the question, going on from what is stored.

@@ -39,7 +39,7 @@ def attempt() -> Attempts:
         payer, asked = payer_of(question), user_entry(question)
         known = Known(stored, ChatOptions(), Past(None, ()), Pinned(), payer, question, asked)
         options = TurnOptions(turn_seconds=60.0, zone="UTC", **more)
-        run = Run(turn, question, "en", lambda: None, attempts=1)
+        run = Run(turn, question, "en", lambda: None, 60.0, attempts=1)
         return Attempt(run, known, options, policy, reply, surface.limits, Progress(Story(clock)))
 
     return make

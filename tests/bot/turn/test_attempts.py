@@ -24,7 +24,7 @@ def run() -> Run:
         target=ReplyTarget("telegram", {"chat": "7"}),
         text="hello",
     )
-    return Run(1, question, "en", lambda: None)
+    return Run(1, question, "en", lambda: None, 60.0)
 
 
 def counting(*outcomes: int | StoreError) -> tuple[Callable[[], Coroutine[None, None, int]], list[int], asyncio.Event]:

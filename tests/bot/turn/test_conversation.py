@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Unpack
 
 import pytest
 
+from bot.agent import Agent, Event, Task
 from bot.contract.backoff import Backoff
 from bot.contract.errors import StoreError, Unreachable
 from bot.contract.messages import Enclosure, EnclosureKind, MessageSent
@@ -20,6 +21,7 @@ from bot.turn.attempts import MOST_ATTEMPTS, Ending
 from playground.model import Reply
 from tests.bot.conftest import MessageFields, OpenRig, Rig
 from tests.bot.store.conftest import taken_in
+from tests.conftest import FakeClock
 from tests.surfaces import page_of
 from tools.base import ToolCall, ToolResult
 
@@ -259,3 +261,40 @@ async def test_an_error_that_nobody_expected_is_told_of_and_ends_the_turn(
         (said,) = it.shown()
         assert "went wrong" in said and "KeyError" in caplog.text
         assert not await turn.waits()
+
+
+class MovingClock(FakeClock):
+    """Moves on by every sleep, at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Later than any deadline by which the model client, on the clock of the machine, gives up.
+        self.now = 1e9
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+async def test_all_tries_of_a_turn_share_its_time_and_pauses_between_them_cost_none(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deadlines: list[float] = []
+    clock, answer = MovingClock(), Agent.answer
+
+    def answer_slowly(agent: Agent, task: Task) -> AsyncGenerator[Event, None]:
+        deadlines.append(task.deadline)
+        clock.now += 100.0
+        return answer(agent, task)
+
+    monkeypatch.setattr(Agent, "answer", answer_slowly)
+    monkeypatch.setattr(module, "Backoff", partial(Backoff, pauses=(30.0,)))
+    async with rig(TURN_SECONDS="250") as it:
+        it.model.script = lambda body: Reply("Tea is a leaf.")
+        turn, turns = await turn_of(it, "What is tea?"), it.bot.store.turns
+        monkeypatch.setattr(it.bot.conversation, "_clock", clock)
+        monkeypatch.setattr(turns, "save_pass", broken(StoreError("locked"), 2, turns.save_pass))
+        begun = clock.now
+        await turn.run()
+
+    assert deadlines == [begun + 250.0, begun + 280.0, begun + 310.0]

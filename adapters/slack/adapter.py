@@ -25,6 +25,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters import Finding
 from adapters.settings import SlackSettings
+from adapters.slack.counted import Looks
 from adapters.slack.errors import REFUSED_TOKEN, error_code, field
 from adapters.slack.events import Me, incoming, people_in
 from adapters.slack.people import People
@@ -133,6 +134,7 @@ class SlackAdapter:
         self._http = aiohttp.ClientSession(timeout=CALL_TIMEOUT)
         self._web = self._client()
         self._people = People(self._web, self._clock)
+        self._looks = Looks(self._web, self._clock)
         try:
             self.me = await self._log_in()
         except BaseException:
@@ -158,7 +160,9 @@ class SlackAdapter:
         return self._rivals.recent
 
     def surface(self, target: ReplyTarget) -> Surface:
-        return SlackSurface(self._web, self._http, target, self._clock, joined=self._joined, scopes=self.scopes)
+        return SlackSurface(
+            self._web, self._http, target, self._clock, joined=self._joined, scopes=self.scopes, looks=self._looks
+        )
 
     def earlier(self, message: MessageSent) -> SlackThread | None:
         """Return a reader for the message's thread; None if the message begins it."""

@@ -27,8 +27,13 @@ SIGN_WINDOW: Final = Window(48, 60.0)
 UNSIGN_WINDOW: Final = Window(19, 60.0)
 PRIVATE_WINDOW: Final = Window(95, 60.0)
 CHANNEL_RATE: Final = 1.0
-REPLIES_WINDOW: Final = Window(45, 60.0)
-"""Slack allows fifty a minute in a workspace; the rest is for looking up posts of unknown outcome."""
+# Slack allows fifty `conversations.replies` and as many `conversations.history` a minute.
+REPLIES_WINDOW: Final = Window(30, 60.0)
+"""For what a thread said before a question."""
+LOOK_REPLIES_WINDOW: Final = Window(18, 60.0)
+"""For posts of unknown outcome in threads: after an outage there are many, and each not found may come twice."""
+LOOK_HISTORY_WINDOW: Final = Window(48, 60.0)
+"""For posts of unknown outcome beside threads."""
 LOOKUP_WINDOW: Final = Window(95, 60.0)
 """`users.info`: Slack allows a hundred a minute in a workspace."""
 RESPONSE_USES: Final = 5

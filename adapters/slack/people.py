@@ -10,9 +10,10 @@ from typing import Final
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from adapters.slack.errors import error_code, translate
+from adapters.slack.counted import Counted
+from adapters.slack.errors import error_code
 from adapters.slack.limits import LOOKUP_WINDOW
-from bot.contract import Allowance, Clock, RateLimited
+from bot.contract import Clock
 
 log = logging.getLogger(__name__)
 
@@ -31,14 +32,13 @@ class People:
     """
 
     def __init__(self, web: AsyncWebClient, clock: Clock, most: int = MOST_KNOWN) -> None:
-        self._web = web
         self._most = most
         self._known: OrderedDict[str, str] = OrderedDict()
         """Id → name; the id itself where Slack has no name."""
         self._languages: dict[str, str] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._at_once = asyncio.Semaphore(MOST_AT_ONCE)
-        self._lookups = Allowance(LOOKUP_WINDOW, clock)
+        self._info = Counted(web.users_info, LOOKUP_WINDOW, clock)
         self._useful = True
 
     def name(self, id: str) -> str:
@@ -84,22 +84,20 @@ class People:
     async def _ask(self, id: str) -> None:
         try:
             async with self._at_once:
-                if self._useful and self._lookups.take():
+                if self._useful:
                     await self._look_up(id)
         finally:
             self._asking.pop(id, None)
 
     async def _look_up(self, id: str) -> None:
         try:
-            user = (await self._web.users_info(user=id, include_locale=True)).get("user") or {}
+            user = (await self._info(user=id, include_locale=True)).get("user") or {}
             profile = user.get("profile") or {}
             name = profile.get("display_name") or profile.get("real_name") or user.get("real_name") or user.get("name")
         except Exception as error:  # noqa: BLE001 - without its name a person is shown by id
             self._failed(id, error)
         else:
             self._remember(id, str(name or id), str(user.get("locale") or ""))
-        finally:
-            self._lookups.answered()
 
     def _failed(self, id: str, error: Exception) -> None:
         code = error_code(error)
@@ -108,8 +106,6 @@ class People:
         elif code in _NO_USE:
             log.info("slack: names are not looked up (%s)", code)
             self._useful = False
-        elif isinstance(refusal := translate(error), RateLimited):
-            self._lookups.refused(refusal.retry_after)
 
     def _remember(self, id: str, name: str, language: str) -> None:
         self._known[id] = name

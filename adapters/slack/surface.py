@@ -12,6 +12,7 @@ from typing import Any, Final
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
+from adapters.slack.counted import Looks
 from adapters.slack.errors import NOT_INSIDE, error_code, field, file_refused, refused, translate
 from adapters.slack.limits import (
     CHANNEL_RATE,
@@ -85,9 +86,11 @@ class SlackSurface:
         clock: Clock,
         joined: Callable[[str], None] = lambda channel: None,
         scopes: frozenset[str] | None = None,
+        looks: Looks | None = None,
     ) -> None:
         """
         Args:
+            looks: shared by all surfaces of the workspace, as what Slack allows is.
             scopes: what the token may do; None: not known.
             joined: told a channel's id when a post there proved that the bot is inside.
         """
@@ -95,6 +98,7 @@ class SlackSurface:
         self._http = http
         self._clock = clock
         self._joined = joined
+        self._looks = looks or Looks(web, clock)
         data = target.data
         self._channel = str(data.get("channel") or "")
         self._thread = str(data.get("thread") or "")
@@ -217,15 +221,17 @@ class SlackSurface:
         """Look for our own message by its metadata: needs `im:history`, in channels `channels:history`.
 
         Raises:
-            DeliveryError: Slack did not say.
+            DeliveryError: Slack did not say, or lets nothing more be looked up now.
         """
         pauses = iter(_LOOK_AGAIN)
         while True:
             try:
                 return await self._look_up(nonce)
+            except DeliveryError:
+                raise
             except Exception as error:
                 code = error_code(error)
-                if code and code not in ("ratelimited", "internal_error"):
+                if code and code != "internal_error":
                     log.info("slack: a post of unknown outcome cannot be looked up (%s)", code)
                     return None
                 if (pause := next(pauses, None)) is None:
@@ -241,9 +247,9 @@ class SlackSurface:
             if cursor:
                 wanted["cursor"] = cursor
             if self._thread:
-                answer = await self._web.conversations_replies(ts=self._thread, **wanted)
+                answer = await self._looks.replies(ts=self._thread, **wanted)
             else:
-                answer = await self._web.conversations_history(**wanted)
+                answer = await self._looks.history(**wanted)
             for message in answer.get("messages") or ():
                 metadata = message.get("metadata") or {}
                 if (metadata.get("event_payload") or {}).get("nonce") == nonce:

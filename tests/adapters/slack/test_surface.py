@@ -11,6 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.settings import SlackSettings
 from adapters.slack.adapter import SlackAdapter, open_adapter
+from adapters.slack.limits import LOOK_HISTORY_WINDOW, LOOK_REPLIES_WINDOW
 from adapters.slack.surface import SlackSurface
 from bot.contract.clock import SystemClock
 from bot.contract.errors import (
@@ -321,6 +322,31 @@ async def test_a_look_that_slack_does_not_answer_is_not_taken_for_a_no(
 
     with pytest.raises(DeliveryError):
         await looking
+
+
+@pytest.mark.parametrize("place", [thread_target, direct_target])
+async def test_of_many_posts_of_unknown_outcome_no_more_are_looked_up_than_slack_allows_and_the_others_later(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock, place: Callable[[SlackServer], ReplyTarget]
+) -> None:
+    surfaces = [adapter.surface(place(slack)) for _ in range(60)]
+
+    first = await asyncio.gather(*(surface.find("n") for surface in surfaces), return_exceptions=True)
+    await clock.advance(60.0)
+    later = await surfaces[-1].find("n")
+
+    assert type(first[-1]) is DeliveryError and later is None
+    assert first.count(None) in (LOOK_REPLIES_WINDOW.calls, LOOK_HISTORY_WINDOW.calls)
+    assert slack.refusals == 0
+
+
+async def test_a_refused_look_is_not_repeated_before_slack_says(slack: SlackServer, surface: Surface) -> None:
+    slack.faults.add("conversations.replies", Fault(status=429, retry_after=7))
+
+    for _ in range(2):
+        with pytest.raises(DeliveryError):
+            await surface.find("n")
+
+    assert [call.method for call in slack.calls].count("conversations.replies") == 1
 
 
 async def test_another_process_goes_on_with_the_same_message(slack: SlackServer, adapter: SlackAdapter) -> None:

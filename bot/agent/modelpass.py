@@ -103,10 +103,10 @@ class ModelPass:
 
         When it fails later, a model that stands behind it goes on from what was seen.
         """
-        request, attempt = self._request, 0
+        request, tries = self._request, 0
         entries, begun = request.entries, len(self._task.entries)
         while True:
-            attempt += 1
+            tries += 1
             try:
                 async with aclosing(self._stream(request)) as deltas:
                     async for delta in deltas:
@@ -129,7 +129,7 @@ class ModelPass:
                     continue
                 # A slow model is waited for again only where there are results to lose.
                 again = isinstance(error, ModelDropped) or (isinstance(error, ModelSlow) and len(entries) > begun)
-                if attempt == 1 and not self._shown and again:
+                if tries == 1 and not self._shown and again:
                     self._clear()
                     continue
                 self.failure = _explain(error, results=ends_with_results(request.entries))

@@ -1,4 +1,4 @@
-"""The pauses between attempts at the same thing."""
+"""The pauses between tries of the same call."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ QUICK: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 
 def pause_after(tries: int, pauses: Sequence[float]) -> float:
-    """The pause after so many failed attempts, counted from 1; the last one repeats."""
+    """The pause after so many failed tries, counted from 1; the last one repeats."""
     return pauses[min(tries, len(pauses)) - 1]
 
 
 class Backoff(Iterator[float]):
-    """Iterates over the pauses between attempts at one thing; made anew, or `reset`, for the next."""
+    """Iterates over the pauses between tries of one call; make a new one, or `reset` it, for the next call."""
 
     def __init__(self, clock: Clock, pauses: Sequence[float] = PATIENT, *, endless: bool = True) -> None:
         """
         Args:
-            endless: the last pause repeats; else the attempts end with the pauses.
+            endless: the last pause repeats; else the tries end with the pauses.
         """
         self._clock = clock
         self._pauses = pauses
         self._endless = endless
         self.tries = 0
-        """Attempts after which a pause was asked for."""
+        """Tries after which a pause was asked for."""
 
     def __next__(self) -> float:
         if self.tries >= len(self._pauses) and not self._endless:
@@ -39,7 +39,7 @@ class Backoff(Iterator[float]):
         return pause_after(self.tries, self._pauses)
 
     def reset(self) -> None:
-        """Begin with the shortest pause again: an attempt succeeded."""
+        """Begin with the shortest pause again: a try succeeded."""
         self.tries = 0
 
     async def wait(self) -> bool:

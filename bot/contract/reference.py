@@ -12,7 +12,7 @@ _INVERSE: Final = pow(_FACTOR, -1, _IDS)
 
 
 def reference_of(turn: int) -> str:
-    """The id of a turn: six hexadecimal digits, the same in every attempt and after a restart."""
+    """The id of a turn: six hexadecimal digits, the same in every attempt."""
     return f"{(turn * _FACTOR + _SHIFT) % _IDS:06x}"
 
 

@@ -50,11 +50,11 @@ class Replies:
         question: MessageSent | None = None,
         shown: dict[int, ShownBefore] | None = None,
     ) -> ReplyStream:
-        """Open the reply of a turn; it goes on in the messages that former attempts posted.
+        """Open the reply of a turn; it goes on in the messages that earlier tries posted.
 
         Args:
             question: what it answers; stands before the text where its readers cannot see it.
-            shown: the pages that former attempts in this process showed; is told of every page shown now.
+            shown: the pages that earlier tries in this process showed; every page shown now is added.
         """
         shown = {} if shown is None else shown
         return ReplyStream(

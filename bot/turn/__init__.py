@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bot.turn.attempts import Ending
 from bot.turn.conversation import Conversation
 from bot.turn.earlier import EarlierWords
+from bot.turn.lookup import STARTS_AT_ONCE
 from bot.turn.offers import Offers
 from bot.turn.queue import Running, TurnQueue
 from bot.turn.reminders import Reminders
-from bot.turn.resume import STARTS_AT_ONCE
+from bot.turn.run import Ending
 from bot.turn.turnoptions import TurnOptions
 from bot.turn.workings import call_lines, describe_reasoning, format_seconds
 

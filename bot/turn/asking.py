@@ -11,8 +11,9 @@ from bot.model import Models
 from bot.policy import DayPurse, Permit, Quotas, meter
 from bot.store import Store
 from bot.toolchoice import NamedCall
+from bot.turn.draft import Draft
+from bot.turn.lookup import Known
 from bot.turn.offers import Offers
-from bot.turn.resume import Attempt, Known
 from bot.turn.turnoptions import TurnOptions
 from tools.base import ToolContext
 
@@ -39,14 +40,14 @@ class Asking:
         self._clock = clock
         self._options = options
 
-    async def make_task(self, attempt: Attempt, permit: Permit, named: NamedCall | None) -> tuple[Task, Briefing]:
-        """Return the task of an attempt, and the briefing that it was made from.
+    async def make_task(self, draft: Draft, permit: Permit, named: NamedCall | None) -> tuple[Task, Briefing]:
+        """Return the task of a draft, and the briefing that it was made from.
 
         Args:
             permit: what who asks may use.
             named: the tool that the question calls by name.
         """
-        known, passes = attempt.known, attempt.made.passes
+        known, passes = draft.known, draft.made.passes
         question, past = known.question, known.past
         model = meter(self._models.choose(known.options.model), self._quotas, self._models.estimator)
         first = self._offers.choose_first_call(question, permit, named)
@@ -63,13 +64,13 @@ class Asking:
             model=model,
             tools=tools,
             permits=permit.allows,
-            context=self._tool_context(known, attempt.run.language),
-            deadline=attempt.run.deadline,
+            context=self._tool_context(known, draft.run.language),
+            deadline=draft.run.limits.deadline,
             tool_choice=forced or "auto",
             begin_with=first,
             passes=tuple(passes),
-            results=attempt.results,
-            outcome_unknown=frozenset(attempt.unknown),
+            results=draft.results,
+            outcome_unknown=frozenset(draft.unknown),
         )
         return task, briefing
 

@@ -22,12 +22,14 @@ from bot.sentences import say
 from bot.store import InboxState, Store, TurnState
 from bot.toolchoice import NamedCall
 from bot.turn.asking import Asking
-from bot.turn.attempts import MOST_ATTEMPTS, Ending, Run
+from bot.turn.draft import Draft
 from bot.turn.earlier import EarlierWords
 from bot.turn.ending import End, Endings
+from bot.turn.limits import TurnLimits
+from bot.turn.lookup import Known, Lookup
 from bot.turn.offers import Offers
 from bot.turn.progress import Progress
-from bot.turn.resume import Attempt, Known, Lookup
+from bot.turn.run import Ending, Run
 from bot.turn.showing import Showing
 from bot.turn.turnoptions import TurnOptions
 from tools.registry import ToolRegistry
@@ -87,26 +89,27 @@ class Conversation:
             language: that in which the person is spoken to.
             ending: why the task is being cancelled, asked when it is.
         """
-        run = Run(turn, question, language, ending, self._clock.monotonic() + self._options.turn_seconds)
+        limits = TurnLimits(self._clock.monotonic() + self._options.turn_seconds)
+        run = Run(turn, question, language, ending, limits)
         try:
-            await self._try(run)
+            await self._try_until_answered(run)
         except asyncio.CancelledError:
             if ending() is not Ending.STOPPED:
                 await self._take_back(run)
             raise
 
     async def _take_back(self, run: Run) -> None:
-        """Take an attempt back that is interrupted in good order, if the store can be written to."""
+        """Take the attempt of a process that ends in good order back, if the store can be written to."""
         with suppress(StoreError):
-            await run.take_back(self._store.intake.pause)
+            await run.limits.take_back(lambda: self._store.intake.pause(run.turn))
 
-    async def _try(self, run: Run) -> None:
-        """Attempt it until neither the store nor the platform stands in the way."""
+    async def _try_until_answered(self, run: Run) -> None:
+        """Try to answer until neither the store nor the platform fails."""
         turn, question = run.turn, run.question
         backoff = Backoff(self._clock)
         while True:
             try:
-                await self._attempt(run)
+                await self._try_once(run)
                 return
             except StoreError as error:
                 log.error("turn %s [%s] waits: %s", turn, reference_of(turn), error)
@@ -116,9 +119,9 @@ class Conversation:
                 log.warning("turn %s waits: %s", turn, error)
             paused = self._clock.monotonic()
             await backoff.wait()
-            run.deadline += self._clock.monotonic() - paused
+            run.limits.deadline += self._clock.monotonic() - paused
 
-    async def _attempt(self, run: Run) -> None:
+    async def _try_once(self, run: Run) -> None:
         """Answer the question, going on from what is stored.
 
         Raises:
@@ -135,7 +138,7 @@ class Conversation:
                 await self._refuse(run, named.problem)
                 return
             known = await self._lookup.look_up(run)
-            if await self._may_attempt(run):
+            if await self._may_begin(run):
                 with charge(known.payer):
                     await self._answer(run, known, permit, named)
         except (StoreError, Unreachable):
@@ -149,44 +152,44 @@ class Conversation:
 
     async def _refuse(self, run: Run, problem: str) -> None:
         """Say why the tool that the question names cannot be called: no record is opened, and no model told later."""
-        await run.count(lambda: self._store.intake.begin(run.turn))
-        if await self._may_attempt(run):
+        await run.limits.count(lambda: self._store.intake.begin(run.turn))
+        if await self._may_begin(run):
             await self._notices.tell(run.question, problem, turn=f"t{run.turn}")
             await self._store.intake.end(run.turn, InboxState.DONE)
 
-    async def _may_attempt(self, run: Run) -> bool:
-        """Whether the attempt that was counted may be made: the turn has not ended, and did not fail too often."""
-        if not run.attempts:
+    async def _may_begin(self, run: Run) -> bool:
+        """Whether the turn may begin: it has not ended, and no more processes than allowed died over it."""
+        if not run.limits.attempts:
             return False
         self._metrics.turns_begun.add()
-        if run.attempts <= MOST_ATTEMPTS:
+        if not run.limits.exceeded:
             return True
         turn, reference = run.turn, reference_of(run.turn)
         await self._notices.tell(run.question, say("failed", run.language, id=reference), turn=f"t{turn}")
         await self._store.intake.end(turn, InboxState.FAILED)
-        log.error("turn %s [%s]: given up after %d attempts", turn, reference, run.attempts - 1)
+        log.error("turn %s [%s]: given up after %d attempts", turn, reference, run.limits.attempts - 1)
         self._metrics.turns_ended.add(TurnState.FAILED)
         return False
 
     async def _answer(self, run: Run, known: Known, permit: Permit, named: NamedCall | None) -> None:
-        """Go on from what former attempts brought; ask, show, end, close."""
-        attempt = self._resume(run, known)
-        task, briefing = await self._asking.make_task(attempt, permit, named)
-        async with attempt.reply:
-            attempt.show_again()
-            end = await self._show(attempt, task)
+        """Take over what earlier tries brought, ask the agent, show the answer, and close the turn."""
+        draft = self._resume(run, known)
+        task, briefing = await self._asking.make_task(draft, permit, named)
+        async with draft.reply:
+            draft.show_again()
+            end = await self._show(draft, task)
             if end is None:
                 return
-            await self._finish(attempt.reply, run, end)
-        made = attempt.made
-        made.unsent = attempt.reply.undelivered
+            await self._finish(draft.reply, run, end)
+        made = draft.made
+        made.unsent = draft.reply.undelivered
         if made.unsent:
             notes = made.write_unsent(run.language, f"t{run.turn}")
             await self._notices.tell(known.question, "\n\n".join(notes), turn=f"t{run.turn}-unsent")
-        await self._endings.close(attempt, end, task, briefing)
+        await self._endings.close(draft, end, task, briefing)
 
-    def _resume(self, run: Run, known: Known) -> Attempt:
-        """Open the reply, and take over what former attempts brought."""
+    def _resume(self, run: Run, known: Known) -> Draft:
+        """Open the reply, and take over what earlier tries brought."""
         question, before = known.question, known.before
         policy = policy_for(question, self._options.unknown_links)
         surface = self._surface(question)
@@ -194,37 +197,37 @@ class Conversation:
             surface, question.chat, before, policy, run.language, question=question, shown=run.shown
         )
         made = Progress(Story(self._clock))
-        made.story.asked(question, run.attempts)
-        attempt = Attempt(run, known, self._options, policy, reply, surface.limits, made)
-        attempt.go_on(self._registry, self._prices)
-        return attempt
+        made.story.asked(question, run.limits.attempts)
+        draft = Draft(run, known, self._options, policy, reply, surface.limits, made)
+        draft.resume(self._registry, self._prices)
+        return draft
 
-    async def _show(self, attempt: Attempt, task: Task) -> End | None:
+    async def _show(self, draft: Draft, task: Task) -> End | None:
         """Show the answer while it is made; how it ended, or None where the process ends before it."""
-        run, reply = attempt.run, attempt.reply
+        run, reply = draft.run, draft.reply
         try:
-            outcome = await self._follow(attempt, task)
+            outcome = await self._follow(draft, task)
         except asyncio.CancelledError:
             why = run.ending()
             if why is None:
                 raise
             _uncancel()
             if why is Ending.SHUTDOWN:
-                attempt.write(say("shutdown", run.language))
+                draft.write(say("shutdown", run.language))
                 # Side by side: a locked database keeps nobody from reading why the answer ends here.
                 await asyncio.gather(self._take_back(run), reply.finish())
                 return None
             end = End(TurnState.STOPPED, say("stopped", run.language))
-            attempt.write(end.note)
+            draft.write(end.note)
             return end
-        return await self._endings.write_under(attempt, outcome)
+        return await self._endings.write_under(draft, outcome)
 
-    async def _follow(self, attempt: Attempt, task: Task) -> Finished | Failed | None:
+    async def _follow(self, draft: Draft, task: Task) -> Finished | Failed | None:
         """Ask, and show what comes; None where nobody can read the rest."""
-        answer = answer_with(attempt.unread) if attempt.unread else self._agent.answer(task)
-        async with attempt.reply.followed(), aclosing(answer) as events:
+        answer = answer_with(draft.unread) if draft.unread else self._agent.answer(task)
+        async with draft.reply.followed(), aclosing(answer) as events:
             async for event in events:
-                outcome = await self._showing.take(attempt, event)
+                outcome = await self._showing.take(draft, event)
                 if outcome is not None:
                     return outcome
         return None

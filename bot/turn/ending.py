@@ -16,7 +16,7 @@ from bot.safety import Redactor, clean_answer
 from bot.sentences import how_long, say
 from bot.store import Store, TurnState
 from bot.turn import workings
-from bot.turn.resume import Attempt
+from bot.turn.draft import Draft
 from bot.turn.turnoptions import TurnOptions
 
 log = logging.getLogger(__name__)
@@ -56,41 +56,41 @@ class Endings:
         self._options = options
         self._redact = Redactor(options.secrets).redact
 
-    async def write_under(self, attempt: Attempt, outcome: Finished | Failed | None) -> End:
+    async def write_under(self, draft: Draft, outcome: Finished | Failed | None) -> End:
         """Write what belongs under an answer: sources, workings, files that could not be sent, how it ended."""
-        made, language, turn = attempt.made, attempt.run.language, attempt.run.turn
+        made, language, turn = draft.made, draft.run.language, draft.run.turn
         told = outcome
         if isinstance(outcome, Finished) and not clean_answer(made.shown).strip():
             told = Failed("empty", "nothing of the answer can be seen")
-        note = self.write_note(attempt, told)
-        if isinstance(outcome, Failed) and not await is_said(outcome, attempt.known.question, self._once):
+        note = self.write_note(draft, told)
+        if isinstance(outcome, Failed) and not await is_said(outcome, draft.known.question, self._once):
             note = note if made.visible else ""
         under = await workings.write_workings(
-            self._store, turn, made.reasoning, language, self._redact, self._options, attempt.limits
+            self._store, turn, made.reasoning, language, self._redact, self._options, draft.limits
         )
         footer = made.citations.list_cited(made.shown, language)
         for words in (footer, *under, *made.write_unsent(language, f"t{turn}"), note):
             if words:
-                attempt.write(words)
+                draft.write(words)
         if isinstance(outcome, Failed):
             return End(TurnState.FAILED, note, outcome.detail)
         # Without an outcome nobody can read it any more.
         return End(TurnState.DONE if outcome is not None else TurnState.STOPPED, note)
 
-    def write_note(self, attempt: Attempt, outcome: Finished | Failed | None) -> str:
+    def write_note(self, draft: Draft, outcome: Finished | Failed | None) -> str:
         """Return the sentence that tells how an answer ended; empty where none is needed."""
-        language, form = attempt.run.language, attempt.limits.command_form
+        language, form = draft.run.language, draft.limits.command_form
         words: dict[str, object] = {"retry": form.format(word="retry"), "new": form.format(word="new")}
         match outcome:
             case Finished(cut):
                 return say(cut, language, **words) if cut else ""
             case Failed():
-                turn, reference = attempt.run.turn, reference_of(attempt.run.turn)
+                turn, reference = draft.run.turn, reference_of(draft.run.turn)
                 log.warning("turn %s [%s]: %s", turn, reference, outcome.detail)
                 self._metrics.model_calls.add(self._models.name, outcome.sentence)
                 words["wait"] = how_long(max(1.0, outcome.until - self._clock.wall()), language)
                 estimate = self._models.estimator(self._models.name).tokens
-                sentence, tokens = outcome.sentence, estimate(attempt.known.asked.text)
+                sentence, tokens = outcome.sentence, estimate(draft.known.asked.text)
                 if sentence == "too_long" and outcome.window:
                     sentence = "too_long_for_window" if tokens * 2 > outcome.window else "window_too_small"
                 words |= {"tokens": f"{tokens:,}", "window": f"{outcome.window:,}", "tools": ", ".join(outcome.tools)}
@@ -98,13 +98,13 @@ class Endings:
             case None:
                 return ""
 
-    async def close(self, attempt: Attempt, end: End, task: Task, briefing: Briefing) -> None:
+    async def close(self, draft: Draft, end: End, task: Task, briefing: Briefing) -> None:
         """Keep the answer that was shown; begin what follows it: showing it again, a summary of the chat.
 
         Raises:
             StoreError: it is not kept.
         """
-        known, made, reply, turn = attempt.known, attempt.made, attempt.reply, attempt.run.turn
+        known, made, reply, turn = draft.known, draft.made, draft.reply, draft.run.turn
         if end.state == TurnState.DONE and made.last_token and not reply.lost:
             self._metrics.lag.observe(self._clock.monotonic() - made.last_token)
         due = self._settling.due(reply, resumed=any(page.ref for page in known.before.pages))
@@ -116,7 +116,7 @@ class Endings:
             entries,
             visible=reply.text,
             reasoning=self._redact(made.reasoning),
-            model=made.model or ("" if attempt.unread else task.model.name),
+            model=made.model or ("" if draft.unread else task.model.name),
             usage=made.usage,
             dollars=made.dollars,
             error=self._redact(end.error or reply.lost),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from bot.contract import ChatId
 from bot.operations import about
-from bot.turn.attempts import Ending
+from bot.turn.run import Ending
 
 log = logging.getLogger(__name__)
 

@@ -28,6 +28,7 @@ from bot.reply import Replies, Settling
 from bot.safety import LinkPolicy, Unknown
 from bot.sentences import language_of, say
 from bot.store import InboxState, Store, TurnState
+from bot.turn.limits import MOST_REMINDER_ATTEMPTS
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +36,6 @@ LATE_AFTER = 120.0
 """Seconds after which a reminder names the time that was meant."""
 LONGEST_SLEEP = 60.0
 """The wall clock may jump while one sleeps, so it is looked at again."""
-MOST_ATTEMPTS = 5
 
 
 class Reminders:
@@ -85,7 +85,7 @@ class Reminders:
             attempts = await self._store.turns.begin(turn, due.chat, due.sender.id)
             if not attempts:
                 return
-            if attempts > MOST_ATTEMPTS:
+            if attempts > MOST_REMINDER_ATTEMPTS:
                 await self._store.intake.end(turn, InboxState.FAILED)
                 log.error("turn %s: a reminder is given up after %d attempts", turn, attempts - 1)
                 return

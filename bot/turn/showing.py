@@ -23,7 +23,7 @@ from bot.policy import Prices
 from bot.safety import tool_entry
 from bot.sentences import say
 from bot.store import Store
-from bot.turn.resume import Attempt
+from bot.turn.draft import Draft
 from tools.registry import ToolRegistry
 
 
@@ -37,49 +37,49 @@ class Showing:
         self._metrics = metrics
         self._clock = clock
 
-    async def take(self, attempt: Attempt, event: Event) -> Finished | Failed | None:
+    async def take(self, draft: Draft, event: Event) -> Finished | Failed | None:
         """Store and show one event; the last one of an answer is returned.
 
         Raises:
             StoreError: it is not stored, and not shown.
         """
-        made, reply = attempt.made, attempt.reply
+        made, reply = draft.made, draft.reply
         match event:
             case TextDelta(text):
-                self._text(attempt, text)
+                self._text(draft, text)
             case ReasoningDelta(text):
                 made.thinking.append(text)
             case ModelReplaced():
-                attempt.write(say("replaced", attempt.run.language) + "\n\n")
+                draft.write(say("replaced", draft.run.language) + "\n\n")
             case PassEnded():
-                await self._pass_ended(attempt, event)
+                await self._pass_ended(draft, event)
             case EarlyCall(call, status, dollars):
                 made.dollars += dollars
                 reply.status(call.id, status)
             case ToolStarted():
-                await self._tool_started(attempt, event)
+                await self._tool_started(draft, event)
             case ToolFinished():
-                await self._tool_finished(attempt, event)
+                await self._tool_finished(draft, event)
             case FileProduced(file):
-                attempt.attach(file)
+                draft.attach(file)
             case Finished() | Failed():
                 return event
         return None
 
-    def _text(self, attempt: Attempt, text: str) -> None:
-        made = attempt.made
+    def _text(self, draft: Draft, text: str) -> None:
+        made = draft.made
         made.last_token = self._clock.monotonic()
         # What stands between two passes is ours, and never told to a model as its own words.
         said = text if made.current else text.removeprefix(GAP)
-        attempt.reply.clear_status()
-        attempt.say(said)
+        draft.reply.clear_status()
+        draft.say(said)
         made.current.append(said)
 
-    async def _pass_ended(self, attempt: Attempt, event: PassEnded) -> None:
-        made, entry, usage = attempt.made, event.entry, event.usage
+    async def _pass_ended(self, draft: Draft, event: PassEnded) -> None:
+        made, entry, usage = draft.made, event.entry, event.usage
         made.model, made.usage = event.model or made.model, made.usage + usage
         made.dollars += self._prices.dollars_of(event.model, usage) or 0.0
-        await self._store.turns.save_pass(attempt.run.turn, len(made.passes) + 1, entry, event.model, usage)
+        await self._store.turns.save_pass(draft.run.turn, len(made.passes) + 1, entry, event.model, usage)
         made.passes.append(entry)
         made.current.clear()
         made.thinking.clear()
@@ -87,21 +87,21 @@ class Showing:
         if event.model:
             self._metrics.called(event.model, usage)
 
-    async def _tool_started(self, attempt: Attempt, event: ToolStarted) -> None:
-        passes, call = attempt.made.passes, event.call
+    async def _tool_started(self, draft: Draft, event: ToolStarted) -> None:
+        passes, call = draft.made.passes, event.call
         position = [one.id for one in passes[-1].calls].index(call.id)
         spec = self._registry.spec(call.name)
         await self._store.turns.start_call(
-            attempt.run.turn, call, passnumber=len(passes), position=position, effects=bool(spec and spec.effects)
+            draft.run.turn, call, passnumber=len(passes), position=position, effects=bool(spec and spec.effects)
         )
-        attempt.reply.status(call.id, event.status)
+        draft.reply.status(call.id, event.status)
 
-    async def _tool_finished(self, attempt: Attempt, event: ToolFinished) -> None:
-        made, call, result = attempt.made, event.call, event.result
+    async def _tool_finished(self, draft: Draft, event: ToolFinished) -> None:
+        made, call, result = draft.made, event.call, event.result
         made.results[len(made.passes), call.id] = tool_entry(call, result, made.marker, made.passes[-1].origin)
         made.dollars += result.dollars
         made.citations.add(result.sources)
-        learn_result(attempt.policy, self._registry.spec(call.name), call, result)
-        await self._store.turns.end_call(attempt.run.turn, call.id, result)
+        learn_result(draft.policy, self._registry.spec(call.name), call, result)
+        await self._store.turns.end_call(draft.run.turn, call.id, result)
         self._metrics.tool_calls.add(call.name, result.status)
         made.story.called(call, result)

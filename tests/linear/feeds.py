@@ -752,7 +752,7 @@ INSIDE: dict[str, str] = {
     "bot.sentences.language": "bot.sentences.language.language_of",
     "bot.agent.sources.Citations.add": "bot.agent.sources.Citations.list_cited",
     "bot.turn.workings.write_workings": "bot.turn.workings.collapsed_reasoning",
-    "bot.turn.resume.Attempt": "bot.turn.workings.as_paragraph",
+    "bot.turn.draft.Draft": "bot.turn.workings.as_paragraph",
     "bot.turn.workings.gap_after": "bot.turn.workings.as_paragraph",
     "bot.safety.spellings": "bot.safety.spellings.decode_spelled",
     "bot.store.facts.StoredFacts": "bot.store.facts.split_words",

@@ -27,7 +27,7 @@ from bot.contract.messages import (
     StopPressed,
     TimerDue,
 )
-from bot.turn.resume import STARTS_AT_ONCE
+from bot.turn.lookup import STARTS_AT_ONCE
 from playground.faults import Fault
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig

@@ -1,4 +1,4 @@
-"""One attempt at a turn, between a real store and a platform in memory."""
+"""A draft of an answer, between a real store and a platform in memory."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from bot.operations import Story
 from bot.policy import payer_of
 from bot.reply import Replies
 from bot.safety import LinkPolicy
-from bot.turn.attempts import Run
+from bot.turn.draft import Draft
+from bot.turn.limits import TurnLimits
+from bot.turn.lookup import Known
 from bot.turn.progress import Progress
-from bot.turn.resume import Attempt, Known
+from bot.turn.run import Run
 from bot.turn.turnoptions import TurnOptions
 from tests.bot.conftest import Rig
 from tests.bot.store.conftest import taken_in
 
-Attempts = Callable[..., Awaitable[Attempt]]
+MakeDraft = Callable[..., Awaitable[Draft]]
 
 
 @pytest.fixture
-def attempt() -> Attempts:
-    """`await attempt(it, store_before)`: an attempt at answering, after `store_before(turn)` kept what was before."""
+def draft() -> MakeDraft:
+    """`await draft(it, store_before)`: a draft of an answer, after `store_before(turn)` kept what was before."""
 
-    async def make(it: Rig, before: Callable[[int], Awaitable[None]] | None = None, **more: Any) -> Attempt:
+    async def make(it: Rig, before: Callable[[int], Awaitable[None]] | None = None, **more: Any) -> Draft:
         question, clock = it.message("Reckon 6*7"), SystemClock()
         turn = await taken_in(it.bot.store, question)
         await it.bot.store.turns.begin(turn, question.chat, question.sender.id)
@@ -39,7 +41,7 @@ def attempt() -> Attempts:
         payer, asked = payer_of(question), user_entry(question)
         known = Known(stored, ChatOptions(), Past(None, ()), Pinned(), payer, question, asked)
         options = TurnOptions(turn_seconds=60.0, zone="UTC", **more)
-        run = Run(turn, question, "en", lambda: None, 60.0, attempts=1)
-        return Attempt(run, known, options, policy, reply, surface.limits, Progress(Story(clock)))
+        run = Run(turn, question, "en", lambda: None, TurnLimits(60.0, attempts=1))
+        return Draft(run, known, options, policy, reply, surface.limits, Progress(Story(clock)))
 
     return make

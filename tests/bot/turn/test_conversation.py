@@ -17,7 +17,8 @@ from bot.contract.messages import Enclosure, EnclosureKind, MessageSent
 from bot.contract.transcript import AssistantEntry, Usage
 from bot.store.records import TurnRecord
 from bot.turn import conversation as module
-from bot.turn.attempts import MOST_ATTEMPTS, Ending
+from bot.turn.limits import MOST_ATTEMPTS
+from bot.turn.run import Ending
 from playground.model import Reply
 from tests.bot.conftest import MessageFields, OpenRig, Rig
 from tests.bot.store.conftest import taken_in
@@ -149,7 +150,7 @@ async def test_where_the_process_ends_the_turn_is_left_to_the_next_in_the_same_m
     async with rig() as it:
         turn = await turn_of(it, "Tell me")
         for _ in range(MOST_ATTEMPTS + 1):
-            # An attempt that was ended in good order is none that failed.
+            # The attempt of a process that ends in good order is taken back.
             it.model.reply(Reply("word " * 400, words_per_second=SLOWLY))
             turn.why = None
             asked = len(it.model.requests)

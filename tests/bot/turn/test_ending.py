@@ -10,19 +10,19 @@ from bot.agent import Failed, Finished
 from bot.contract import SystemClock
 from bot.policy import Once
 from bot.store import TurnState
+from bot.turn.draft import Draft
 from bot.turn.ending import Endings, is_said
-from bot.turn.resume import Attempt
 from tests.bot.conftest import OpenRig, Rig
-from tests.bot.turn.conftest import Attempts
+from tests.bot.turn.conftest import MakeDraft
 
 
 def once_of(it: Rig) -> Once:
     return Once(it.bot.store.access.claim, SystemClock())
 
 
-def endings(it: Rig, attempt: Attempt) -> Endings:
+def endings(it: Rig, draft: Draft) -> Endings:
     bot, clock = it.bot, SystemClock()
-    return Endings(bot.store, bot.models, once_of(it), bot.settling, bot.summaries, bot.metrics, clock, attempt.options)
+    return Endings(bot.store, bot.models, once_of(it), bot.settling, bot.summaries, bot.metrics, clock, draft.options)
 
 
 async def test_a_spent_quota_is_told_once_and_again_to_who_awaits_an_answer(rig: OpenRig) -> None:
@@ -41,16 +41,16 @@ async def test_a_spent_quota_is_told_once_and_again_to_who_awaits_an_answer(rig:
     ids=["message", "window", "unknown window"],
 )
 async def test_what_is_too_long_is_told_with_what_the_model_takes(
-    rig: OpenRig, attempt: Attempts, words: str, window: int, told: str
+    rig: OpenRig, draft: MakeDraft, words: str, window: int, told: str
 ) -> None:
     async with rig() as it:
-        one = await attempt(it)
+        one = await draft(it)
         one = replace(one, known=replace(one.known, asked=replace(one.known.asked, text=words)))
 
         assert told in endings(it, one).write_note(one, Failed("too_long", "context", window=window))
 
 
-async def test_what_ends_an_answer_stands_under_it(rig: OpenRig, attempt: Attempts) -> None:
+async def test_what_ends_an_answer_stands_under_it(rig: OpenRig, draft: MakeDraft) -> None:
     async with rig() as it:
         for outcome, visible, state, under in (
             (Finished(), "Tea is a leaf.", TurnState.DONE, ""),
@@ -58,7 +58,7 @@ async def test_what_ends_an_answer_stands_under_it(rig: OpenRig, attempt: Attemp
             (Failed("filtered", "refused by its filter"), "Tea is", TurnState.FAILED, "Tea is\n\n"),
             (None, "Tea is", TurnState.STOPPED, ""),
         ):
-            one = await attempt(it)
+            one = await draft(it)
             ends = endings(it, one)
             async with one.reply:
                 one.say(visible)
@@ -69,12 +69,12 @@ async def test_what_ends_an_answer_stands_under_it(rig: OpenRig, attempt: Attemp
 
 
 async def test_nothing_is_written_where_a_quota_was_told_and_nothing_else_is_shown(
-    rig: OpenRig, attempt: Attempts
+    rig: OpenRig, draft: MakeDraft
 ) -> None:
     async with rig() as it:
         spent, notes = Failed("spent_person", "spent", until=4e9), []
         for _ in range(2):
-            one = await attempt(it)
+            one = await draft(it)
             async with one.reply:
                 notes.append((await endings(it, one).write_under(one, spent)).note)
 

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from bot.contract.messages import ChatId
-from bot.turn.attempts import Ending
 from bot.turn.queue import Running, TurnQueue, Work
+from bot.turn.run import Ending
 
 TEA = ChatId("telegram", "42", "1")
 MILK = ChatId("telegram", "42", "2")

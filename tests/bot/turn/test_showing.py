@@ -25,7 +25,7 @@ from bot.contract.transcript import AssistantEntry, Usage
 from bot.policy import Prices
 from bot.turn.showing import Showing
 from tests.bot.conftest import OpenRig, Rig
-from tests.bot.turn.conftest import Attempts
+from tests.bot.turn.conftest import MakeDraft
 from tools.base import ToolCall, ToolResult
 
 CALL = ToolCall("c1", "calculator", {"expression": "6*7"})
@@ -36,9 +36,9 @@ def showing(it: Rig) -> Showing:
     return Showing(it.bot.store, it.bot.registry, Prices(), it.bot.metrics, SystemClock())
 
 
-async def test_a_turn_is_stored_step_by_step(rig: OpenRig, attempt: Attempts) -> None:
+async def test_a_turn_is_stored_step_by_step(rig: OpenRig, draft: MakeDraft) -> None:
     async with rig() as it:
-        one, shows, turns = await attempt(it), showing(it), it.bot.store.turns
+        one, shows, turns = await draft(it), showing(it), it.bot.store.turns
         async with one.reply:
             for event in (ReasoningDelta("Hm."), TextDelta("I reckon."), ASKS):
                 assert await shows.take(one, event) is None
@@ -65,13 +65,13 @@ async def test_a_turn_is_stored_step_by_step(rig: OpenRig, attempt: Attempts) ->
 
 @pytest.mark.parametrize("method", ["save_pass", "start_call", "end_call"])
 async def test_what_cannot_be_stored_is_not_taken_for_done(
-    rig: OpenRig, attempt: Attempts, monkeypatch: pytest.MonkeyPatch, method: str
+    rig: OpenRig, draft: MakeDraft, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     async def full(*args: object, **more: object) -> None:
         raise StoreError("disk full")
 
     async with rig() as it:
-        one, shows = await attempt(it), showing(it)
+        one, shows = await draft(it), showing(it)
         statuses: list[str | None] = []
         monkeypatch.setattr(one.reply, "status", lambda key, line: statuses.append(line))
         events: dict[str, Event] = {
@@ -91,9 +91,9 @@ async def test_what_cannot_be_stored_is_not_taken_for_done(
         assert statuses == (["Reckoning…"] if method == "end_call" else [])
 
 
-async def test_statuses_files_and_a_model_that_takes_over_are_shown(rig: OpenRig, attempt: Attempts) -> None:
+async def test_statuses_files_and_a_model_that_takes_over_are_shown(rig: OpenRig, draft: MakeDraft) -> None:
     async with rig() as it:
-        one, shows = await attempt(it), showing(it)
+        one, shows = await draft(it), showing(it)
         failed = Failed("filtered", "refused by its filter")
         async with one.reply:
             await shows.take(one, EarlyCall(CALL, "Reckoning…", dollars=0.25))

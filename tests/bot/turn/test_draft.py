@@ -1,4 +1,4 @@
-"""What former attempts at a turn brought is taken over, each piece where it belongs."""
+"""A draft takes over what earlier tries brought, each piece where it belongs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.contract.messages import File
 from bot.contract.transcript import AssistantEntry, Usage
 from bot.policy import Prices, read_prices
 from tests.bot.conftest import OpenRig, Rig
-from tests.bot.turn.conftest import Attempts
+from tests.bot.turn.conftest import MakeDraft
 from tools.base import ProducedFile, Source, ToolCall, ToolResult
 
 LOOKED = ToolCall("c1", "search_web", {"query": "tea"})
@@ -27,7 +27,7 @@ PICTURE = ProducedFile("plot.png", "image/png", b"png")
 
 
 def stored(it: Rig, *calls: tuple[ToolCall, bool, ToolResult | None], text: str = "I look it up.") -> Any:
-    """Keep one pass of a former attempt with its calls: whether they have effects, and what they came to."""
+    """Keep one pass of an earlier try with its calls: whether they have effects, and what they came to."""
 
     async def before(turn: int) -> None:
         turns = it.bot.store.turns
@@ -41,10 +41,10 @@ def stored(it: Rig, *calls: tuple[ToolCall, bool, ToolResult | None], text: str 
     return before
 
 
-async def test_passes_results_and_what_they_paid_are_taken_over(rig: OpenRig, attempt: Attempts) -> None:
+async def test_passes_results_and_what_they_paid_are_taken_over(rig: OpenRig, draft: MakeDraft) -> None:
     async with rig() as it:
-        one = await attempt(it, stored(it, (LOOKED, False, FOUND)))
-        one.go_on(it.bot.registry, Prices(read_prices(["openai:scripted=1/1/2"])))
+        one = await draft(it, stored(it, (LOOKED, False, FOUND)))
+        one.resume(it.bot.registry, Prices(read_prices(["openai:scripted=1/1/2"])))
 
         made = one.made
         assert [entry.text for entry in made.passes] == ["I look it up."] and made.reasoning == "First."
@@ -55,20 +55,20 @@ async def test_passes_results_and_what_they_paid_are_taken_over(rig: OpenRig, at
         assert "tea.example" in made.citations.list_cited("As [1] says.", "en")
 
 
-async def test_a_call_with_effects_and_without_a_result_is_of_unknown_outcome(rig: OpenRig, attempt: Attempts) -> None:
+async def test_a_call_with_effects_and_without_a_result_is_of_unknown_outcome(rig: OpenRig, draft: MakeDraft) -> None:
     async with rig() as it:
-        one = await attempt(it, stored(it, (SENT, True, None), (LOOKED, False, None)))
-        one.go_on(it.bot.registry, Prices())
+        one = await draft(it, stored(it, (SENT, True, None), (LOOKED, False, None)))
+        one.resume(it.bot.registry, Prices())
 
         # The other may simply be made again.
         assert one.unknown == {(1, "c2")} and not one.results
 
 
-async def test_what_former_attempts_said_and_made_is_shown_again(rig: OpenRig, attempt: Attempts) -> None:
+async def test_what_former_attempts_said_and_made_is_shown_again(rig: OpenRig, draft: MakeDraft) -> None:
     async with rig() as it:
         result = ToolResult(text="Plotted.", files=(PICTURE,), own_words=True)
-        one = await attempt(it, stored(it, (PLOTTED, False, result)), show_tools="line")
-        one.go_on(it.bot.registry, Prices())
+        one = await draft(it, stored(it, (PLOTTED, False, result)), show_tools="line")
+        one.resume(it.bot.registry, Prices())
         posted: list[str] = []
         async with one.reply as reply:
             one.show_again()
@@ -85,9 +85,9 @@ async def test_what_former_attempts_said_and_made_is_shown_again(rig: OpenRig, a
         assert kept.name == "plot.png"
 
 
-async def test_a_file_larger_than_the_platform_takes_is_told_of(rig: OpenRig, attempt: Attempts) -> None:
+async def test_a_file_larger_than_the_platform_takes_is_told_of(rig: OpenRig, draft: MakeDraft) -> None:
     async with rig() as it:
-        one = await attempt(it)
+        one = await draft(it)
         one = replace(one, limits=replace(one.limits, attachment_bytes=4))
         one.attach(File("large.png", "image/png", b"12345"))
         one.attach(File("small.png", "image/png", b"1234"))

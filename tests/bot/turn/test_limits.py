@@ -1,4 +1,4 @@
-"""An attempt is counted once, however often it is tried, stopped or held up."""
+"""A process counts its attempt at a turn once, however often it tries, is stopped or is held up."""
 
 from __future__ import annotations
 
@@ -9,22 +9,15 @@ from typing import Any
 import pytest
 
 from bot.contract.errors import StoreError
-from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
 from bot.store import StoredTurn
-from bot.turn.attempts import MOST_ATTEMPTS, Ending, Run
+from bot.turn.limits import MOST_ATTEMPTS, TurnLimits
+from bot.turn.run import Ending
 from tests.bot.conftest import OpenRig
 
 
 @pytest.fixture
-def run() -> Run:
-    question = MessageSent(
-        delivery="1",
-        chat=ChatId("telegram", "42", "7"),
-        sender=Sender(id="telegram:7", name="Ada"),
-        target=ReplyTarget("telegram", {"chat": "7"}),
-        text="hello",
-    )
-    return Run(1, question, "en", lambda: None, 60.0)
+def limits() -> TurnLimits:
+    return TurnLimits(60.0)
 
 
 def counting(*outcomes: int | StoreError) -> tuple[Callable[[], Coroutine[None, None, int]], list[int], asyncio.Event]:
@@ -43,75 +36,76 @@ def counting(*outcomes: int | StoreError) -> tuple[Callable[[], Coroutine[None, 
     return count, asked, gate
 
 
-async def taken_back(run: Run) -> list[int]:
-    """The turns whose attempt the store is told to take back."""
-    turns: list[int] = []
+async def taken_back(limits: TurnLimits) -> int:
+    """How often the store is told to take the attempt back."""
+    asked = 0
 
-    async def pause(turn: int) -> None:
-        turns.append(turn)
+    async def pause() -> None:
+        nonlocal asked
+        asked += 1
 
-    await run.take_back(pause)
-    return turns
+    await limits.take_back(pause)
+    return asked
 
 
-async def test_who_tries_again_while_a_count_is_on_its_way_waits_for_the_same(run: Run) -> None:
+async def test_who_tries_again_while_a_count_is_on_its_way_waits_for_the_same(limits: TurnLimits) -> None:
     count, asked, gate = counting(1)
-    first = asyncio.create_task(run.count(count))
+    first = asyncio.create_task(limits.count(count))
     await asyncio.sleep(0)
-    again = asyncio.create_task(run.count(count))
+    again = asyncio.create_task(limits.count(count))
     gate.set()
     await asyncio.gather(first, again)
-    await run.count(count)
+    await limits.count(count)
 
     assert asked == [0]
-    assert run.attempts == 1
-    assert await taken_back(run) == [1]
+    assert limits.attempts == 1
+    assert await taken_back(limits) == 1
 
 
-async def test_what_could_not_be_counted_is_counted_later(run: Run) -> None:
+async def test_what_could_not_be_counted_is_counted_later(limits: TurnLimits) -> None:
     count, asked, gate = counting(StoreError("locked"), 2)
     gate.set()
 
     with pytest.raises(StoreError):
-        await run.count(count)
-    assert run.attempts == 0 and await taken_back(run) == []
-    await run.count(count)
+        await limits.count(count)
+    assert limits.attempts == 0 and await taken_back(limits) == 0
+    await limits.count(count)
 
     assert asked == [0, 1]
-    assert run.attempts == 2
+    assert limits.attempts == 2
 
 
-async def test_a_count_that_nobody_waits_for_any_more_arrives_and_is_known(run: Run) -> None:
+async def test_a_count_that_nobody_waits_for_any_more_arrives_and_is_known(limits: TurnLimits) -> None:
     count, asked, gate = counting(1)
-    waiting = asyncio.create_task(run.count(count))
+    waiting = asyncio.create_task(limits.count(count))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     gate.set()
 
-    assert await taken_back(run) == [1]
+    assert await taken_back(limits) == 1
     assert asked == [0]
 
 
-async def test_a_turn_that_has_ended_has_no_attempt(run: Run) -> None:
+async def test_a_turn_that_has_ended_has_no_attempt(limits: TurnLimits) -> None:
     count, _, gate = counting(0)
     gate.set()
-    assert await taken_back(run) == []
+    assert await taken_back(limits) == 0
 
-    await run.count(count)
+    await limits.count(count)
 
-    assert run.attempts == 0
-    assert await taken_back(run) == []
+    assert limits.attempts == 0
+    assert await taken_back(limits) == 0
 
 
-async def test_an_attempt_is_taken_back_once(run: Run) -> None:
+async def test_an_attempt_is_taken_back_once(limits: TurnLimits) -> None:
     """A shutdown that has to insist cancels a second time."""
     count, _, gate = counting(2)
     gate.set()
-    await run.count(count)
+    await limits.count(count)
 
-    assert await taken_back(run) == [1]
-    assert await taken_back(run) == []
+    assert await taken_back(limits) == 1
+    assert await taken_back(limits) == 0
 
 
 @pytest.mark.parametrize("held", ["while it is counted", "while the store is waited for"])

@@ -1,0 +1,87 @@
+"""An answer that is being made, on top of what earlier tries and processes have brought."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bot.agent import CallKey, learn_result
+from bot.contract import File, SurfaceLimits
+from bot.policy import Prices
+from bot.reply import ReplyStream, files_before
+from bot.safety import LinkPolicy, enclosures, tool_entry
+from bot.store import FILE_BYTES
+from bot.turn import workings
+from bot.turn.lookup import Known
+from bot.turn.progress import Progress
+from bot.turn.run import Run
+from bot.turn.turnoptions import TurnOptions
+from tools.base import ToolResult
+from tools.registry import ToolRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An answer that is being made: what is known, what models and tools have brought, and the reply that shows it."""
+
+    run: Run
+    known: Known
+    options: TurnOptions
+    policy: LinkPolicy
+    reply: ReplyStream
+    limits: SurfaceLimits
+    made: Progress
+    results: dict[CallKey, ToolResult] = field(default_factory=dict)
+    """Results of calls that earlier tries made, in this process or before."""
+    unknown: set[CallKey] = field(default_factory=set)
+    """Calls with effects that an earlier try began and whose result is not stored."""
+
+    @property
+    def unread(self) -> str:
+        """The sentence that is the whole answer where the question holds nothing that can be read; else empty."""
+        return enclosures.answer_unread(self.known.question, self.run.language)
+
+    def resume(self, registry: ToolRegistry, prices: Prices) -> None:
+        """Take over the passes, results and files of earlier tries, so that nothing is asked or called again."""
+        made, before = self.made, self.known.before
+        for one in before.passes:
+            made.passes.append(one.entry)
+            made.model, made.usage = one.model, made.usage + one.usage
+            made.dollars += prices.dollars_of(one.model, one.usage) or 0.0
+        for record in before.calls:
+            key = (record.passnumber, record.call.id)
+            if record.result is not None:
+                made.dollars += record.result.dollars
+                self.results[key] = record.result
+                origin = made.passes[record.passnumber - 1].origin
+                made.results[key] = tool_entry(record.call, record.result, made.marker, origin)
+                made.citations.add(record.result.sources)
+                learn_result(self.policy, registry.spec(record.call.name), record.call, record.result)
+            elif record.effects:
+                self.unknown.add(key)
+        for file in files_before(before):
+            self.attach(file)
+
+    def show_again(self) -> None:
+        """Write the text of the passes that earlier tries made."""
+        for entry in self.made.passes:
+            if entry.text:
+                self.say(entry.text)
+
+    def say(self, text: str) -> None:
+        """Write what a model says; the first words of a pass stand apart from what is written already."""
+        self._put(text if self.made.current else workings.gap_after(self.made.visible, self.options) + text)
+
+    def write(self, words: str) -> None:
+        """Write a sentence of our own, as a paragraph apart."""
+        self._put(workings.as_paragraph(self.made.visible, words))
+
+    def _put(self, text: str) -> None:
+        self.made.visible.append(text)
+        self.reply.append(text)
+
+    def attach(self, file: File) -> None:
+        """Post a file after the text, if it can be posted."""
+        if len(file.content) > min(self.limits.attachment_bytes, FILE_BYTES):
+            self.made.unsent.append((file, "file_too_large"))
+        else:
+            self.reply.attach(file)

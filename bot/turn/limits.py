@@ -1,0 +1,70 @@
+"""When a turn is given up: after attempts whose processes died, or when its time is over.
+
+An attempt is the work of one process on a turn, however often the process tries. The store counts it before the work
+begins. `kill -9` leaves the count as it is; a process that ends in good order takes its attempt back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from bot.contract import StoreError
+
+MOST_ATTEMPTS = 2
+"""Processes that may die while they answer one question: a message that kills the process is not begun for ever. Tries
+within a process are limited by the time of the turn alone."""
+MOST_REMINDER_ATTEMPTS = 5
+"""Processes that may begin to show one reminder: those that could not reach its platform count as well."""
+
+
+@dataclass(slots=True)
+class TurnLimits:
+    """How far a turn may go in this process."""
+
+    deadline: float
+    """Monotonic time at which the time of the turn (`turn_seconds`) is over; pauses between tries move it."""
+    attempts: int = 0
+    """Attempts in the store, this process's included; 0 before it is counted, and for a turn that has ended."""
+    _counting: asyncio.Task[int] | None = None
+    _taken_back: bool = False
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether too many processes died over the turn."""
+        return self.attempts > MOST_ATTEMPTS
+
+    async def count(self, count: Callable[[], Coroutine[Any, Any, int]]) -> None:
+        """Count the attempt of this process once, however often this is called; a cancelled call is counted as well.
+
+        Args:
+            count: counts in the store and returns the new count, 0 where there is nothing to be done.
+
+        Raises:
+            StoreError: the attempt was not counted.
+        """
+        if self._counting is None:
+            self._counting = asyncio.create_task(count(), name="count attempt")
+        try:
+            self.attempts = await asyncio.shield(self._counting)
+        except StoreError:
+            self._counting = None
+            raise
+
+    async def take_back(self, pause: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Take the attempt of this process back, once, if it was counted; waits for a count that is under way.
+
+        Raises:
+            StoreError: the attempt could not be taken back.
+        """
+        if self._counting is None or self._taken_back:
+            return
+        try:
+            counted = await asyncio.shield(self._counting)
+        except StoreError:
+            return
+        if counted:
+            self._taken_back = True
+            await pause()

@@ -1,0 +1,76 @@
+"""Load what an answer needs: what is stored of the turn, and what its chat says."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from bot.context import Briefings, ChatBook, ChatFacts, ChatOptions, Past, Pinned, user_entry
+from bot.contract import MessageSent, UserEntry
+from bot.model import Models
+from bot.policy import Payer, Quotas
+from bot.store import Store, StoredTurn
+from bot.turn.earlier import EarlierWords
+from bot.turn.run import Run
+
+STARTS_AT_ONCE = 8
+"""Turns that are looked up in the store at the same time. When a hundred begin at once, all side by side, the first
+request to a model leaves as late as the last; a few at a time, those that came first are answered first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is looked up before a question is asked."""
+
+    before: StoredTurn
+    options: ChatOptions
+    past: Past
+    facts: Pinned
+    payer: Payer
+    question: MessageSent
+    """With what was written before it."""
+    asked: UserEntry
+    """The question as the model is told it."""
+
+
+class Lookup:
+    """Looks up what is known before a question is asked; one object for the whole process."""
+
+    def __init__(
+        self,
+        store: Store,
+        models: Models,
+        book: ChatBook,
+        briefings: Briefings,
+        quotas: Quotas,
+        earlier: EarlierWords,
+    ) -> None:
+        self._store = store
+        self._models = models
+        self._book = book
+        self._briefings = briefings
+        self._quotas = quotas
+        self._earlier = earlier
+        self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
+
+    async def look_up(self, run: Run) -> Known:
+        """Count the attempt of this process, and load what an answer to the question needs.
+
+        Raises:
+            StoreError: it cannot be looked up now.
+            Unreachable: the platform is not connected now.
+        """
+        store, question = self._store, run.question
+        async with self._starts:
+            # Side by side they are one way to the store's threads and back. What is stored of a turn that is opened
+            # only now is nothing, whichever comes first.
+            _, before, options, past, facts, payer = await asyncio.gather(
+                run.limits.count(lambda: store.turns.begin(run.turn, question.chat, question.sender.id)),
+                store.turns.load(run.turn),
+                self._book.options_of(question.chat),
+                self._briefings.load_past(question),
+                ChatFacts(store.facts, question).load_pinned(),
+                self._quotas.payer_for(question),
+            )
+        question = await self._earlier.complete(question, options.model or self._models.name)
+        return Known(before, options, past, facts, payer, question, user_entry(question, past.quoted_origin))

@@ -129,6 +129,9 @@ class SlackSurface:
         needed = {"im:history"} if self._channel.startswith("D") else _HISTORY
         finds = scopes is not None and needed <= scopes
         self._post_cost = CallCost((post, posts), repeats_safely=False, found_again=finds)
+        # A message that is never edited is whole at once, so it has to be found again when its post is unclear.
+        limits = LIMITS if self._shows_status else _NO_STATUS
+        self._limits = dataclasses.replace(limits, pieces=finds and not self._reader and not self._address)
         private = RateBudget(f"slack:{team}/chat.postEphemeral", windows=(PRIVATE_WINDOW,), shared=True)
         self._private_cost = CallCost(() if self._address else (private,), repeats_safely=False)
         self._update_cost = CallCost((update,))
@@ -136,7 +139,7 @@ class SlackSurface:
 
     @property
     def limits(self) -> SurfaceLimits:
-        return LIMITS if self._shows_status else _NO_STATUS
+        return self._limits
 
     def draw(self, page: Page) -> DrawnMrkdwn:
         return DrawnMrkdwn(_rendered(page), page.final or not (self._reader or self._address))

@@ -67,6 +67,8 @@ class SurfaceLimits:
     attachment_bytes: int = 10 * 1024 * 1024
     typing_seconds: float = 4.5
     """How long one `typing` lasts; 0 when the platform has no such sign."""
+    pieces: bool = False
+    """Edits are scarcer than posts, so an answer may stand in several messages that are never edited."""
     collapses: bool = False
     """It can show a quote collapsed, so that only who opens it reads it."""
     command_form: str = "/{word}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.pacing.pacer import PATIENCE, Pacer
-from bot.pacing.reader import Reader
+from bot.pacing.reader import Reader, seconds_to_read
 from bot.pacing.waiting import Grant, Purpose
 
-__all__ = ["PATIENCE", "Grant", "Pacer", "Purpose", "Reader"]
+__all__ = ["PATIENCE", "Grant", "Pacer", "Purpose", "Reader", "seconds_to_read"]

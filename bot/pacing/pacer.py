@@ -76,16 +76,14 @@ class Pacer:
         if purpose is Purpose.FINAL:
             grant.due = min(reader.out_at, now + WHOLE)
             return
-        if purpose is Purpose.FIRST:
-            reader.wait(now)
-        grant.due = reader.out_at
-        if at_once:
-            return
-        if purpose is Purpose.FIRST:
+        grant.due = reader.wait(now) if purpose is Purpose.FIRST else reader.out_at
+        if not at_once and purpose is Purpose.FIRST:
             near, far = COLLECT
             grant.needed_at = grant.not_before = grant.due + min(far, max(near, self._gap(reader)))
-        else:
+        elif not at_once:
             grant.needed_at, grant.not_before = reader.needs_at, reader.fresh_at
+        if reader.in_pieces:
+            grant.needed_at = float("inf")
 
     def lasts(self, reader: Reader, text: str) -> bool:
         """Return True if `text`, as first words, is enough to read until the next call."""
@@ -158,11 +156,16 @@ class Pacer:
     def enter(self, budgets: tuple[RateBudget, ...]) -> Reader:
         """Register a reply that draws on `budgets`, and return its reader."""
         self.live += 1
-        for budget in budgets:
+        reader = Reader(budgets)
+        self._enter(reader)
+        return reader
+
+    def _enter(self, reader: Reader) -> None:
+        for budget in reader.budgets:
             scope = self._scope_of(budget)
             scope.live += 1
-            scope.beginning += 1
-        return Reader(budgets)
+            scope.beginning += reader.seen_at is None
+            scope.promised += reader.promised
 
     def seen(self, reader: Reader, text: str) -> None:
         """Record that more of a reply, or for the first time something of it, is shown."""
@@ -170,7 +173,8 @@ class Pacer:
             for budget in reader.budgets:
                 self._scope_of(budget).beginning -= 1
         reader.see(text, self._clock.monotonic())
-        self._promise(reader)
+        if not reader.in_pieces:
+            self._promise(reader)
 
     def admits(self, reader: Reader) -> bool:
         """Return True if a reply may be shown while it is written: a call for its end will be free soon enough.
@@ -189,6 +193,12 @@ class Pacer:
         self._promise(reader)
         return True
 
+    def show_in_pieces(self, reader: Reader, budgets: tuple[RateBudget, ...]) -> None:
+        """Show a reply in messages that are never edited: it draws on no others than these `budgets`."""
+        self._leave(reader)
+        reader.in_pieces, reader.budgets = True, budgets
+        self._enter(reader)
+
     def _promise(self, reader: Reader) -> None:
         """Leave a call free for the end of a reply: it is on screen."""
         if not reader.promised:
@@ -199,12 +209,15 @@ class Pacer:
     def leave(self, reader: Reader) -> None:
         """Unregister a reply that ended."""
         self.live -= 1
+        self._leave(reader)
+        self.pump()
+
+    def _leave(self, reader: Reader) -> None:
         for budget in reader.budgets:
             scope = self._scope_of(budget)
             scope.live -= 1
             scope.beginning -= reader.seen_at is None
             scope.promised -= reader.promised
-        self.pump()
 
     def wait(self, grant: Grant) -> None:
         """Queue `grant`.

@@ -59,6 +59,8 @@ class Reader:
     """When it had its first words, shown or not."""
     seen_at: float | None = None
     """When it was shown last."""
+    in_pieces: bool = False
+    """It is shown in messages that are never edited, and nobody needs more of those than the last."""
     out_at: float = float("inf")
     """When they have read all that is shown."""
 
@@ -82,6 +84,8 @@ class Reader:
     @property
     def fresh_at(self) -> float:
         """Return when an edit may be made that they do not need yet."""
+        if self.in_pieces:
+            return self.needs_at
         if self.seen_at is None:
             return float("-inf")
         least, most = FRESH

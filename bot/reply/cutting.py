@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from bot.markdown import Fence, Kind, LineScanner, TableHead
 from bot.reply.graphemes import boundary_before, is_boundary
 
+_NO_SENTENCE = 300
+"""Characters without the end of a sentence, of which there will be none."""
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]*_]*\s+|[。！？；][”’」』）】》*_]*\s*")
 _WORD = re.compile(r"\s+|[，、：。！？；…][”’」』）】》*_]*")
 
@@ -58,6 +60,18 @@ def fit(text: str, length: int, measure: Callable[[str], int]) -> int:
         else:
             high = middle
     return low
+
+
+def sentence_end(text: str, floor: int) -> int:
+    """Return where the last whole sentence of `text` ends behind `floor`, its space included; 0 where none does.
+
+    Where many words make no sentence, as in lists and in code, it is the last line, or else the last word.
+    """
+    # What follows the last character may belong to the same number, address or sign.
+    ends = [match.end() for match in _SENTENCE.finditer(text, floor) if match.end() < len(text)]
+    if ends or len(text) - floor < _NO_SENTENCE:
+        return ends[-1] if ends else 0
+    return max(text.rfind("\n", floor, -1), text.rfind(" ", floor, -1) if "\n" not in text[floor:-1] else 0, 0) + 1
 
 
 def border_at(page: str, at: int, length: int, following: str) -> Border:

@@ -65,11 +65,6 @@ class PageSet:
         """The ends of the pages in the preamble and the text, but for the last."""
         return self._paginator.sealed_ends
 
-    @property
-    def missing(self) -> int:
-        """How many pages are still to be posted, as far as can be told now."""
-        return max(0, max(1, self._paginator.estimate) - sum(1 for one in self._shown.values() if one.ref is not None))
-
     def left_over(self) -> Iterable[PageNow]:
         """Pages on screen that the text does not reach any more, in order."""
         return [
@@ -106,7 +101,15 @@ class PageSet:
             plain=shown.plain if shown else False,
         )
 
-    def next(self, may_begin: Callable[[], bool]) -> int | None:
+    def sentences(self, number: int) -> str:
+        """The whole sentences of page `number`, while it grows."""
+        return self._paginator.sentences(number)
+
+    def cut(self, number: int) -> None:
+        """End page `number`, while it grows, after its last whole sentence."""
+        self._paginator.cut(number)
+
+    def next(self, may_begin: Callable[[int], bool]) -> int | None:
         """The first page that does not look as it should; pages are shown in order.
 
         Args:
@@ -128,7 +131,7 @@ class PageSet:
                 continue
             # A message of an earlier process stays as it is until there is something to read in its place.
             unseen = shown is None or shown.page is None
-            if not self.finished and unseen and not (worth_showing(page) and may_begin()):
+            if not self.finished and unseen and not (worth_showing(page) and may_begin(number)):
                 return None
             return number
         return None

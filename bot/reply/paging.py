@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from bot.contract import Page, utf16_length
 from bot.markdown import LineScanner
-from bot.reply.cutting import Border, border_at, find_cut
+from bot.reply.cutting import Border, border_at, find_cut, sentence_end
 from bot.reply.graphemes import boundary_before
 
 __all__ = ["PageText", "Paginator", "beginning", "utf16_length", "worth_showing"]
@@ -117,12 +117,6 @@ class Paginator:
         self._settle(sys.maxsize)
         return tuple(page.end for page in self._sealed)
 
-    @property
-    def estimate(self) -> int:
-        """About how many pages there are: exact once all were read."""
-        rest = 0 if not self._open else 1 if self._whole else -(-self._size // self._length)
-        return len(self._sealed) + rest
-
     def extend(self, text: str) -> None:
         """Add text at the end."""
         if not text:
@@ -166,6 +160,26 @@ class Paginator:
         self._closed = self._stuck = False
         self._reflow(length, index + 1, once=True)
         return True
+
+    def sentences(self, page: int) -> str:
+        """The whole sentences of a page that still grows; empty where it has none, or does not grow."""
+        return self._sentences(page)[0]
+
+    def cut(self, page: int) -> None:
+        """Seal a page that still grows after its last whole sentence, if it has one; the rest is the next page."""
+        sentences, text = self._sentences(page)
+        if sentences:
+            at = len(self._opener) + len(sentences)
+            self._open = [text[at:]]
+            self._seal(text, at, border_at(text, at, self._length, text[at]))
+
+    def _sentences(self, page: int) -> tuple[str, str]:
+        """The whole sentences of a page, and all of its text."""
+        pages = self.upto(page)
+        if page != len(self._sealed) or page >= len(pages):
+            return "", ""
+        text = self._opener + "".join(self._open)
+        return text[len(self._opener) : sentence_end(text, len(self._opener))], text
 
     @property
     def _whole(self) -> bool:

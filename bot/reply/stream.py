@@ -22,7 +22,6 @@ from bot.contract import (
     File,
     MessageGone,
     MessageRef,
-    Page,
     RateLimited,
     Status,
     Surface,
@@ -33,8 +32,9 @@ from bot.contract import (
     pause_after,
     post_cost,
 )
-from bot.pacing import Grant, Pacer, Purpose
+from bot.pacing import Grant, Pacer
 from bot.reply.attachments import Attachments
+from bot.reply.cadence import Cadence
 from bot.reply.closing import announce, take_away
 from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
 from bot.reply.pageset import PageSet
@@ -88,7 +88,6 @@ class ReplyStream:
                 was deleted meanwhile stays so.
         """
         self._surface = surface
-        self._growing = surface.draw(Page("x"))  # stands for a page that grows until its call is granted
         self._pacer = pacer
         self._delivery = delivery
         self._clock = clock
@@ -97,9 +96,9 @@ class ReplyStream:
         self._careful = careful
         self._delayed = delayed
         self._thinking = thinking
-        self._calm = calm
         self._pages = PageSet(turn, surface.limits, preamble, cuts)
         self._pages.restore(shown or {}, calm)
+        self._cadence = Cadence(surface, pacer, clock, self._pages, preamble=preamble, calm=calm)
         self._text: list[str] = []
         begun = {number: file.ref for number, file in (attached or {}).items() if file.state != PageState.GONE}
         self._attachments = Attachments(surface, pacer, delivery, clock, turn=turn, begun=begun)
@@ -108,19 +107,11 @@ class ReplyStream:
         self._closed = False  # the platform lets nothing through for so long that progress is not waited for
         self._owed: Closed | None = None
         self._wanted = asyncio.Event()
-        self._grant: Grant | None = None
-        self._asked = 0  # the page it is for
-        self._needed = True  # as soon as there is room, not only when its reader runs out
-        self._only_begins = False  # what is asked for now is a post that may not be the whole text
         self._writer: asyncio.Task[None] | None = None
         self._typing: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> ReplyStream:
-        costs = [self._surface.cost(self._growing, at) for at in (None, MessageRef("0"))]
-        budgets = {budget.scope: budget for cost in costs for budget in cost.budgets}
-        self._reader = self._pacer.enter(tuple(budgets.values()))
-        if self.visible:
-            self._pacer.seen(self._reader, "")
+        self._cadence.begin()
         self._writer = asyncio.create_task(self._write(), name=f"reply {self._turn}")
         if self._surface.limits.typing_seconds and not self.visible:
             sign = TypingSign(self._surface, self._pacer, self._clock, self._thinking)
@@ -142,7 +133,7 @@ class ReplyStream:
             await asyncio.gather(*tasks, return_exceptions=True)
             # Cancelled tasks keep their frames, which keep this object: without the circle all are freed at once.
             self._writer = self._typing = None
-            self._pacer.leave(self._reader)
+            self._cadence.end()
 
     @property
     def text(self) -> str:
@@ -220,8 +211,7 @@ class ReplyStream:
             if self._typing is not None:
                 self._typing.cancel()
             self._want()
-            if self._grant is not None and not self._only_begins:
-                self._pacer.change(self._grant, self._purpose(), self._reader)
+            self._cadence.finish()
         assert self._writer is not None
         await asyncio.shield(self._writer)
 
@@ -237,21 +227,17 @@ class ReplyStream:
         if text:
             self._text.append(text)
             self._pages.extend(text)
-            self._want()
+            self._want(words=True)
 
-    def _want(self) -> None:
+    def _want(self, *, words: bool = False) -> None:
         self._wanted.set()
-        grant = self._grant
-        early = grant is not None and not self._needed and self._clock.monotonic() < grant.not_before
-        if grant is not None and early and self._is_needed(self._asked):
-            self._needed = True
-            self._pacer.change(grant, self._purpose(), self._reader)
+        self._cadence.grow(words=words)
 
     def _next(self) -> int | None:
         """The page to show next; None while nothing is to be shown."""
         if self._closed and not self._pages.finished:
             return None
-        return self._pages.next(lambda: self.visible or self._pacer.admits(self._reader))
+        return self._pages.next(self._cadence.may_begin)
 
     async def _write(self) -> None:
         """The one writer of this reply."""
@@ -297,47 +283,31 @@ class ReplyStream:
         cost = self._cost(number, shown)
         if shown.ref is None and shown.held:
             return await self._look_up(number, shown, cost)
-        self._only_begins = not self.visible and self._begins_only(cost)
-        self._asked, self._needed = number, self._is_needed(number)
-        self._grant = self._pacer.ask(cost, self._purpose(), self._reader, at_once=self._needed)
+        grant = self._cadence.ask(number, cost, only_begins=not self.visible and self._begins_only(cost))
         try:
-            return await self._call(number, shown, cost, self._grant)
+            return await self._call(number, shown, cost, grant)
         finally:
-            self._grant = None
-
-    def _purpose(self) -> Purpose:
-        if self._calm:
-            return Purpose.AGAIN
-        if self._pages.finished and not self._only_begins:
-            return Purpose.FINAL
-        return Purpose.PROGRESS if self.visible else Purpose.FIRST
-
-    def _is_needed(self, number: int) -> bool:
-        """Page `number` is worth a call as soon as there is room: it is whole, or, nothing being shown yet, it would
-        last its reader until the next call. What tools do is said at once."""
-        if self._pages.finished or self.visible:
-            return self._pages.finished or self._pages.exists(number + 1)
-        page = self._pages.page(0)
-        text = (beginning(page) if self._only_begins else page).body
-        return bool(page.status) or self._pacer.lasts(self._reader, text)
+            self._cadence.granted()
 
     def _cost(self, number: int, shown: PageNow) -> CallCost:
         """Return what showing page `number` draws on: nothing where its end looks like what stands."""
         page = self._pages.page(number)
         if not page.final:  # it is drawn when its call is granted: drawn now, it would be drawn twice
-            return self._surface.cost(self._growing, shown.ref)
+            return self._surface.cost(self._cadence.sample, shown.ref)
         drawn = shown.draw(page, self._surface)
         return CallCost() if drawn == shown.drawn else self._surface.cost(drawn, shown.ref)
 
     async def _call(self, number: int, shown: PageNow, cost: CallCost, grant: Grant) -> float:
         """Show page `number` when its call is granted; the seconds to wait before anything else."""
         async with grant:
-            self._grant = None
+            self._cadence.granted()
             # Text came in since: the page may be gone, and what was to cost nothing may be a call now.
             if not self._pages.exists(number) or (not cost.budgets and self._cost(number, shown).budgets):
                 grant.made = False
                 return 0.0
             try:
+                if self._cadence.in_pieces and not self._pages.finished:
+                    self._pages.cut(number)
                 grant.made = await self._show(number, shown, cost)
             except RateLimited as error:
                 log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
@@ -383,9 +353,8 @@ class ReplyStream:
         if made := at is None or drawn != shown.drawn:
             ref = await self._surface.show(drawn, at, nonce)
             self.edits += 1
-        before = shown.page.body if shown.page is not None else ""
+        self._cadence.seen(number, page.body, shown.page.body if shown.page is not None else None)
         shown.ref, shown.page, shown.drawn, shown.tries = ref, page, drawn, 0
-        self._pacer.seen(self._reader, page.body[len(before) :] if page.body.startswith(before) else page.body)
         done = page.final and self._pages.finished
         shown.state = PageState.FINAL if done and page == self._pages.page(number) else PageState.SHOWN
         if ref != at or done:

@@ -495,3 +495,14 @@ async def test_progress_at_our_pace_is_never_refused(
     await pacer.close()
 
     assert slack.refusals == 0
+
+
+async def test_an_answer_may_stand_in_pieces_only_where_an_unclear_post_can_be_found_again(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock
+) -> None:
+    assert adapter.surface(thread_target(slack)).limits.pieces
+    assert not adapter.surface(command_target(slack)).limits.pieces
+
+    slack.scopes.discard("channels:history")
+    async with open_adapter(settings_of(slack), clock) as other:
+        assert not other.surface(thread_target(slack)).limits.pieces

@@ -15,11 +15,11 @@ LIMITS = SurfaceLimits(40, 80, len, typing_seconds=0.0)
 WORDS = "Some words that fill pages. "
 
 
-def yes() -> bool:
+def yes(_: int) -> bool:
     return True
 
 
-def no() -> bool:
+def no(_: int) -> bool:
     return False
 
 
@@ -56,18 +56,6 @@ def test_pages_are_shown_in_order_and_each_until_it_looks_as_it_should(pages: Pa
     pages.finish()
     # The last one alone changes: it is final now.
     assert pages.next(no) == order[-1] and pages.page(order[-1]).final
-
-
-def test_what_is_missing_counts_the_pages_that_stand(pages: PageSet) -> None:
-    assert pages.missing == 1
-    pages.extend(WORDS * 5)
-    assert pages.missing > 2
-    while (number := pages.next(yes)) is not None:
-        before = pages.missing
-        show(pages, number)
-        assert pages.missing >= before - 1
-
-    assert pages.missing == 0 and len(pages.refs) > 2
 
 
 def test_pages_that_the_text_no_longer_reaches_are_left_over(pages: PageSet) -> None:

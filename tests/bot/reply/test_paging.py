@@ -346,3 +346,40 @@ def test_whole_words_only_grow_while_a_text_does(piece: str) -> None:
         assert text.startswith(shown)
         assert len(shown) >= len(before) or text[len(shown) : end].isalnum()
         before = shown
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("One. Two. Thr", "One. Two. "),
+        ("One. Two.", "One. "),
+        ("Pi is 3.14 and", ""),
+        ("茶叶。还有一", "茶叶。"),
+        ("no end " * 50, "no end " * 49 + "no "),
+        ("- one\n- two\n" * 30 + "- thr", "- one\n- two\n" * 30),
+        ("", ""),
+    ],
+)
+def test_a_page_that_grows_can_be_cut_after_its_last_sentence(text: str, sentences: str) -> None:
+    pages = Paginator(2_000)
+    pages.extend(text)
+    assert pages.sentences(0).rstrip() == sentences.rstrip()
+
+    pages.cut(0)
+    pages.extend("And so on.")
+    pages.finish()
+
+    assert "".join(page.source for page in pages.pages) == f"{text}And so on."
+    assert len(pages.pages) == 1 + bool(sentences)
+
+
+def test_a_block_of_code_that_is_cut_is_closed_and_opened_again() -> None:
+    pages = Paginator(2_000)
+    pages.extend("Look at this. And run:\n```py\n" + "print('tea')\n" * 40)
+    pages.cut(0)
+    pages.extend("print()\n```")
+    pages.finish()
+
+    first, second = pages.pages
+    assert first.body.endswith("```") or first.body.endswith("this. ")
+    assert "".join(page.source for page in (first, second)).count("```") == 2

@@ -1,0 +1,130 @@
+"""When a reply asks for its next call: as soon as its reader has use for it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bot.contract import CallCost, Clock, MessageRef, Page, Surface
+from bot.pacing import Grant, Pacer, Purpose, seconds_to_read
+from bot.reply.pageset import PageSet
+from bot.reply.paging import beginning
+
+PIECE: Final = 10.0
+"""Seconds that a further message takes to read, at least, where an answer stands in several: short ones distract."""
+
+
+class Cadence:
+    """Asks the pacer for the calls of one reply, from `begin` to `end`."""
+
+    def __init__(
+        self, surface: Surface, pacer: Pacer, clock: Clock, pages: PageSet, *, preamble: str, calm: bool
+    ) -> None:
+        """
+        Args:
+            preamble: what stands before the text and is nothing new to its reader.
+            calm: nobody waits for it.
+        """
+        self.sample = surface.draw(Page("x"))
+        """Stands for a page that grows until its call is granted."""
+        self._posts = surface.cost(self.sample, None).budgets
+        edits = surface.cost(self.sample, MessageRef("0")).budgets
+        self._budgets = tuple({budget.scope: budget for budget in (*self._posts, *edits)}.values())
+        self._may_be_in_pieces = surface.limits.pieces
+        self._pacer = pacer
+        self._clock = clock
+        self._pages = pages
+        self._preamble = preamble
+        self._calm = calm
+        self._grant: Grant | None = None
+        self._number = 0  # the page it is for
+        self._needed = True  # as soon as there is room
+        self._only_begins = False  # it is a post that may not be the whole text
+
+    def begin(self) -> None:
+        """Take part in what replies share; part of this one may be visible already."""
+        self._reader = self._pacer.enter(self._budgets)
+        if self._pages.visible:
+            self._pacer.seen(self._reader, "")
+
+    def end(self) -> None:
+        """Leave what was taken part in."""
+        self._pacer.leave(self._reader)
+
+    @property
+    def in_pieces(self) -> bool:
+        """It is shown in messages that are never edited."""
+        return self._reader.in_pieces
+
+    def may_begin(self, number: int) -> bool:
+        """Page `number`, which nobody sees yet, may be shown before the text is whole."""
+        if self._reader.waits_since is None and not self._pages.status:
+            return False
+        if not self.in_pieces:
+            if self._pages.visible or self._pacer.admits(self._reader):
+                return True
+            if not self._may_be_in_pieces:
+                return False
+            # No edit will be left for its end: what is shown now stands for good, and further messages follow.
+            self._pacer.show_in_pieces(self._reader, self._posts)
+        sentences = self._pages.sentences(number)
+        return bool(sentences) and (not number or seconds_to_read(sentences) >= PIECE)
+
+    def ask(self, number: int, cost: CallCost, *, only_begins: bool) -> Grant:
+        """Ask for the next call, which shows page `number`; `granted` tells that it was, or will not be.
+
+        Args:
+            only_begins: it shows its beginning only, were the text whole by then.
+        """
+        self._number, self._only_begins = number, only_begins
+        self._needed = self._is_needed()
+        self._grant = self._pacer.ask(cost, self._purpose, self._reader, at_once=self._needed)
+        return self._grant
+
+    def granted(self) -> None:
+        """What was asked for is not waited for any more."""
+        self._grant = None
+
+    def grow(self, *, words: bool) -> None:
+        """The text has grown, by words or by what tools do: what is waited for may be needed now."""
+        now = self._clock.monotonic()
+        if words:
+            self._reader.wait(now)
+        waiting = self._grant is not None and not self._needed and now < self._grant.not_before
+        if waiting and self._is_needed():
+            self._want_now()
+
+    def finish(self) -> None:
+        """The text is whole."""
+        if not self._only_begins:
+            self._want_now()
+
+    def seen(self, number: int, body: str, before: str | None) -> None:
+        """Page `number` shows `body`, after what it showed `before`."""
+        known = before if before is not None else self._preamble if not number else ""
+        self._pacer.seen(self._reader, body[len(known) :] if body.startswith(known) else body)
+
+    def _want_now(self) -> None:
+        self._needed = True
+        if self._grant is not None:
+            self._pacer.change(self._grant, self._purpose, self._reader)
+
+    @property
+    def _purpose(self) -> Purpose:
+        if self._calm:
+            return Purpose.AGAIN
+        if self._pages.finished and not self._only_begins:
+            return Purpose.FINAL
+        return Purpose.PROGRESS if self._pages.visible else Purpose.FIRST
+
+    def _is_needed(self) -> bool:
+        """The call is wanted as soon as there is room: a whole page, or first words that last until the next call."""
+        pages = self._pages
+        if pages.finished or (pages.status and not pages.visible and not self.in_pieces):
+            return True
+        if pages.visible:
+            return pages.exists(self._number + 1)
+        page = pages.page(0)
+        words = beginning(page).body if self._only_begins else page.body
+        return self._pacer.lasts(
+            self._reader, pages.sentences(0) if self.in_pieces else words.removeprefix(self._preamble)
+        )

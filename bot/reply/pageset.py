@@ -29,6 +29,8 @@ class PageSet:
         """Lines about what tools do, below the text, by their keys."""
         self.finished = False
         """The text is whole."""
+        self.stands_still = False
+        """No text has come for a while: its last word is whole."""
 
     def restore(self, shown: Mapping[int, ShownBefore], calm: bool) -> None:
         """Go on from what an earlier process showed, by page number; `calm`: see `PageNow.restore`."""
@@ -37,6 +39,7 @@ class PageSet:
 
     def extend(self, text: str) -> None:
         """Add text at the end."""
+        self.stands_still = False
         self._paginator.extend(text)
 
     def finish(self) -> None:
@@ -91,7 +94,7 @@ class PageSet:
         last = number == len(pages) - 1
         shown = self._shown.get(number)
         live, body = last and not self.finished, pages[number].body
-        if live and not self.status:  # while a tool works the text stands still: its last word is whole
+        if live and not self.status and not self.stands_still:  # while a tool works its last word is whole, too
             stands = len(shown.page.body) if shown is not None and shown.page is not None else 0
             body = body[: max(len(whole_words(body)), stands)]
         return Page(

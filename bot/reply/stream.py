@@ -31,6 +31,7 @@ from bot.contract import (
     Unrenderable,
     pause_after,
     post_cost,
+    time_limit,
 )
 from bot.pacing import Grant, Pacer
 from bot.reply.attachments import Attachments
@@ -45,6 +46,8 @@ from tools.cancelling import while_running
 
 log = logging.getLogger(__name__)
 
+_STANDS_STILL = 1.0
+"""Seconds without more text after which its last word is taken for whole."""
 _LOOKS = 12
 """How often a post of unknown outcome is looked for, where that is possible, before it is made again all the same."""
 
@@ -251,7 +254,7 @@ class ReplyStream:
                     return
                 else:
                     self._wanted.clear()
-                    await self._wanted.wait()
+                    await self._wait()
         except Unreachable as error:
             self._dead = str(error)
             log.info("turn %s: the reply cannot be shown any more: %s", self._turn, error)
@@ -259,6 +262,17 @@ class ReplyStream:
             self._owed = error
             log.info("turn %s: the reply cannot be completed yet: %s", self._turn, error)
             await self._announce(error)
+
+    async def _wait(self) -> None:
+        """Wait until there is something new; the last word of a text that stands still is new, too."""
+        if self._pages.stands_still or not self._text:
+            await self._wanted.wait()
+            return
+        try:
+            async with time_limit(self._clock, _STANDS_STILL):
+                await self._wanted.wait()
+        except TimeoutError:
+            self._pages.stands_still = True
 
     async def _step(self, number: int) -> None:
         """One call, and what follows from its failure."""

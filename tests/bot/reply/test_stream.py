@@ -225,6 +225,22 @@ async def test_markup_alone_is_not_shown_before_there_is_something_to_read(
     assert screen.now() == "**Yes, it is so."
 
 
+async def test_the_last_word_of_a_text_that_stands_still_is_shown(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
+    reply = await start()
+    reply.append("The answer to all of it is 42")
+    await clock.advance(0.5)
+    assert screen.now() == "The answer to all of it is "
+
+    await clock.advance(10.0)
+    assert screen.now() == "The answer to all of it is 42"
+
+    reply.append("00")
+    await clock.advance(10.0)
+    assert screen.now() == "The answer to all of it is 4200"
+
+
 async def test_an_edit_carries_the_newest_text_and_skips_what_was_between(
     start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
@@ -956,7 +972,7 @@ async def test_a_post_that_arrived_is_found_at_once_and_the_reply_goes_on_live(
     screen.faults = [Unclear("no answer")]
     reply.append("first words")
     await clock.settle()
-    reply.append(" and more")
+    reply.append(" and more. ")
     await clock.advance(3.0)
 
     assert [kind for kind, _ in screen.calls] == ["post", "edit"]

@@ -239,8 +239,15 @@ class DiscordSurface:
         return _Way.FOLLOW_UP if self._hooked else None
 
     async def _by_some_way(self, at: MessageRef | None, call: Callable[[_Way], Awaitable[MessageRef]]) -> MessageRef:
-        """Make a call in the first way that Discord allows; each refusal rules one out, so this ends."""
-        await self._slot.begun.wait()
+        """Make a call in the first way that Discord allows; each refusal rules one out, so this ends.
+
+        Raises:
+            DeliveryError: the acknowledgement was under way and failed: a message draws on other budgets.
+        """
+        if not self._slot.begun.is_set():
+            await self._slot.begun.wait()
+            if self._slot.closed and self._way(at) is not None:
+                raise DeliveryError("the command was acknowledged too late: its answer will be a message")
         while True:
             way = self._way(at)
             if way is None:

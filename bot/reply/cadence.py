@@ -7,7 +7,6 @@ from typing import Final
 from bot.contract import CallCost, Clock, MessageRef, Page, Surface
 from bot.pacing import Grant, Pacer, Purpose, seconds_to_read
 from bot.reply.pageset import PageSet
-from bot.reply.paging import beginning
 
 PIECE: Final = 10.0
 """Seconds that a further message takes to read, at least, where an answer stands in several: short ones distract."""
@@ -123,8 +122,7 @@ class Cadence:
             return True
         if pages.visible:
             return pages.exists(self._number + 1)
-        page = pages.page(0)
-        words = beginning(page).body if self._only_begins else page.body
+        words = (pages.beginning(0) if self._only_begins else pages.page(0)).body
         return self._pacer.lasts(
             self._reader, pages.sentences(0) if self.in_pieces else words.removeprefix(self._preamble)
         )

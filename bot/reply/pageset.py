@@ -7,7 +7,7 @@ from itertools import count
 
 from bot.contract import MessageRef, Page, Status, SurfaceLimits, TooLong
 from bot.reply.pages import PageNow, ShownBefore
-from bot.reply.paging import PageText, Paginator, whole_words, worth_showing
+from bot.reply.paging import PageText, Paginator, beginning, whole_words, worth_showing
 
 _NOTHING = PageText("", 0, 0)
 
@@ -103,6 +103,11 @@ class PageSet:
             final=not live,
             plain=shown.plain if shown else False,
         )
+
+    def beginning(self, number: int) -> Page:
+        """Page `number` as a first post that is never all of the text that there is."""
+        page = self.page(number)
+        return page if page.body != self._upto(number)[number].body else beginning(page)
 
     def sentences(self, number: int) -> str:
         """The whole sentences of page `number`, while it grows."""

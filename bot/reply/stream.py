@@ -39,7 +39,6 @@ from bot.reply.cadence import Cadence
 from bot.reply.closing import announce, take_away
 from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
 from bot.reply.pageset import PageSet
-from bot.reply.paging import beginning
 from bot.reply.typingsign import THINKING, TypingSign
 from bot.store import PageState
 from tools.cancelling import while_running
@@ -355,7 +354,7 @@ class ReplyStream:
         if shown.since is None and page.final:
             shown.since = self._clock.monotonic()
         if at is None and self._begins_only(cost) and not shown.gone and not shown.renewed:
-            page = beginning(page)
+            page = self._pages.beginning(number)
             drawn = self._surface.draw(page)  # beside what was drawn last, which is the whole one
         else:
             drawn = shown.draw(page, self._surface)

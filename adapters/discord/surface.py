@@ -127,7 +127,8 @@ class DiscordSurface:
         of_bot = RateBudget(bot, windows=(BOT_WINDOW,), shared=True)
         of_hook = RateBudget(f"{bot}/interaction/{data.get('interaction')}", windows=(HOOK_WINDOW,))
         self._limits = replace(LIMITS, typing_seconds=0.0) if self._token else LIMITS
-        self._typing_cost = CallCost((of_bot,))
+        of_typing = RateBudget(f"{bot}/channel/{channel}/typing", windows=(CHANNEL_WINDOW,))
+        self._typing_cost = CallCost((of_bot, of_typing))
         of_signs = RateBudget(f"{bot}/channel/{channel}/reactions", windows=(SIGN_WINDOW,))
         self._receipt_cost = CallCost((of_signs, of_bot))
         self._costs = {

@@ -238,6 +238,26 @@ async def test_typing_is_shown_and_its_failure_is_not(stage: Stage) -> None:
     assert [what for _, chat, what in stage.server.screen.notices if chat == "20"] == ["typing"]
 
 
+async def test_typing_in_one_channel_never_uses_up_what_discord_allows_there(stage: Stage) -> None:
+    """With its last call the library would hold the sign back until the window is over."""
+    async with DiscordServer(now=stage.clock.monotonic) as strict:
+        strict.guild(10)
+        strict.channel(20, 10)
+        stage.server, pacer = strict, Pacer(stage.clock)
+        surface = (await stage.enter()).surface(channel())
+        cost = surface.cost(None, None)
+
+        granted = 0
+        while granted < 10 and pacer.take(cost):
+            granted += 1
+        for _ in range(granted if granted < 5 else 0):
+            await surface.typing("")
+
+        assert 1 <= granted <= 4
+        assert strict.refusals == 0
+        await pacer.close()
+
+
 async def test_nothing_is_reached_where_the_bot_may_not_write(stage: Stage) -> None:
     adapter = await stage.enter()
     server = stage.server

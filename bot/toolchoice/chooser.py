@@ -16,10 +16,10 @@ from typing import Final, TypeAlias
 
 from bot.contract import Clock, ModelError, SystemEntry, UserEntry
 from bot.model import Model, Request, ask, tool_token_count
-from bot.toolchoice.greetings import is_greeting
 from bot.toolchoice.index import ToolIndex, rank
 from bot.toolchoice.named import NamedCall, named_call
 from bot.toolchoice.presearch import pre_search
+from bot.toolchoice.smalltalk import is_small_talk
 from bot.toolsyntax import parse
 from tools.base import ToolSpec
 from tools.registry import KINDS_OF_PERSONS
@@ -79,7 +79,7 @@ class Chooser:
             used: names of tools used in this chat, the latest last.
             before: the bot's last words, so that "ok" after "Shall I look it up?" is no mere nod.
         """
-        if is_greeting(question) and not _asks(before):
+        if is_small_talk(question) and not _asks(before):
             return ()
         ranked = self.ranked(question, specs, used, before=before)
         if self._decide is None or not ranked:

@@ -10,14 +10,17 @@ import secrets
 from collections.abc import Sequence
 from typing import Final
 
-from bot.toolchoice.greetings import is_greeting
 from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.scripts import simplified
+from bot.toolchoice.smalltalk import HELLO, HELLO_HAN, any_of, is_small_talk
 from tools.base import ToolCall, ToolSpec
 
 SEARCH: Final = "search_web"
 LONGEST: Final = 200
 """A longer message is mostly matter to work on, and no question to search with."""
+
+
+_HELLO: Final = any_of(HELLO)
 
 
 def _any(english: str, chinese: str) -> re.Pattern[str]:
@@ -46,7 +49,7 @@ _NOW: Final = _any(
 )
 """These do in a question about the world."""
 _ASKS: Final = re.compile(
-    r"^\W*(?:(?:so|and|hey|hi|hello|please|ok|tell me|do you know|can you tell me),?\s+)*"
+    rf"^\W*(?:(?:{_HELLO}|so|and|please|ok),?\s+)*"
     r"(?:who(?:'s| is| was| are| were| won| has)|what(?:'s| is| are| was| were| happened)|which|"
     r"where (?:is|are|was|will)|when(?:'s| is| does| do| will| did)|how (?:many|much|high|big)|has|have there|"
     r"is (?:there|the)|are there|did)\b|"
@@ -74,13 +77,13 @@ _SUM: Final = re.compile(r"^[\s\d.,+*/×÷^()%=?？-]+$|\d\s*[+*/×÷^]\s*\d|等
 _POLITE: Final = _any(
     """(?:tell|show|give|get|find) (?:me|us) / let me know / i(?:'d| would) like to know / i want to know /
     (?:can|could|would|will) you / do you know / thank you""",
-    "(?:告诉|帮|给|替|跟)(?:我们|咱们|我|咱) 我(?:想|要)(?:知道|了解|问)(?:一下)? 我国 你好 您好 你知道",
+    "(?:告诉|帮|给|替|跟)(?:我们|咱们|我|咱) 我(?:想|要)(?:知道|了解|问)(?:一下)? 我国 你知道 " + " ".join(HELLO_HAN),
 )
 """Words about oneself that a question about the world may hold."""
 _OPENING: Final = re.compile(
-    r"^\W*(?:(?:hi|hello|hey|please|ok|thanks|can you|could you|tell me|show me|give me|find out|look up|do you know|"
+    rf"^\W*(?:(?:{_HELLO}|please|ok|thanks|can you|could you|tell me|show me|give me|find out|look up|do you know|"
     r"i(?:'d| would) like to know|i want to know)\b[\s,:]*)+|"
-    r"^\W*(?:(?:你好|您好|请问|请帮我|请给我|请告诉我|麻烦|帮我|给我|告诉我|我想知道|我想了解|查一下|查查|搜一下|搜索一下|搜寻一下|看看|一下)"
+    rf"^\W*(?:(?:{any_of(HELLO_HAN)}|请问|请帮我|请给我|请告诉我|麻烦|帮我|给我|告诉我|我想知道|我想了解|查一下|查查|搜一下|搜索一下|搜寻一下|看看|一下)"
     r"[\s，,：:]*)+",
     re.IGNORECASE,
 )
@@ -110,7 +113,7 @@ def pre_search(question: str, specs: Sequence[ToolSpec], *, index: ToolIndex | N
     if not text or len(text) > LONGEST or not any(spec.name == SEARCH for spec in specs):
         return None
     plain = simplified(text)
-    if is_greeting(plain) or not _of_the_world(plain.lower()):
+    if is_small_talk(plain) or not _of_the_world(plain.lower()):
         return None
     index = index or ToolIndex(specs)
     # "The release date of …" is no question to a clock, "the date today" is.

@@ -63,7 +63,7 @@ from bot.reply.paging import Paginator, beginning, whole_words, worth_showing
 from bot.safety import characters, enclosures, linkpolicy, links, redacted, redactor, spans, spellings, untrusted
 from bot.store import facts, incoming
 from bot.store import text as stored
-from bot.toolchoice import descriptions, greetings, index, named, presearch, terms
+from bot.toolchoice import descriptions, index, named, presearch, smalltalk, terms
 from bot.toolchoice.chooser import Chooser
 from bot.toolchoice.scripts import simplified
 from bot.toolsyntax import Detector, parse, repair
@@ -534,7 +534,7 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.toolchoice.scripts.simplified": simplified,
     "bot.toolchoice.presearch.pre_search": lambda text: presearch.pre_search(text, (SPEC, OTHER), index=INDEX),
     "bot.agent.nudges.announces_search": nudges.announces_search,
-    "bot.toolchoice.greetings.is_greeting": greetings.is_greeting,
+    "bot.toolchoice.smalltalk.is_small_talk": smalltalk.is_small_talk,
     "bot.model.protocol.results_message": lambda text: protocol.results_message([ToolEntry(text, text, text, True)]),
     "bot.context.question.write_preamble": lambda text: question.write_preamble(_asked(text)),
     "bot.context.question.user_entry": lambda text: question.user_entry(_asked(text)),
@@ -863,7 +863,7 @@ OWN: dict[str, str] = {
     "bot.agent.nudges.describe_problem": _OURS_AND_CALLS,
     "bot.context.system_prompt": _OURS_AND_CALLS,
     "bot.model.protocol": _OURS_AND_CALLS,
-    "bot.toolchoice.greetings.any_of": "words of our own tables",
+    "bot.toolchoice.smalltalk.any_of": "words of our own tables",
     "bot.network": _OPERATOR,
     "bot.policy.purse": _SHORT,
     "bot.reply.pages.PageNow.draw": _HANDS_ON,

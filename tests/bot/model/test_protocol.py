@@ -14,7 +14,7 @@ from bot.agent import nudges
 from bot.context import system_prompt
 from bot.contract.transcript import ToolEntry
 from bot.model import protocol
-from bot.toolchoice import greetings
+from bot.toolchoice import smalltalk
 from tools.base import ToolSpec
 
 TODAY = datetime.datetime(2026, 11, 21, 23, tzinfo=datetime.UTC).timestamp()
@@ -236,7 +236,7 @@ def test_today_is_the_date_where_the_people_are() -> None:
     ["hi", "Hello there!", "thanks a lot 🙂", "thank you so much!!", "你好", "谢谢你！", "早上好呀", "好的，谢谢"],
 )
 def test_a_greeting_or_thanks_needs_no_tool(text: str) -> None:
-    assert greetings.is_greeting(text)
+    assert smalltalk.is_small_talk(text)
 
 
 @pytest.mark.parametrize(
@@ -253,9 +253,9 @@ def test_a_greeting_or_thanks_needs_no_tool(text: str) -> None:
     ],
 )
 def test_a_question_behind_a_greeting_is_no_greeting(text: str) -> None:
-    assert not greetings.is_greeting(text)
+    assert not smalltalk.is_small_talk(text)
 
 
 def test_a_message_made_to_be_slow_is_judged_at_once() -> None:
-    assert not greetings.is_greeting("hi " * 20 + "x")
-    assert not greetings.is_greeting("哈" * 59 + "x")
+    assert not smalltalk.is_small_talk("hi " * 20 + "x")
+    assert not smalltalk.is_small_talk("哈" * 59 + "x")

@@ -148,5 +148,5 @@ def _written(entry: AssistantEntry) -> list[str]:
 
 
 def _given(spec: ToolSpec, call: ToolCall) -> Given:
-    """What a call was given, but for an address that it opened: that exists, and its server has been asked already."""
+    """Return the arguments of a call without the address that it opened, which its server has seen already."""
     return Given({name: value for name, value in call.arguments.items() if name != spec.address})

@@ -34,7 +34,7 @@ class Run:
     """The call may be made."""
 
     follow: Callable[[str], bool] = _anywhere
-    """Whether a page may send it on to this address."""
+    """Returns True for an address to which a page may redirect the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class Refuse:
     """The call is not made."""
 
     reason: str
-    """What the model is told."""
+    """The error that the model reads as the result of the call."""
 
 
 Verdict: TypeAlias = Run | Refuse
-"""What becomes of a call. Asking the person would be a third."""
+"""The decision about a call. Asking the person would be a third member."""
 
 _HOST_CHARS = 100
 _WITHHELD = (
@@ -81,7 +81,7 @@ class CallPolicy:
     def clear(
         self, entries: Sequence[Entry], person: str, spec_of: SpecOf, permits: Permits = allow_everything
     ) -> Clearance:
-        """What may be called after a model was told `entries`, in answer to `person`, who may use what `permits`."""
+        """Return the clearance of a pass whose model read `entries`, for `person`, who may use what `permits` says."""
         return Clearance(self, tuple(entries), person, spec_of, permits)
 
     def trusts_tool(self, name: str) -> bool:
@@ -100,7 +100,7 @@ class CallPolicy:
 
 @dataclass(slots=True)
 class Clearance:
-    """What may be called after one prompt was read."""
+    """Decides which calls a model may make after it read one prompt."""
 
     _policy: CallPolicy
     _entries: tuple[Entry, ...]
@@ -108,7 +108,7 @@ class Clearance:
     _spec_of: SpecOf
     _permits: Permits
     origin: str = field(init=False)
-    """Whose words led to what is called."""
+    """The origin of the words that led to the calls."""
     _known: dict[str, bool] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -43,7 +43,7 @@ def signature_of(call: ToolCall) -> str:
 
 @dataclass(slots=True)
 class _Plan:
-    """How the calls of one pass run."""
+    """The plan by which the calls of one pass run."""
 
     finished: list[ToolFinished] = field(default_factory=list)
     """Calls that have their result without running."""
@@ -115,7 +115,7 @@ class CallRunner:
 
     @property
     def origin(self) -> str:
-        """Whose words the model was told."""
+        """The origin of the words that the model was told."""
         return self._clearance.origin
 
     def remember(self, ran: Iterable[tuple[ToolCall, ToolResult]]) -> None:

@@ -12,7 +12,7 @@ from tools.base import ToolCall
 log = logging.getLogger(__name__)
 
 MOST_CHARS = 60_000
-"""What is given to the model of a result; the rest is cut before."""
+"""Characters of a result that are given to the model; the rest is cut off."""
 SECONDS = 15.0
 
 _ORDER = (

@@ -44,7 +44,7 @@ class EarlyCall:
     status: str | None
     """The line a person sees meanwhile; None: it is no longer announced under this id."""
     dollars: float = 0.0
-    """What a call paid whose result nobody uses."""
+    """Dollars that a call cost whose result nobody uses."""
 
 
 @dataclass(frozen=True, slots=True)

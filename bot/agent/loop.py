@@ -1,6 +1,6 @@
-"""The tool loop: a pass may ask for tools, the next pass answers from their results.
+"""The tool loop: the model may call tools in one pass, and reads their results in the next.
 
-Knows neither chats nor pages. It reports what happens as events, and leaves nothing behind when it is closed.
+The loop knows neither chats nor pages. It reports events, and leaves no task and no connection behind when closed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tools.base import ToolResult, ToolStatus
 from tools.registry import ToolRegistry
 
 CLASSICAL_ROUNDS = 2
-"""One pass that calls and one that answers: with so few nobody expects more, and nothing is said at their end."""
+"""A limit of two passes, one that calls and one that answers, is by design: reaching it is not told to the person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +89,11 @@ class Agent:
         while True:
             number += 1
             last = number >= self._limits.rounds or runner.over or not task.tools
-            asked_for = number == 1 and task.begin_with is None
-            if last and not asked_for:
+            is_first_pass = number == 1 and task.begin_with is None
+            if last and not is_first_pass:
                 reminder = LAST_PASS
             runner.update_clearance(entries)
-            request = self._make_request(task, entries, runner, last=last, first=asked_for, reminder=reminder)
+            request = self._make_request(task, entries, runner, last=last, first=is_first_pass, reminder=reminder)
             made = ModelPass(task, request, runner, shown_before=shown)
             async with aclosing(made.run()) as deltas:
                 async for delta in deltas:
@@ -144,7 +144,7 @@ class Agent:
     def _conclude(
         self, made: ModelPass, answer: Answer, number: int, shown: bool, used: Sequence[str]
     ) -> Finished | Failed:
-        """How the last pass ended, as the person must know it."""
+        """Return how the turn ended: with an answer, whole or cut off, or without one."""
         # Words of an earlier pass are an answer where the model was free to add to them, not where it had to.
         unfinished = made.has_calls or (self._limits.rounds > CLASSICAL_ROUNDS and number >= self._limits.rounds)
         cut = {"length": "length", "cut": "cut", "content_filter": "filtered"}.get(answer.finish, "")
@@ -159,7 +159,7 @@ class Agent:
 
 
 def _replay(task: Task, runner: CallRunner) -> list[Entry]:
-    """What the model is told first, with the passes from before a restart and all results but those of the last."""
+    """Return the entries of the first request: the task, the stored passes, and their results but for the last pass."""
     entries = list(task.entries)
     for number, entry in enumerate(task.passes, 1):
         ran = [(call, task.results[number, call.id]) for call in entry.calls if (number, call.id) in task.results]
@@ -173,7 +173,7 @@ def _replay(task: Task, runner: CallRunner) -> list[Entry]:
 
 
 async def _begin(task: Task, runner: CallRunner, entries: list[Entry]) -> AsyncGenerator[Event, None]:
-    """Make a call that no model asked for, if the task has one, and put it before the model as if it had."""
+    """Run the task's own first call, if there is one, and tell the model of it as if the model had called."""
     if task.begin_with is None:
         return
     entry = AssistantEntry(text="", calls=(task.begin_with,), provider=BEFORE_FIRST_PASS, origin=task.context.person)
@@ -227,17 +227,17 @@ async def _call(
 
 
 def _prompt_of(entry: AssistantEntry, entries: Sequence[Entry]) -> Sequence[Entry]:
-    """What led to the calls of a pass: what its model was told, or the word of the person who named them."""
+    """Return the entries that led to the calls of a pass: those the model was told, or the person's own request."""
     return (UserEntry("", origin=entry.origin),) if entry.provider == BEFORE_FIRST_PASS else entries
 
 
 def _is_cut(answer: Answer) -> bool:
-    """Its server ended it in the middle."""
+    """Return True if the model's server ended the answer early."""
     return answer.finish in ("length", "content_filter")
 
 
 def _remind(made: ModelPass, answer: Answer) -> str:
-    """What a model is told whose reply, without a call, is no answer yet; empty where it is one."""
+    """Return the reminder for a model whose reply, without a call, is no answer yet; empty if it is an answer."""
     if made.unread and answer.finish != "cut":
         return CALL_CUT_OFF if _is_cut(answer) else CALL_UNREADABLE
     if not _is_cut(answer) and announces_search(made.visible):

@@ -34,7 +34,7 @@ from bot.toolsyntax import Call, Detector, Reasoning, Text
 from tools.base import ToolCall
 
 GAP = "\n\n"
-"""What stands between the texts of two passes."""
+"""Separates the texts of two passes."""
 
 Delta: TypeAlias = TextDelta | ReasoningDelta | EarlyCall
 
@@ -63,9 +63,9 @@ class ModelPass:
         self.failure: Failed | None = None
         """Why there is no answer; the last that `run` does is to set this or `answer`."""
         self.unread = False
-        """It held a written call that was cut off or beyond repair, or nothing but the marks around one."""
+        """True if the answer held a written call that was cut off or beyond repair, or only the marks around a call."""
         self.shorter: tuple[Entry, ...] | None = None
-        """What was left of the conversation for it to fit; the next pass begins from there."""
+        """The shortened conversation, if the model refused the whole one as too long; the next pass begins with it."""
 
     @property
     def visible(self) -> str:
@@ -78,7 +78,7 @@ class ModelPass:
         return bool(self._text_calls or (self.answer and self.answer.calls))
 
     def to_entry(self, *, last: bool, origin: str) -> AssistantEntry:
-        """What history keeps of it. Native calls win over calls written as text; the last pass calls nothing."""
+        """Return the pass as a history entry. Native calls win over calls in text; the last pass calls nothing."""
         answer = self.answer
         assert answer is not None
         native = bool(answer.calls)
@@ -204,7 +204,7 @@ class ModelPass:
 
 
 def _explain(error: ModelError, *, results: bool = False) -> Failed:
-    """What the person and the operator are told of a model that does not answer."""
+    """Return the sentence for the person and the detail for the operator when a model does not answer."""
     match error:
         case ModelAway():
             key = "away"

@@ -25,7 +25,7 @@ class Task:
     tools: tuple[ToolSpec, ...]
     """The tools offered; empty for a question that needs none."""
     permits: Permits = allow_everything
-    """What the person who asks may use: nothing else runs, whoever names it."""
+    """Allows the tools that the person who asks may use; no other tool runs."""
     context: ToolContext
     deadline: float
     """Monotonic time at which the turn ends."""
@@ -35,6 +35,6 @@ class Task:
     passes: tuple[AssistantEntry, ...] = ()
     """Passes already made before a restart, in order."""
     results: Mapping[CallKey, ToolResult] = field(default_factory=dict)
-    """What their calls came to, where they have come to something."""
+    """The stored results of the calls of these passes."""
     outcome_unknown: frozenset[CallKey] = frozenset()
     """Calls with effects that had begun when the process died: not made again."""

@@ -26,7 +26,7 @@ class Past:
     """The history of a chat, as much of it as a model may be told; kept in memory for one turn."""
 
     summary: Summary | None
-    """What stands in place of the turns before `entries`."""
+    """The summary of the turns before `entries`."""
     entries: tuple[Entry, ...]
     quoted_origin: str = OUTSIDE
     """The origin of the words in the bot's own message that the question quotes."""
@@ -34,7 +34,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """What the model is told, including the question, and the figures behind it."""
+    """The entries that the model is sent, the question included, and their token counts."""
 
     entries: tuple[Entry, ...]
     turns: int
@@ -46,7 +46,7 @@ class Briefing:
     room: int
     """Tokens they may take."""
     tokens: int
-    """What everything costs, tools included."""
+    """Tokens of everything that is sent, tools included."""
 
 
 class Briefings:

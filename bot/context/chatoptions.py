@@ -26,7 +26,7 @@ class ChatOptions:
     instructions: str = ""
     """The operator's own words for this chat."""
     persona: str = ""
-    """What people of the chat want of the assistant."""
+    """How people of the chat want the assistant to be."""
 
     @property
     def told(self) -> str:

@@ -28,7 +28,7 @@ class Pinned:
 
     lines: tuple[str, ...] = ()
     origin: str = OURS
-    """Whose words they are."""
+    """The origin of the words in `lines`."""
 
 
 class ChatFacts:

@@ -78,7 +78,7 @@ class _OldTurns:
     turns: tuple[tuple[HistoryRow, ...], ...]
     upto: int
     origin: str
-    """Whose words all of it holds."""
+    """The joined origin of everything that is summarised."""
 
 
 class Summaries:

@@ -69,7 +69,7 @@ class Platforms:
         return self._adapters[target.platform].surface(target)
 
     def earlier(self, message: MessageSent) -> Earlier | None:
-        """What stands before a message, to be looked up; None where nothing does.
+        """Return the lookup of the messages before this one; None if there are none.
 
         Raises:
             Unreachable: the platform is not in use, or not logged in.

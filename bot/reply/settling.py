@@ -1,13 +1,13 @@
 """Replies that are shown again after their turn has ended, until they surely stand.
 
 An edit whose answer never came may still be made by the platform, seconds later, and put an older text in the place of
-the whole one. Nobody can take it back, and no platform says how long it may hold a request whose connection broke. So
-the reply is shown again soon, for whoever reads now, and once more when nothing holds the old edit any longer: an edit
-that is answered then stands last. That the platform finds nothing to change before says nothing, since the old edit
-may be waiting still.
+the whole one. The bot cannot take an edit back, and no platform says how long it may hold a request whose connection
+broke. The reply is therefore shown again soon, for whoever reads now, and once more when no proxy can hold the old edit
+any longer: an edit that is answered at that time stands last. An earlier answer "nothing to change" proves nothing,
+since the old edit may still be waiting.
 
-What a platform did not let through for a long time is shown when it does. Both are stored with the turn, so that the
-next process goes on with them.
+A reply that a platform refused for a long time is shown when the platform accepts calls again. Both kinds are stored
+with the turn, so that the next process shows them.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Due:
     """A reply that is to be shown again."""
 
     seconds: float
-    """Until then."""
+    """Seconds until the reply is shown again."""
     stale: bool
-    """An older text may still come in its place."""
+    """A late edit may still put an older text in the place of the reply."""
     at: float
-    """The same, in wall-clock time."""
+    """Wall-clock time at which the reply is shown again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Settling:
         return len(self._tasks)
 
     def due(self, reply: ReplyStream, *, resumed: bool) -> Due | None:
-        """When a reply that ended just now is to be shown again; None where it stands, or nobody can see it.
+        """Return when a reply that just ended is to be shown again; None if it stands, or if nobody can see it.
 
         Args:
             resumed: a former process showed some of it; its last edit may be under way.
@@ -93,14 +93,14 @@ class Settling:
         """Show an ended turn's reply again, if it is due."""
         if due is None:
             return
-        # What was never whole comes in the order of the turns.
+        # Replies that were never shown whole are shown in the order of their turns.
         before = [one.task for one in self._tasks.values() if one.chat == chat and not (one.stale or due.stale)]
         task = asyncio.create_task(self._settle(turn, due, before), name=f"settle {turn}")
         self._tasks[turn] = _Waiting(chat, due.stale, task)
         task.add_done_callback(lambda _: self._tasks.pop(turn, None))
 
     async def resume(self, platform: str) -> None:
-        """Go on with what a former process left to be shown again on a platform, once it is logged in."""
+        """Show the unsettled replies of a former process again; call it once the platform is logged in."""
         for turn, chat, at, ended in await self._store.turns.list_unsettled():
             if chat.platform == platform and turn not in self._tasks:
                 # The clock may have been set meanwhile: nothing waits longer than the longest pause.

@@ -17,7 +17,7 @@ from tools.base import ToolCall, ToolSpec
 
 SEARCH: Final = "search_web"
 LONGEST: Final = 200
-"""A longer message is mostly matter to work on, and no question to search with."""
+"""Characters of the longest question that is searched for: a longer message is mostly text to work on."""
 
 
 _HELLO: Final = any_of(HELLO)
@@ -41,13 +41,13 @@ _FRESH: Final = _any(
     上映 票房 近况 最近(?:有|发生|的|怎么) 刚刚(?:发布|宣布|发生) 什么时候(?:发布|上市|上映|开售|举行) 还在世
     营业时间 选举结果 排行榜""",
 )
-"""These words ask for what changes, whatever else is said."""
+"""Words that by themselves ask for something current."""
 _NOW: Final = _any(
     """today / tonight / right now / currently / current / this (?:week|month|year|season) / yesterday /
     last night / as of now / nowadays / 20[2-9]\\d""",
     "今天 今晚 现在 目前 当前 如今 现任 本周 这周 本月 这个月 今年 昨天 昨晚 20[2-9]\\d年",
 )
-"""These do in a question about the world."""
+"""Words that ask for something current if the message also matches `_ASKS`."""
 _ASKS: Final = re.compile(
     rf"^\W*(?:(?:{_HELLO}|so|and|please|ok),?\s+)*"
     r"(?:who(?:'s| is| was| are| were| won| has)|what(?:'s| is| are| was| were| happened)|which|"
@@ -66,20 +66,20 @@ _WORK: Final = _any(
     """代码 编程 函数 脚本 报错 正则 算法 翻译 怎么说 改写 润色 总结 概括 写(?:一|个|篇|首|封|段|份|作) 帮我写 作文
     写诗 故事 笑话 假设 扮演 提醒 解释 画 计算 算一下 换算 解方程 ```""",
 )
-"""Work on a text or with numbers: no search does it."""
+"""Words that ask to work on a text or with numbers, which no search can do."""
 _TALK: Final = _any(
     """you / your / yours / above / earlier / this (?:chat|conversation) / i / i'm / i've / my / me / mine / we /
     our / that's / that is / this is / it's""",
     "刚才 刚刚说 上面 前面 你 您 这(?:段|个)对话 之前说 我 咱 吃什么 穿什么 辛苦",
 )
-"""Talk about this talk, and what only the two who talk know."""
+"""Words about this conversation or the people in it, of whom the web knows nothing."""
 _SUM: Final = re.compile(r"^[\s\d.,+*/×÷^()%=?？-]+$|\d\s*[+*/×÷^]\s*\d|等于(?:多少|几)")
 _POLITE: Final = _any(
     """(?:tell|show|give|get|find) (?:me|us) / let me know / i(?:'d| would) like to know / i want to know /
     (?:can|could|would|will) you / do you know / thank you""",
     "(?:告诉|帮|给|替|跟)(?:我们|咱们|我|咱) 我(?:想|要)(?:知道|了解|问)(?:一下)? 我国 你知道 " + " ".join(HELLO_HAN),
 )
-"""Words about oneself that a question about the world may hold."""
+"""Phrases that name the person or the bot only out of politeness; they are removed before `_TALK` is looked for."""
 _OPENING: Final = re.compile(
     rf"^\W*(?:(?:{_HELLO}|please|ok|thanks|can you|could you|tell me|show me|give me|find out|look up|do you know|"
     r"i(?:'d| would) like to know|i want to know)\b[\s,:]*)+|"
@@ -87,7 +87,7 @@ _OPENING: Final = re.compile(
     r"[\s，,：:]*)+",
     re.IGNORECASE,
 )
-"""How a question begins that says nothing to a search engine."""
+"""Opening phrases that are cut off a question before it is sent to the search engine."""
 
 
 _WEATHER_ONLY: Final = re.compile(
@@ -95,10 +95,10 @@ _WEATHER_ONLY: Final = re.compile(
     r"tell|me|about|\W|天气|预报|今天|明天|后天|现在|今晚|本周|周末|怎么样|怎样|如何|好吗|好不好|什么|的|是|吗|呢|请问|会)+",
     re.IGNORECASE,
 )
-"""Asks for the weather without saying where."""
+"""Questions about the weather that name no place."""
 _CLOCK: Final = frozenset({"#time", "#date", "#days", "time", "date"})
 _BOOKS: Final = frozenset({"#encyclopedia"})
-"""An encyclopedia knows who somebody is, but not what changed today."""
+"""The topic of tools that know who somebody is but not what changed today: they do not prevent a search."""
 
 
 def pre_search(question: str, specs: Sequence[ToolSpec], *, index: ToolIndex | None = None) -> ToolCall | None:

@@ -158,7 +158,7 @@ class Conversation:
             await self._store.intake.end(run.turn, InboxState.DONE)
 
     async def _may_begin(self, run: Run) -> bool:
-        """Whether the turn may begin: it has not ended, and no more processes than allowed died over it."""
+        """Return True if the turn may begin: it has not ended, and no more processes than allowed died over it."""
         if not run.limits.attempts:
             return False
         self._metrics.turns_begun.add()

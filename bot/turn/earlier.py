@@ -20,7 +20,7 @@ from bot.store import Store
 log = logging.getLogger(__name__)
 
 READ_SECONDS = 10.0
-"""What looking it up may take before a question is answered without."""
+"""Seconds for looking up earlier messages; after that the question is answered without them."""
 MOST_PAGES = 10
 SHARE = 4
 """A quarter of the model's window may be filled with it."""
@@ -112,7 +112,7 @@ class EarlierWords:
         return found
 
     def _fit(self, found: Sequence[Quoted], model: str) -> list[Quoted]:
-        """What begins a thread, and the newest messages that fit beside it."""
+        """Return the first message of a thread, and the newest messages that fit beside it."""
         tokens = self._tokens(model)
         room = self._window(model) // SHARE
         kept: list[Quoted] = []
@@ -125,5 +125,5 @@ class EarlierWords:
 
 
 def _order(one: Quoted) -> tuple[float, int, str]:
-    """When it was written; where two were in the same moment, by their ids, which grow."""
+    """Return the sort key of a message: its time, then its id, which grows."""
     return one.sent_at, len(one.message_id), one.message_id

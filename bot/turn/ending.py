@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a turn ended, as it is kept."""
+    """The state, sentence and error that are stored of an ended turn."""
 
     state: TurnState
     note: str = ""
@@ -134,7 +134,7 @@ class Endings:
 
 
 async def is_said(failed: Failed, question: MessageSent, once: Once) -> bool:
-    """Whether a turn says how it failed where it shows nothing else: a spent quota is told once in its window.
+    """Return True if a turn without an answer says why it failed: a spent quota is told once per window.
 
     Where an answer is awaited, or begins with the question, something is said always.
     """

@@ -22,7 +22,7 @@ MOST_REMINDER_ATTEMPTS = 5
 
 @dataclass(slots=True)
 class TurnLimits:
-    """How far a turn may go in this process."""
+    """The deadline of a turn in this process, and the count of its attempts."""
 
     deadline: float
     """Monotonic time at which the time of the turn (`turn_seconds`) is over; pauses between tries move it."""
@@ -33,7 +33,7 @@ class TurnLimits:
 
     @property
     def exceeded(self) -> bool:
-        """Whether too many processes died over the turn."""
+        """True if too many processes died over the turn."""
         return self.attempts > MOST_ATTEMPTS
 
     async def count(self, count: Callable[[], Coroutine[Any, Any, int]]) -> None:

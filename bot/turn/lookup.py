@@ -20,7 +20,7 @@ request to a model leaves as late as the last; a few at a time, those that came 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is looked up before a question is asked."""
+    """Everything that an answer needs, loaded before the model is asked."""
 
     before: StoredTurn
     options: ChatOptions

@@ -21,7 +21,7 @@ class Progress:
     results: dict[CallKey, ToolEntry] = field(default_factory=dict)
     current: list[str] = field(default_factory=list)
     thinking: list[str] = field(default_factory=list)
-    """What the model thinks in the pass that is not complete."""
+    """Reasoning of the pass that is not complete yet."""
     model: str = ""
     usage: Usage = field(default_factory=Usage)
     dollars: float = 0.0
@@ -59,7 +59,7 @@ class Progress:
 
     @property
     def reasoning(self) -> str:
-        """What the model thought, pass by pass."""
+        """The reasoning of all passes, in their order."""
         return "\n\n".join(part for part in (*(one.reasoning for one in self.passes), "".join(self.thinking)) if part)
 
     @property

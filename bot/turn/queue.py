@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 ENDING_SECONDS = 1.3
-"""What a turn that is ended from outside has for its last words."""
+"""Seconds that a turn ended from outside has to show its last words."""
 
 
 @dataclass(slots=True)

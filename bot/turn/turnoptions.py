@@ -1,4 +1,4 @@
-"""How turns are made, as the settings say."""
+"""The settings that all turns of a process share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.settings import CoreSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnOptions:
-    """What every turn of a process has in common."""
+    """The settings that all turns of a process share."""
 
     turn_seconds: float
     zone: str

@@ -80,7 +80,7 @@ def call_lines(calls: Sequence[CallRecord], language: str, redact: Redact, *, re
 
 
 def describe_reasoning(text: str, language: str, redact: Redact) -> str:
-    """How long a model's reasoning is and how it begins, as `/why` tells it; empty for none."""
+    """Return the length and the beginning of a model's reasoning for `/why`; empty without reasoning."""
     head = _words(text, redact, REASONING_CHARS)
     return say("why_thought", language, count=f"{len(text):,}") + f"\n{quote(head)}" if head else ""
 

@@ -12,6 +12,11 @@ from bot.reply.paging import PageText, Paginator, beginning, whole_words, worth_
 _NOTHING = PageText("", 0, 0)
 
 
+def is_blank(page: Page) -> bool:
+    """Return True if a page that grows shows nothing: what stands, as the state of a tool, stays until it does."""
+    return not page.final and not page.status and not page.body.strip()
+
+
 class PageSet:
     """Cuts a growing text into pages, and compares each with what was shown of it."""
 
@@ -137,6 +142,8 @@ class PageSet:
             page = self.page(number)
             if shown is not None and shown.page == page:
                 continue
+            if is_blank(page):
+                return None
             # A message of an earlier process stays as it is until there is something to read in its place.
             unseen = shown is None or shown.page is None
             if not self.finished and unseen and not (worth_showing(page) and may_begin(number)):

@@ -38,7 +38,7 @@ from bot.reply.attachments import Attachments
 from bot.reply.cadence import Cadence
 from bot.reply.closing import announce, take_away
 from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
-from bot.reply.pageset import PageSet
+from bot.reply.pageset import PageSet, is_blank
 from bot.reply.typingsign import THINKING, TypingSign
 from bot.store import PageState
 from tools.cancelling import while_running
@@ -314,8 +314,9 @@ class ReplyStream:
         """Show page `number` when its call is granted; the seconds to wait before anything else."""
         async with grant:
             self._cadence.granted()
-            # Text came in since: the page may be gone, and what was to cost nothing may be a call now.
-            if not self._pages.exists(number) or (not cost.budgets and self._cost(number, shown).budgets):
+            # Text came in since: the page may be gone or blank, and what was to cost nothing may be a call now.
+            gone = not self._pages.exists(number) or is_blank(self._pages.page(number))
+            if gone or (not cost.budgets and self._cost(number, shown).budgets):
                 grant.made = False
                 return 0.0
             try:

@@ -749,7 +749,7 @@ INSIDE: dict[str, str] = {
     "bot.safety.redactor": "bot.safety.redactor.Redactor.feed",
     "bot.reply.stream.ReplyStream": "bot.reply.paging.Paginator.extend",
     "bot.reply.cadence": "bot.pacing.reader.seconds_to_read",
-    "bot.reply.pageset.PageSet": "bot.reply.paging.Paginator.extend",
+    "bot.reply.pageset": "bot.reply.paging.Paginator.extend",
     "bot.safety.characters.clean_untrusted": "bot.safety.characters.clean_name",
     "bot.sentences.language": "bot.sentences.language.language_of",
     "bot.agent.sources.Citations.add": "bot.agent.sources.Citations.list_cited",

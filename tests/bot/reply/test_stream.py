@@ -225,6 +225,22 @@ async def test_markup_alone_is_not_shown_before_there_is_something_to_read(
     assert screen.now() == "**Yes, it is so."
 
 
+async def test_what_a_tool_did_stays_until_there_is_a_whole_word_in_its_place(
+    start: OpenReply, screen: Screen, clock: FakeClock
+) -> None:
+    reply = await start()
+    reply.status("a", "Searching")
+    await clock.advance(3.0)
+    reply.clear_status()
+    reply.append("I")
+    await clock.advance(0.9)
+    assert [page for _, page in screen.calls] == [Page("", (Status("Searching"),))]
+
+    reply.append(" was told so.")
+    await finish(reply, clock)
+    assert screen.now() == "I was told so."
+
+
 async def test_the_last_word_of_a_text_that_stands_still_is_shown(
     start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:

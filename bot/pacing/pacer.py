@@ -157,15 +157,16 @@ class Pacer:
         """Register a reply that draws on `budgets`, and return its reader."""
         self.live += 1
         reader = Reader(budgets)
-        self._enter(reader)
+        self._count(reader, 1)
         return reader
 
-    def _enter(self, reader: Reader) -> None:
+    def _count(self, reader: Reader, by: int) -> None:
+        """Count a reply in the budgets it draws on (1), or no longer (-1)."""
         for budget in reader.budgets:
             scope = self._scope_of(budget)
-            scope.live += 1
-            scope.beginning += reader.seen_at is None
-            scope.promised += reader.promised
+            scope.live += by
+            scope.beginning += by * (reader.seen_at is None)
+            scope.promised += by * reader.promised
 
     def seen(self, reader: Reader, text: str) -> None:
         """Record that more of a reply, or for the first time something of it, is shown."""
@@ -195,9 +196,9 @@ class Pacer:
 
     def show_in_pieces(self, reader: Reader, budgets: tuple[RateBudget, ...]) -> None:
         """Show a reply in messages that are never edited: it draws on no others than these `budgets`."""
-        self._leave(reader)
+        self._count(reader, -1)
         reader.in_pieces, reader.budgets = True, budgets
-        self._enter(reader)
+        self._count(reader, 1)
 
     def _promise(self, reader: Reader) -> None:
         """Leave a call free for the end of a reply: it is on screen."""
@@ -209,15 +210,8 @@ class Pacer:
     def leave(self, reader: Reader) -> None:
         """Unregister a reply that ended."""
         self.live -= 1
-        self._leave(reader)
+        self._count(reader, -1)
         self.pump()
-
-    def _leave(self, reader: Reader) -> None:
-        for budget in reader.budgets:
-            scope = self._scope_of(budget)
-            scope.live -= 1
-            scope.beginning -= reader.seen_at is None
-            scope.promised -= reader.promised
 
     def wait(self, grant: Grant) -> None:
         """Queue `grant`.

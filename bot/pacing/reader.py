@@ -18,8 +18,10 @@ AHEAD: Final = 0.3
 APART: Final = 0.35
 """Least seconds between two edits: more often nobody can read."""
 FRESH: Final = (1.0, 3.0)
-"""Seconds between edits that the reader does not need yet, with little and with much left to read: who looks up sees
-that the answer grows."""
+"""Least and most seconds between edits that the reader does not need yet: who looks up sees that the answer grows."""
+FRESH_SHARE: Final = 1 / 6
+"""Of the time that the reader takes for what is shown, the part after which such an edit is made, within `FRESH`: with
+much to read one looks up less often."""
 COLLECT: Final = (0.4, 1.0)
 """Seconds for which first words are collected, where the next call is near and where it is far: nobody notices the
 shorter; the longer one saves a longer wait in the middle of a sentence."""
@@ -89,4 +91,4 @@ class Reader:
         if self.seen_at is None:
             return float("-inf")
         least, most = FRESH
-        return self.seen_at + min(most, max(least, (self.out_at - self.seen_at) / 6))
+        return self.seen_at + min(most, max(least, (self.out_at - self.seen_at) * FRESH_SHARE))

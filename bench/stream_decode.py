@@ -21,7 +21,7 @@ from openai.types.chat import ChatCompletionUserMessageParam
 
 from bot.contract.clock import SystemClock
 from bot.contract.transcript import UserEntry
-from bot.model import ModelOptions, open_models
+from bot.model import ModelOptions, Models
 from bot.model.assembly import ChatAssembly, Delta
 from bot.model.base import Answer, Request
 from bot.model.sse import EventDecoder
@@ -131,7 +131,7 @@ async def measure(chunks: int, rounds: int) -> None:
         return expected if read == b"".join(lines) else 0
 
     options = ModelOptions(name="vllm:bench", base_urls={"vllm": url})
-    async with open_models(options, SystemClock()) as models:
+    async with Models(options, SystemClock()) as models:
 
         async def ours() -> int:
             length = 0

@@ -7,6 +7,7 @@ import importlib
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 
 from bot.agent import Agent, AgentLimits, CallPolicy, Condenser
 from bot.commands import CommandActions, CommandAnswers
@@ -15,7 +16,7 @@ from bot.context import Briefings, ChatBook, Summaries
 from bot.contract import Adapter, Clock, MessageSent, SettingsError, Surface, SystemClock
 from bot.gauges import add_gauges
 from bot.intake import Admission, AdmissionLimits, Dispatcher, Platforms, WaitingSigns
-from bot.model import Chain, Model, open_models
+from bot.model import Chain, Model, Models
 from bot.operations import HttpServer, LoopWatch, Metrics, Outlet, end_in_order, prune_hourly, writes
 from bot.pacing import Pacer
 from bot.policy import (
@@ -41,30 +42,18 @@ from tools.base import Json
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, repr=False)
 class App:
     """The running program: `async with App(...)` builds and opens it, `serve` runs it until it is asked to end."""
 
-    def __init__(
-        self,
-        configuration: Configuration,
-        adapters: Mapping[str, Adapter],
-        clock: Clock | None = None,
-        *,
-        people: tuple[str, ...] = (),
-        outlet: Outlet | None = None,
-    ) -> None:
-        """
-        Args:
-            people: ids that may talk to the bot besides those the settings name: who sits at this terminal.
-            outlet: is told of secrets that are known only once the tools are there.
-        """
-        self._configuration = configuration
-        self._core = configuration.core
-        self._people = people
-        self._adapters = adapters
-        self._clock = clock or SystemClock()
-        self._outlet = outlet or Outlet()
-        self._stack = AsyncExitStack()
+    configuration: Configuration
+    adapters: Mapping[str, Adapter]
+    people: tuple[str, ...] = ()
+    """Ids that may talk to the bot besides those the settings name: who sits at this terminal."""
+    outlet: Outlet = field(default_factory=Outlet)
+    """Is told of secrets that are known only once the tools are there."""
+    _clock: Clock = field(init=False, default_factory=SystemClock)
+    _stack: AsyncExitStack = field(init=False, default_factory=AsyncExitStack)
 
     async def __aenter__(self) -> App:
         async with AsyncExitStack() as stack:
@@ -83,23 +72,23 @@ class App:
 
     async def _open_ground(self, stack: AsyncExitStack) -> None:
         """Open what everything else stands on: metrics, the store, the models."""
-        core = self._core
+        core = self.configuration.core
         options = model_options(core)
         self._chats = read_chats(core.chats_file)
         self.metrics = Metrics()
         self.watch = await stack.enter_async_context(LoopWatch())
         self.store = await stack.enter_async_context(Store.open(core.database_url, clock=self._clock))
-        self.models = await stack.enter_async_context(open_models(options, self._clock))
+        self.models = await stack.enter_async_context(Models(options, self._clock))
         self.may_answer = (*self.models.names, *self._chats.models)
 
     def _join_policy(self, stack: AsyncExitStack) -> None:
         """Build who may ask, how much, and what is told once."""
-        core = self._core
+        core = self.configuration.core
         self.access = Access(
             self.store.access,
             self._clock,
             allow_all=core.allow_all,
-            users=(*core.allowed_users, *self._people),
+            users=(*core.allowed_users, *self.people),
             chats=core.allowed_chats,
             admins=core.admins,
             groups=(*core.allowed_workspaces, *core.allowed_roles),
@@ -116,22 +105,20 @@ class App:
 
     def _join_tools(self, stack: AsyncExitStack) -> None:
         """Open the tools; what they hold is told to who masks secrets."""
-        core = self._core
-        self._writer = None
-        if core.summary_model:
-            self._writer = self._paid(self.models.only(core.summary_model, "SUMMARY_MODEL"))
+        core = self.configuration.core
+        self._writer = self._side_model(core.summary_model, "SUMMARY_MODEL")
         side = self._writer or self._paid(self.models.choose(""))
         room = core.tool_result_chars - wrapper_length("x" * 40)
         self.registry = importlib.import_module("tools").open_registry(
-            self._configuration.tools,
+            self.configuration.tools,
             timeout=core.tool_seconds,
             result_chars=room,
             off=core.tools_off,
             condense=Condenser(side, self._clock, result_chars=room) if core.condense_results else None,
         )
         stack.push_async_callback(self.registry.close)
-        self._secrets = (*self._configuration.secrets, *self.registry.secrets)
-        self._outlet.mask(self._secrets)
+        self._secrets = (*self.configuration.secrets, *self.registry.secrets)
+        self.outlet.mask(self._secrets)
         self._redact = Redactor(self._secrets).redact
         describer = ToolDescriber(self.registry, self.store.descriptions, side, self._clock, self._redact)
         self.describer = describer if core.describe_tools else None
@@ -143,11 +130,11 @@ class App:
         """Build what decides when a platform is called, and who holds the platforms."""
         self.pacer = Pacer(self._clock, self.metrics)
         stack.push_async_callback(self.pacer.close)
-        self.platforms = Platforms(self._adapters, self._clock, self.metrics)
+        self.platforms = Platforms(self.adapters, self._clock, self.metrics)
 
     def _join_context(self, stack: AsyncExitStack) -> None:
         """Build what the model is told."""
-        core = self._core
+        core = self.configuration.core
         self._book = ChatBook(self.store.settings, self.models, self._chats)
         self._briefings = Briefings(
             self.store,
@@ -165,7 +152,7 @@ class App:
             at=core.summary_at,
             window=self._briefings.window_of,
             estimator=self._tokens_of,
-            secrets=self._secrets,
+            redact=self._redact,
             model=self._writer,
             metrics=self.metrics,
         )
@@ -181,7 +168,7 @@ class App:
 
     def _join_turn(self) -> None:
         """Build what answers a question, and what shows a reminder."""
-        core = self._core
+        core = self.configuration.core
         self._earlier = EarlierWords(
             self.store,
             self.pacer,
@@ -222,20 +209,17 @@ class App:
         )
 
     def _agent(self) -> Agent:
-        core = self._core
+        core = self.configuration.core
         limits = AgentLimits(
-            rounds=core.max_tool_rounds,
-            calls_per_pass=core.max_calls_per_pass,
-            output_chars=core.max_output_chars,
+            rounds=core.max_tool_rounds, calls_per_pass=core.max_calls_per_pass, output_chars=core.max_output_chars
         )
         policy = CallPolicy(hosts=core.trusted_hosts, tools=core.trusted_tools, words=core.instructions)
         return Agent(self.registry, limits, self._redact, policy)
 
     def _offers(self) -> Offers:
-        core, chooser = self._core, Chooser()
-        if core.tool_choice_model:
-            small = self._paid(self.models.only(core.tool_choice_model, "TOOL_CHOICE_MODEL"))
-            chooser = Chooser(decide=small_model(small, self._clock))
+        core = self.configuration.core
+        small = self._side_model(core.tool_choice_model, "TOOL_CHOICE_MODEL")
+        chooser = Chooser(decide=small_model(small, self._clock) if small else None)
         return Offers(self.registry, self.rights, chooser, self._briefings, self.models, search_first=core.pre_search)
 
     def _join_commands(self) -> CommandActions:
@@ -252,7 +236,7 @@ class App:
             rights=self.rights,
             surface=self._surface,
             redact=self._redact,
-            thoughts=self._core.show_reasoning != "off",
+            thoughts=self.configuration.core.show_reasoning != "off",
         )
         return CommandActions(
             store=self.store,
@@ -275,7 +259,7 @@ class App:
             quotas=self.quotas,
             queue=self._queue,
             clock=self._clock,
-            limits=AdmissionLimits.from_settings(self._core),
+            limits=AdmissionLimits.from_settings(self.configuration.core),
         )
         self.dispatcher = Dispatcher(
             store=self.store,
@@ -294,10 +278,10 @@ class App:
 
     async def _open_http(self, stack: AsyncExitStack) -> None:
         """Serve health and metrics where a port is configured."""
-        core = self._core
+        core = self.configuration.core
         if core.http_port is not None:
             self.http = await stack.enter_async_context(
-                HttpServer(core.http_host, core.http_port, self.state, self.metrics, self._outlet)
+                HttpServer(core.http_host, core.http_port, self.state, self.metrics, self.outlet)
             )
 
     async def __aexit__(self, *exc: object) -> None:
@@ -306,6 +290,10 @@ class App:
     def _paid(self, model: Chain) -> Model:
         """The same model, on the quotas of who asks."""
         return meter(model, self.quotas, self.models.estimator)
+
+    def _side_model(self, name: str, setting: str) -> Model | None:
+        """The model that `setting` names for side tasks; None where it names none."""
+        return self._paid(self.models.only(name, setting)) if name else None
 
     def _tokens_of(self, model: str) -> Callable[[str], int]:
         """What estimates the tokens of a text for a model."""
@@ -355,20 +343,20 @@ class App:
                 "Write /pair %s to your bot (in Slack: pair %s) to make yourself its owner (it works once, 15 minutes)"
             )
             log.warning(how, code, code)
-        log.info("starting with %s for %s", self.models.name, ", ".join(self._adapters))
+        log.info("starting with %s for %s", self.models.name, ", ".join(self.adapters))
         for line in self.rights.lines:
             log.info("%s", line)
         leave = asyncio.Event()
         dispatcher = self.dispatcher
-        await dispatcher.report_suspended(lambda platform: platform not in self._adapters)
+        await dispatcher.report_suspended(lambda platform: platform not in self.adapters)
         running = asyncio.create_task(
             self.platforms.run(dispatcher.deliver, dispatcher.resume, leave, dispatcher.suspend), name="platforms"
         )
         stopping = asyncio.create_task(stop.wait(), name="stop")
         reminding = asyncio.create_task(
-            self.reminders.watch(self.dispatcher.deliver, tuple(self._adapters)), name="reminders"
+            self.reminders.watch(self.dispatcher.deliver, tuple(self.adapters)), name="reminders"
         )
-        core = self._core
+        core = self.configuration.core
         keep = Keep.from_days(core.keep_days, core.keep_files_days)
         pruning = asyncio.create_task(prune_hourly(self.store, self._clock, keep), name="upkeep")
         trying = asyncio.create_task(self._try_tools(), name="tool trials")

@@ -97,13 +97,10 @@ def model_options(core: CoreSettings) -> ModelOptions:
     Raises:
         SettingsError: no model is named and no provider's key is set.
     """
-    from bot.model import ModelOptions, default_model
+    from bot.model import PROVIDERS, ModelOptions, default_model
 
-    keys = {
-        name: getattr(core, f"{name}_api_key").get_secret_value()
-        for name in ("openai", "ark", "deepseek", "openrouter", "gemini", "anthropic", "ollama", "vllm")
-    }
-    urls = {name: getattr(core, "ollama_api_url" if name == "ollama" else f"{name}_base_url") for name in keys}
+    keys = {name: getattr(core, row.key.lower()).get_secret_value() for name, row in PROVIDERS.items()}
+    urls = {name: getattr(core, row.base_url_setting.lower()) for name, row in PROVIDERS.items()}
     name = core.model or default_model(keys)
     if not name:
         raise SettingsError(

@@ -117,9 +117,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
     It is meant to be one where a letter or two are wrong, or one word is missing or too many.
     """
-    upper, settings = name.upper(), sorted(known)
+    upper = name.upper()
+    # Neither slip is in the first letter.
+    settings = sorted(one for one in known if one[:1] == upper[:1])
     distances = {one: _distance(upper, one) for one in settings}
-    least = min(distances.values())
+    least = min(distances.values(), default=_FAR)
     meant = [one for one in settings if (distances[one] == least if least < _FAR else _lacks_a_word(upper, one))]
     return " or ".join(meant)
 

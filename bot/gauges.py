@@ -15,19 +15,11 @@ def add_gauges(
     """Add the gauges of a program that is built."""
     for name, help, look in (
         ("parley_turns_running", "Chats with a turn under way.", lambda: queue.busy),
-        (
-            "parley_messages_waiting",
-            "Messages that wait behind their chat's turn.",
-            lambda: queue.length,
-        ),
+        ("parley_messages_waiting", "Messages that wait behind their chat's turn.", lambda: queue.length),
         ("parley_replies_live", "Replies that are being written.", lambda: pacer.live),
         ("parley_budgets_known", "Rate budgets that are remembered.", lambda: pacer.known_scopes),
         ("parley_writes_waiting", "Operations that wait for the database.", lambda: store.writer.waiting),
-        (
-            "parley_store_in_trouble",
-            "1 while the database cannot be written to.",
-            lambda: store.writer.in_trouble,
-        ),
+        ("parley_store_in_trouble", "1 while the database cannot be written to.", lambda: store.writer.in_trouble),
         (
             "parley_token_conflicts",
             "Signs in the last ten minutes that another program receives with one of our tokens.",

@@ -58,6 +58,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
     """Load what is counted while it is counted, and not while the tests are read and rewritten."""
     counting = _counting(session.config)
+    gc.disable()
     if counting is None or not counting.started:
         collected = yield
     else:
@@ -71,6 +72,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, Any, Any]:
     # What is here now stays: left out of every collection that looks for garbage.
     gc.collect()
     gc.freeze()
+    gc.enable()
     return collected
 
 
@@ -175,6 +177,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 
     monkeypatch.setattr(Database, "run_together", noticed)
     return clock
+
+
+@pytest.fixture(scope="session", autouse=True)
+def new_databases_at_once() -> None:
+    # Loaded late: what is loaded with this file is not counted.
+    importlib.import_module("tests.databases").quicken()
 
 
 @pytest.fixture
@@ -293,15 +301,18 @@ class Nursery:
         folder: Path,
         environment: Mapping[str, str],
         streams: tuple[int, int, int],
+        values: Mapping[str, float] | None = None,
     ) -> Started:
-        """`streams` are its standard input, output and error; they stay the caller's."""
+        """`streams` are its standard input, output and error; they stay the caller's.
+
+        `values` are what constants of its modules shall be, as `bot.operations.stopping.TURN_SECONDS`.
+        """
         if self._orders is None:
             self._orders = socket.socket(socket.AF_UNIX)
             self._orders.connect(self.listen())
         orders = self._orders
-        body = json.dumps(
-            {"module": module, "arguments": arguments, "folder": str(folder), "environment": dict(environment)}
-        ).encode()
+        order = {"module": module, "arguments": arguments, "folder": str(folder)}
+        body = json.dumps({**order, "environment": dict(environment), "values": dict(values or {})}).encode()
         mine, theirs = os.pipe()
         socket.send_fds(orders, [struct.pack("!I", len(body))], [*streams, theirs])
         orders.sendall(body)

@@ -8,6 +8,7 @@ the exit code.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -35,13 +36,15 @@ LOADED = (
     ),
     *("bot.toolchoice.presearch", "bot.context.summary", "bot.operations.upkeep", "bot.operations.watchdog"),
     *("bot.cli.chat", "bot.cli.installation", "bot.cli.run", "tools.fetch.service", "tools.registry"),
-    *("tools.databases", "tools.fetch.readers", "tools.mcp.server", "tools.mcp.source", "tools.sandbox.launcher"),
-    "tools.shell",
+    *("tools.databases", "tools.fetch.readers", "tools.mcp.server", "tools.mcp.session", "tools.mcp.source"),
+    *("tools.sandbox.launcher", "tools.shell"),
 )
 
 
 def main() -> None:
     """Fork until the standard input ends, then end whatever is left."""
+    # What is registered first runs last.
+    atexit.register(_leave)
     listening = socket.socket(fileno=int(sys.argv[1]))
     ended, woken = os.pipe()
     os.set_blocking(woken, False)
@@ -76,7 +79,7 @@ def main() -> None:
                     ours.close()
                 for number in (ended, woken, *told.values(), descriptors[3]):
                     os.close(number)
-                _become(order, descriptors[:3])
+                _run(order, descriptors[:3])
                 return
             told[pid] = descriptors[3]
             for descriptor in descriptors[:3]:
@@ -92,6 +95,7 @@ def _load() -> None:
     # The certificates of this machine, 20 ms for each client library, are read by nobody who names no others.
     httpx2 = importlib.import_module("httpx2")
     importlib.import_module("bot.network").trusted(httpx2.create_ssl_context)
+    importlib.import_module("tests.databases").quicken()
     # What is loaded is left out of every collection of the forked, which would only copy its pages.
     gc.collect()
     gc.freeze()
@@ -104,6 +108,31 @@ def _tell(told: dict[int, int]) -> None:
             code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
             os.write(told[pid], f"{code}\n".encode())
             os.close(told.pop(pid))
+
+
+_codes: list[int] = []
+"""What this program ends with; empty in the one that forks, and where a signal decides."""
+
+
+def _run(order: dict[str, Any], descriptors: list[int]) -> None:
+    """Be the program that was asked for, and end as it ends."""
+    try:
+        _become(order, descriptors)
+    except SystemExit as end:
+        _codes.append(end.code if isinstance(end.code, int) else int(end.code is not None))
+        raise
+    except Exception:
+        _codes.append(1)
+        raise
+    _codes.append(0)
+
+
+def _leave() -> None:
+    """Leave the memory of a forked program to the system: to take its modules apart would copy all of it first."""
+    if _codes:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_codes[0])
 
 
 def _become(order: dict[str, Any], descriptors: list[int]) -> None:
@@ -121,6 +150,9 @@ def _become(order: dict[str, Any], descriptors: list[int]) -> None:
     time.tzset()
     os.chdir(order["folder"])
     sys.argv[1:] = order["arguments"]
+    for name, value in order["values"].items():
+        module, _, constant = name.rpartition(".")
+        setattr(sys.modules[module], constant, value)
     runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
 
 

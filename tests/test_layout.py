@@ -114,6 +114,23 @@ def test_nobody_goes_past_the_door_of_a_room() -> None:
     assert not wrong
 
 
+def test_every_name_at_a_door_has_a_user_outside() -> None:
+    """A door without `__all__` hands out what it imports, and nothing that nobody asks for."""
+    users = [path for package in ("bot", "adapters", "tests", "bench") for path in (ROOT / package).rglob("*.py")]
+    doors = [door for door in BOT.glob("*/__init__.py") if "__all__" not in door.read_text()]
+    used = {(room_of(name_of(path)), found) for path in users for found in imports_of(path)}
+
+    idle = {
+        f"{room} hands out {name}"
+        for room, door in ((door.parent.name, door) for door in doors)
+        for module, name in imports_of(door)
+        if module.startswith(f"bot.{room}.")
+        and not any(own != room and found == (f"bot.{room}", name) for own, found in used)
+    }
+
+    assert doors and not idle
+
+
 def test_an_adapter_knows_the_ground_floor_and_no_other_adapter() -> None:
     wrong = set()
     for path in (ROOT / "adapters").rglob("*.py"):

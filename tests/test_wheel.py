@@ -31,8 +31,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _ran([sys.executable, "-W", "ignore", "-c", build, str(folder)], source)
     (wheel,) = folder.glob("*.whl")
     made = folder / "environment"
-    _ran([sys.executable, "-m", "venv", str(made)], folder)
-    _ran([str(made / "bin/pip"), "install", "-q", "--no-index", "--no-deps", str(wheel)], folder)
+    _ran([sys.executable, "-m", "venv", "--without-pip", str(made)], folder)
+    install = ("install", "-q", "--no-index", "--no-deps", "--no-compile", str(wheel))
+    _ran([sys.executable, "-m", "pip", "--python", str(made / "bin/python"), *install], folder)
     (site,) = made.glob("lib/python*/site-packages")
     (site / "libraries.pth").write_text("".join(f"{path}\n" for path in sys.path if path.endswith("site-packages")))
     return made

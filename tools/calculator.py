@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tools.base import Json, ToolError
+from tools.base import ToolError
 from tools.function import FunctionTool, tool
 
 if TYPE_CHECKING:
     from tools.calculation.numbers import CalculationError
 
-_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+_EXAMPLES = (
     {"expression": "(1250 + 890) * 15%"},
     {"expression": "72 °F to °C"},
     {"expression": "3 h 20 min in minutes"},

@@ -14,6 +14,15 @@ MOST_CHARS: Final = 100_000
 _MOST_DEPTH: Final = 8
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,15}(?:\.0{1,15})?")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,2})?")
+_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+    "null": type(None),
+}
 _WORDS: Final[Mapping[str, Json]] = {"true": True, "false": False}
 
 
@@ -23,8 +32,8 @@ def converted(schema: Mapping[str, Any], value: Json, depth: int = 0) -> Json:
     Numbers, booleans, arrays and objects are read from text; a number becomes text where only text is allowed. What
     cannot be read stays, for the check of the arguments to name.
     """
-    kinds = _kinds(schema)
-    if kinds and not _fits(value, kinds):
+    kinds = kinds_of(schema)
+    if kinds and not is_of_any(value, kinds):
         value = _read(value, kinds) if isinstance(value, str) else _written(value, kinds)
     if depth >= _MOST_DEPTH:
         return value
@@ -41,7 +50,7 @@ def converted(schema: Mapping[str, Any], value: Json, depth: int = 0) -> Json:
     return value
 
 
-def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
+def kinds_of(schema: Mapping[str, Any]) -> frozenset[str]:
     """Return the types that `schema` allows; empty if it does not say, or not in a supported way."""
     wanted = schema.get("type")
     if wanted is not None:
@@ -50,7 +59,7 @@ def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
     for word in ("anyOf", "oneOf"):
         options = schema.get(word)
         for option in options if isinstance(options, list) else []:
-            inner = _kinds(option) if isinstance(option, Mapping) else frozenset()
+            inner = kinds_of(option) if isinstance(option, Mapping) else frozenset()
             if not inner:
                 return frozenset()
             found |= inner
@@ -59,27 +68,15 @@ def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
 
 def is_of(value: Json, kind: object) -> bool | None:
     """Return whether a value is of a type that JSON Schema names; None for a type that it does not know."""
-    match kind:
-        case "string":
-            return isinstance(value, str)
-        case "integer":
-            whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-            return whole and not isinstance(value, bool)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "boolean":
-            return isinstance(value, bool)
-        case "array":
-            return isinstance(value, list)
-        case "object":
-            return isinstance(value, dict)
-        case "null":
-            return value is None
-        case _:
-            return None
+    if not isinstance(kind, str) or kind not in _TYPES:
+        return None
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, _TYPES[kind]) or (kind == "integer" and isinstance(value, float) and value.is_integer())
 
 
-def _fits(value: Json, kinds: frozenset[str]) -> bool:
+def is_of_any(value: Json, kinds: frozenset[str]) -> bool:
+    """Return True if a value is of one of these types."""
     return any(is_of(value, kind) for kind in kinds)
 
 
@@ -98,7 +95,7 @@ def _read(text: str, kinds: frozenset[str]) -> Json:
             read: Json = json.loads(told)
         except (ValueError, RecursionError):
             return text
-        return read if _fits(read, kinds) else text
+        return read if is_of_any(read, kinds) else text
     return text
 
 

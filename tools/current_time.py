@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
 
 from tools import moments, zones
-from tools.base import Json, ToolContext, ToolError, Unavailable
+from tools.base import Arguments, ToolContext, Unavailable
 from tools.function import FunctionTool, tool
 from tools.zones import Zone
 
-_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+_EXAMPLES: tuple[Arguments, ...] = (
     {"zone": "Asia/Tokyo"},
     {},
     {"time": "15:00", "zone": "New York", "to_zone": "北京"},
@@ -70,34 +69,28 @@ async def current_time(
     notes: list[str] = []
     here = _zone(zone, notes) if zone.strip() else _own(context, notes)
     now = context.now().astimezone(here.info)
-    try:
-        given = moments.read(time, now) if time.strip() else None
-        start = _placed(given, here, notes) if given is not None else now
-        # The clock of a bare date would be made up; it is shown only where a zone has to be converted.
-        timed = given is None or given.timed or bool(to_zone.strip())
-        lines = [_line(start, here, "In" if given is not None else "Now in", timed)]
-        moved = start
-        if add.strip():
-            span = moments.read_span(add)
-            moved = span.add_to(start)
-            lines.append(_line(moved, here, f"Moved by {add.strip()[:60]!r}, in", timed or bool(span.seconds)))
-        if to_zone.strip():
-            there = _zone(to_zone, notes)
-            lines.append(_line(_elsewhere(moved, there), there, "The same moment in"))
-            lines.append(_apart(moved, here, there))
-        if until.strip():
-            end = _placed(moments.read(until, now), here, notes)
-            lines.append(_between(moved, end))
-    except moments.NotAMoment as error:
-        raise ToolError(str(error)) from error
+    given = moments.read(time, now) if time.strip() else None
+    start = _placed(given, here, notes) if given is not None else now
+    # The clock of a bare date would be made up; it is shown only where a zone has to be converted.
+    timed = given is None or given.timed or bool(to_zone.strip())
+    lines = [_line(start, here, "In" if given is not None else "Now in", timed)]
+    moved = start
+    if add.strip():
+        span = moments.read_span(add)
+        moved = span.add_to(start)
+        lines.append(_line(moved, here, f"Moved by {add.strip()[:60]!r}, in", timed or bool(span.seconds)))
+    if to_zone.strip():
+        there = _zone(to_zone, notes)
+        lines.append(_line(_elsewhere(moved, there), there, "The same moment in"))
+        lines.append(_apart(moved, here, there))
+    if until.strip():
+        end = _placed(moments.read(until, now), here, notes)
+        lines.append(_between(moved, end))
     return "\n".join([*lines, *(f"Note: {note}" for note in dict.fromkeys(notes))])
 
 
 def _zone(name: str, notes: list[str]) -> Zone:
-    try:
-        found = zones.find(name)
-    except zones.UnknownZone as error:
-        raise ToolError(str(error)) from error
+    found = zones.find(name)
     if found.note:
         notes.append(found.note)
     return found

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from tools.base import Json, ToolContext, ToolError
+from tools.base import ToolContext, ToolError
 from tools.function import FunctionTool, tool
 from tools.remember import facts_of
 
-_EXAMPLES: tuple[Mapping[str, Json], ...] = ({"number": 12},)
+_EXAMPLES = ({"number": 12},)
 _ASKED = ("Forget number 12, please.",)
 _KEYWORDS = ("forget", "delete", "remove", "no longer", "not any more", "忘记", "忘掉", "删除", "不再")
 

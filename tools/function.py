@@ -2,22 +2,55 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from tools.base import Arguments, Json, ToolContext, ToolResult, ToolSpec
+from tools.base import Arguments, ToolContext, ToolResult, ToolSpec
 from tools.schema import of_docstring, of_function
 
 Function: TypeAlias = Callable[..., Awaitable[ToolResult | str]]
 
 
+class Resource(Protocol):
+    """What a tool holds open between its calls."""
+
+    async def close(self) -> None: ...
+
+
+_R = TypeVar("_R", bound=Resource)
+
+
+class Late(Generic[_R]):
+    """A resource that is opened at its first use, in a thread: the library behind it may take long to import."""
+
+    def __init__(self, open_resource: Callable[[], _R], opened: _R | None = None) -> None:
+        self._open = open_resource
+        self._opening = asyncio.Lock()
+        self._opened = opened
+
+    async def get(self) -> _R:
+        """Return the resource, opening it if need be; one that was closed is opened anew."""
+        async with self._opening:
+            if self._opened is None:
+                self._opened = await asyncio.to_thread(self._open)
+            return self._opened
+
+    async def close(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
+
+
 class FunctionTool:
     """A tool that is one function."""
 
-    def __init__(self, function: Function, spec: ToolSpec) -> None:
+    def __init__(self, function: Function, *resources: Resource, **fields: Any) -> None:
+        """`resources` are closed with the tool; `fields` are those of `ToolSpec` that the function does not tell."""
         self._function = function
-        self._spec = spec
+        self._resources = resources
+        self._spec = spec_of(function, **fields)
         self._wants_context = "context" in inspect.signature(function).parameters
         self.__doc__ = function.__doc__
 
@@ -33,30 +66,16 @@ class FunctionTool:
         return ToolResult(text=made) if isinstance(made, str) else made
 
     async def close(self) -> None:
-        return None
+        await asyncio.gather(*(one.close() for one in self._resources))
 
 
-def spec_of(
-    function: Function, *, name: str = "", examples: tuple[Mapping[str, Json], ...] = (), **more: Any
-) -> ToolSpec:
-    """Build a spec from a function's signature and docstring; `more` are further fields of `ToolSpec`."""
+def spec_of(function: Function, **fields: Any) -> ToolSpec:
+    """Build a spec from a function's signature and docstring; `fields` are further ones of `ToolSpec`, and win."""
     parts, descriptions = of_docstring(function.__doc__ or "")
-    told = {key: value for key, value in parts.items() if key != "purpose"}
-    return ToolSpec(
-        name=name or function.__name__,
-        purpose=parts.get("purpose", ""),
-        parameters=of_function(function, descriptions),
-        examples=examples,
-        **{**told, **more},
-    )
+    told = {"name": function.__name__, "purpose": "", **parts, **fields}
+    return ToolSpec(parameters=of_function(function, descriptions), **told)
 
 
-def tool(
-    *, name: str = "", examples: tuple[Mapping[str, Json], ...] = (), **more: Any
-) -> Callable[[Function], FunctionTool]:
+def tool(**fields: Any) -> Callable[[Function], FunctionTool]:
     """Turn the decorated function into a tool; the keywords are fields of `ToolSpec`."""
-
-    def make(function: Function) -> FunctionTool:
-        return FunctionTool(function, spec_of(function, name=name, examples=examples, **more))
-
-    return make
+    return lambda function: FunctionTool(function, **fields)

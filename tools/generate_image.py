@@ -5,7 +5,6 @@ The openai library is imported at the first image: it takes half a second.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import hashlib
@@ -16,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from tools.addresses import split_address
-from tools.base import Json, ProducedFile, ToolContext, ToolError, ToolResult, Unavailable
+from tools.base import ProducedFile, ToolContext, ToolError, ToolResult, Unavailable
 from tools.credentials import hidden
-from tools.function import FunctionTool, spec_of
+from tools.fetch.bodies import read_body
+from tools.function import FunctionTool, Late
 from tools.payments import Payment
 from tools.settings import ImageSettings
 
@@ -47,7 +47,7 @@ _KINDS = (
     (b"GIF8", "gif", "image/gif"),
     (b"RIFF", "webp", "image/webp"),
 )
-_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+_EXAMPLES = (
     {"prompt": "A watercolour of a red fox asleep in the snow, seen from above"},
     {"prompt": "Logo for a bakery called Krume: flat, two colours", "size": "1024x1024", "quality": "high"},
 )
@@ -79,26 +79,23 @@ class GenerateImage(FunctionTool):
         self._key = settings.image_api_key.get_secret_value().strip()
         self._base_url = settings.image_base_url.rstrip("/")
         self._prices = _prices_of(self._model, settings.image_price)
-        self._client: AsyncOpenAI | None = None
-        self._opening = asyncio.Lock()
+        self._client: Late[AsyncOpenAI] = Late(self._open)
         super().__init__(
             self.generate,
-            spec_of(
-                self.generate,
-                name="generate_image",
-                category="images",
-                examples=_EXAMPLES,
-                asked=_ASKED,
-                keywords=_KEYWORDS,
-                icon="🎨",
-                verb=("Painting a picture", "正在画图", "正在繪圖"),
-                label=("Paint a picture from a description", "按描述画图", "依描述繪圖"),
-                subject="prompt",
-                effects=True,
-                timeout=_SECONDS + 10.0,
-                most_chars=20_000,
-                per_minute=4,
-            ),
+            self._client,
+            name="generate_image",
+            category="images",
+            examples=_EXAMPLES,
+            asked=_ASKED,
+            keywords=_KEYWORDS,
+            icon="🎨",
+            verb=("Painting a picture", "正在画图", "正在繪圖"),
+            label=("Paint a picture from a description", "按描述画图", "依描述繪圖"),
+            subject="prompt",
+            effects=True,
+            timeout=_SECONDS + 10.0,
+            most_chars=20_000,
+            per_minute=4,
         )
 
     async def generate(
@@ -147,7 +144,7 @@ class GenerateImage(FunctionTool):
         place = urlsplit(self._base_url).netloc
         if offline:
             return f"{self._model} at {place} was not asked"
-        client = await self._opened()
+        client = await self._client.get()
         openai = importlib.import_module("openai")
         try:
             await client.models.retrieve(self._model, timeout=_LOOK_SECONDS)
@@ -166,11 +163,6 @@ class GenerateImage(FunctionTool):
         else:
             return f"{place} knows {self._model} and takes the key"
         return f"{place} answers; whether it makes images with {self._model} shows only at the first one"
-
-    async def close(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
 
     def _request(self, prompt: str, size: str, quality: str) -> dict[str, Any]:
         """The arguments as this model takes them: the older ones have other sizes, and ask for base64."""
@@ -199,7 +191,7 @@ class GenerateImage(FunctionTool):
 
         A request that is refused costs nothing; one that is not answered may have cost all of it.
         """
-        client = await self._opened()
+        client = await self._client.get()
         openai = importlib.import_module("openai")
         refusals = (openai.BadRequestError, openai.RateLimitError, openai.AuthenticationError)
         try:
@@ -259,24 +251,12 @@ class GenerateImage(FunctionTool):
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60.0)) as session,
                 session.get(url, allow_redirects=False) as response,
             ):
-                content = await response.content.read(MOST_BYTES + 1) if response.status == 200 else b""
-                while (
-                    response.status == 200
-                    and len(content) <= MOST_BYTES
-                    and (more := await response.content.read(2**16))
-                ):
-                    content += more
+                content, cut = await read_body(response.content, "", MOST_BYTES if response.status == 200 else 0)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise ToolError("The image could not be fetched from the service. Say so.", retry=False) from error
-        if not content or len(content) > MOST_BYTES:
+        if not content or cut:
             raise ToolError("The image could not be fetched from the service. Say so.", retry=False)
-        return content
-
-    async def _opened(self) -> AsyncOpenAI:
-        async with self._opening:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._open)
-            return self._client
+        return bytes(content)
 
     def _open(self) -> AsyncOpenAI:
         client: AsyncOpenAI = importlib.import_module("openai").AsyncOpenAI(

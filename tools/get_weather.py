@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tools.base import Json, Source, ToolContext, ToolError, ToolResult
+from tools.base import Source, ToolContext, ToolError, ToolResult
 from tools.fetch.entries import joined
 from tools.fetch.service import JsonService, fields_of, items_of, number_of, text_of
-from tools.function import FunctionTool, spec_of
+from tools.function import FunctionTool
 from tools.settings import WeatherSettings
 
 MOST_DAYS = 16
@@ -64,7 +63,7 @@ _WINDS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 _COORDINATES = re.compile(r"(-?\d{1,3}(?:\.\d+)?)\s*[,，;\s]\s*(-?\d{1,3}(?:\.\d+)?)$")
 # Chinese and Japanese suffixes that the search does not know: 北京市, 云南省, 東京都.
 _SUFFIX = re.compile(r"(?<=..)(?:市|省|县|縣|区|區|镇|鎮|都|府|特别行政区)$")
-_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+_EXAMPLES = (
     {"place": "Oslo"},
     {"place": "Portland, Maine", "days": 7, "units": "imperial"},
     {"latitude": 48.86, "longitude": 2.35},
@@ -111,20 +110,19 @@ class Weather(FunctionTool):
         )
         super().__init__(
             self.get_weather,
-            spec_of(
-                self.get_weather,
-                name="get_weather",
-                category="weather",
-                examples=_EXAMPLES,
-                asked=_ASKED,
-                keywords=_KEYWORDS,
-                icon="⛅",
-                verb=("Checking the weather", "正在查询天气", "正在查詢天氣"),
-                label=("Look up the weather and the forecast", "查询天气和天气预报", "查詢天氣與天氣預報"),
-                subject="place",
-                cache_seconds=600.0,
-                timeout=25.0,
-            ),
+            self._forecast,
+            self._places,
+            name="get_weather",
+            category="weather",
+            examples=_EXAMPLES,
+            asked=_ASKED,
+            keywords=_KEYWORDS,
+            icon="⛅",
+            verb=("Checking the weather", "正在查询天气", "正在查詢天氣"),
+            label=("Look up the weather and the forecast", "查询天气和天气预报", "查詢天氣與天氣預報"),
+            subject="place",
+            cache_seconds=600.0,
+            timeout=25.0,
         )
 
     async def get_weather(
@@ -170,9 +168,6 @@ class Weather(FunctionTool):
             note = f"Other places of this name: {listed}. If one of these is meant, call again with its coordinates.\n"
         text = _write_report(where, found, note, context.chars)
         return ToolResult(text=text, sources=(Source("Open-Meteo", "https://open-meteo.com/"),), untrusted=True)
-
-    async def close(self) -> None:
-        await asyncio.gather(self._forecast.close(), self._places.close())
 
     async def _locate(
         self, name: str, latitude: float | None, longitude: float | None, language: str

@@ -25,20 +25,12 @@ SECONDS = 6
 TOTAL_SECONDS = 12.0
 _RANGES = {"day": "d", "week": "w", "month": "m", "year": "y"}
 _REGIONS = {
+    **{code: f"{code}-{code}" for code in ("de", "fr", "es", "it", "ru", "nl", "pl", "tr", "no")},
     "zh": "cn-zh",
     "ja": "jp-jp",
     "ko": "kr-kr",
-    "de": "de-de",
-    "fr": "fr-fr",
-    "es": "es-es",
-    "it": "it-it",
     "pt": "br-pt",
-    "ru": "ru-ru",
-    "nl": "nl-nl",
-    "pl": "pl-pl",
-    "tr": "tr-tr",
     "sv": "se-sv",
-    "no": "no-no",
 }
 
 

@@ -9,6 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from tools import numerals
+from tools.base import ToolError
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
 _MONTHS |= {name[:3]: number for name, number in _MONTHS.items()} | {"sept": 9}
@@ -46,6 +47,13 @@ _UNITS = {
     "year": "years", "yr": "years", "y": "years", "年": "years",
     "decade": "decades", "century": "centuries",
 }  # fmt: skip
+_FACTORS = {
+    "seconds": ("seconds", 1), "minutes": ("seconds", 60), "hours": ("seconds", 3600),
+    "days": ("days", 1), "weeks": ("days", 7), "weekdays": ("weekdays", 1),
+    "months": ("months", 1), "quarters": ("months", 3), "years": ("months", 12),
+    "decades": ("months", 120), "centuries": ("months", 1200),
+}  # fmt: skip
+"""The part of a span that a unit counts in, and how many of it."""
 _LONGEST = 200
 """Characters of a date, a time or a duration."""
 _PART = re.compile(
@@ -53,7 +61,7 @@ _PART = re.compile(
 )
 
 
-class NotAMoment(Exception):
+class NotAMoment(ToolError):
     """The text is not a date, time or duration. The message says what to write."""
 
 
@@ -144,7 +152,8 @@ def read_span(text: str) -> Span:
             raise NotAMoment(f"{text[:60]!r} is no duration: write it as '10 days', '-3 weeks' or '1 year 2 months'.")
         sign = {"+": 1, "-": -1}.get(match[1], sign)
         number = 1.0 if match[2] in ("a", "an") else 0.5 if match[2] == "半" else float(match[2])
-        _add_part(sums, unit, sign * number)
+        field, factor = _FACTORS[unit]
+        sums[field] += sign * number * factor
         at = match.end()
     if at == 0 or max(map(abs, sums.values())) > 1e12:
         raise NotAMoment(f"{text[:60]!r} is no duration that fits: write it as '10 days' or '-3 weeks'.")
@@ -154,20 +163,6 @@ def read_span(text: str) -> Span:
     turn = -1 if back else 1
     whole = int(sums["days"] // 1)
     return Span(turn * int(sums["months"]), turn * whole, turn * int(sums["weekdays"]), turn * seconds)
-
-
-def _add_part(sums: dict[str, float], unit: str, number: float) -> None:
-    match unit:
-        case "seconds" | "minutes" | "hours":
-            sums["seconds"] += number * {"seconds": 1, "minutes": 60, "hours": 3600}[unit]
-        case "days" | "weeks":
-            sums["days"] += number * {"days": 1, "weeks": 7}[unit]
-        case "weekdays":
-            sums["weekdays"] += number
-        case _:
-            sums["months"] += (
-                number * {"months": 1, "quarters": 3, "years": 12, "decades": 120, "centuries": 1200}[unit]
-            )
 
 
 def _find_unit(word: str) -> str | None:

@@ -6,18 +6,17 @@ What makes writing impossible stands in `tools/databases/`, for SQLite and Postg
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 
-from tools.base import Json, ToolContext, ToolError, ToolResult, Unavailable
+from tools.base import Arguments, ToolContext, ToolError, ToolResult, Unavailable
 from tools.databases import Cell, Database, Limits, Refused, Rows, open_database, parse
-from tools.function import FunctionTool, spec_of
+from tools.function import FunctionTool
 from tools.settings import DatabaseSettings
 
 MOST_ROWS = 200
 _SHOWN_ROWS = 50
 _CELL_CHARS = 200
-_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+_EXAMPLES: tuple[Arguments, ...] = (
     {},
     {"sql": "SELECT country, count(*) AS customers FROM customers GROUP BY country ORDER BY customers DESC"},
     {"table": "orders"},
@@ -65,7 +64,7 @@ class QueryDatabase(FunctionTool):
         self._databases = databases
         self._files = files
         self._seconds = seconds
-        spec = spec_of(
+        super().__init__(
             self.query,
             name="query_database",
             category="data",
@@ -79,9 +78,8 @@ class QueryDatabase(FunctionTool):
             echoes=True,
             timeout=seconds + 15.0,
             most_chars=20_000,
+            source=f"read-only databases: {', '.join(databases)}",
         )
-        names = ", ".join(databases)
-        super().__init__(self.query, replace(spec, source=f"read-only databases: {names}"))
 
     async def query(
         self, context: ToolContext, database: str = "", table: str = "", sql: str = "", rows: int = _SHOWN_ROWS

@@ -7,11 +7,10 @@ import importlib
 import importlib.util
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tools.base import Json, Source, ToolContext, ToolError, ToolResult, Unavailable
-from tools.function import FunctionTool, spec_of
+from tools.base import Source, ToolContext, ToolError, ToolResult, Unavailable
+from tools.function import FunctionTool, Late
 from tools.settings import ReadPageSettings
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ _PAGES = 8
 """Pages fetched at once; each may take the memory of a large PDF twice."""
 _ENDS = (". ", "! ", "? ", "。", "！", "？")
 """How sentences end."""
-_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+_EXAMPLES = (
     {"url": "https://example.org/article"},
     {"url": "https://example.org/report.pdf", "part": 2},
 )
@@ -56,8 +55,7 @@ class ReadPage(FunctionTool):
     """`read_page`."""
 
     def __init__(self, allow: str = "", fetcher: Fetcher | None = None) -> None:
-        self._allow = tuple(one.strip() for one in allow.split(",") if one.strip())
-        self._fetcher = fetcher
+        self._fetcher: Late[Fetcher] = Late(lambda: _fetcher(allow), fetcher)
         self._pdf = importlib.util.find_spec("pypdfium2") is not None
         self._opening = asyncio.Lock()
         self._places = asyncio.Semaphore(_PAGES)
@@ -66,21 +64,19 @@ class ReadPage(FunctionTool):
         self._kept: OrderedDict[str, tuple[float, Page]] = OrderedDict()
         super().__init__(
             self.read,
-            spec_of(
-                self.read,
-                name="read_page",
-                category="web",
-                examples=_EXAMPLES,
-                asked=_ASKED,
-                keywords=_KEYWORDS,
-                icon="📄",
-                verb=("Reading a page", "正在阅读网页", "正在閱讀網頁"),
-                label=("Read a web page or a PDF", "阅读网页或 PDF", "閱讀網頁或 PDF"),
-                subject="url",
-                address="url",
-                cache_seconds=KEPT_SECONDS,
-                timeout=25.0,
-            ),
+            self._fetcher,
+            name="read_page",
+            category="web",
+            examples=_EXAMPLES,
+            asked=_ASKED,
+            keywords=_KEYWORDS,
+            icon="📄",
+            verb=("Reading a page", "正在阅读网页", "正在閱讀網頁"),
+            label=("Read a web page or a PDF", "阅读网页或 PDF", "閱讀網頁或 PDF"),
+            subject="url",
+            address="url",
+            cache_seconds=KEPT_SECONDS,
+            timeout=25.0,
         )
 
     async def read(self, context: ToolContext, url: str, part: int = 1) -> ToolResult:
@@ -111,17 +107,12 @@ class ReadPage(FunctionTool):
             untrusted=True,
         )
 
-    async def close(self) -> None:
-        fetcher, self._fetcher = self._fetcher, None
-        if fetcher is not None:
-            await fetcher.close()
-
     async def _page(self, url: str, context: ToolContext) -> Page:
         """The page, read now or a moment ago: its further parts must not be another version's."""
         kept = self._kept.get(url)
         if kept is not None and kept[0] > time.monotonic():
             return kept[1]
-        fetcher = await self._opened()
+        fetcher = await self._fetcher.get()
         extraction: Any = importlib.import_module("tools.fetch.extraction")
         async with self._places:
             fetched = await fetcher.get(url, pdf=self._pdf, follow=context.follow)
@@ -166,12 +157,11 @@ class ReadPage(FunctionTool):
             readers: Readers = self._readers
             return readers
 
-    async def _opened(self) -> Fetcher:
-        async with self._opening:
-            if self._fetcher is None:
-                client: Any = await asyncio.to_thread(importlib.import_module, "tools.fetch.client")
-                self._fetcher = client.Fetcher(allow=self._allow)
-            return self._fetcher
+
+def _fetcher(allow: str) -> Fetcher:
+    from tools.fetch.client import Fetcher
+
+    return Fetcher(allow=allow.split(","))
 
 
 def _head(page: Page) -> str:

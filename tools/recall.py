@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from tools.base import Json, ToolContext, ToolResult
+from tools.base import Arguments, ToolContext, ToolResult
 from tools.function import FunctionTool, tool
 from tools.remember import facts_of
 
-_EXAMPLES: tuple[Mapping[str, Json], ...] = ({"query": "birthday"}, {})
+_EXAMPLES: tuple[Arguments, ...] = ({"query": "birthday"}, {})
 _ASKED = (
     "When is Mia's birthday?",
     "What do you remember about me?",

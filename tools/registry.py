@@ -13,7 +13,7 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tools.base import Proven, Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus, Unavailable
 from tools.cancelling import is_cancelled
@@ -22,6 +22,9 @@ from tools.descriptions import Description, told_apart
 from tools.languages import Words, in_language
 from tools.payments import Bill
 from tools.schema import check, without_unknown
+
+if TYPE_CHECKING:
+    from tools.mcp.source import McpSource
 
 log = logging.getLogger(__name__)
 
@@ -41,43 +44,6 @@ SWITCHED_OFF = "switched off by TOOLS_OFF"
 _COLON: Words = (": ", "：", "：")
 _TRY: Words = (" ({ordinal} try)", "（第 {count} 次尝试）", "（第 {count} 次嘗試）")
 _MIDDLE = "\n[… {left} characters left out …]\n"
-
-
-class ToolSource(Protocol):
-    """A source of tools that can appear and disappear while the program runs."""
-
-    @property
-    def unavailable(self) -> Mapping[str, str]:
-        """The tools not offered now, each with the reason."""
-        ...
-
-    @property
-    def faults(self) -> Mapping[str, str]:
-        """The entries of `unavailable` that failed, or cannot work as configured."""
-        ...
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """Keys it was given, which must never be shown."""
-        ...
-
-    def start(self) -> None:
-        """Start to look for tools in the background; a second call does nothing."""
-        ...
-
-    async def settle(self, seconds: float) -> None:
-        """Wait until its tools are known, up to a limit of time."""
-        ...
-
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """Return the tools that can be called now."""
-        ...
-
-    def tool(self, name: str) -> Tool | None:
-        """Return a tool by name; one that is known but not offered now says so when it is run."""
-        ...
-
-    async def close(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -116,7 +82,7 @@ class ToolRegistry:
         self._recent: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
         self._missing = dict(unavailable or {})
         self._wanted = set(wanted)
-        self._sources: list[ToolSource] = []
+        self._sources: list[McpSource] = []
         self._closed = False
         self._descriptions: dict[str, tuple[ToolSpec, ToolSpec]] = {}
         self._told: OrderedDict[tuple[int, ...], tuple[tuple[ToolSpec, ...], tuple[ToolSpec, ...]]] = OrderedDict()
@@ -151,7 +117,7 @@ class ToolRegistry:
             made |= source.faults
         return made
 
-    def add_source(self, source: ToolSource) -> None:
+    def add_source(self, source: McpSource) -> None:
         """Offer the tools of `source` whenever it has them; starts it at once if an event loop runs."""
         self._sources.append(source)
         try:

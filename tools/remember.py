@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
-from tools.base import Facts, Json, ToolContext, ToolError
+from tools.base import Facts, ToolContext, ToolError
 from tools.function import FunctionTool, tool
 
-_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+_EXAMPLES = (
     {"fact": "Ada's daughter Mia was born on 2019-04-02."},
     {"fact": "The team's stand-up is at 09:30 on weekdays.", "about": "chat"},
 )

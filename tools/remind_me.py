@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Mapping
 from typing import Literal
 
 from tools import moments, zones
-from tools.base import Json, Timers, ToolContext, ToolError, ToolResult, Unavailable
+from tools.base import Timers, ToolContext, ToolError, ToolResult, Unavailable
 from tools.function import FunctionTool, tool
-from tools.moments import NotAMoment
-from tools.zones import UnknownZone
 
 FARTHEST = datetime.timedelta(days=5 * 366)
 _DAYTIME = datetime.time(9)
 """When a reminder comes that names only a day."""
 _CLOCK_ALONE = re.compile(r"[\d:.\s]+(?:[ap]\.?m\.?)?", re.IGNORECASE)
-_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+_EXAMPLES = (
     {"text": "Call the dentist", "at": "2026-12-01 09:00"},
     {"text": "Take the cake out of the oven", "delay": "25 minutes"},
     {"action": "list"},
@@ -83,7 +80,7 @@ async def remind_me(
         raise ToolError(
             "No reminder can be set here: there is nobody who could write later (--data FILE).", retry=False
         )
-    info = _zone(zone or context.zone)
+    info = zones.find(zone or context.zone).info
     match action:
         case "list":
             # Words from outside may have had them set, in this conversation or in an earlier one.
@@ -102,7 +99,7 @@ async def _set(timers: Timers, context: ToolContext, text: str, at: str, delay: 
     if bool(at) == bool(delay):
         raise ToolError("Say when: either at (a local date and time) or delay (such as '90 minutes'), not both.")
     now = context.now()
-    due = _at(at, now.astimezone(zone)) if at else _after(delay, now.astimezone(zone))
+    due = _at(at, now.astimezone(zone)) if at else moments.read_span(delay).add_to(now.astimezone(zone))
     if due <= now:
         raise ToolError(f"{_written(due)} is in the past: it is {_written(now.astimezone(zone))} now.")
     if due - now > FARTHEST:
@@ -121,32 +118,15 @@ async def _listed(timers: Timers, context: ToolContext, zone: datetime.tzinfo) -
     return "\n".join([f"Reminders of this chat ({zone}):", *lines])
 
 
-def _zone(name: str) -> datetime.tzinfo:
-    try:
-        return zones.find(name).info
-    except UnknownZone as error:
-        raise ToolError(str(error)) from error
-
-
 def _at(said: str, now: datetime.datetime) -> datetime.datetime:
     """The moment named; a time of day alone is the next such time."""
-    try:
-        moment = moments.read(said, now)
-    except NotAMoment as error:
-        raise ToolError(str(error)) from error
+    moment = moments.read(said, now)
     when = moment.when if moment.timed else datetime.datetime.combine(moment.when.date(), _DAYTIME, moment.when.tzinfo)
     when = when.replace(tzinfo=now.tzinfo) if when.tzinfo is None else when
     if when <= now and _CLOCK_ALONE.fullmatch(said):
         when += datetime.timedelta(days=1)
     # Through UTC, so that a time that the clocks skip becomes the one that they show.
     return when.astimezone(datetime.UTC).astimezone(now.tzinfo)
-
-
-def _after(said: str, now: datetime.datetime) -> datetime.datetime:
-    try:
-        return moments.read_span(said).add_to(now)
-    except NotAMoment as error:
-        raise ToolError(str(error)) from error
 
 
 def _written(when: datetime.datetime) -> str:

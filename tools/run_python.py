@@ -10,12 +10,12 @@ import importlib.metadata
 import importlib.util
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tools.base import Json, ToolContext, ToolError, ToolResult, ToolStatus, Unavailable
-from tools.function import FunctionTool, spec_of
+from tools.base import ToolContext, ToolError, ToolResult, ToolStatus, Unavailable
+from tools.function import FunctionTool
 from tools.settings import CodeSettings
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _KEYWORDS = (
     *("代码", "运行", "画图", "图表", "计算", "código", "gráfico", "Diagramm", "berechnen", "код", "график"),
     *("コード", "グラフ", "코드", "그래프"),
 )
-_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+_EXAMPLES = (
     {"code": "sum(n for n in range(1, 1000) if n % 3 == 0 or n % 5 == 0)"},
     {"code": "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9, 16])\nplt.title('Squares')"},
 )
@@ -102,7 +102,7 @@ class CodeRunner(FunctionTool):
         self._backends = backends
         self._choice: Choice | None = None
         packages = _installed(settings.packages) if {"bwrap", "rich"} & set(backends) else ()
-        spec = spec_of(
+        super().__init__(
             self.cell,
             name="run_python",
             category="code",
@@ -124,7 +124,7 @@ class CodeRunner(FunctionTool):
             most_chars=LONGEST_CODE + 1000,
             per_minute=20,
         )
-        super().__init__(self.cell, replace(spec, purpose=f"{spec.purpose} {_told_of(packages)}"))
+        self._spec = replace(self._spec, purpose=f"{self._spec.purpose} {_told_of(packages)}")
 
     async def cell(self, context: ToolContext, code: str) -> ToolResult:
         """Run Python code in this chat's interpreter and return what it prints and the value of its last line.

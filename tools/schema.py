@@ -41,6 +41,15 @@ _MISSES: Mapping[str, Callable[[float, float], bool]] = {
 }
 """Bounds of a number, each with what a number that breaks it is to it."""
 _TYPES: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_NAMES: Mapping[type, str] = {
+    type(None): "null",
+    bool: "a boolean",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    list: "an array",
+}
+"""What a wrong value is called: keys of `tools.problems`."""
 _ARGUMENT = re.compile(r"^\s{0,8}(\w+):\s*(.+)$")
 _EXAMPLE = re.compile(r"\s*Example:\s*(.+?)\s*$")
 
@@ -206,19 +215,7 @@ def _resolve(root: Mapping[str, Json], reference: str) -> Any:
 
 
 def _named(value: Json, language: str) -> str:
-    match value:
-        case None:
-            return problem("null", language)
-        case bool():
-            return problem("a boolean", language)
-        case str():
-            return problem("a string", language)
-        case int() | float():
-            return problem("a number", language, given=_short(value))
-        case list():
-            return problem("an array", language)
-        case _:
-            return problem("an object", language)
+    return problem(_NAMES.get(type(value), "an object"), language, given=_short(value))
 
 
 def of_function(function: Callable[..., Any], descriptions: Mapping[str, str]) -> dict[str, Json]:

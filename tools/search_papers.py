@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import quote
 
-from tools.base import Json, Source, ToolContext, ToolError, ToolResult
+from tools.base import Source, ToolContext, ToolError, ToolResult
 from tools.fetch.entries import joined
 from tools.fetch.service import JsonService, fields_of, items_of, number_of, text_of
-from tools.function import FunctionTool, spec_of
+from tools.function import FunctionTool
 from tools.settings import SearchPapersSettings
 
 PAGE = 5
@@ -24,7 +24,7 @@ _FIELDS = (
     "open_access,cited_by_count,is_retracted,abstract_inverted_index"
 )
 _ORDERS = {"relevance": "relevance_score:desc", "newest": "publication_date:desc", "cited": "cited_by_count:desc"}
-_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+_EXAMPLES = (
     {"query": "diffusion models for protein design", "from_year": 2023},
     {"query": "CRISPR off-target effects", "order": "cited", "open_access": True},
     {"query": "10.1038/s41586-021-03819-2"},
@@ -55,20 +55,18 @@ class SearchPapers(FunctionTool):
         self._service = JsonService("OpenAlex", settings.openalex_base_url, "OPENALEX_BASE_URL", contact=contact)
         super().__init__(
             self.search,
-            spec_of(
-                self.search,
-                name="search_papers",
-                category="research",
-                examples=_EXAMPLES,
-                asked=_ASKED,
-                keywords=_KEYWORDS,
-                icon="🎓",
-                verb=("Searching papers", "正在搜索论文", "正在搜尋論文"),
-                label=("Find scientific papers", "查找学术论文", "尋找學術論文"),
-                subject="query",
-                cache_seconds=3600.0,
-                timeout=15.0,
-            ),
+            self._service,
+            name="search_papers",
+            category="research",
+            examples=_EXAMPLES,
+            asked=_ASKED,
+            keywords=_KEYWORDS,
+            icon="🎓",
+            verb=("Searching papers", "正在搜索论文", "正在搜尋論文"),
+            label=("Find scientific papers", "查找学术论文", "尋找學術論文"),
+            subject="query",
+            cache_seconds=3600.0,
+            timeout=15.0,
         )
 
     async def search(
@@ -126,9 +124,6 @@ class SearchPapers(FunctionTool):
         found = fields_of(await self._service.get("/works", asked))
         count = number_of(fields_of(found.get("meta")).get("count")) or 0
         return _written(query, items_of(found.get("results"))[:PAGE], int(count), page, context.chars)
-
-    async def close(self) -> None:
-        await self._service.close()
 
 
 def _written(query: str, papers: list[dict[str, Any]], count: int, page: int, chars: int) -> ToolResult:

@@ -6,7 +6,6 @@ first search, in a thread, because the import takes a third of a second.
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import logging
 import re
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from tools import keyless_search
-from tools.base import Json, ToolContext, ToolError, ToolResult, Unavailable, Unpaid
+from tools.base import ToolContext, ToolError, ToolResult, Unavailable, Unpaid
 from tools.credentials import hidden
-from tools.function import FunctionTool, spec_of
+from tools.function import FunctionTool, Late
 from tools.payments import Bill
 from tools.search_results import best_score, found_pages, label, written
 from tools.settings import SearchSettings
@@ -38,7 +37,7 @@ _CREDITS = {"basic": 1, "advanced": 2}
 """Credits that Tavily charges for a search. https://docs.tavily.com/documentation/api-credits"""
 _SECONDS = {"quick": 12.0, "deep": 18.0}
 """Time limits for Tavily: below the timeout of the tool, so that the model learns the reason."""
-_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+_EXAMPLES = (
     {"query": "Nobel Prize in Physics winner"},
     {"query": "人工智能法案 最新消息", "topic": "news"},
     {"query": "central bank interest rate decision", "topic": "news", "time_range": "week"},
@@ -82,25 +81,22 @@ class WebSearch(FunctionTool):
         self._second = bool(settings.search_fallback)
         self._depth = settings.search_depth
         self._again_below = settings.search_again_below
-        self._client: AsyncTavilyClient | None = None
-        self._opening = asyncio.Lock()
+        self._client: Late[AsyncTavilyClient] = Late(self._open)
         super().__init__(
             self.search,
-            spec_of(
-                self.search,
-                name="search_web",
-                category="web",
-                examples=_EXAMPLES,
-                asked=_ASKED,
-                keywords=_KEYWORDS,
-                icon="🔎",
-                verb=("Searching the web", "正在搜索网页", "正在搜尋網路"),
-                label=("Search the web", "搜索网页", "搜尋網路"),
-                subject="query",
-                cache_seconds=600.0,
-                timeout=(34.0 if self._again_below else 20.0)
-                + (keyless_search.TOTAL_SECONDS if self._key and self._second else 0.0),
-            ),
+            self._client,
+            name="search_web",
+            category="web",
+            examples=_EXAMPLES,
+            asked=_ASKED,
+            keywords=_KEYWORDS,
+            icon="🔎",
+            verb=("Searching the web", "正在搜索网页", "正在搜尋網路"),
+            label=("Search the web", "搜索网页", "搜尋網路"),
+            subject="query",
+            cache_seconds=600.0,
+            timeout=(34.0 if self._again_below else 20.0)
+            + (keyless_search.TOTAL_SECONDS if self._key and self._second else 0.0),
         )
 
     async def search(
@@ -172,11 +168,6 @@ class WebSearch(FunctionTool):
             raise ToolError(_describe_fault(error, place), retry=False) from error
         return f"Tavily at {place} answers"
 
-    async def close(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
-
     async def _search_tavily(self, options: Mapping[str, Any], depth: str, context: ToolContext) -> Mapping[str, Any]:
         """Search with Tavily, and once more in depth where a quick search finds nothing relevant."""
         seconds, bill = context.seconds, context.bill
@@ -199,7 +190,7 @@ class WebSearch(FunctionTool):
 
         A refused request costs no credit; one without an answer may have cost one.
         """
-        client = await self._open_client()
+        client = await self._client.get()
         # Both are loaded by now. Tavily's errors have no common base, and it lets httpx's through.
         import httpx
         from tavily import errors
@@ -254,13 +245,7 @@ class WebSearch(FunctionTool):
                 retry=False,
             ) from error
 
-    async def _open_client(self) -> AsyncTavilyClient:
-        async with self._opening:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._make_client)
-            return self._client
-
-    def _make_client(self) -> AsyncTavilyClient:
+    def _open(self) -> AsyncTavilyClient:
         client: AsyncTavilyClient = importlib.import_module("tavily").AsyncTavilyClient(
             api_key=self._key, api_base_url=self._base_url
         )

@@ -132,7 +132,9 @@ def _zone() -> str:
 def _kept(name: str, content: bytes) -> Path:
     """Write a produced file into the current folder without overwriting."""
     plain = Path(Path(name).name or "file")
-    for number in range(1, 1000):
+    number = 0
+    while True:
+        number += 1
         path = plain if number == 1 else plain.with_stem(f"{plain.stem}-{number}")
         try:
             with path.open("xb") as file:
@@ -140,7 +142,6 @@ def _kept(name: str, content: bytes) -> Path:
         except FileExistsError:
             continue
         return path
-    return plain
 
 
 def _wrong(sentence: str) -> int:

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tools.base import Json, Source, ToolContext, ToolError, ToolResult
+from tools.base import Source, ToolContext, ToolError, ToolResult
 from tools.fetch.entries import joined
 from tools.fetch.service import JsonService, fields_of, items_of, number_of, text_of
-from tools.function import FunctionTool, spec_of
+from tools.function import FunctionTool
 from tools.settings import TokenPriceSettings
 
 _SHOWN = 5
@@ -42,7 +42,7 @@ _CHAINS = {
     "币安": "bsc",
     "波场": "tron",
 }
-_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+_EXAMPLES = (
     {"token": "PEPE"},
     {"token": "USDC", "chain": "base"},
     {"token": "0x6982508145454Ce325dDbE47a25d4ec3d2311933"},
@@ -89,20 +89,18 @@ class TokenPrice(FunctionTool):
         self._service = JsonService("Dexscreener", settings.dexscreener_base_url, "DEXSCREENER_BASE_URL")
         super().__init__(
             self.price,
-            spec_of(
-                self.price,
-                name="token_price",
-                category="finance",
-                examples=_EXAMPLES,
-                asked=_ASKED,
-                keywords=_KEYWORDS,
-                icon="🪙",
-                verb=("Checking the price", "正在查询价格", "正在查詢價格"),
-                label=("Look up prices of crypto tokens", "查询加密货币价格", "查詢加密貨幣價格"),
-                subject="token",
-                cache_seconds=30.0,
-                timeout=15.0,
-            ),
+            self._service,
+            name="token_price",
+            category="finance",
+            examples=_EXAMPLES,
+            asked=_ASKED,
+            keywords=_KEYWORDS,
+            icon="🪙",
+            verb=("Checking the price", "正在查询价格", "正在查詢價格"),
+            label=("Look up prices of crypto tokens", "查询加密货币价格", "查詢加密貨幣價格"),
+            subject="token",
+            cache_seconds=30.0,
+            timeout=15.0,
         )
 
     async def price(self, context: ToolContext, token: str, chain: str = "") -> ToolResult:
@@ -142,9 +140,6 @@ class TokenPrice(FunctionTool):
                 untrusted=True,
             )
         return _written(token, tokens, by_address, context.chars)
-
-    async def close(self) -> None:
-        await self._service.close()
 
 
 def _tokens(pairs: Sequence[Mapping[str, Any]], query: str, by_address: bool) -> list[Token]:

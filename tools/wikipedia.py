@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tools.base import Json, Source, ToolContext, ToolError, ToolResult
+from tools.base import Source, ToolContext, ToolError, ToolResult
 from tools.fetch.service import LONGEST_TEXT, JsonService, fields_of, items_of, number_of, text_of
-from tools.function import FunctionTool, spec_of
+from tools.function import FunctionTool
 from tools.settings import WikipediaSettings
 
 _ARTICLES = 5
@@ -26,7 +26,7 @@ _SCRIPTS = (
 _VARIANTS = {"zh-cn": "zh-cn", "zh-hans": "zh-cn", "zh-sg": "zh-sg", "zh-tw": "zh-tw", "zh-hant": "zh-tw"} | {
     one: one for one in ("zh-hk", "zh-mo", "zh-my")
 }
-_EXAMPLES: tuple[Mapping[str, Json], ...] = (
+_EXAMPLES = (
     {"query": "Ada Lovelace"},
     {"query": "长城", "language": "zh"},
     {"query": "suspension bridge"},
@@ -56,20 +56,18 @@ class Wikipedia(FunctionTool):
         )
         super().__init__(
             self.look_up,
-            spec_of(
-                self.look_up,
-                name="wikipedia",
-                category="knowledge",
-                examples=_EXAMPLES,
-                asked=_ASKED,
-                keywords=_KEYWORDS,
-                icon="📚",
-                verb=("Looking it up in Wikipedia", "正在查阅维基百科", "正在查閱維基百科"),
-                label=("Look something up in Wikipedia", "查阅维基百科", "查閱維基百科"),
-                subject="query",
-                cache_seconds=3600.0,
-                timeout=22.0,
-            ),
+            self._service,
+            name="wikipedia",
+            category="knowledge",
+            examples=_EXAMPLES,
+            asked=_ASKED,
+            keywords=_KEYWORDS,
+            icon="📚",
+            verb=("Looking it up in Wikipedia", "正在查阅维基百科", "正在查閱維基百科"),
+            label=("Look something up in Wikipedia", "查阅维基百科", "查閱維基百科"),
+            subject="query",
+            cache_seconds=3600.0,
+            timeout=22.0,
         )
 
     async def look_up(self, context: ToolContext, query: str, language: str = "") -> ToolResult:
@@ -105,9 +103,6 @@ class Wikipedia(FunctionTool):
                 text=f"Wikipedia has nothing about {query!r}. Try the usual name alone, or search_web.", untrusted=True
             )
         return _written(note, articles, context.chars)
-
-    async def close(self) -> None:
-        await self._service.close()
 
     async def _search(self, query: str, code: str, variant: str) -> list[Mapping[str, Any]] | None:
         """The articles found, best first; None where there is no such Wikipedia."""

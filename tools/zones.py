@@ -9,6 +9,8 @@ import unicodedata
 import zoneinfo
 from dataclasses import dataclass
 
+from tools.base import ToolError
+
 _REGIONS = ("Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian", "Antarctica", "Arctic")
 
 # One line a zone; a name may stand in one line only. Cities that have a zone of their own are found without it.
@@ -147,7 +149,7 @@ class Zone:
     """How an ambiguous name was understood."""
 
 
-class UnknownZone(Exception):
+class UnknownZone(ToolError):
     """No zone, or more than one, has that name. The text says what to write."""
 
 

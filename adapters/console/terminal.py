@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import re
@@ -121,10 +122,11 @@ def lines_of(source: int) -> asyncio.Queue[str | None]:
 
     def read() -> None:
         rest = b""
-        while piece := os.read(source, 65536):
-            *whole, rest = (rest + piece).split(b"\n")
-            for line in whole:
-                put(line)
+        with contextlib.suppress(OSError):  # the terminal was closed: its input is over
+            while piece := os.read(source, 65536):
+                *whole, rest = (rest + piece).split(b"\n")
+                for line in whole:
+                    put(line)
         if rest:
             put(rest)
         put(None)

@@ -1,7 +1,7 @@
 """Discord: gateway events and slash commands → `Incoming`, pages → messages edited in place.
 
-What arrives is in `discord_intake.py`, what is shown in `discord_surface.py`, the list of commands in
-`discord_commands.py`. Facts about the API: https://discord.com/developers/docs.
+What arrives is in `intake.py`, what is shown in `surface.py`, the list of commands in
+`commands.py`. Facts about the API: https://discord.com/developers/docs.
 """
 
 from __future__ import annotations
@@ -119,17 +119,19 @@ class _Client(discord.Client):
             self.intake.edited(edited)
 
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
-        if self.intake is not None:
-            self.intake.deleted(payload.message_id)
+        self._deleted({payload.message_id})
 
     async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
-        for id in payload.message_ids:
-            if self.intake is not None:
-                self.intake.deleted(id)
+        self._deleted(payload.message_ids)
 
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
         if self.intake is not None:
             self.intake.command(interaction)
+
+    def _deleted(self, ids: set[int]) -> None:
+        if self.intake is not None:
+            for id in ids:
+                self.intake.deleted(id)
 
     @property
     def _ids(self) -> tuple[int, int]:
@@ -167,7 +169,6 @@ class DiscordAdapter:
         self._token = settings.discord_bot_token.get_secret_value()
         self._base = settings.discord_api_base_url.rstrip("/")
         self._clock = clock or SystemClock()
-        self._client_: _Client | None = None
         self._slots: dict[int, AnswerSlot] = {}
         self._registered = False
         self._rivals = LogThrottle(log, self._clock)
@@ -175,11 +176,9 @@ class DiscordAdapter:
     async def __aenter__(self) -> DiscordAdapter:
         compat.use_api(self._base)
         # A client that was closed cannot be opened again.
-        self._client_ = client = _Client()
+        self._client = client = _Client()
         self._registered = False
         try:
-            if not (self._token.isascii() and self._token.isprintable()):
-                raise discord.LoginFailure("no token looks like this")
             async with time_limit(self._clock, LOGIN_SECONDS):
                 await client.login(self._token)
         except BaseException as error:
@@ -195,12 +194,6 @@ class DiscordAdapter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._client.close()
-
-    @property
-    def _client(self) -> _Client:
-        if self._client_ is None:
-            raise RuntimeError("the adapter was not entered")
-        return self._client_
 
     def surface(self, target: ReplyTarget) -> Surface:
         slot = self._slots.get(int(str(target.data.get("interaction") or 0)))

@@ -62,8 +62,7 @@ async def _known(client: discord.Client) -> list[Payload]:
 
 
 def _application(client: discord.Client) -> int:
-    if client.application_id is None:
-        raise RuntimeError("the client is not logged in")
+    assert client.application_id is not None, "the client is not logged in"
     return client.application_id
 
 

@@ -67,16 +67,13 @@ def refusals() -> aiohttp.TraceConfig:
 
 async def _refuse(_: aiohttp.ClientSession, __: SimpleNamespace, request: aiohttp.TraceRequestEndParams) -> None:
     response = request.response
-    if response.status != 429 and response.status < 500:
-        return
-    text = await response.text(errors="replace")
     of_a_reply = _OF_A_REPLY.search(request.url.path) is not None
-    if response.status >= 500:
-        if of_a_reply:
-            raise discord.DiscordServerError(response, text[:200])
+    if response.status >= 500 and of_a_reply:
+        raise discord.DiscordServerError(response, (await response.text(errors="replace"))[:200])
+    if response.status != 429:
         return
     try:
-        body = json.loads(text)
+        body = json.loads(await response.text(errors="replace"))
     except ValueError:
         body = None
     said = body if isinstance(body, dict) else {}

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import unquote
 
-from adapters.formatting.layout import GAP, Dialect, Line, Verbatim, taken_apart
+from adapters.formatting.layout import GAP, Dialect, Line, Verbatim, taken_apart, unnested
 from adapters.formatting.rendered import Rendered
 from bot.markdown import (
     Block,
@@ -89,8 +89,7 @@ class _Discord(Dialect):
             marked = not isinstance(child, Text)
             if marked and parts and part and parts[-1][-1:] == part[0] in "*_~|`":
                 parts.append(GAP)
-            if part:
-                parts.append(part)
+            parts.append(part)
         return "".join(parts)
 
     def paragraph(self, children: Sequence[Inline]) -> str:
@@ -110,7 +109,7 @@ class _Discord(Dialect):
         return f"`` {text} ``"
 
     def styled(self, style: Style, children: Sequence[Inline]) -> str:
-        children = _without(style, children)
+        children = unnested(style, children)
         inner = self.inline(children)
         if not inner.strip():
             return inner
@@ -211,15 +210,3 @@ def _literal(found: re.Match[str]) -> str:
     """Escape the start of a line that would begin a heading, a list or a quote."""
     lead, sign = found.groups()
     return f"{lead}{sign}\\" if sign.isdigit() else f"{lead}\\{sign}"
-
-
-def _without(style: Style, children: Sequence[Inline]) -> list[Inline]:
-    """What is inside of a style without the same style again: two marks beside each other would be another one."""
-    flat: list[Inline] = []
-    for child in children:
-        if isinstance(child, Styled):
-            inner = _without(style, child.children)
-            flat.extend(inner if child.style == style else [Styled(child.style, tuple(inner))])
-        else:
-            flat.append(child)
-    return flat

@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import assert_never
 
 from bot.markdown import (
     Align,
@@ -23,7 +22,6 @@ from bot.markdown import (
     Inline,
     Item,
     Link,
-    Listing,
     Paragraph,
     Quote,
     Rule,
@@ -115,10 +113,7 @@ class Dialect(ABC):
                 return self.code(text)
             case Styled(style, children):
                 return self.styled(style, children)
-            case Link():
-                return self.link(node)
-            case _:
-                assert_never(node)
+        return self.link(node)
 
     def document(self, blocks: Sequence[Block]) -> str:
         """Write a whole page."""
@@ -149,12 +144,9 @@ class Dialect(ABC):
             case Quote(blocks, collapsed):
                 lines = self.lines(blocks, apart=True)
                 return self.collapsed_quote(lines) if collapsed else self.quote(lines)
-            case Listing(items, start):
-                return self.listing(items, start)
             case Rule():
                 return [Line(RULE)]
-            case _:
-                assert_never(block)
+        return self.listing(block.items, block.start)
 
     def listing(self, items: Sequence[Item], start: int | None) -> list[Line | Verbatim]:
         """Write a list, with the contents of an item indented under it."""
@@ -170,6 +162,18 @@ class Dialect(ABC):
             for line in drawn:
                 result.append(Line(indent + line.text) if isinstance(line, Line) and line.text else line)
         return result
+
+
+def unnested(style: Style, children: Sequence[Inline]) -> list[Inline]:
+    """Return what is inside of a style without the same style again: two marks beside each other are another one."""
+    flat: list[Inline] = []
+    for child in children:
+        if isinstance(child, Styled):
+            inner = unnested(style, child.children)
+            flat.extend(inner if child.style == style else [Styled(child.style, tuple(inner))])
+        else:
+            flat.append(child)
+    return flat
 
 
 def taken_apart(text: str) -> str:

@@ -325,7 +325,7 @@ class SlackAdapter:
         """Note that the bot is in a channel, so that commands there get a lasting reply target."""
         self._inside[channel] = None
         self._inside.move_to_end(channel)
-        while len(self._inside) > _MOST_CHANNELS:
+        if len(self._inside) > _MOST_CHANNELS:
             self._inside.popitem(last=False)
 
 

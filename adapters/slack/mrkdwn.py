@@ -2,7 +2,7 @@
 
 See https://docs.slack.dev/messaging/formatting-message-text. Slack takes a mark for formatting only at the border of a
 word, so beside a letter (always, in Chinese) a zero-width space U+200B stands outside it. It has no escape for its
-marks, and a zero-width space inside does not stop them: `slack_marks` writes those that are only text.
+marks, and a zero-width space inside does not stop them: `marks.py` writes those that are only text.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from adapters.formatting.layout import GAP, Dialect, Line, Verbatim, taken_apart
+from adapters.formatting.layout import GAP, Dialect, Line, Verbatim, taken_apart, unnested
 from adapters.formatting.rendered import Rendered
 from adapters.slack.marks import as_text, held
-from bot.markdown import Inline, Link, Style, parse, text_of
+from bot.markdown import Inline, Link, Style, Styled, parse, text_of
 
 _MARKS: dict[Style, str] = {"strong": "*", "emphasis": "_", "strike": "~"}
 _FALSE_QUOTE = re.compile(r"^(?=&gt;)", re.MULTILINE)
@@ -41,7 +41,7 @@ class _Mrkdwn(Dialect):
         return f"\ue000`{escaped(text)}`\ue001"
 
     def styled(self, style: Style, children: Sequence[Inline]) -> str:
-        inner = self.inline(children)
+        inner = self.inline(unnested(style, children))
         mark = _MARKS.get(style)
         if mark is None:
             return inner  # Slack has no spoilers
@@ -57,7 +57,7 @@ class _Mrkdwn(Dialect):
         return f"```\n{taken_apart(escaped(text))}\n```"
 
     def heading(self, level: int, children: Sequence[Inline]) -> str:
-        return self.paragraph([_unstyled_strong(children)])
+        return self.paragraph([Styled("strong", tuple(children))])
 
     def paragraph(self, children: Sequence[Inline]) -> str:
         drawn = _BORDER.sub(GAP, self.inline(children))
@@ -84,19 +84,4 @@ def _marked(line: str, mark: str) -> str:
     if not inner:
         return line
     at = line.index(inner)
-    core = inner.strip("\ue000\ue001") if inner.startswith(f"\ue000{mark}") else inner
-    if core.startswith(mark) and core.endswith(mark) and len(core) > 1:
-        return line
     return f"{line[:at]}\ue000{mark}{inner}{mark}\ue001{line[at + len(inner) :]}"
-
-
-def _unstyled_strong(children: Sequence[Inline]) -> Inline:
-    from bot.markdown import Styled
-
-    flat: list[Inline] = []
-    for child in children:
-        if isinstance(child, Styled) and child.style == "strong":
-            flat.extend(child.children)
-        else:
-            flat.append(child)
-    return Styled("strong", tuple(flat))

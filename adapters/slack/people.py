@@ -110,6 +110,6 @@ class People:
     def _remember(self, id: str, name: str, language: str) -> None:
         self._known[id] = name
         self._languages[id] = language
-        while len(self._known) > self._most:
+        if len(self._known) > self._most:
             gone, _ = self._known.popitem(last=False)
             self._languages.pop(gone, None)

@@ -189,8 +189,6 @@ class SlackSurface:
                     return
                 case "response":
                     await self._use({"delete_original": True})
-                case "file":
-                    await self._web.files_delete(file=at.id)
                 case _:
                     await self._web.chat_delete(channel=self._channel, ts=at.id)
         except Exception as error:

@@ -73,7 +73,6 @@ class TelegramAdapter:
             get_updates_request=AiohttpRequest(root, self._clock, connections=1, read_timeout=POLL_SECONDS + 10.0),
         )
         self._root = root
-        self._greeting: asyncio.Task[None] | None = None
         self.listening = False
         self._rivals = LogThrottle(log, self._clock)
 
@@ -93,9 +92,8 @@ class TelegramAdapter:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._greeting is not None:
-            self._greeting.cancel()
-            await asyncio.gather(self._greeting, return_exceptions=True)
+        self._greeting.cancel()
+        await asyncio.gather(self._greeting, return_exceptions=True)
         await self._bot.shutdown()
 
     def surface(self, target: ReplyTarget) -> Surface:

@@ -65,15 +65,14 @@ class AiohttpRequest(BaseRequest):
         Raises:
             SettingsError: the environment names a proxy of a kind that is not spoken here.
         """
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=self._connections, ssl=trusted(httpx.create_ssl_context), resolver=_Resolver(self._clock)
-                ),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": self.USER_AGENT},
-                proxy=proxy_before(self._root, "Telegram"),
-            )
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=self._connections, ssl=trusted(httpx.create_ssl_context), resolver=_Resolver(self._clock)
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": self.USER_AGENT},
+            proxy=proxy_before(self._root, "Telegram"),
+        )
 
     async def shutdown(self) -> None:
         if self._session is not None:

@@ -74,21 +74,22 @@ def meant_for(bot: Bot, updates: Iterable[dict[str, Any]]) -> list[Incoming]:
     Args:
         updates: as they came, in JSON.
     """
-    found: list[tuple[str, Incoming]] = []
+    found: list[Incoming] = []
+    albums: dict[tuple[str, ...], list[MessageSent]] = {}
     for raw in updates:
         try:
-            update = Update.de_json(raw, bot)
-            said = incoming(update, bot)
+            said = incoming(Update.de_json(raw, bot), bot)
         except Exception as error:  # noqa: BLE001 - whatever it is, only this update is lost
             log.error("telegram: update %s cannot be read and is left out: %s", raw.get("update_id"), origin_of(error))
             continue
+        if isinstance(said, MessageSent) and said.also:
+            parts = albums.setdefault(said.also, [])
+            parts.append(said)
+            if len(parts) > 1:
+                continue  # an album stands where its first part does
         if said is not None:
-            found.append(((update.message and update.message.media_group_id) or "", said))
-    albums: dict[str, list[Incoming]] = {}
-    for album, said in found:
-        albums.setdefault(album, []).append(said)
-    chosen = {album: _as_one(parts) for album, parts in albums.items() if album}
-    return [said if not album else chosen[album] for album, said in found if not album or said is albums[album][0]]
+            found.append(said)
+    return [_as_one(albums.get(said.also, [said])) if isinstance(said, MessageSent) else said for said in found]
 
 
 def incoming(update: Update, bot: Bot) -> Incoming | None:
@@ -179,23 +180,18 @@ def _replies_to(bot: Bot, message: Message) -> bool:
     return replied is not None and replied.from_user is not None and replied.from_user.id == bot.id
 
 
-def _as_one(parts: list[Incoming]) -> Incoming:
+def _as_one(parts: list[MessageSent]) -> MessageSent:
     """Merge the parts of an album into one message: the part with text, or the first."""
     said = next((part for part in parts if _has_words(part)), parts[0])
-    if not isinstance(said, MessageSent):
-        return said
-    others = [part for part in parts if isinstance(part, MessageSent)]
-    enclosed = tuple(one for part in others for one in part.enclosed)
+    enclosed = tuple(one for part in parts for one in part.enclosed)
     quoted = said.quoted
     if quoted is not None and quoted.forwarded:
-        quoted = replace(quoted, enclosed=tuple(one for part in others if part.quoted for one in part.quoted.enclosed))
+        quoted = replace(quoted, enclosed=tuple(one for part in parts if part.quoted for one in part.quoted.enclosed))
     return replace(said, enclosed=enclosed, quoted=quoted)
 
 
-def _has_words(said: Incoming) -> bool:
+def _has_words(said: MessageSent) -> bool:
     """Return True if the part of an album has text."""
-    if not isinstance(said, MessageSent):
-        return True
     forwarded = said.quoted is not None and said.quoted.forwarded and said.quoted.text
     return bool(said.text or said.command or forwarded)
 

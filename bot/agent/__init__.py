@@ -23,29 +23,3 @@ from bot.agent.loop import Agent, AgentLimits
 from bot.agent.modelpass import GAP
 from bot.agent.sources import Citations, source_line
 from bot.agent.task import CallKey, Task
-
-__all__ = [
-    "GAP",
-    "Agent",
-    "AgentLimits",
-    "CallKey",
-    "CallPolicy",
-    "Citations",
-    "Condenser",
-    "EarlyCall",
-    "Event",
-    "Failed",
-    "FileProduced",
-    "Finished",
-    "ModelReplaced",
-    "PassEnded",
-    "ReasoningDelta",
-    "Task",
-    "TextDelta",
-    "ToolFinished",
-    "ToolStarted",
-    "answer_with",
-    "learn_result",
-    "policy_for",
-    "source_line",
-]

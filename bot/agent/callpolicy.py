@@ -25,15 +25,11 @@ from tools.fetch.guard import wire_form
 log = logging.getLogger(__name__)
 
 
-def _anywhere(address: str) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """The call may be made."""
 
-    follow: Callable[[str], bool] = _anywhere
+    follow: Callable[[str], bool] = lambda address: True
     """Returns True for an address to which a page may redirect the call."""
 
 
@@ -78,12 +74,6 @@ class CallPolicy:
         self._tools = tuple(tools)
         self._words = words
 
-    def clear(
-        self, entries: Sequence[Entry], person: str, spec_of: SpecOf, permits: Permits = allow_everything
-    ) -> Clearance:
-        """Return the clearance of a pass whose model read `entries`, for `person`, who may use what `permits` says."""
-        return Clearance(self, tuple(entries), person, spec_of, permits)
-
     def trusts_tool(self, name: str) -> bool:
         """Tell whether the operator lets this tool run in any case."""
         return any(fnmatchcase(name, pattern) for pattern in self._tools)
@@ -100,13 +90,13 @@ class CallPolicy:
 
 @dataclass(slots=True)
 class Clearance:
-    """Decides which calls a model may make after it read one prompt."""
+    """Decides which calls a model may make that read `_entries`, for `_person`, who may use what `_permits` says."""
 
     _policy: CallPolicy
     _entries: tuple[Entry, ...]
     _person: str
     _spec_of: SpecOf
-    _permits: Permits
+    _permits: Permits = allow_everything
     origin: str = field(init=False)
     """The origin of the words that led to the calls."""
     _known: dict[str, bool] = field(init=False, default_factory=dict)

@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from bot.agent.callpolicy import CallPolicy, Refuse, Run, Verdict
+from bot.agent.callpolicy import CallPolicy, Clearance, Refuse, Run, Verdict
 from bot.agent.earlycalls import EarlyCalls
 from bot.agent.events import EarlyCall, FileProduced, ToolFinished, ToolStarted
 from bot.agent.nudges import describe_problem
@@ -76,7 +76,7 @@ class CallRunner:
         self._registry = registry
         self._policy = policy or CallPolicy()
         self._permits = permits
-        self._clearance = self._policy.clear((), context.person, registry.spec, permits)
+        self._clearance = Clearance(self._policy, (), context.person, registry.spec, permits)
         self._context = context
         self._marker = marker
         self._offered = set(offered)
@@ -109,7 +109,8 @@ class CallRunner:
     def update_clearance(self, entries: Sequence[Entry]) -> None:
         """Take in what the model is told now: it decides about the calls that the model asks for next."""
         outside = self._clearance.outside
-        self._clearance = self._policy.clear(entries, self._context.person, self._registry.spec, self._permits)
+        person, spec_of = self._context.person, self._registry.spec
+        self._clearance = Clearance(self._policy, tuple(entries), person, spec_of, self._permits)
         if self._clearance.outside and not outside and (withheld := self._find_withheld()):
             log.info("withheld from a conversation that holds words from outside: %s", ", ".join(sorted(withheld)))
 

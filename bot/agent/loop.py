@@ -5,10 +5,9 @@ The loop knows neither chats nor pages. It reports events, and leaves no task an
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from bot.agent.callpolicy import CallPolicy
 from bot.agent.calls import CallEvent, CallRunner
@@ -24,6 +23,9 @@ from tools.registry import ToolRegistry
 
 CLASSICAL_ROUNDS = 2
 """A limit of two passes, one that calls and one that answers, is by design: reaching it is not told to the person."""
+_OUTCOME_UNKNOWN = (
+    "Error: the program was restarted during this call; its outcome is unknown. Do not repeat it; tell the person."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,24 +38,15 @@ class AgentLimits:
     output_chars: int = 40_000
 
 
+@dataclass(frozen=True, slots=True)
 class Agent:
     """Answers one task at a time, as often as asked; holds no state between tasks."""
 
-    def __init__(
-        self,
-        registry: ToolRegistry,
-        limits: AgentLimits | None = None,
-        redact: redacted.Redact = redacted.redact_nothing,
-        policy: CallPolicy | None = None,
-    ) -> None:
-        """
-        Args:
-            redact: takes secrets out of what a model wrote before it is kept or handed to a tool.
-        """
-        self._registry = registry
-        self._limits = limits or AgentLimits()
-        self._redact = redact
-        self._policy = policy or CallPolicy()
+    registry: ToolRegistry
+    limits: AgentLimits = AgentLimits()
+    redact: redacted.Redact = redacted.redact_nothing
+    """Takes secrets out of what a model wrote before it is kept or handed to a tool."""
+    policy: CallPolicy = field(default_factory=CallPolicy)
 
     async def answer(self, task: Task) -> AsyncGenerator[Event, None]:
         """Work on `task` until `Finished` or `Failed`, always the last event.
@@ -61,13 +54,13 @@ class Agent:
         Closing the generator closes the model's stream and cancels running tools.
         """
         runner = CallRunner(
-            self._registry,
+            self.registry,
             task.context,
             marker=new_marker(),
             offered=[spec.name for spec in task.tools],
-            calls_per_pass=self._limits.calls_per_pass,
-            redact=self._redact,
-            policy=self._policy,
+            calls_per_pass=self.limits.calls_per_pass,
+            redact=self.redact,
+            policy=self.policy,
             permits=task.permits,
         )
         async with aclosing(runner), aclosing(self._work(task, runner)) as events:
@@ -81,14 +74,14 @@ class Agent:
             # The answer was complete when the process died; only its last edit may be missing.
             yield Finished() if shown else Failed("empty", "the model gave no text before the restart")
             return
-        async with aclosing(_resume(task, runner, entries) if task.passes else _begin(task, runner, entries)) as events:
+        async with aclosing(_begin(task, runner, entries)) as events:
             async for event in events:
                 yield event
         number = sum(1 for entry in task.passes if entry.provider != BEFORE_FIRST_PASS)
         reminder, reminded = "", False
         while True:
             number += 1
-            last = number >= self._limits.rounds or runner.over or not task.tools
+            last = number >= self.limits.rounds or runner.over or not task.tools
             is_first_pass = number == 1 and task.begin_with is None
             if last and not is_first_pass:
                 reminder = LAST_PASS
@@ -107,14 +100,14 @@ class Agent:
             shown = shown or bool(made.visible)
             if made.shorter is not None:
                 entries = list(made.shorter)
-            entry = redacted.redact_entry(made.to_entry(last=last, origin=runner.origin), self._redact)
+            entry = redacted.redact_entry(made.to_entry(last=last, origin=runner.origin), self.redact)
             entries.append(entry)
             yield PassEnded(entry, made.answer.model, made.answer.usage)
             for ended in await runner.keep(entry.calls):
                 yield ended
             if entry.calls:
                 reminder = ""
-                async with aclosing(_call(runner, entry, entries, cut=_is_cut(made.answer))) as happenings:
+                async with aclosing(_call(runner, entry, entries, {}, cut=_is_cut(made.answer))) as happenings:
                     async for happening in happenings:
                         yield happening
                 continue
@@ -137,7 +130,7 @@ class Agent:
             tools=tools,
             tool_choice=choice if tools else "auto",
             deadline=task.deadline,
-            max_output_chars=self._limits.output_chars,
+            max_output_chars=self.limits.output_chars,
             reminder=reminder,
         )
 
@@ -146,7 +139,7 @@ class Agent:
     ) -> Finished | Failed:
         """Return how the turn ended: with an answer, whole or cut off, or without one."""
         # Words of an earlier pass are an answer where the model was free to add to them, not where it had to.
-        unfinished = made.has_calls or (self._limits.rounds > CLASSICAL_ROUNDS and number >= self._limits.rounds)
+        unfinished = made.has_calls or (self.limits.rounds > CLASSICAL_ROUNDS and number >= self.limits.rounds)
         cut = {"length": "length", "cut": "cut", "content_filter": "filtered"}.get(answer.finish, "")
         cut = cut or ("rounds" if unfinished else "")
         if shown:
@@ -173,57 +166,45 @@ def _replay(task: Task, runner: CallRunner) -> list[Entry]:
 
 
 async def _begin(task: Task, runner: CallRunner, entries: list[Entry]) -> AsyncGenerator[Event, None]:
-    """Run the task's own first call, if there is one, and tell the model of it as if the model had called."""
-    if task.begin_with is None:
-        return
-    entry = AssistantEntry(text="", calls=(task.begin_with,), provider=BEFORE_FIRST_PASS, origin=task.context.person)
-    runner.update_clearance(_prompt_of(entry, entries))
-    yield PassEnded(entry, "", Usage())
-    entries.append(entry)
-    async with aclosing(_call(runner, entry, entries)) as happenings:
-        async for happening in happenings:
-            yield happening
+    """Run the calls that stand before the first request: those a restart left open, or the task's own first one.
 
-
-async def _resume(task: Task, runner: CallRunner, entries: list[Entry]) -> AsyncGenerator[Event, None]:
-    """Complete the calls of the last pass before a restart: stored results stay, the rest run."""
-    number, entry = len(task.passes), task.passes[-1]
+    The model is told of the task's own call as if it had called. Of a restart's, stored results stay and the rest run.
+    """
     known: dict[str, ToolEntry] = {}
-    for call in entry.calls:
-        result = task.results.get((number, call.id))
-        if result is None and (number, call.id) in task.outcome_unknown:
-            result = ToolResult(
-                text="Error: the program was restarted during this call; its outcome is unknown. "
-                "Do not repeat it; tell the person.",
-                ok=False,
-                status=ToolStatus.FAILED,
-                retry=False,
-                own_words=True,
-            )
-            yield ToolFinished(call, result)
-        if result is not None:
-            known[call.id] = runner.entry_of(call, result, entry.origin)
+    if task.passes:
+        number, entry = len(task.passes), task.passes[-1]
+        for call in entry.calls:
+            result = task.results.get((number, call.id))
+            if result is None and (number, call.id) in task.outcome_unknown:
+                result = ToolResult(
+                    text=_OUTCOME_UNKNOWN, ok=False, status=ToolStatus.FAILED, retry=False, own_words=True
+                )
+                yield ToolFinished(call, result)
+            if result is not None:
+                known[call.id] = runner.entry_of(call, result, entry.origin)
+    elif task.begin_with is not None:
+        person = task.context.person
+        entry = AssistantEntry(text="", calls=(task.begin_with,), provider=BEFORE_FIRST_PASS, origin=person)
+        runner.update_clearance(_prompt_of(entry, entries))
+        yield PassEnded(entry, "", Usage())
+        entries.append(entry)
+    else:
+        return
     async with aclosing(_call(runner, entry, entries, known)) as happenings:
         async for happening in happenings:
             yield happening
 
 
 async def _call(
-    runner: CallRunner,
-    entry: AssistantEntry,
-    entries: list[Entry],
-    known: Mapping[str, ToolEntry] = MappingProxyType({}),
-    *,
-    cut: bool = False,
+    runner: CallRunner, entry: AssistantEntry, entries: list[Entry], known: dict[str, ToolEntry], *, cut: bool = False
 ) -> AsyncGenerator[CallEvent, None]:
     """Run the calls of a pass whose results are not known, and tell the model all results, in the calls' order."""
-    results = dict(known)
     async with aclosing(runner.run([call for call in entry.calls if call.id not in known], cut=cut)) as happenings:
         async for happening in happenings:
             if isinstance(happening, ToolFinished):
-                results[happening.call.id] = runner.entry_of(happening.call, happening.result, entry.origin)
+                known[happening.call.id] = runner.entry_of(happening.call, happening.result, entry.origin)
             yield happening
-    entries.extend(results[call.id] for call in entry.calls)
+    entries.extend(known[call.id] for call in entry.calls)
 
 
 def _prompt_of(entry: AssistantEntry, entries: Sequence[Entry]) -> Sequence[Entry]:

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, closing
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from bot.agent.calls import CallRunner
 from bot.agent.events import EarlyCall, Failed, ModelReplaced, ReasoningDelta, TextDelta
@@ -29,12 +29,15 @@ from bot.contract import (
     Unaffordable,
     UserEntry,
 )
-from bot.model import Answer, CallPiece, ReasoningPiece, Request, TextPiece, stream_of
+from bot.model import Answer, CallPiece, ReasoningPiece, Request, TextPiece
 from bot.toolsyntax import Call, Detector, Reasoning, Text
 from tools.base import ToolCall
 
 GAP = "\n\n"
 """Separates the texts of two passes."""
+
+_SENTENCES: Final = ((ModelAway, "away"), (ModelBusy, "busy"), (ModelSlow, "slow"), (ModelRefused, "refused"))
+"""Which sentence a person reads, by the first of these that an error is."""
 
 Delta: TypeAlias = TextDelta | ReasoningDelta | EarlyCall
 
@@ -153,7 +156,7 @@ class ModelPass:
         detector = Detector({spec.name: spec.parameters for spec in (*self._task.tools, *request.tools)})
         calling = request.tool_choice != "none" and bool(request.tools)
         with closing(detector):
-            async with aclosing(stream_of(self._task.model, request)) as pieces:
+            async with aclosing(self._task.model.stream(request)) as pieces:
                 async for piece in pieces:
                     match piece:
                         case TextPiece(text, prompted):
@@ -206,19 +209,9 @@ class ModelPass:
 def _explain(error: ModelError, *, results: bool = False) -> Failed:
     """Return the sentence for the person and the detail for the operator when a model does not answer."""
     match error:
-        case ModelAway():
-            key = "away"
-        case ModelBusy():
-            key = "busy"
-        case ModelSlow():
-            key = "slow"
-        case ModelRefused():
-            key = "refused"
         case ContextTooLong(window=window):
-            key = "too_much_found" if results else "too_long"
-            return Failed(key, str(error), window=window)
+            return Failed("too_much_found" if results else "too_long", str(error), window=window)
         case Unaffordable(whose=whose, until=until):
             return Failed(f"spent_{whose}", str(error), retry=False, until=until)
-        case _:
-            key = "dropped"
+    key = next((key for kind, key in _SENTENCES if isinstance(error, kind)), "dropped")
     return Failed(key, str(error), retry=not isinstance(error, ModelRefused))

@@ -15,17 +15,14 @@ LAST_PASS: Final = (
     "If something is still missing, say plainly what you could not find out. Write no tool call."
 )
 
-
 GO_ON: Final = (
     "Your answer above was interrupted. Go on exactly where it stops: repeat nothing, announce nothing, "
     "and do not mention the interruption."
 )
 
-
 CALL_CUT_OFF: Final = (
     "The call was cut off before it was complete, so it was not run. Write it again, shorter, or answer without it."
 )
-
 
 CALL_UNREADABLE: Final = (
     "The call you wrote could not be read, so it was not run. Call the tool again with arguments that are valid JSON, "
@@ -52,146 +49,29 @@ def remind_to_search(*, native: bool) -> str:
 _MOST_ANNOUNCED: Final = 300
 """Characters of a reply that may be nothing but an announcement."""
 
-
-_OPENERS: Final = (
-    *(
-        "sure",
-        "sure thing",
-        "ok",
-        "okay",
-        "of course",
-        "certainly",
-        "absolutely",
-        "alright",
-        "all right",
-        "right",
-        "great",
-    ),
-    *(
-        "good question",
-        "great question",
-        "got it",
-        "understood",
-        "no problem",
-        "one moment",
-        "one moment please",
-        "one sec",
-    ),
-    *(
-        "one second",
-        "just a moment",
-        "just a second",
-        "just a sec",
-        "hold on",
-        "hang on",
-        "bear with me",
-        "please wait",
-    ),
-    *(
-        "give me a moment",
-        "give me a second",
-        "give me a sec",
-        "give me a minute",
-        "please hold on",
-        "thanks for asking",
-    ),
-)
+_OPENERS: Final = """sure / sure thing / ok / okay / of course / certainly / absolutely / alright / all right /
+    right / great / good question / great question / got it / understood / no problem / one moment / one moment please /
+    one sec / one second / just a moment / just a second / just a sec / hold on / hang on / bear with me / please wait /
+    give me a moment / give me a second / give me a sec / give me a minute / please hold on / thanks for asking"""
 """What may stand before an announcement, any number of times."""
 
+_INTENTS: Final = """let me / let's / i'll / i will / i shall / i'm going to / i am going to / i'm now going to /
+    allow me to / i need to / i have to / i should / i want to / i'd better / first i'll / to answer this i'll /
+    while i / to answer that i'll / to answer this i need to / to answer that i need to / i'm about to /
+    i am about to"""
 
-_INTENTS: Final = (
-    *(
-        "let me",
-        "let's",
-        "i'll",
-        "i will",
-        "i shall",
-        "i'm going to",
-        "i am going to",
-        "i'm now going to",
-        "allow me to",
-    ),
-    *("i need to", "i have to", "i should", "i want to", "i'd better", "first i'll", "to answer this i'll", "while i"),
-    *("to answer that i'll", "to answer this i need to", "to answer that i need to", "i'm about to", "i am about to"),
-)
+_VERBS: Final = """search / look / check / browse / google / find out / find / fetch / query / research / consult /
+    verify / see what / pull up / get the latest / get the current / dig"""
 
+_DOING: Final = "searching / looking / checking / browsing / googling / fetching / querying / researching"
 
-_VERBS: Final = (
-    *(
-        "search",
-        "look",
-        "check",
-        "browse",
-        "google",
-        "find out",
-        "find",
-        "fetch",
-        "query",
-        "research",
-        "consult",
-        "verify",
-    ),
-    *("see what", "pull up", "get the latest", "get the current", "dig"),
-)
+_OPENERS_HAN: Final = """好的 / 好 / 当然 / 可以 / 没问题 / 明白 / 收到 / 了解 / 请稍候 / 请稍等 / 稍等 / 稍候 /
+    稍等一下 / 请等一下 / 等一下 / 请您稍等 / 请稍等片刻"""
 
+_INTENTS_HAN: Final = """让我 / 我来 / 我这就 / 我先 / 我现在 / 我马上 / 我将 / 我会 / 我需要 / 我要 / 我得 / 我去 /
+    我帮 / 我为 / 我给 / 正在 / 马上 / 这就 / 现在 / 先 / 接下来我 / 帮"""
 
-_DOING: Final = ("searching", "looking", "checking", "browsing", "googling", "fetching", "querying", "researching")
-
-
-_OPENERS_HAN: Final = (
-    *(
-        "好的",
-        "好",
-        "当然",
-        "可以",
-        "没问题",
-        "明白",
-        "收到",
-        "了解",
-        "请稍候",
-        "请稍等",
-    ),
-    *("稍等", "稍候", "稍等一下", "请等一下", "等一下", "请您稍等", "请稍等片刻"),
-)
-
-
-_INTENTS_HAN: Final = (
-    *(
-        "让我",
-        "我来",
-        "我这就",
-        "我先",
-        "我现在",
-        "我马上",
-        "我将",
-    ),
-    *(
-        "我会",
-        "我需要",
-        "我要",
-        "我得",
-        "我去",
-        "我帮",
-        "我为",
-        "我给",
-        "正在",
-        "马上",
-    ),
-    *("这就", "现在", "先", "接下来我", "帮"),
-)
-
-
-_VERBS_HAN: Final = (
-    "搜",
-    "查",
-    "检索",
-    "找",
-    "看看网上",
-    "上网",
-    "浏览",
-    "核实",
-)
-
+_VERBS_HAN: Final = "搜 / 查 / 检索 / 找 / 看看网上 / 上网 / 浏览 / 核实"
 
 _ANNOUNCED: Final = re.compile(
     rf"(?:(?:{any_of(_OPENERS)})\b[,.!…:—– ]*+)*+(?:and |then )?"
@@ -202,9 +82,7 @@ _ANNOUNCED: Final = re.compile(
     rf"[^。！？?!\n]{{0,12}}?(?:{any_of(_VERBS_HAN)})[^？?:：\n]*[:：]?"
 )
 
-
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s*(?=[^\s.!?。！？])|\n+")
-
 
 _IF_WANTED: Final = re.compile(r"\b(?:if|once|when|unless|after) you\b|\byou can\b|如果|要是|需要的话")
 

@@ -24,16 +24,16 @@ async def look_after(database_url: str, action: str, what: str | None, *, sure: 
         SettingsError: `what` is no id of a chat, or no reference.
         StoreError: the database cannot be used.
     """
-    chat = None if action in ("list", "trace") else _parsed(action, what or "")
-    if (absent := _absent(database_url)) and action == "list":
+    chat = None if action in ("list", "trace") else _parse_chat(action, what or "")
+    if (absent := _explain_absence(database_url)) and action == "list":
         print(f"no chats yet: {absent}")  # noqa: T201
         return 0
     if absent:
         known = f"no chat {str(chat)!r} is stored" if chat else f"no turn has the reference {what!r}"
-        return _refused(f"{known}: {absent}")
+        return _print_refusal(f"{known}: {absent}")
     async with Store.open(database_url, clock=SystemClock()) as store:
         if action == "trace":
-            return await _told(trace(store, (what or "").lower()), f"no turn has the reference {what!r}")
+            return await _print_lines(trace(store, (what or "").lower()), f"no turn has the reference {what!r}")
         rows = await store.history.list_chats(limit=MOST_CHATS)
         if chat is None:
             for row in rows:
@@ -43,13 +43,13 @@ async def look_after(database_url: str, action: str, what: str | None, *, sure: 
             return 0
         turns = next((row.turns for row in rows if row.chat == chat), 0)
         if not turns and not await store.settings.list_of(chat) and not any(row.chat == chat for row in rows):
-            return _refused(f"no chat {str(chat)!r} is stored; `parley chats` lists their ids")
+            return _print_refusal(f"no chat {str(chat)!r} is stored; `parley chats` lists their ids")
         if action == "export":
             async for line in store.history.export(chat):
                 print(json.dumps(line, ensure_ascii=False))  # noqa: T201
             return 0
-        if not sure and not await _confirmed(f"Delete {turns} turns of {chat} for good? [y/N] "):
-            return _refused("nothing was deleted")
+        if not sure and not await _confirm(f"Delete {turns} turns of {chat} for good? [y/N] "):
+            return _print_refusal("nothing was deleted")
         print(f"{await store.history.forget(chat)} turns forgotten")  # noqa: T201
     return 0
 
@@ -65,22 +65,22 @@ async def forget_person(database_url: str, id: str, *, sure: bool) -> int:
         person = identity.person(id)
     except ValueError as error:
         raise SettingsError(f"--person: {error}") from None
-    if absent := _absent(database_url):
-        return _refused(f"nothing is kept of {person}: {absent}")
+    if absent := _explain_absence(database_url):
+        return _print_refusal(f"nothing is kept of {person}: {absent}")
     async with Store.open(database_url, clock=SystemClock()) as store:
         held = await store.people.count_held(person)
         if not held:
-            return _refused(f"nothing is kept of {person}")
+            return _print_refusal(f"nothing is kept of {person}")
         kept = f"{held.turns} turns, {held.facts} facts, {held.reminders} reminders"
-        if not sure and not await _confirmed(f"Delete everything of {person} for good ({kept})? [y/N] "):
-            return _refused("nothing was deleted")
+        if not sure and not await _confirm(f"Delete everything of {person} for good ({kept})? [y/N] "):
+            return _print_refusal("nothing was deleted")
         await store.people.forget(person)
         print(f"{kept} of {person} forgotten; what {person} may do here stays")  # noqa: T201
     return 0
 
 
 async def trace(store: Store, reference: str) -> AsyncIterator[str]:
-    """What is stored of the turns with this reference, a line each: the turn, its calls, its messages, its error.
+    """Yield what is stored of the turns with this reference, line by line: the turn, its calls, messages and error.
 
     Raises:
         SettingsError: it is no reference.
@@ -102,35 +102,35 @@ async def trace(store: Store, reference: str) -> AsyncIterator[str]:
         yield f"  {record.model or 'no model'}: {tokens}, ${record.dollars:.4f}"
         for call in await store.turns.list_calls(turn):
             yield f"  pass {call.passnumber}: {call.call.name} {call.status}, {call.seconds:.1f} s"
-            yield f"    given {_short(json.dumps(dict(call.call.arguments), ensure_ascii=False))}"
+            yield f"    given {_shorten(json.dumps(dict(call.call.arguments), ensure_ascii=False))}"
             if call.result is not None:
-                yield f"    gave {_short(call.result.text)}"
+                yield f"    gave {_shorten(call.result.text)}"
         pages = [page for page in (await store.turns.load(turn)).pages if page.ref is not None]
         yield f"  answer of {len(record.visible)} characters in {len(pages)} messages"
         if record.error:
             yield f"  error: {record.error}"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN_CHARS else line[: _SHOWN_CHARS - 1] + "…"
 
 
-async def _told(lines: AsyncIterator[str], otherwise: str) -> int:
+async def _print_lines(lines: AsyncIterator[str], otherwise: str) -> int:
     told = False
     async for line in lines:
         print(line)  # noqa: T201
         told = True
-    return 0 if told else _refused(otherwise)
+    return 0 if told else _print_refusal(otherwise)
 
 
-def _absent(database_url: str) -> str:
-    """That there is no database, and where it was looked for; empty where there is one. To look makes none."""
+def _explain_absence(database_url: str) -> str:
+    """Return that there is no database, and where; empty where there is one. Looking does not create it."""
     path = database_path(database_url).absolute()
     return "" if path.exists() else f"there is no {path}"
 
 
-def _parsed(action: str, id: str) -> ChatId:
+def _parse_chat(action: str, id: str) -> ChatId:
     try:
         return ChatId.parse(id)
     except ValueError:
@@ -139,13 +139,13 @@ def _parsed(action: str, id: str) -> ChatId:
         ) from None
 
 
-def _refused(sentence: str) -> int:
+def _print_refusal(sentence: str) -> int:
     print(f"parley: {sentence}", file=sys.stderr)  # noqa: T201
     return 1
 
 
-async def _confirmed(question: str) -> bool:
-    """Whether the person at the terminal says yes; False where nobody can be asked."""
+async def _confirm(question: str) -> bool:
+    """Ask the person at the terminal; False where nobody can be asked."""
     try:
         answer = await asyncio.to_thread(input, question)
     except EOFError:

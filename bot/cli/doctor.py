@@ -11,7 +11,7 @@ from pathlib import Path
 from bot.cli.machine import Result, examine_machine
 from bot.configuration import Configuration, model_options
 from bot.contract import BotError, Clock, SettingsError, SystemClock, UserEntry
-from bot.model import Model, Models, Request, ask
+from bot.model import PROVIDERS, KeyRefused, Model, ModelName, Models, Request, ask
 from bot.operations import Outlet, set_up
 from bot.policy import ChatsFile, ToolRights, find_misnamed, read_chats
 from tools.base import ToolError, Unavailable
@@ -22,7 +22,7 @@ SETTLE_SECONDS = 15.0
 
 
 class _Report:
-    """What was found, told as it is found; never a secret."""
+    """Prints findings as they come, with secrets masked."""
 
     def __init__(self, outlet: Outlet) -> None:
         self._outlet = outlet
@@ -56,11 +56,9 @@ async def examine(configuration: Configuration, outlet: Outlet, *, offline: bool
         chats = ChatsFile()
     models = await _examine_models(configuration, chats, report, offline)
     await _examine_tools(configuration, chats, report, outlet, offline)
-    for result in await examine_machine(
-        configuration.core, models, SystemClock(), configuration.configured, _secret_files(configuration)
-    ):
-        report.add(result.ok, result.what, result.text)
-    for result in _secrets(configuration):
+    files, platforms = _list_secret_files(configuration), configuration.configured
+    machine = await examine_machine(configuration.core, models, SystemClock(), platforms, files)
+    for result in (*machine, *_examine_secrets(configuration)):
         report.add(result.ok, result.what, result.text)
     return 0 if report.well else 1
 
@@ -84,13 +82,11 @@ async def _examine_platforms(configuration: Configuration, report: _Report, offl
 async def _examine_models(
     configuration: Configuration, chats: ChatsFile, report: _Report, offline: bool
 ) -> tuple[str, ...]:
-    """Ask every model for a word, and one of each other provider whose key is set; the names of all that may answer."""
-    from bot.model import open_models
-
+    """Ask every model for a word, and one of each other provider with a key; return all names that may answer."""
     core, clock = configuration.core, SystemClock()
     try:
         options = model_options(core)
-        async with open_models(options, clock) as models:
+        async with Models(options, clock) as models:
             side = [(core.tool_choice_model, "TOOL_CHOICE_MODEL"), (core.summary_model, "SUMMARY_MODEL")]
             side += [(name, "CHATS_FILE") for name in chats.models]
             asked = [(name, "MODEL") for name in models.names]
@@ -106,9 +102,9 @@ async def _examine_models(
                 except BotError as error:
                     report.add(False, "model", str(error))
             used = {name.partition(":")[0] for name, _ in asked}
-            for provider, key in options.keys.items():
-                if key and provider not in used:
-                    await _examine_key(models, provider, report, offline)
+            others = [provider for provider, key in options.keys.items() if key and provider not in used]
+            for well, text in await asyncio.gather(*(_examine_key(models, one, offline) for one in others)):
+                report.add(well, "model", text)
             return tuple(name for name, _ in asked)
     except SettingsError as error:
         report.add(False, "model", str(error))
@@ -127,21 +123,18 @@ async def _ask_a_word(model: Model, clock: Clock) -> None:
     await ask(model, request)
 
 
-async def _examine_key(models: Models, provider: str, report: _Report, offline: bool) -> None:
+async def _examine_key(models: Models, provider: str, offline: bool) -> tuple[bool, str]:
     """Whether the key of a provider that `/model` may choose is accepted; which of its models it opens may differ."""
-    from bot.model import PROVIDERS, KeyRefused, ModelName
-
     row = PROVIDERS[provider]
     try:
         if not offline:
             await _ask_a_word(models.only(str(ModelName(row, row.default_model)), row.key), SystemClock())
     except (KeyRefused, SettingsError) as error:
-        report.add(False, "model", str(error))
+        return False, str(error)
     except BotError as error:
-        report.add(True, "model", f"the key of {row.key} was not refused, but {error}")
-    else:
-        what = "is set and was not asked" if offline else "is accepted"
-        report.add(True, "model", f"the key of {row.key} {what}; /model can choose its models")
+        return True, f"the key of {row.key} was not refused, but {error}"
+    what = "is set and was not asked" if offline else "is accepted"
+    return True, f"the key of {row.key} {what}; /model can choose its models"
 
 
 async def _examine_tools(
@@ -184,13 +177,13 @@ async def _examine_tools(
         await registry.close()
 
 
-def _secret_files(configuration: Configuration) -> list[Path]:
-    """The operator's files that hold keys: `.env` and the one that names MCP servers."""
+def _list_secret_files(configuration: Configuration) -> list[Path]:
+    """Return the operator's files that hold keys: `.env` and the one that names MCP servers."""
     named = (configuration.file, configuration.tools["mcp"].mcp_config)
     return [Path(name) for name in named if name and Path(name).is_file()]
 
 
-def _secrets(configuration: Configuration) -> list[Result]:
+def _examine_secrets(configuration: Configuration) -> list[Result]:
     short = [where for secret, where in configuration.secrets.items() if len(secret) < SHORTEST_SECRET]
     if not short:
         return []

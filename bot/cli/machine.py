@@ -1,4 +1,4 @@
-"""What `parley doctor` finds of the machine: the database and its disk, the time zone, the prices, the HTTP port."""
+"""Examine the machine for `parley doctor`: the database and its disk, the time zone, the prices, the HTTP port."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ async def examine_machine(
         platforms: those that are configured.
         secret_files: files of the operator's that hold keys and tokens.
     """
-    results = await _database(core, clock, platforms)
-    results += [_open_to_all(file) for file in secret_files if open_to_all(file)]
-    results.append(_zone(core.time_zone))
-    results += _prices(core, models)
+    results = await _examine_database(core, clock, platforms)
+    results += [_report_open(file) for file in secret_files if open_to_all(file)]
+    results.append(_examine_zone(core.time_zone))
+    results += _examine_prices(core, models)
     if core.http_port:
-        results.append(await asyncio.to_thread(_port, core.http_host, core.http_port))
+        results.append(await asyncio.to_thread(_examine_port, core.http_host, core.http_port))
     return results
 
 
@@ -64,8 +64,8 @@ def standing_faults(core: CoreSettings, models: Sequence[str], tools: Mapping[st
     """
     models = list(dict.fromkeys(name for name in (*models, core.summary_model, core.tool_choice_model) if name))
     prices = Prices(read_prices(core.prices))
-    zone = _zone(core.time_zone)
-    unpriced = [_unpriced(model) for model in models if _has_limits(core) and prices.price_of(model) is None]
+    zone = _examine_zone(core.time_zone)
+    unpriced = [_explain_unpriced(model) for model in models if _has_limits(core) and prices.price_of(model) is None]
     return [*([] if zone.ok else [zone.text]), *unpriced, *(f"{name} is off: {why}" for name, why in tools.items())]
 
 
@@ -74,26 +74,26 @@ def _has_limits(core: CoreSettings) -> bool:
     return bool(core.money_per_day or core.money_per_day_person)
 
 
-def _unpriced(model: str) -> str:
+def _explain_unpriced(model: str) -> str:
     return f"nobody knows what {model} costs, so no limit in money holds for it: add it to PRICES"
 
 
-async def _database(core: CoreSettings, clock: Clock, platforms: Collection[str]) -> list[Result]:
+async def _examine_database(core: CoreSettings, clock: Clock, platforms: Collection[str]) -> list[Result]:
     try:
         path = database_path(core.database_url).absolute()
         found = await inspect(path, clock)
     except BotError as error:
         return [Result(False, "database", str(error))]
     if found is None:
-        results = [_place(path)]
+        results = [_examine_place(path)]
     elif found.damage:
         text = f"{path} is damaged ({found.damage}); the start keeps it under another name and begins a new one"
         results = [Result(False, "database", f"{text}: put a backup in its place first, if there is one")]
     elif not found.writable:
         results = [Result(False, "database", f"{path} and its folder must be writable for this user")]
     else:
-        size = f"{path} is sound, {_size(found.bytes)}"
-        log = f" and {_size(found.wal_bytes)} in its write-ahead log" if found.wal_bytes else ""
+        size = f"{path} is sound, {_format_size(found.bytes)}"
+        log = f" and {_format_size(found.wal_bytes)} in its write-ahead log" if found.wal_bytes else ""
         mode = "" if found.journal == "wal" else "; the start turns its write-ahead log on"
         results = [Result(True, "database", size + log + mode)]
     for file in database_files(path):
@@ -103,14 +103,14 @@ async def _database(core: CoreSettings, clock: Clock, platforms: Collection[str]
     home = next(folder for folder in path.parents if folder.exists())
     free = shutil.disk_usage(home).free
     few = "" if free >= LEAST_FREE else "; a full disk stops every answer: make room"
-    results.append(Result(free >= LEAST_FREE, "disk", f"{_size(free)} free at {home}{few}"))
+    results.append(Result(free >= LEAST_FREE, "disk", f"{_format_size(free)} free at {home}{few}"))
     if found is not None and all(result.ok for result in results):
-        results += _unfinished(found, platforms)
+        results += _list_unfinished(found, platforms)
     return results
 
 
-def _unfinished(found: Inspection, platforms: Collection[str]) -> list[Result]:
-    """What goes on at the next start, and what waits for a platform that is not configured any more."""
+def _list_unfinished(found: Inspection, platforms: Collection[str]) -> list[Result]:
+    """List unfinished questions: what the next start answers, and what waits for a platform no longer configured."""
     results = []
     for platform, count in found.unfinished.items():
         when = "" if platform in platforms else f", for which {platform} has to be configured again"
@@ -118,21 +118,21 @@ def _unfinished(found: Inspection, platforms: Collection[str]) -> list[Result]:
     return results
 
 
-def _place(path: Path) -> Result:
-    """Where there is no database yet: whether one can be made."""
+def _examine_place(path: Path) -> Result:
+    """Check that a database can be created where there is none yet."""
     home = next(folder for folder in path.parents if folder.exists())
     if home.is_dir() and os.access(home, os.W_OK):
         return Result(True, "database", f"{path} is made at the first start")
     return Result(False, "database", f"{path} cannot be made: {home} is not writable for this user; see DATABASE_URL")
 
 
-def _open_to_all(file: Path) -> Result:
-    """It is not ours to change: an operator may share it on purpose."""
+def _report_open(file: Path) -> Result:
+    """Report a file that everybody can read; its mode stays, because an operator may share it on purpose."""
     text = f"every user of this machine can read the keys in {file} (mode {open_to_all(file)}): run chmod 600 {file}"
     return Result(False, "settings", text)
 
 
-def _zone(name: str) -> Result:
+def _examine_zone(name: str) -> Result:
     try:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
@@ -140,7 +140,7 @@ def _zone(name: str) -> Result:
     return Result(True, "time zone", name)
 
 
-def _prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
+def _examine_prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
     try:
         prices = Prices(read_prices(core.prices))
     except SettingsError as error:
@@ -154,14 +154,14 @@ def _prices(core: CoreSettings, models: Sequence[str]) -> list[Result]:
         elif _has_limits(core):
             # Where nobody set a limit, it means nothing for a server of one's own.
             wanted = {"money_per_day", "money_per_day_person"} & core.model_fields_set
-            results.append(Result(not wanted, "prices", _unpriced(model)))
+            results.append(Result(not wanted, "prices", _explain_unpriced(model)))
         else:
             results.append(Result(True, "prices", f"what {model} costs is not known; /usage counts its tokens"))
     return results
 
 
-def _port(host: str, port: int) -> Result:
-    """Whether our HTTP server could listen there; a bot of ours that does so already is well."""
+def _examine_port(host: str, port: int) -> Result:
+    """Check that our HTTP server can listen there, or that a running bot of ours already does."""
     what = f"{host}:{port}"
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
@@ -169,14 +169,14 @@ def _port(host: str, port: int) -> Result:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((host, port))
     except OSError as error:
-        if _ours(host, port):
+        if _answers_as_ours(host, port):
             return Result(True, "http", f"{what} is served by a running bot")
         text = f"HTTP_PORT {port} at {host} cannot be used ({error.strerror}); choose another or unset it"
         return Result(False, "http", text)
     return Result(True, "http", f"{what} is free")
 
 
-def _ours(host: str, port: int) -> bool:
+def _answers_as_ours(host: str, port: int) -> bool:
     asked = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -187,7 +187,7 @@ def _ours(host: str, port: int) -> bool:
     return isinstance(told, dict) and told.get("ok") is True
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     if count < 2**20:
         return f"{count / 2**10:,.0f} KiB"
     return f"{count / 2**20:,.0f} MiB" if count < 10 * 2**30 else f"{count / 2**30:,.0f} GiB"

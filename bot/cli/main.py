@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="parley", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    top.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
+    top.add_argument("--version", action="version", version=f"%(prog)s {_read_version()}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND")
 
     def add(name: str, purpose: str) -> argparse.ArgumentParser:
@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _version() -> str:
+def _read_version() -> str:
     """The installed version; "from a clone" where nothing is installed."""
     import importlib.metadata
 
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
     outlet.take_over()
     set_up("WARNING", "console", outlet)
     try:
-        return _command(options, outlet)
+        return _run_command(options, outlet)
     except BotError as error:
         for problem in error.args if isinstance(error, SettingsError) else [str(error)]:
             print(f"parley: {outlet.line(str(problem))}", file=sys.stderr)  # noqa: T201
@@ -98,16 +98,16 @@ def main(arguments: Sequence[str]) -> int:
         return 130
 
 
-def _command(options: argparse.Namespace, outlet: Outlet) -> int:
+def _run_command(options: argparse.Namespace, outlet: Outlet) -> int:
     if options.command == "playground":
-        return _playground(options)
+        return _run_playground(options)
     if options.command in ("run", None):
         from bot.operations import keep_compact
 
         keep_compact()  # before much is loaded
-    configuration = _configured(outlet)
+    configuration = configured(outlet)
     if options.command is None and not configuration.configured:
-        return _playground(parser().parse_args(["playground"]))
+        return _run_playground(parser().parse_args(["playground"]))
     if options.command not in ("run", None, "doctor"):
         for sentence in configuration.strays.sentences:
             print(f"parley: {sentence}", file=sys.stderr)  # noqa: T201
@@ -115,9 +115,9 @@ def _command(options: argparse.Namespace, outlet: Outlet) -> int:
         case "run" | None:
             return _run(configuration, outlet)
         case "chat":
-            return _chat(configuration, outlet, options.name)
+            return _run_chat(configuration, outlet, options.name)
         case "tools":
-            return _tools(configuration, outlet, options)
+            return _run_tools(configuration, outlet, options)
         case "doctor":
             from bot.cli.doctor import examine
 
@@ -134,7 +134,7 @@ def _command(options: argparse.Namespace, outlet: Outlet) -> int:
             return asyncio.run(look_after(database_url, options.action, options.chat, sure=options.yes))
 
 
-def _configured(outlet: Outlet) -> Configuration:
+def configured(outlet: Outlet) -> Configuration:
     """All settings. Secrets are masked before one is checked, so that no complaint shows them."""
     from bot.configuration import configure, settings_classes
     from bot.environment import env_file
@@ -163,7 +163,7 @@ def _run(configuration: Configuration, outlet: Outlet) -> int:
     return 0
 
 
-def _playground(options: argparse.Namespace) -> int:
+def _run_playground(options: argparse.Namespace) -> int:
     """Replace this process by the playground's: it imports nothing of ours and starts the bot as its child."""
     import os
 
@@ -180,7 +180,7 @@ def _playground(options: argparse.Namespace) -> int:
     os.execve(sys.executable, command, {**os.environ, **package_path()})
 
 
-def _chat(configuration: Configuration, outlet: Outlet, name: str) -> int:
+def _run_chat(configuration: Configuration, outlet: Outlet, name: str) -> int:
 
     from bot.cli.chat import chat
     from bot.operations import set_up
@@ -189,7 +189,7 @@ def _chat(configuration: Configuration, outlet: Outlet, name: str) -> int:
     return chat(configuration, outlet, name)
 
 
-def _tools(configuration: Configuration, outlet: Outlet, options: argparse.Namespace) -> int:
+def _run_tools(configuration: Configuration, outlet: Outlet, options: argparse.Namespace) -> int:
     import importlib
 
     shell = importlib.import_module("tools.shell")

@@ -9,22 +9,3 @@ from bot.context.question import as_written, subject_of, user_entry, write_pream
 from bot.context.shortening import ends_with_results, shorten
 from bot.context.summary import Summaries
 from bot.context.window import as_told
-
-__all__ = [
-    "PERSONA_CHARS",
-    "Briefing",
-    "Briefings",
-    "ChatBook",
-    "ChatFacts",
-    "ChatOptions",
-    "Past",
-    "Pinned",
-    "Summaries",
-    "as_told",
-    "as_written",
-    "ends_with_results",
-    "shorten",
-    "subject_of",
-    "user_entry",
-    "write_preamble",
-]

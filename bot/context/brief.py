@@ -49,46 +49,32 @@ class Briefing:
     """Tokens of everything that is sent, tools included."""
 
 
+@dataclass(frozen=True, slots=True)
 class Briefings:
     """Assembles briefings; one object for the process."""
 
-    def __init__(
-        self,
-        store: Store,
-        models: Models,
-        clock: Clock,
-        book: ChatBook,
-        *,
-        name: str,
-        instructions: str,
-        zone: str,
-        context_tokens: int = 0,
-    ) -> None:
-        """
-        Args:
-            context_tokens: tokens of conversation that are sent at most; 0: as the model allows.
-        """
-        self._store = store
-        self._models = models
-        self._clock = clock
-        self._book = book
-        self._name = name
-        self._instructions = instructions
-        self._zone = zone
-        self._context_tokens = context_tokens
+    store: Store
+    models: Models
+    clock: Clock
+    book: ChatBook
+    name: str
+    instructions: str
+    zone: str
+    context_tokens: int = 0
+    """Tokens of conversation that are sent at most; 0: as the model allows."""
 
     def window_of(self, model: str) -> int:
         """Return how many tokens of conversation this model is sent at most."""
-        return self._models.window(model, self._context_tokens)
+        return self.models.window(model, self.context_tokens)
 
     async def load_past(self, question: MessageSent) -> Past:
         """Load the history of this chat since the last `/new`."""
-        summary, rows = await self._store.history.load(question.chat)
+        summary, rows = await self.store.history.load(question.chat)
         entries = tuple(_without_reasoning(row.entry) for row in rows)
         quoted = question.quoted
         if quoted is None or not quoted.from_bot or not quoted.message_id or quoted.forwarded:
             return Past(summary, entries)
-        return Past(summary, entries, await self._store.turns.origin_of(question.chat, quoted.message_id))
+        return Past(summary, entries, await self.store.turns.origin_of(question.chat, quoted.message_id))
 
     def assemble(
         self,
@@ -108,19 +94,19 @@ class Briefings:
         summary = past.summary.text if past.summary else ""
         system = SystemEntry(
             system_prompt(
-                name=self._name,
-                today=self._clock.wall(),
-                zone=self._zone,
+                name=self.name,
+                today=self.clock.wall(),
+                zone=self.zone,
                 language=question.sender.language,
                 group=question.group,
-                extra="\n\n".join(part for part in (self._instructions.strip(), told) if part),
+                extra="\n\n".join(part for part in (self.instructions.strip(), told) if part),
                 facts=facts.lines,
                 summary=summary,
                 withholds=any(spec.outside for spec in tools),
             ),
             origin=join_origins((facts.origin, past.summary.origin if past.summary else OURS)),
         )
-        estimate = self._models.estimator(model).tokens
+        estimate = self.models.estimator(model).tokens
         fixed = estimate(system.text) + estimate(asked.text) + tool_token_count(tools, estimate)
         history = past.entries
         room = max(0, self.window_of(model) * 3 // 4 - fixed)
@@ -138,10 +124,10 @@ class Briefings:
 
     async def report(self, question: MessageSent, language: str) -> str:
         """Return what the model would be told of this chat now, as text for the person."""
-        options = await self._book.options_of(question.chat)
-        model = options.model or self._models.name
+        options = await self.book.options_of(question.chat)
+        model = options.model or self.models.name
         past = await self.load_past(question)
-        facts = await ChatFacts(self._store.facts, question).load_pinned()
+        facts = await ChatFacts(self.store.facts, question).load_pinned()
         briefing = self.assemble(question, UserEntry(""), past, facts, model, told=options.told)
         lines = [
             say(
@@ -158,7 +144,7 @@ class Briefings:
         if facts.lines:
             lines.append(say("context_facts", language) + "\n\n" + "\n".join(f"- {fact}" for fact in facts.lines))
         if past.summary is not None:
-            summarised = await self._store.history.count_summarised(question.chat)
+            summarised = await self.store.history.count_summarised(question.chat)
             lines.append(say("context_summary", language, turns=summarised))
             lines.append(quote(clean_untrusted(past.summary.text)))
         # A model wrote the summary; a link in it is nobody's word.

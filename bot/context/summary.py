@@ -12,7 +12,7 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
@@ -31,7 +31,7 @@ from bot.contract import (
 )
 from bot.model import Model, Request, ask, token_count
 from bot.operations import Metrics
-from bot.safety import Redactor, attribute, clean_answer, clean_name, new_marker, wrap_as_data
+from bot.safety import Redact, attribute, clean_answer, clean_name, new_marker, redact_nothing, wrap_as_data
 from bot.store import History, HistoryRow
 from bot.toolsyntax import parse
 
@@ -81,43 +81,29 @@ class _OldTurns:
     """The joined origin of everything that is summarised."""
 
 
+@dataclass(slots=True)
 class Summaries:
     """Makes the summaries of all chats; one object for the process."""
 
-    def __init__(
-        self,
-        history: History,
-        clock: Clock,
-        *,
-        at: float,
-        window: Callable[[str], int],
-        estimator: Callable[[str], Callable[[str], int]],
-        secrets: Iterable[str] = (),
-        model: Model | None = None,
-        metrics: Metrics | None = None,
-    ) -> None:
-        """
-        Args:
-            at: tokens of conversation from which older turns are summarised; up to 1 a share of the window; 0: never.
-            window: the tokens of conversation that a model is sent at most, by its name.
-            estimator: what estimates tokens for a model, by its name.
-            model: who writes the summaries; None: the model that answered.
-        """
-        self._history = history
-        self._clock = clock
-        self._at = at
-        self._window = window
-        self._estimator = estimator
-        self._redactor = Redactor(secrets)
-        self._model = model
-        self._metrics = metrics or Metrics()
-        self._gate = asyncio.Semaphore(AT_ONCE)
-        self._running: dict[ChatId, asyncio.Task[None]] = {}
-        self._not_before: OrderedDict[ChatId, float] = OrderedDict()
+    history: History
+    clock: Clock
+    at: float
+    """Tokens of conversation from which older turns are summarised; up to 1 a share of the window; 0: never."""
+    window: Callable[[str], int]
+    """The tokens of conversation that a model is sent at most, by its name."""
+    estimator: Callable[[str], Callable[[str], int]]
+    """What estimates tokens for a model, by its name."""
+    redact: Redact = redact_nothing
+    model: Model | None = None
+    """Who writes the summaries; None: the model that answered."""
+    metrics: Metrics = field(default_factory=Metrics)
+    _gate: asyncio.Semaphore = field(init=False, default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    _running: dict[ChatId, asyncio.Task[None]] = field(init=False, default_factory=dict)
+    _not_before: OrderedDict[ChatId, float] = field(init=False, default_factory=OrderedDict)
 
     def threshold_for(self, model: str, room: int) -> int:
         """Return the tokens of conversation from which older turns are summarised; 0: never."""
-        at = int(self._at * self._window(model) if self._at <= 1 else self._at)
+        at = int(self.at * self.window(model) if self.at <= 1 else self.at)
         return at and max(_LEAST, min(at, room * 2 // 3))
 
     def summarise_after_turn(
@@ -136,14 +122,14 @@ class Summaries:
             return
         if chat in self._running or len(self._running) >= MOST_WAITING:
             return
-        if self._not_before.get(chat, 0.0) > self._clock.monotonic():
+        if self._not_before.get(chat, 0.0) > self.clock.monotonic():
             return
         task = self._running[chat] = asyncio.create_task(self._make(chat, model, threshold), name=f"summary {chat}")
         task.add_done_callback(lambda done: self._running.pop(chat, None))
 
     async def drop(self, chat: ChatId) -> None:
         """Cancel the summary being made of a chat that was begun anew or forgotten."""
-        await self._cancel([task for task in (self._running.get(chat),) if task is not None])
+        await self._cancel(chat)
 
     async def wait_idle(self) -> None:
         """Wait until no summary is being made."""
@@ -151,10 +137,10 @@ class Summaries:
 
     async def close(self) -> None:
         """Cancel all summaries being made; they are started again after a later turn."""
-        await self._cancel(list(self._running.values()))
+        await self._cancel(*self._running)
 
-    @staticmethod
-    async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    async def _cancel(self, *chats: ChatId) -> None:
+        tasks = [self._running[chat] for chat in chats if chat in self._running]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -169,11 +155,11 @@ class Summaries:
             log.warning("no summary of %s could be made: %s", chat, error)
         except Exception:
             log.exception("no summary of %s could be made", chat)
-        self._metrics.summaries.add(outcome)
+        self.metrics.summaries.add(outcome)
         if outcome == "failed":
-            self._not_before[chat] = self._clock.monotonic() + AGAIN_AFTER
+            self._not_before[chat] = self.clock.monotonic() + AGAIN_AFTER
             self._not_before.move_to_end(chat)
-            while len(self._not_before) > _REMEMBERED:
+            if len(self._not_before) > _REMEMBERED:
                 self._not_before.popitem(last=False)
 
     async def _summarise(self, chat: ChatId, model: Model, threshold: int) -> str:
@@ -182,27 +168,27 @@ class Summaries:
         if old is None:
             return "not needed"
         words = max(60, min(500, threshold // 6))
-        writer = self._model or model
+        writer = self.model or model
         text = await self._ask(writer, old, words)
         if not text:
             log.warning("%s wrote no summary of %s", writer.name, chat)
             return "failed"
         first = old.turns[0][0].sequence
-        await self._history.set_summary(chat, text, old.upto, old.origin, first=first, after=old.after)
+        await self.history.set_summary(chat, text, old.upto, old.origin, first=first, after=old.after)
         log.info("summarised %d turns of %s", len(old.turns), chat)
         return "made"
 
     async def _choose(self, chat: ChatId, model: str, threshold: int) -> _OldTurns | None:
         """Choose the turns to summarise: all but the newest third of the threshold and the last two."""
-        before = await self._history.get_summary(chat)
-        rows, more = await self._history.list_oldest(chat, after=before.upto if before else 0)
+        before = await self.history.get_summary(chat)
+        rows, more = await self.history.list_oldest(chat, after=before.upto if before else 0)
         turns = [tuple(group) for _, group in groupby(rows, key=lambda row: row.turn)]
-        estimate = self._estimator(model)
+        estimate = self.estimator(model)
         # Where there are more turns than were read, the newest are not among these, and all of them may go.
         if not more:
             turns = turns[: len(turns) - _count_kept(turns, threshold // 3, estimate)]
         # No more than one request can hold; the rest comes after a later turn.
-        room = self._window(model) // 2
+        room = self.window(model) // 2
         chosen: list[tuple[HistoryRow, ...]] = []
         for turn in turns:
             room -= estimate(_write_turn(turn))
@@ -226,14 +212,14 @@ class Summaries:
                 SystemEntry(_INSTRUCTIONS.format(words=words)),
                 UserEntry(wrap_as_data(told, marker, "the conversation")),
             ),
-            deadline=self._clock.monotonic() + SUMMARY_SECONDS,
+            deadline=self.clock.monotonic() + SUMMARY_SECONDS,
             max_output_chars=words * 12,
         )
         answer = await ask(model, request)
         if answer.finish == "content_filter":
             return ""
         said, _ = parse(answer.text, {})
-        text = self._redactor.redact(clean_answer(said)).replace(marker, "").strip()
+        text = self.redact(clean_answer(said)).replace(marker, "").strip()
         return _cut_to_statement(text) if answer.finish in ("cut", "length") else text
 
 
@@ -264,8 +250,7 @@ def _write_entry(entry: Entry) -> str:
             return (attribute("Assistant", _shorten(entry.text, _PART_CHARS)) if entry.text else "") + calls
         case ToolEntry(name=name, text=text):
             return attribute(f"Result of {clean_name(name)}", _shorten(text, _RESULT_CHARS))
-        case SystemEntry():
-            return ""
+    return ""
 
 
 def _shorten(text: str, most: int) -> str:

@@ -109,7 +109,7 @@ def entry_to_json(entry: Entry) -> str:
                 value["begins"] = begins
         case ToolEntry(call_id, name, text, ok):
             value = {"kind": "tool", "call_id": call_id, "name": name, "text": text, "ok": ok}
-        case AssistantEntry():
+        case _:
             value = {"kind": "assistant", "text": entry.text}
             if entry.calls:
                 value["calls"] = [_call_to_json(call) for call in entry.calls]

@@ -171,8 +171,8 @@ class Platforms:
                 if not resumed:
                     await resume(name)
                     resumed = True
-                if await self._listen(name, adapter, deliver):
-                    return
+                await self._listen(name, adapter, deliver)
+                return
             except SettingsError:
                 raise
             except Exception as error:  # noqa: BLE001 - logged by `_failed`: the edge around a connection
@@ -181,10 +181,10 @@ class Platforms:
                 backoff.reset()
             await self._pause(backoff, leave)
 
-    async def _listen(self, name: str, adapter: Adapter, deliver: Deliver) -> bool:
-        """Listen; True when it came to its end in order, or is not wanted any more."""
+    async def _listen(self, name: str, adapter: Adapter, deliver: Deliver) -> None:
+        """Listen until that comes to its end in order, or is not wanted any more."""
         if self._quiet:
-            return True
+            return
         self._state[name] = "listening"
         task = self._listening[name] = asyncio.create_task(adapter.listen(deliver), name=f"listen {name}")
         try:
@@ -194,7 +194,6 @@ class Platforms:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
                 raise
-        return True
 
     def _failed(self, name: str, error: Exception) -> None:
         """Note and log why a platform does not receive now."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import isMdAsciiPunct, isPunctChar, isWhiteSpace, mdTrim, normalizeReference
@@ -225,7 +226,7 @@ def _row(state: StateBlock, cells: Sequence[str], line: int) -> None:
 
 
 def _bare_link(state: StateInline, silent: bool) -> bool:
-    if state.linkLevel or not state.src.startswith("://", state.pos):
+    if silent or state.linkLevel or not state.src.startswith("://", state.pos):
         return False
     start = state.pos - (5 if state.src[max(0, state.pos - 5) : state.pos].lower() == "https" else 4)
     if start < 0 or (start and re.match(r"\w", state.src[start - 1], re.ASCII)):
@@ -234,23 +235,21 @@ def _bare_link(state: StateInline, silent: bool) -> bool:
     scheme = state.src[start : state.pos]
     if not url or not state.pending.endswith(scheme):
         return False
-    if not silent:
-        state.pending = state.pending[: -len(scheme)]
-        _link(state, url, url)
+    state.pending = state.pending[: -len(scheme)]
+    _link(state, url, url)
     state.pos = start + len(url)
     return True
 
 
 def _bare_mail(state: StateInline, silent: bool) -> bool:
-    if state.linkLevel or state.src[state.pos] != "@":
+    if silent or state.linkLevel or state.src[state.pos] != "@":
         return False
     mail = bare_mail(state.src[max(0, state.pos - MAIL_REACH) : state.pos], state.src, state.pos, state.posMax)
     local = mail.partition("@")[0]
     if not mail or not state.pending.endswith(local):
         return False
-    if not silent:
-        state.pending = state.pending[: -len(local)]
-        _link(state, f"mailto:{mail}", mail)
+    state.pending = state.pending[: -len(local)]
+    _link(state, f"mailto:{mail}", mail)
     state.pos += len(mail) - len(local)
     return True
 
@@ -290,8 +289,9 @@ def _spoiler(state: StateInline, silent: bool) -> bool:
     return True
 
 
+@cache
 def make_parser() -> MarkdownIt:
-    """Build the parser."""
+    """Build the parser, once."""
     parser = _Parser("commonmark", {"html": False, "maxNesting": DEEPEST})
     parser.inline = _Inline()
     parser.configure("commonmark", {"html": False, "maxNesting": DEEPEST})

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from bot.markdown.addresses import hides_host, host_of
@@ -127,11 +126,6 @@ _COLLAPSED = "[!more]\n"
 _TASK = re.compile(r"\[([ xX])\][ \t]+")
 
 
-@lru_cache(maxsize=1)
-def _parser() -> MarkdownIt:
-    return make_parser()
-
-
 def parse(text: str, *, final: bool = True) -> tuple[Block, ...]:
     """Read Markdown; with `final=False` what a stream left open at the end is closed first. Never raises."""
     if not final:
@@ -167,7 +161,7 @@ _FRESH = (Kind.TEXT, Kind.HEADING, Kind.FENCE_OPEN)
 @lru_cache(maxsize=512)
 def _parsed(text: str, known: tuple[tuple[str, str], ...]) -> tuple[Block, ...]:
     env = {"references": {name: {"title": "", "href": url} for name, url in known}} if known else {}
-    tokens = _parser().parse(text, env)
+    tokens = make_parser().parse(text, env)
     if any(token.level >= DEEPEST - 2 for token in tokens):
         # The parser drops what is nested deeper; nobody means it, but nothing may be lost.
         return (Paragraph((Text(text.strip("\n")),)),)
@@ -180,9 +174,9 @@ def _blocks(tokens: Iterator[Token], until: str = "") -> Iterator[Block]:
             case kind if kind == until:
                 return
             case "paragraph_open":
-                yield Paragraph(_content(tokens, "paragraph_close"))
+                yield Paragraph(_content(tokens))
             case "heading_open":
-                yield Heading(int(token.tag[1:]), _content(tokens, "heading_close"))
+                yield Heading(int(token.tag[1:]), _content(tokens))
             case "fence":
                 language = token.info.split(maxsplit=1)
                 yield CodeBlock(token.content.removesuffix("\n"), language[0] if language else "")
@@ -206,19 +200,15 @@ def _quote(blocks: tuple[Block, ...]) -> Quote:
     return Quote(blocks)
 
 
-def _content(tokens: Iterator[Token], until: str) -> tuple[Inline, ...]:
-    children: tuple[Inline, ...] = ()
-    for token in tokens:
-        if token.type == until:
-            break
-        children = inlines(token.children or [])
+def _content(tokens: Iterator[Token]) -> tuple[Inline, ...]:
+    """Return what stands between the beginning of a paragraph or heading and its end, and pass both."""
+    children = inlines(next(tokens).children or [])
+    next(tokens)
     return children
 
 
 def _items(tokens: Iterator[Token], until: str) -> Iterator[Item]:
-    for token in tokens:
-        if token.type == until:
-            return
+    while next(tokens).type != until:
         blocks = tuple(_blocks(tokens, "list_item_close"))
         checked = None
         if blocks and isinstance(first := blocks[0], Paragraph) and first.children:
@@ -232,15 +222,12 @@ def _items(tokens: Iterator[Token], until: str) -> Iterator[Item]:
 
 def _rows(tokens: Iterator[Token]) -> Iterator[tuple[tuple[Inline, ...], ...]]:
     cells: list[tuple[Inline, ...]] = []
-    for token in tokens:
-        match token.type:
-            case "table_close":
-                return
-            case "inline":
-                cells.append(inlines(token.children or []))
-            case "tr_close":
-                yield tuple(cells)
-                cells = []
+    while (token := next(tokens)).type != "table_close":
+        if token.type == "inline":
+            cells.append(inlines(token.children or []))
+        elif token.type == "tr_close":
+            yield tuple(cells)
+            cells = []
 
 
 def inlines(tokens: Sequence[Token]) -> tuple[Inline, ...]:
@@ -261,7 +248,7 @@ def inlines(tokens: Sequence[Token]) -> tuple[Inline, ...]:
                 here.extend((Text(" ("), Code(str(token.attrs["src"])), Text(")")))
             case "link_open" | "strong_open" | "em_open" | "s_open" | "spoiler_open":
                 stack.append((token, []))
-            case _ if token.nesting < 0 and len(stack) > 1:
+            case _:  # the end of what was opened last
                 opened, children = stack.pop()
                 assert opened is not None
                 if opened.type == "link_open" and not opened.attrs["href"]:
@@ -272,11 +259,6 @@ def inlines(tokens: Sequence[Token]) -> tuple[Inline, ...]:
                             stack[-1][1].append(child)
                 else:
                     stack[-1][1].append(_closed(opened, children))
-            case _:
-                _add(here, token.content)
-    while len(stack) > 1:
-        _, children = stack.pop()
-        stack[-1][1].extend(children)
     return tuple(stack[0][1])
 
 

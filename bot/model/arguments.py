@@ -1,4 +1,4 @@
-"""Arguments of a native call: the text that models stream, read with the patience they need."""
+"""Read the arguments of a native call from the text that models stream, with the repairs it needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.toolsyntax import repair
 from tools.base import Json
 
 _LONGEST_REPAIRED = 40_000
-"""Characters that are worth a repair, which takes a microsecond for each; longer ones the model is asked for again."""
+"""Characters of the longest arguments that are repaired, at a microsecond each; longer ones are asked for again."""
 _STRUCTURE = re.compile(r'["\\{}\[\]]')
 
 
@@ -23,7 +23,7 @@ _lenient = json.JSONDecoder(parse_constant=_no_constant, strict=False)
 
 
 class ObjectEnd:
-    """Sees, fragment by fragment, whether a JSON object is complete; looks at each character once."""
+    """Tells, fragment by fragment, whether a JSON object is complete; reads each character once."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -55,7 +55,7 @@ class ObjectEnd:
 
 
 def read_arguments(text: str, *, cut: bool = False) -> tuple[dict[str, Json], str]:
-    """The arguments that `text` means, and why it means none (empty when it does).
+    """Return the arguments in `text`, and why there are none (empty if there are).
 
     Strict JSON first, so that valid input is never changed; then control characters in strings; then the
     first complete object, whatever follows; then the repairs of call bodies. With `cut` the model was
@@ -98,14 +98,11 @@ def _as_object(value: object) -> tuple[dict[str, Json], str]:
 
 
 def _repair(text: str) -> dict[str, Json] | None:
-    """What the repairs of call bodies make of it; an object that does not end is never mended."""
+    """Apply the repairs of call bodies; an object that does not end is never repaired."""
     if "{" not in text or len(text) > _LONGEST_REPAIRED:
         return None
-    try:
-        value = repair.loads(text[text.index("{") :])
-    except ValueError:
-        return None
-    return _as_object(value)[0] if isinstance(value, dict) else None
+    value = repair.object_in(text[text.index("{") :])
+    return None if value is None else _as_object(value)[0]
 
 
 def whole_text(text: str) -> str:
@@ -119,7 +116,7 @@ def whole_text(text: str) -> str:
     return text
 
 
-def _whole(value: object) -> Json:
+def _whole(value: Json) -> Json:
     match value:
         case str():
             return whole_text(value)
@@ -127,10 +124,7 @@ def _whole(value: object) -> Json:
             return {whole_text(str(key)): _whole(item) for key, item in value.items()}
         case list():
             return [_whole(item) for item in value]
-        case bool() | int() | float() | None:
-            return value
-        case _:
-            return str(value)
+    return value
 
 
 def _excerpt(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Deltas of Chat Completions, put together: text, reasoning, and calls in their slots.
+"""Assemble the deltas of Chat Completions: text, reasoning, and calls in their slots.
 
 Nothing a server says about itself is trusted: indexes may be missing or repeated, ids absent, names
 repeated, arguments empty, and the finish reason may say `stop` although there are calls.
@@ -7,10 +7,11 @@ repeated, arguments empty, and the finish reason may say `stop` although there a
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from bot.contract import Usage
@@ -26,7 +27,7 @@ _FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"
 
 
 class StreamFault(Exception):
-    """The stream itself says that something went wrong; `error` is what it says."""
+    """The stream reported an error; `error` is what it said."""
 
     def __init__(self, error: object) -> None:
         super().__init__("the stream holds an error")
@@ -40,40 +41,7 @@ class Delta:
     text: str = ""
     reasoning: str = ""
     progress: bool = False
-    """Something came, be it only a piece of an argument."""
-
-
-class Assembly(Protocol):
-    """One answer while it streams; the same for every wire."""
-
-    finish: str
-    """The finish reason as far as it came; empty: none."""
-    usage: Usage | None
-
-    def add(self, event: Mapping[str, Any], delta: Delta) -> None:
-        """Take one event in and append to `delta` what it brought.
-
-        Raises:
-            StreamFault: the event reports an error.
-        """
-        ...
-
-    @property
-    def size(self) -> int:
-        """Characters of arguments so far."""
-        ...
-
-    def whole_calls(self) -> Iterator[ToolCall]:
-        """Calls that became whole since this was last asked, in their order, while the stream may go on."""
-        ...
-
-    def calls(self) -> tuple[ToolCall, ...]:
-        """The calls, once the stream has ended; those that cannot run say why."""
-        ...
-
-    def message(self) -> dict[str, Json]:
-        """What the provider wants back of this answer, beside text and calls."""
-        ...
+    """Something arrived, if only a piece of an argument."""
 
 
 class SplitCharacters:
@@ -102,9 +70,8 @@ class Stage(IntEnum):
 
 @dataclass(slots=True)
 class _Slot:
-    """One call while its pieces come in."""
+    """One call while its pieces arrive."""
 
-    index: int | None = None
     id: str = ""
     name: str = ""
     parts: list[str] = field(default_factory=list)
@@ -134,7 +101,7 @@ class _Slot:
         return self.own_id
 
     def whole(self, stage: Stage) -> ToolCall | None:
-        """The call, if it is whole as far as anybody can tell now. Its arguments are read once in each stage."""
+        """Return the call if it is complete, as far as this stage can tell; arguments are read once a stage."""
         if not self.name or stage <= self.stage:
             return None
         # An object whose braces have closed can be followed by spaces or by another call, and by nothing else.
@@ -167,10 +134,8 @@ class CallSlots:
         return bool(self._slots)
 
     def add(self, piece: Mapping[str, Any]) -> bool:
-        """Take in one element of `tool_calls`; whether it brought anything."""
-        function = piece.get("function")
-        if not isinstance(function, Mapping):
-            function = {}
+        """Take in one element of `tool_calls`; return True if it brought anything."""
+        function = table_in(piece.get("function"))
         identifier, name, arguments = piece.get("id"), function.get("name"), function.get("arguments")
         identifier = identifier if isinstance(identifier, str) else str(identifier) if identifier else ""
         name = name if isinstance(name, str) else ""
@@ -194,32 +159,24 @@ class CallSlots:
         return bool(identifier or name or arguments)
 
     def _slot(self, index: object, identifier: str, name: str, arguments: object) -> _Slot:
-        """Where a piece belongs."""
+        """Where a piece belongs: by its index, else by its id, else to the last call, unless it begins another one."""
+        last = self._slots[-1] if self._slots else None
         if isinstance(index, int):
             slot = self._by_index.get(index)
-            if (
-                slot is None
-                or (identifier and slot.id and identifier != slot.id)
-                or (_begins_object(arguments) and slot.complete())
-            ):
-                slot = self._by_index[index] = self._open(index)
-            return slot
-        if identifier:
-            known = self._by_id.get(identifier)
-            if known is not None:
-                return self._open(None) if _begins_object(arguments) and known.complete() else known
-            if not name and self._slots and not self._slots[-1].id:
-                return self._slots[-1]
-            return self._open(None)
-        if name or not self._slots:
-            return self._open(None)
-        slot = self._slots[-1]
-        return self._open(None) if _begins_object(arguments) and slot.complete() else slot
-
-    def _open(self, index: int | None) -> _Slot:
-        slot = _Slot(index)
-        self._slots.append(slot)
-        self.size += _CALL_CHARS
+            if slot is not None and identifier and slot.id and identifier != slot.id:
+                slot = None
+        elif identifier:
+            slot = self._by_id.get(identifier)
+            if slot is None and not name and last is not None and not last.id:
+                return last
+        else:
+            slot = None if name else last
+        if slot is None or (_begins_object(arguments) and slot.complete()):
+            slot = _Slot()
+            self._slots.append(slot)
+            self.size += _CALL_CHARS
+            if isinstance(index, int):
+                self._by_index[index] = slot
         return slot
 
     def whole(self, finish: str) -> Iterator[ToolCall]:
@@ -267,17 +224,51 @@ def _begins_object(arguments: object) -> bool:
     return isinstance(arguments, Mapping)
 
 
-class ChatAssembly:
-    """An answer of Chat Completions."""
+class Assembly(ABC):
+    """One answer while it streams; the same for every wire."""
 
     def __init__(self) -> None:
         self.finish = ""
+        """The finish reason as far as it came; empty: none."""
         self.usage: Usage | None = None
         self._slots = CallSlots()
-        self._older = CallSlots()
-        """What came as `function_call`, the form before `tool_calls`. Some servers send every piece in both forms."""
         self._text = SplitCharacters()
         self._reasoning = SplitCharacters()
+
+    @abstractmethod
+    def add(self, event: Mapping[str, Any], delta: Delta) -> None:
+        """Take in one event, and append to `delta` what it brought.
+
+        Raises:
+            StreamFault: the event reports an error.
+        """
+
+    @property
+    def size(self) -> int:
+        """Characters of arguments so far."""
+        return self._slots.size
+
+    def whole_calls(self) -> Iterator[ToolCall]:
+        """Calls that became whole since this was last asked, in their order, while the stream may go on."""
+        return self._slots.whole(self.finish)
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls, once the stream has ended; those that cannot run say why."""
+        return tuple(call for call, _ in self._slots.read(self.finish))
+
+    @abstractmethod
+    def message(self) -> dict[str, Json]:
+        """What the provider wants back of this answer, beside text and calls."""
+
+
+class ChatAssembly(Assembly):
+    """An answer of Chat Completions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._older = CallSlots()
+        """What came as `function_call`, the form before `tool_calls`. Some servers send every piece in both forms.
+        What comes in this one may come in the other one too, so none of these is whole before the end."""
         self._fields: dict[str, list[str]] = {}
         self._details: list[tuple[dict[str, Json], dict[str, list[str]]]] = []
         """Each block as its last piece has it, and the texts of it in pieces."""
@@ -337,42 +328,36 @@ class ChatAssembly:
                     delta.reasoning += self._reasoning.join(value)
                 thought = True
                 self._fields.setdefault(name, []).append(value)
-        details = said.get("reasoning_details")
-        if isinstance(details, list):
-            for detail in details:
-                if isinstance(detail, dict):
-                    if not thought:
-                        delta.reasoning += self._reasoning.join(str(detail.get("text") or detail.get("summary") or ""))
-                    self._detail(detail)
-                    delta.progress = True
+        if details := said.get("reasoning_details"):
+            for detail in tables_in(details):
+                if not thought:
+                    delta.reasoning += self._reasoning.join(str(detail.get("text") or detail.get("summary") or ""))
+                self._detail(detail)
+                delta.progress = True
         delta.progress = delta.progress or thought
         if said.get("extra_content"):
             self._extras["extra_content"] = said["extra_content"]
-        calls = said.get("tool_calls")
-        if isinstance(calls, list):
-            for piece in calls:
-                if isinstance(piece, Mapping) and self._slots.add(piece):
-                    delta.progress = True
+        if calls := said.get("tool_calls"):
+            for piece in tables_in(calls):
+                delta.progress |= self._slots.add(piece)
         old = said.get("function_call")
         if isinstance(old, Mapping) and self._older.add({"index": 0, "function": old}):
             delta.progress = True
 
     def _parts(self, content: list[Any], delta: Delta) -> None:
         """Content as a list of parts, thinking among them (Mistral)."""
-        for part in content:
-            if not isinstance(part, Mapping):
-                continue
+        for part in tables_in(content):
             thinking = part.get("thinking")
             if isinstance(part.get("text"), str):
                 delta.text += self._text.join(part["text"])
             elif isinstance(thinking, str):
                 delta.reasoning += self._reasoning.join(thinking)
-            elif isinstance(thinking, list):
-                for thought in thinking:
-                    if isinstance(thought, Mapping) and isinstance(thought.get("text"), str):
+            else:
+                for thought in tables_in(thinking):
+                    if isinstance(thought.get("text"), str):
                         delta.reasoning += self._reasoning.join(thought["text"])
 
-    def _detail(self, detail: dict[str, Json]) -> None:
+    def _detail(self, detail: Mapping[str, Json]) -> None:
         """Collect `reasoning_details`: pieces of one block are joined, blocks stay apart."""
         last = self._details[-1][0] if self._details else None
         if last is None or any(last.get(key) != detail.get(key) for key in ("type", "index")):
@@ -386,10 +371,6 @@ class ChatAssembly:
 
     def _read(self) -> list[tuple[ToolCall, _Slot]]:
         return (self._slots or self._older).read(self.finish)
-
-    def whole_calls(self) -> Iterator[ToolCall]:
-        # What comes in the older form may come in the newer one too: that is certain only at the end.
-        return self._slots.whole(self.finish)
 
     def calls(self) -> tuple[ToolCall, ...]:
         return tuple(call for call, _ in self._read())
@@ -413,6 +394,16 @@ class ChatAssembly:
 
 def _joined(pieces: Mapping[str, Sequence[str]]) -> dict[str, Json]:
     return {key: "".join(parts) for key, parts in pieces.items()}
+
+
+def table_in(value: object) -> Mapping[str, Any]:
+    """The object that a server sent; empty for whatever is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def tables_in(value: object) -> list[Mapping[str, Any]]:
+    """The objects in a list that a server sent; none for whatever is no list."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def count_of(details: object, name: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
@@ -74,7 +74,6 @@ class Answer:
     provider: str = ""
     raw: Mapping[str, Json] = field(default_factory=dict)
     """The provider's assistant message as it must be sent back."""
-    request_id: str = ""
 
 
 Piece: TypeAlias = TextPiece | ReasoningPiece | CallPiece | Answer
@@ -86,26 +85,15 @@ class Model(Protocol):
     @property
     def name(self) -> str: ...
 
-    def stream(self, request: Request) -> AsyncIterator[Piece]:
+    def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Ask, and yield pieces until one `Answer`.
 
-        Closing the iterator closes the HTTP stream. Retries and falls back only before the first piece.
+        Closing the generator closes the HTTP stream. Retries and falls back only before the first piece.
 
         Raises:
             ModelBusy, ModelDropped, ModelSlow, ModelRefused, ContextTooLong: see `bot.contract.errors`.
         """
         ...
-
-
-async def stream_of(model: Model, request: Request) -> AsyncGenerator[Piece, None]:
-    """The model's pieces, as a generator that can be closed."""
-    pieces = model.stream(request)
-    try:
-        async for piece in pieces:
-            yield piece
-    finally:
-        if isinstance(pieces, AsyncGenerator):
-            await pieces.aclose()
 
 
 async def ask(model: Model, request: Request) -> Answer:
@@ -116,7 +104,7 @@ async def ask(model: Model, request: Request) -> Answer:
         ModelBusy, ModelSlow, ModelRefused, ContextTooLong: see `Model.stream`.
     """
     answer: Answer | None = None
-    async with aclosing(stream_of(model, request)) as pieces:
+    async with aclosing(model.stream(request)) as pieces:
         async for piece in pieces:
             if isinstance(piece, Answer):
                 answer = piece

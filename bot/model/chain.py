@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from types import TracebackType
-from typing import Protocol, Self, TypedDict
+from typing import Protocol, Self
 from urllib.parse import urlsplit
 
 import httpx2
@@ -17,14 +17,12 @@ from bot.model.base import CallPiece, Piece, ReasoningPiece, Request
 from bot.model.client import ModelClient
 from bot.model.failures import SetupRefused
 from bot.model.learned import Learned
-from bot.model.ollama import OllamaWire
 from bot.model.options import TOOL_MODES, ModelOptions
 from bot.model.providers import ModelName, base_url_of, key_of
 from bot.model.readbatcher import ReadBatcher
-from bot.model.responses import ResponsesWire
 from bot.model.transport import StreamTransport
 from bot.model.usage import Estimator
-from bot.model.wire import ChatWire
+from bot.model.wire import Endpoint
 from bot.network import proxy_before
 
 _CONNECT_SECONDS = 10.0
@@ -34,13 +32,6 @@ _WAIT_BEFORE_FALLBACK = 2.0
 """A busy model is not waited for longer than this while another one could answer."""
 _WAIT_FOR_LAST = 20.0
 """Nor longer than this when none could: a person is told, and may ask again."""
-
-
-class _Given(TypedDict):
-    """What every wire is told of the settings."""
-
-    effort: str
-    tokens: int
 
 
 class Link(Protocol):
@@ -113,34 +104,25 @@ class Models:
         self._options = options
         self._clock = clock
         self._jitter = jitter or random.Random()
-        self._learned = Learned()
+        self._learned: defaultdict[tuple[str, str], Learned] = defaultdict(Learned)
+        """By base URL and model: providers may share a server."""
         self._known: dict[str, ModelClient] = {}
-        names = [ModelName.parse(options.name)]
-        names += [ModelName.parse(name, "FALLBACK_MODELS") for name in options.fallbacks]
-        for number, name in enumerate(names):
-            self._check(name, "FALLBACK_MODELS" if number else "MODEL")
-        choices = [ModelName.parse(name, "MODELS") for name in options.choices]
-        for name in choices:
-            self._check(name, "MODELS")
-        self.choices: tuple[str, ...] = tuple(dict.fromkeys(map(str, (names[0], *(choices or names)))))
+        fallbacks = [self._parse(name, "FALLBACK_MODELS") for name in options.fallbacks]
+        names = [self._parse(options.name, "MODEL"), *fallbacks]
+        choices = [self._parse(name, "MODELS") for name in options.choices]
+        self.choices: tuple[str, ...] = tuple(dict.fromkeys((names[0], *(choices or names))))
         """What a chat may choose: the configured model first."""
         self._http = openai.DefaultAsyncHttpxClient(
             transport=StreamTransport(ReadBatcher(clock), connections=1000, keep_seconds=_KEEP_SECONDS),
             timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
         )
-        self._clients = [self._client(name) for name in dict.fromkeys(map(str, names))]
+        self._clients = [self._client(name) for name in dict.fromkeys(names)]
         self._chain = Chain(self._clients)
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the HTTP session and every connection in it."""
+    async def __aexit__(self, *exc: object) -> None:
         await self._http.aclose()
 
     @property
@@ -167,9 +149,7 @@ class Models:
         Args:
             most: stands in place of the provider table where the server has said nothing; 0: the table counts.
         """
-        client = self._client(name)
-        told = client.told_context_tokens
-        return min(told, most) if told and most else told or most or client.context_tokens
+        return self._client(name).window(most)
 
     def choose(self, name: str) -> Chain:
         """The model that a chat chose, with the configured ones behind it; the configured one for an empty name.
@@ -179,9 +159,7 @@ class Models:
         """
         if not name:
             return self._chain
-        parsed = ModelName.parse(name)
-        self._check(parsed, "MODEL")
-        chosen = self._client(str(parsed))
+        chosen = self._client(self._parse(name, "MODEL"))
         return Chain([chosen, *(client for client in self._clients if client is not chosen)])
 
     def only(self, name: str, setting: str) -> Chain:
@@ -190,9 +168,13 @@ class Models:
         Raises:
             SettingsError: the name, which came from `setting`, is none, or its provider has no key.
         """
-        parsed = ModelName.parse(name, setting)
-        self._check(parsed, setting)
-        return Chain([self._client(str(parsed))])
+        return Chain([self._client(self._parse(name, setting))])
+
+    def _parse(self, text: str, setting: str) -> str:
+        """The `provider:name` that `text` means, whose provider is known to have a key and an address."""
+        name = ModelName.parse(text, setting)
+        self._check(name, setting)
+        return str(name)
 
     def _check(self, name: ModelName, setting: str) -> tuple[str, str]:
         """The base URL and the key of `name`."""
@@ -206,7 +188,6 @@ class Models:
             base_url, key = self._check(name, "MODEL")
             # Only looked at: what cannot be used is named now, and not when somebody asks.
             proxy_before(base_url, f"the model at {urlsplit(base_url).hostname}")
-            options = self._options
             client = openai.AsyncOpenAI(
                 api_key=key,
                 base_url=base_url,
@@ -214,19 +195,6 @@ class Models:
                 timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
                 http_client=self._http,
             )
-            given: _Given = {"effort": options.reasoning_effort, "tokens": options.max_tokens}
-            chat = ChatWire(client, name, base_url, self._learned, **given)
-            responses = ResponsesWire(client, name, base_url, self._learned, **given)
-            own = OllamaWire(client, chat, name.model, base_url) if name.provider.name == "ollama" else None
-            self._known[text] = ModelClient(
-                name,
-                base_url,
-                (chat, responses),
-                options,
-                self._clock,
-                learned=self._learned,
-                estimator=Estimator(),
-                jitter=self._jitter,
-                own=own,
-            )
+            at = Endpoint(client, name, base_url, self._options, self._learned[base_url, name.model])
+            self._known[text] = ModelClient(at, self._clock, self._jitter)
         return self._known[text]

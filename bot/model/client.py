@@ -23,17 +23,16 @@ from bot.contract import (
 from bot.model.assembly import StreamFault
 from bot.model.base import Answer, CallPiece, Piece, Request
 from bot.model.failures import NETWORK_ERRORS, NotUnderstood, failure, stream_fault
-from bot.model.learned import Learned
 from bot.model.lengths import AnswerTooLong, affords_another, name_in, without
 from bot.model.ollama import OllamaWire
-from bot.model.options import FIRST_TOKEN_SECONDS, ModelOptions
+from bot.model.options import FIRST_TOKEN_SECONDS
 from bot.model.patience import Patience
-from bot.model.providers import ModelName
 from bot.model.reading import CHARS_PER_ARGUMENT_TOKEN, StreamReading
 from bot.model.rendering import Declared
+from bot.model.responses import ResponsesWire
 from bot.model.transport import ENDING
 from bot.model.usage import Estimator
-from bot.model.wire import Body, Wire
+from bot.model.wire import Body, ChatWire, Endpoint, Wire
 
 _BUSY_PAUSES = (0.5, 1.0)
 """Seconds after which a busy server is asked again."""
@@ -46,56 +45,35 @@ _LEAST_TOKENS = 16
 class ModelClient:
     """One model of one provider."""
 
-    def __init__(
-        self,
-        name: ModelName,
-        base_url: str,
-        wires: tuple[Wire, Wire],
-        options: ModelOptions,
-        clock: Clock,
-        *,
-        learned: Learned,
-        estimator: Estimator,
-        jitter: random.Random,
-        own: OllamaWire | None = None,
-    ) -> None:
-        """
-        Args:
-            wires: Chat Completions, and Responses.
-            own: is used in their place where the server turns out to be an Ollama.
-        """
-        self._name = name
-        self._base_url = base_url
-        self._chat, self._responses = wires
-        self._own = own
-        self._options = options
+    def __init__(self, at: Endpoint, clock: Clock, jitter: random.Random) -> None:
+        self._at = at
+        self._chat, self._responses = ChatWire(at), ResponsesWire(at)
+        self._own = OllamaWire(at) if at.name.provider.name == "ollama" else None
+        """Is used in place of the other two where the server turns out to be an Ollama."""
         self._clock = clock
-        self._learned = learned
-        self.estimator = estimator
+        self.estimator = Estimator()
         """Estimates tokens for this model."""
         self._jitter = jitter
-        parts = urlsplit(base_url)
-        self._place = parts.hostname + (f":{parts.port}" if parts.port else "") if parts.hostname else base_url
-        first = options.first_token_seconds
+        parts = urlsplit(at.base_url)
+        self._place = parts.hostname + (f":{parts.port}" if parts.port else "") if parts.hostname else at.base_url
+        first = at.options.first_token_seconds
         if first == FIRST_TOKEN_SECONDS:
             # An operator's own figure counts as it stands; only the default yields to a silent thinker.
-            first = max(first, name.provider.first_token_seconds)
+            first = max(first, at.name.provider.first_token_seconds)
         self._first = first
 
     @property
     def name(self) -> str:
         """`provider:name`."""
-        return str(self._name)
+        return str(self._at.name)
 
-    @property
-    def context_tokens(self) -> int:
-        """The window to count on: what the server said, else what the provider's row has."""
-        return self.told_context_tokens or self._name.provider.context_tokens
+    def window(self, most: int) -> int:
+        """The tokens that the model may be told: what its server said it takes, and no more than `most`.
 
-    @property
-    def told_context_tokens(self) -> int:
-        """The window as the server itself named it; 0 while it has not."""
-        return self._learned.window(*self._key)
+        Where the server has said nothing, `most` counts; where that is 0, what the provider's row has.
+        """
+        told = self._at.learned.window
+        return min(told, most) if told and most else told or most or self._at.name.provider.context_tokens
 
     async def stream(  # noqa: C901  # each error of a server has its own way on
         self, request: Request, *, longest_wait: float = float("inf")
@@ -106,7 +84,7 @@ class ModelClient:
         `longest_wait` or the turn's deadline. An empty answer is asked for once more, silently, where the tokens that
         the request allows are enough for both.
         """
-        deadline = min(request.deadline, self._clock.monotonic() + self._options.turn_seconds)
+        deadline = min(request.deadline, self._clock.monotonic() + self._at.options.turn_seconds)
         backoff = Backoff(self._clock, _BUSY_PAUSES, endless=False)
         wasted: Usage | None = None
         while True:
@@ -127,23 +105,23 @@ class ModelClient:
                     else:
                         return
             except ToolsRefused:
-                if self._options.tool_mode != "auto" or started or not self._note("tools"):
+                if self._at.options.tool_mode != "auto" or started or not self._at.learned.note("tools"):
                     raise
             except NotUnderstood as error:
-                if started or not self._note(error.part):
+                if started or not self._at.learned.note(error.part):
                     raise
             except AnswerTooLong as error:
                 # The first time nothing else is known of this server; after that it is asked for what it takes.
                 if started or 0 < request.max_tokens <= error.most:
                     raise
                 if error.window:
-                    self._learned.note_window(*self._key, error.window)
+                    self._at.learned.window = error.window
                 if error.lasting:
-                    self._learned.note_longest(*self._key, error.most)
+                    self._at.learned.longest = error.most
                 request = replace(request, max_tokens=error.most)
             except ContextTooLong as error:
                 if error.window:
-                    self._learned.note_window(*self._key, error.window)
+                    self._at.learned.window = error.window
                 elif not started and self._own is not None and self._own.grow():
                     continue
                 raise
@@ -157,24 +135,17 @@ class ModelClient:
 
     @property
     def _native(self) -> bool:
-        mode = self._options.tool_mode
-        return mode == "native" or (mode == "auto" and not self._learned.refuses(*self._key, "tools"))
-
-    @property
-    def _key(self) -> tuple[str, str]:
-        return self._base_url, self._name.model
-
-    def _note(self, part: str) -> bool:
-        return self._learned.note(*self._key, part)
+        mode = self._at.options.tool_mode
+        return mode == "native" or (mode == "auto" and not self._at.learned.refuses("tools"))
 
     def _wire(self, request: Request) -> Wire:
         if self._own is not None and self._own.found:
             return self._own
-        pattern = self._name.provider.responses
-        effort = self._options.reasoning_effort
+        pattern = self._at.name.provider.responses
+        effort = self._at.options.reasoning_effort
         refused = bool(
-            pattern and request.tools and effort not in ("", "none") and pattern.match(self._name.model)
-        ) or self._learned.refuses(*self._key, "chat")
+            pattern and request.tools and effort not in ("", "none") and pattern.match(self._at.name.model)
+        ) or self._at.learned.refuses("chat")
         return self._responses if refused else self._chat
 
     async def _exchange(self, request: Request, native: bool, deadline: float) -> AsyncGenerator[Piece, None]:
@@ -186,22 +157,23 @@ class ModelClient:
         self._make_room(body)
         if isinstance(wire, OllamaWire):
             wire.fit(body, int(self._weight(body) * _COUNTED_MARGIN))
-        most_tokens = self._learned.limit(*self._key, self._options.max_tokens, request.max_tokens)
+        most_tokens = self._at.most_tokens(request)
         patience = Patience(
-            self._clock, name=self.name, first=self._first, idle=self._options.idle_seconds, deadline=deadline
+            self._clock, name=self.name, first=self._first, idle=self._at.options.idle_seconds, deadline=deadline
         )
         async with patience:
             opening = wire.open(body)
             try:
                 response = await patience.wait(opening.__aenter__)
             except NETWORK_ERRORS as error:
-                raise self._failure(error, body) from None
+                raise failure(error, self._at.name, body, place=self._place, wall=self._clock.wall()) from None
             try:
                 ending = response.http_response.extensions[ENDING]
                 # A server that knows no limit is stopped at it; one that does counts itself, and better.
                 margin = _COUNTED_MARGIN if name_in(body) else 1.0
                 most_chars, tokens = request.max_output_chars, self.estimator.tokens_once
-                reading = StreamReading(wire, most_chars, ending, most_tokens * margin, tokens)
+                most = most_tokens * margin
+                reading = StreamReading(wire.assembly(), wire.decoder(), ending, most_chars, most, tokens)
                 read = reading.pieces(response.iter_bytes(), patience, self.name, prompted=not native)
                 async with aclosing(read) as pieces:
                     async for piece in pieces:
@@ -210,44 +182,32 @@ class ModelClient:
                     raise self._fault(reading.take_fault(), body, bool(reading.text))
                 if isinstance(wire, OllamaWire) and reading.finish == "length":
                     wire.grow()  # so that the answer finds room when it is asked for again
-                yield self._answer(reading, wire, body, native, response.headers.get("x-request-id", ""))
+                yield self._answer(reading, wire, body, native)
             finally:
                 await opening.__aexit__(None, None, None)
 
     def _make_room(self, body: Body) -> None:
         """Limit the answer to what the window holds beside the prompt, where the server has named its window."""
-        name, window = name_in(body), self.told_context_tokens
+        name, window = name_in(body), self._at.learned.window
         if name and window:
             body[name] = max(_LEAST_TOKENS, min(body[name], window - int(self._weight(body) * _COUNTED_MARGIN)))
 
     def _weight(self, body: Body) -> int:
-        """The tokens of a prompt. Part by part: most stood in the request before, and their weights are remembered."""
+        """Estimate the tokens of a prompt, part by part: the weights of those in the request before are remembered."""
         parts = (part for name in ("messages", "input", "tools") for part in body.get(name) or ())
         prompt = self.estimator.tokens(body.get("instructions") or "")
         texts = (part.text if isinstance(part, Declared) else json.dumps(part, ensure_ascii=False) for part in parts)
         return prompt + sum(self.estimator.tokens(text) for text in texts)
 
-    def _failure(self, error: BaseException, body: Body) -> ModelError:
-        provider = self._name.provider
-        return failure(
-            error,
-            model=self.name,
-            key=provider.key,
-            sent=body,
-            place=self._place,
-            wall=self._clock.wall(),
-            hint=provider.hint,
-        )
-
     def _fault(self, fault: StreamFault | ModelError, body: Body, shown: bool) -> ModelError:
-        """What ended a stream early. Once words were shown it is a drop, whatever the server calls it."""
+        """Return the error that ended a stream early: once words were shown a drop, whatever the server calls it."""
         if isinstance(fault, StreamFault):
-            fault = stream_fault(fault.error, model=self.name, key=self._name.provider.key, sent=body)
+            fault = stream_fault(fault.error, self._at.name, body)
         if shown and not isinstance(fault, ModelDropped | ModelSlow):
             return ModelDropped(f"{self.name} broke off with an error after it had begun to answer")
         return fault
 
-    def _answer(self, reading: StreamReading, wire: Wire, body: Body, native: bool, request_id: str) -> Answer:
+    def _answer(self, reading: StreamReading, wire: Wire, body: Body, native: bool) -> Answer:
         assembly, text, reasoning = reading.assembly, "".join(reading.text), "".join(reading.reasoning)
         finish = reading.finish
         calls = () if finish == "cut" else assembly.calls()
@@ -272,7 +232,6 @@ class ModelClient:
             native=native,
             provider=wire.identity,
             raw=assembly.message() if finish != "cut" else {},
-            request_id=request_id,
         )
 
 

@@ -16,16 +16,9 @@ import aiohttp
 import httpx2
 import openai
 
-from bot.contract import (
-    ContextTooLong,
-    ModelAway,
-    ModelBusy,
-    ModelDropped,
-    ModelError,
-    ModelRefused,
-    ToolsRefused,
-)
+from bot.contract import ContextTooLong, ModelAway, ModelBusy, ModelDropped, ModelError, ModelRefused, ToolsRefused
 from bot.model import lengths
+from bot.model.providers import ModelName
 
 NETWORK_ERRORS = (
     openai.OpenAIError,
@@ -84,7 +77,6 @@ _WINDOWS = (
     re.compile(r"input length should be \[\d+, ?(\d{2,9})\]"),
 )
 """How servers tell the window of a model when they refuse a conversation, the surest form first."""
-_RESPONSES = re.compile(r"v1/responses")
 _FEATURES = {"stream_options": "usage", "stop": "stop", "reasoning_effort": "effort"}
 _UNFIT = re.compile(r"unsupported|unknown|unrecognized|not permitted|extra inputs|not supported|extra_forbidden")
 _CONTENT = re.compile(r"content_filter|content_policy|content policy|sensitive|moderation|safety|content management")
@@ -99,29 +91,23 @@ _OVERLOADED = re.compile(r"overloaded|rate.?limit|too many requests|server_error
 
 
 def refusal(  # noqa: C901  # a table of what servers say, the surest first
-    status: int,
-    said: str,
-    *,
-    model: str,
-    key: str,
-    sent: Mapping[str, Any],
-    code: str = "",
-    retry_after: float | None = None,
+    status: int, said: str, of: ModelName, sent: Mapping[str, Any], *, code: str = "", retry_after: float | None = None
 ) -> ModelError:
-    """The error that a refusal means: `said` is everything the server said,
-    `key` the setting of its key, `sent` what was asked with."""
+    """The error that a refusal means: `said` is everything that the server of the model `of` said,
+    `sent` what was asked with."""
+    model, key = str(of), of.provider.key
     words = said[:8_000].lower()
     shown = f"status {status}" if status else "an error in the stream"
     if code and re.fullmatch(r"[\w.-]{1,60}", code):
         shown += f", code {code}"
     if status < 429 or status >= 500:
-        if "v1/responses" in words and _RESPONSES.search(words):
+        if "v1/responses" in words:
             return NotUnderstood(f"{model} wants the Responses interface ({shown})", "chat")
         if "tool_choice" in sent and _TOOL_CHOICE.search(words) and "enable-auto-tool-choice" not in words:
             return NotUnderstood(f"{model} refuses tool_choice ({shown})", "tool_choice")
         if "tools" in sent and (_TOOLS.search(words) or _TOOL_CHOICE.search(words)):
             return ToolsRefused(f"{model} does not support native tools ({shown}); TOOL_MODE=prompt does without")
-    window, limit = told_window(words), lengths.name_in(sent)
+    window, limit = lengths.first_number(_WINDOWS, words), lengths.name_in(sent)
     if limit and status not in (401, 403, 404, 429):
         too_long = lengths.refused_length(words, window, asked=sent[limit], model=model, shown=shown)
         if too_long is not None:
@@ -154,42 +140,24 @@ def refusal(  # noqa: C901  # a table of what servers say, the surest first
     return ModelDropped(f"{model} broke off with an error ({shown})")
 
 
-def told_window(words: str) -> int:
-    """The window that a refusal names, in tokens; 0 where it names none."""
-    for form in _WINDOWS:
-        match = form.search(words)
-        if match is not None:
-            return int(re.sub(r"[,_]", "", match[1]))
-    return 0
-
-
-def failure(
-    error: BaseException, *, model: str, key: str, sent: Mapping[str, Any], place: str, wall: float, hint: str = ""
-) -> ModelError:
+def failure(error: BaseException, of: ModelName, sent: Mapping[str, Any], *, place: str, wall: float) -> ModelError:
     """Translate whatever was raised while a stream was opened; `wall` is the time now, for waits given as dates."""
     if isinstance(error, openai.APIStatusError):
         code = error.code or error.type or ""
-        return refusal(
-            error.status_code,
-            f"{error.message} {error.body}",
-            model=model,
-            key=key,
-            sent=sent,
-            code=code if isinstance(code, str) else "",
-            retry_after=retry_after(error.response.headers, wall),
-        )
-    help_ = f"; {hint}" if hint else ""
-    return ModelAway(f"{model} cannot be reached at {place} ({_kind(error)}){help_}")
+        code, wait = code if isinstance(code, str) else "", retry_after(error.response.headers, wall)
+        return refusal(error.status_code, f"{error.message} {error.body}", of, sent, code=code, retry_after=wait)
+    help_ = f"; {of.provider.hint}" if of.provider.hint else ""
+    return ModelAway(f"{of} cannot be reached at {place} ({_kind(error)}){help_}")
 
 
-def stream_fault(error: object, *, model: str, key: str, sent: Mapping[str, Any]) -> ModelError:
+def stream_fault(error: object, of: ModelName, sent: Mapping[str, Any]) -> ModelError:
     """Translate an error object that came inside a stream."""
     inside = error.get("error", error) if isinstance(error, Mapping) else error
     code = inside.get("code") or inside.get("type") if isinstance(inside, Mapping) else ""
     status = code if isinstance(code, int) else int(code) if isinstance(code, str) and code.isdecimal() else 0
     if not 400 <= status < 600:
         status = 0
-    return refusal(status, str(inside), model=model, key=key, sent=sent, code=str(code or ""))
+    return refusal(status, str(inside), of, sent, code=str(code or ""))
 
 
 def dropped(error: BaseException, *, model: str) -> ModelDropped:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import Literal, TypeAlias, cast, get_args
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
 
 Part: TypeAlias = Literal[
     "tools",
@@ -20,40 +20,26 @@ Part: TypeAlias = Literal[
 answer under each of its names, and Chat Completions as such."""
 
 
+@dataclass(slots=True)
 class Learned:
-    """The parts that each (base URL, model) refuses, its window and its longest answer. One object a process."""
+    """The parts that one model at one server refuses, its window and its longest answer."""
 
-    def __init__(self) -> None:
-        self._refused: defaultdict[tuple[str, str], set[Part]] = defaultdict(set)
-        self._windows: dict[tuple[str, str], int] = {}
-        self._longest: dict[tuple[str, str], int] = {}
+    refused: set[str] = field(default_factory=set)
+    window: int = 0
+    """The tokens that the model takes at most, as its server said; 0 where it never did."""
+    longest: int = 0
+    """The tokens that an answer may have, as its server said; 0 where it never did."""
 
-    def window(self, base_url: str, model: str) -> int:
-        """The tokens that this model takes at most, as its server said; 0 where it never did."""
-        return self._windows.get((base_url, model), 0)
-
-    def note_window(self, base_url: str, model: str, tokens: int) -> None:
-        """Remember what the server said its model takes at most."""
-        self._windows[base_url, model] = tokens
-
-    def longest(self, base_url: str, model: str) -> int:
-        """The tokens that an answer of this model may have, as its server said; 0 where it never did."""
-        return self._longest.get((base_url, model), 0)
-
-    def note_longest(self, base_url: str, model: str, tokens: int) -> None:
-        """Remember what the server said an answer may have."""
-        self._longest[base_url, model] = tokens
-
-    def limit(self, base_url: str, model: str, *wanted: int) -> int:
+    def limit(self, *wanted: int) -> int:
         """The least of `wanted` and of what the server allows; 0, which limits nothing, does not count."""
-        return min((one for one in (*wanted, self.longest(base_url, model)) if one), default=0)
+        return min((one for one in (*wanted, self.longest) if one), default=0)
 
-    def refuses(self, base_url: str, model: str, part: Part) -> bool:
-        return part in self._refused.get((base_url, model), ())
+    def refuses(self, part: Part) -> bool:
+        return part in self.refused
 
-    def note(self, base_url: str, model: str, part: str) -> bool:
-        """Remember a refusal; whether it is news. A part that is refused although it was left out is none."""
-        if part not in get_args(Part) or self.refuses(base_url, model, cast(Part, part)):
+    def note(self, part: str) -> bool:
+        """Remember a refusal; return False if it was known, so that asking again would not help."""
+        if part not in get_args(Part) or part in self.refused:
             return False
-        self._refused[(base_url, model)].add(cast(Part, part))
+        self.refused.add(part)
         return True

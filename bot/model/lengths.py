@@ -67,13 +67,13 @@ def refused_length(words: str, window: int, *, asked: int, model: str, shown: st
         window: the window that it named.
         asked: the tokens that the request allowed the answer.
     """
-    most = _first(_MOST, words) or max(0, _first((_BELOW,), words) - 1)
+    most = first_number(_MOST, words) or max(0, first_number((_BELOW,), words) - 1)
     if 0 < most < asked:
         return AnswerTooLong(f"{model} writes {most:,} tokens at most ({shown})", most=most, lasting=True)
-    paid = _first((_PAID_FOR,), words)
+    paid = first_number((_PAID_FOR,), words)
     if paid:
         return AnswerTooLong(f"the account behind {model} pays for {paid:,} tokens only ({shown})", most=paid)
-    prompt = _first(_PROMPT, words) if window else 0
+    prompt = first_number(_PROMPT, words) if window else 0
     if 0 < prompt < window:
         text = f"{model} has room for {window - prompt:,} tokens of answer ({shown})"
         return AnswerTooLong(text, most=window - prompt, window=window)
@@ -81,22 +81,23 @@ def refused_length(words: str, window: int, *, asked: int, model: str, shown: st
 
 
 def is_unfit(words: str, name: str) -> bool:
-    """A refusal names the limit as what is wrong, without saying what would be right."""
+    """Tell whether a refusal blames the limit without naming an allowed one."""
     return name in words and _UNFIT.search(words) is not None
 
 
 def affords_another(request: Request, used: Usage) -> bool:
-    """What the request allows is enough to ask once more after so much was used."""
+    """Tell whether the request allows enough tokens to ask once more after so many were used."""
     return not request.max_tokens or without(request, used).max_tokens >= _LEAST_TRY
 
 
 def without(request: Request, used: Usage) -> Request:
-    """The same request, allowed what is left after `used`: its prompt is read once more."""
+    """Return the request with the tokens that are left after `used`; its prompt is read once more."""
     left = request.max_tokens - used.prompt - used.completion
     return replace(request, max_tokens=max(left, 1)) if request.max_tokens else request
 
 
-def _first(forms: tuple[re.Pattern[str], ...], words: str) -> int:
+def first_number(forms: tuple[re.Pattern[str], ...], words: str) -> int:
+    """The number that the first of `forms` finds in `words`; 0 where none does."""
     for form in forms:
         match = form.search(words)
         if match is not None:

@@ -19,11 +19,11 @@ import httpx2
 import openai
 
 from bot.contract import ContextTooLong
-from bot.model.assembly import ChatAssembly, Delta, StreamFault
+from bot.model.assembly import Assembly, ChatAssembly, Delta, StreamFault, table_in, tables_in
 from bot.model.base import Request
 from bot.model.failures import NETWORK_ERRORS
-from bot.model.sse import LineDecoder
-from bot.model.wire import Body, ChatWire, Opening
+from bot.model.sse import Decoder, LineDecoder
+from bot.model.wire import Body, ChatWire, Endpoint
 
 log = logging.getLogger(__name__)
 
@@ -35,19 +35,43 @@ _OPTIONS = {"max_tokens": "num_predict", "stop": "stop"}
 """What Chat Completions call it, and what Ollama does."""
 
 
+class OllamaAssembly(ChatAssembly):
+    """An answer of `/api/chat`: each line is read as the chunk of Chat Completions that says the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls = 0
+
+    def add(self, event: Mapping[str, Any], delta: Delta) -> None:
+        if event.get("error"):
+            raise StreamFault(event["error"])
+        said = table_in(event.get("message"))
+        choice: dict[str, Any] = {"delta": {"content": said.get("content"), "reasoning": said.get("thinking")}}
+        for call in tables_in(said.get("tool_calls")):
+            choice["delta"].setdefault("tool_calls", []).append({**call, "index": self._calls})
+            self._calls += 1
+        chunk: dict[str, Any] = {"choices": [choice]}
+        if event.get("done"):
+            choice["finish_reason"] = event.get("done_reason") or "stop"
+            counts = (event.get("prompt_eval_count"), event.get("eval_count"))
+            if all(isinstance(count, int) for count in counts):
+                chunk["usage"] = dict(zip(("prompt_tokens", "completion_tokens"), counts, strict=True))
+        super().add(chunk, delta)
+
+
 class OllamaWire:
     """`/api/chat` of one model; usable once `look` has found an Ollama there."""
 
-    def __init__(self, client: openai.AsyncOpenAI, chat: ChatWire, model: str, base_url: str) -> None:
-        """
-        Args:
-            chat: renders the request, and is what is used where the server is no Ollama.
-        """
-        self._client = client
-        self._chat = chat
-        self._model = model
-        self._root = base_url.removesuffix("/v1")
-        self._looked = not base_url.endswith("/v1")
+    assembly: type[Assembly] = OllamaAssembly
+    decoder: type[Decoder] = LineDecoder
+
+    def __init__(self, at: Endpoint) -> None:
+        self._client = at.client
+        self._chat = ChatWire(at)
+        self.identity = at.place
+        self._model = at.name.model
+        self._root = at.base_url.removesuffix("/v1")
+        self._looked = not at.base_url.endswith("/v1")
         self._looking = asyncio.Lock()
         self._longest = 0
         self._window = 0
@@ -57,10 +81,6 @@ class OllamaWire:
     def found(self) -> bool:
         """Whether the server is an Ollama that has this model."""
         return self._longest > 0
-
-    @property
-    def identity(self) -> str:
-        return self._chat.identity
 
     async def look(self) -> None:
         """Find out whether this is an Ollama, the longest window of the model, and the one it is loaded with.
@@ -125,11 +145,8 @@ class OllamaWire:
         before, self._window = self._window, min(2 * self._window, self._longest)
         return self._window > before
 
-    def open(self, body: Body) -> Opening:
-        return self._opened(body)
-
     @asynccontextmanager
-    async def _opened(self, body: Body) -> AsyncIterator[openai.AsyncAPIResponse[Any]]:
+    async def open(self, body: Body) -> AsyncIterator[openai.AsyncAPIResponse[Any]]:
         # How the SDK itself asks for a response that is not read yet.
         response: Any = await self._client.post(
             f"{self._root}/api/chat",
@@ -143,12 +160,6 @@ class OllamaWire:
             yield response
         finally:
             await response.close()
-
-    def assembly(self) -> OllamaAssembly:
-        return OllamaAssembly()
-
-    def decoder(self) -> LineDecoder:
-        return LineDecoder()
 
 
 def _messages(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -169,49 +180,17 @@ def _messages(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return written
 
 
-class OllamaAssembly(ChatAssembly):
-    """An answer of `/api/chat`: each line is read as the chunk of Chat Completions that says the same."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._calls = 0
-
-    def add(self, event: Mapping[str, Any], delta: Delta) -> None:
-        if event.get("error"):
-            raise StreamFault(event["error"])
-        said = event.get("message")
-        said = said if isinstance(said, Mapping) else {}
-        choice: dict[str, Any] = {"delta": {"content": said.get("content"), "reasoning": said.get("thinking")}}
-        calls = said.get("tool_calls")
-        for call in calls if isinstance(calls, list) else []:
-            if isinstance(call, Mapping):
-                choice["delta"].setdefault("tool_calls", []).append({**call, "index": self._calls})
-                self._calls += 1
-        chunk: dict[str, Any] = {"choices": [choice]}
-        if event.get("done"):
-            choice["finish_reason"] = event.get("done_reason") or "stop"
-            counts = (event.get("prompt_eval_count"), event.get("eval_count"))
-            if all(isinstance(count, int) for count in counts):
-                chunk["usage"] = dict(zip(("prompt_tokens", "completion_tokens"), counts, strict=True))
-        super().add(chunk, delta)
-
-
 def _context_length(told: object) -> int:
     """The longest window of a model, as `/api/show` tells it; 0 where it does not."""
-    facts = told.get("model_info") if isinstance(told, Mapping) else None
-    found = [
-        value
-        for name, value in (facts.items() if isinstance(facts, Mapping) else ())
-        if str(name).endswith(".context_length") and isinstance(value, int)
-    ]
-    return max(found, default=0)
+    facts = table_in(table_in(told).get("model_info"))
+    windows = (value for name, value in facts.items() if str(name).endswith(".context_length"))
+    return max((value for value in windows if isinstance(value, int)), default=0)
 
 
 def _loaded_window(told: object, model: str) -> int:
     """The window that a model is loaded with, as `/api/ps` tells it; 0 where it is not loaded."""
-    models = told.get("models") if isinstance(told, Mapping) else None
-    for one in models if isinstance(models, list) else []:
-        if isinstance(one, Mapping) and str(one.get("name")).removesuffix(":latest") == model.removesuffix(":latest"):
+    for one in tables_in(table_in(told).get("models")):
+        if str(one.get("name")).removesuffix(":latest") == model.removesuffix(":latest"):
             window = one.get("context_length")
             return window if isinstance(window, int) else 0
     return 0

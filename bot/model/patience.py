@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 from typing import Self, TypeVar
 
 from bot.contract import Clock, ModelSlow
@@ -36,20 +35,16 @@ class Patience:
         self._due = min(clock.monotonic() + first, deadline)
         self._started = False
         self._scope: asyncio.Timeout | None = None
-        self._watcher: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         self._watcher = asyncio.create_task(self._watch(), name=f"deadlines of {self._name}")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._watcher is not None:
-            self._watcher.cancel()
-            await asyncio.gather(self._watcher, return_exceptions=True)
-            # A cancelled task keeps its frames, which keep this object: without the circle all are freed at once.
-            self._watcher = None
+    async def __aexit__(self, *exc: object) -> None:
+        self._watcher.cancel()
+        await asyncio.gather(self._watcher, return_exceptions=True)
+        # A cancelled task keeps its frames, which keep this object: without the circle all are freed at once.
+        del self._watcher
 
     def progressed(self, seconds: float | None = None) -> None:
         """Something came: allow the idle time, or `seconds`, from now."""

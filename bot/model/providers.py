@@ -9,11 +9,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
 from bot.contract import SettingsError
-from tools.base import Json
 from tools.forms import checked_address
 
 
@@ -22,20 +21,17 @@ class Provider:
     """One row: a place that answers Chat Completions, and its switches."""
 
     name: str
-    key: str
-    """The setting that holds its key."""
     key_needed: bool = True
-    base_url_setting: str
     base_url: str
     """Where it is when the setting says nothing."""
+    url_word: str = "BASE_URL"
+    """What the setting that says where it is is called behind the provider's name."""
     default_model: str
     context_tokens: int = 128_000
     """The window to count on; `CONTEXT_TOKENS` knows better."""
     hint: str = ""
     """What helps when it cannot be reached, as a half sentence."""
 
-    stream_usage: bool = True
-    """`stream_options={"include_usage": true}` may be sent."""
     max_tokens_name: str = "max_tokens"
     null_content: bool = False
     """Beside calls without text, `content` is null; else the empty string."""
@@ -45,8 +41,6 @@ class Provider:
     """It refuses calls in history that are not its own; those are told as text."""
     tool_choice: bool = True
     """`tool_choice` may be sent; else a sentence says the same."""
-    parallel_tool_calls: bool | None = None
-    """What to send under that name; None: nothing, the server's default."""
     last_pass_keeps_tools: bool = True
     """`tool_choice="none"` works; else the last pass leaves the tools out and tells the results as text."""
     stop_words: bool = True
@@ -55,14 +49,21 @@ class Provider:
     """A longer wait for the first token where models think without a sign; 0: the setting's."""
     responses: re.Pattern[str] | None = None
     """Models that refuse tools beside reasoning effort here and get them by the Responses wire."""
-    extra_body: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """The setting that holds its key."""
+        return f"{self.name.upper()}_API_KEY"
+
+    @property
+    def base_url_setting(self) -> str:
+        """The setting that says where it is."""
+        return f"{self.name.upper()}_{self.url_word}"
 
 
 _ROWS = (
     Provider(
         name="openai",
-        key="OPENAI_API_KEY",
-        base_url_setting="OPENAI_BASE_URL",
         base_url="https://api.openai.com/v1",
         default_model="gpt-5-mini",
         max_tokens_name="max_completion_tokens",
@@ -71,17 +72,9 @@ _ROWS = (
         first_token_seconds=150.0,
         responses=re.compile(r"gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)"),
     ),
-    Provider(
-        name="ark",
-        key="ARK_API_KEY",
-        base_url_setting="ARK_BASE_URL",
-        base_url="https://ark.cn-beijing.volces.com/api/v3",
-        default_model="doubao-seed-1-6",
-    ),
+    Provider(name="ark", base_url="https://ark.cn-beijing.volces.com/api/v3", default_model="doubao-seed-1-6"),
     Provider(
         name="deepseek",
-        key="DEEPSEEK_API_KEY",
-        base_url_setting="DEEPSEEK_BASE_URL",
         base_url="https://api.deepseek.com",
         default_model="deepseek-chat",
         # After a call, the reasoning of that turn must return in all later ones, else 400.
@@ -90,8 +83,6 @@ _ROWS = (
     ),
     Provider(
         name="openrouter",
-        key="OPENROUTER_API_KEY",
-        base_url_setting="OPENROUTER_BASE_URL",
         base_url="https://openrouter.ai/api/v1",
         default_model="openai/gpt-5-mini",
         reasoning_back=("reasoning_details",),
@@ -99,8 +90,6 @@ _ROWS = (
     ),
     Provider(
         name="gemini",
-        key="GEMINI_API_KEY",
-        base_url_setting="GEMINI_BASE_URL",
         base_url="https://generativelanguage.googleapis.com/v1beta/openai/",
         default_model="gemini-flash-latest",
         context_tokens=1_000_000,
@@ -111,8 +100,6 @@ _ROWS = (
     ),
     Provider(
         name="anthropic",
-        key="ANTHROPIC_API_KEY",
-        base_url_setting="ANTHROPIC_BASE_URL",
         base_url="https://api.anthropic.com/v1/",
         default_model="claude-haiku-4-5",
         context_tokens=200_000,
@@ -120,9 +107,8 @@ _ROWS = (
     ),
     Provider(
         name="ollama",
-        key="OLLAMA_API_KEY",
         key_needed=False,
-        base_url_setting="OLLAMA_API_URL",
+        url_word="API_URL",
         base_url="http://localhost:11434/v1",
         default_model="qwen3",
         # Its models take more, and `num_ctx` asks for it, but a window costs memory: CONTEXT_TOKENS says how much.
@@ -135,9 +121,7 @@ _ROWS = (
     ),
     Provider(
         name="vllm",
-        key="VLLM_API_KEY",
         key_needed=False,
-        base_url_setting="VLLM_BASE_URL",
         base_url="http://localhost:8000/v1",
         default_model="default",
         context_tokens=32_768,
@@ -146,8 +130,6 @@ _ROWS = (
 )
 
 PROVIDERS: Mapping[str, Provider] = {row.name: row for row in _ROWS}
-
-_BY_KEY = ("openai", "ark", "deepseek", "openrouter", "gemini", "anthropic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +171,9 @@ def default_model(keys: Mapping[str, str]) -> str | None:
 
     `keys` maps provider names to keys.
     """
-    for name in _BY_KEY:
-        if keys.get(name, "").strip():
-            return str(ModelName(PROVIDERS[name], PROVIDERS[name].default_model))
+    for row in _ROWS:
+        if row.key_needed and keys.get(row.name, "").strip():
+            return str(ModelName(row, row.default_model))
     return None
 
 

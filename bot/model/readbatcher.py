@@ -1,8 +1,10 @@
-"""Batch the reads of concurrent model streams: the more streams are open, the longer each collects before a read.
+"""Batch the reads of model streams: each collects for a moment before it is read.
 
-The work a token causes does not depend on its length; two tokens read together cost little more than one. With hundreds
-of streams, reading each token by itself would use up a processor, while no platform shows anybody more than a call a
-second. A stream that ends is read at once: nobody waits for an answer that is complete.
+The work a token causes does not depend on its length; two tokens read together cost little more than one. A stream is
+read as it comes while its reader waits for first words, and collects longer the longer it has run: by then its reader
+has much to read. How long at most depends on the number of open streams: with hundreds of them, reading each token by
+itself would use up a processor, while no platform shows anybody more than a call a second. A stream that ends is read
+at once: nobody waits for an answer that is complete.
 """
 
 from __future__ import annotations
@@ -15,12 +17,14 @@ from bot.contract import Clock
 
 _READS = 1_000
 """Reads a second, over all streams."""
-_ALONE = 25
-"""Up to this many open streams, each is read as soon as something arrives."""
 _LONGEST = 0.5
-"""Seconds a stream collects at most, plus one tick."""
+"""Seconds a stream collects at most where many are open, plus one tick."""
+_CALM = 0.1
+"""Seconds a stream collects at most where few are open: nobody sees that an edit is so much older."""
+_SHARE = 0.1
+"""Of the time that a stream has run, the part that it collects at most: first words come with the first tokens."""
 _TICK = 0.025
-"""Seconds between two checks of which streams are due; one timer serves all of them."""
+"""Seconds between two checks of which streams are due: one timer serves all, and shorter times are not collected."""
 
 
 class ReadBatcher:
@@ -51,9 +55,14 @@ class ReadBatcher:
         """Count a stream that closed."""
         self._open -= 1
 
-    def seconds(self) -> float:
-        """Return how long a stream collects now."""
-        return max(0.0, min(_LONGEST, (self._open - _ALONE) / _READS))
+    def now(self) -> float:
+        """The monotonic time."""
+        return self._clock.monotonic()
+
+    def seconds(self, age: float) -> float:
+        """Return how long a stream that has run for `age` seconds collects now."""
+        seconds = min(age * _SHARE, max(_CALM, min(_LONGEST, self._open / _READS)))
+        return seconds if seconds > _TICK else 0.0
 
     def wake(self, read: BatchedRead, seconds: float) -> None:
         """Wake `read` after so many seconds."""
@@ -74,11 +83,18 @@ class BatchedRead:
 
     def __init__(self, batcher: ReadBatcher) -> None:
         self._batcher: ReadBatcher | None = batcher
+        self._begun_at: float | None = None
         self._woken: asyncio.Future[None] | None = None
 
     async def gather(self) -> None:
-        """Wait while more arrives: as long as the number of open streams demands, or until `hurry`."""
-        if self._batcher is None or (seconds := self._batcher.seconds()) <= 0:
+        """Wait while more arrives, or until `hurry`; before the first read it does not wait."""
+        if self._batcher is None:
+            return
+        if self._begun_at is None:
+            self._begun_at = self._batcher.now()
+            return
+        seconds = self._batcher.seconds(self._batcher.now() - self._begun_at)
+        if not seconds:
             return
         self._woken = asyncio.get_running_loop().create_future()
         self._batcher.wake(self, seconds)

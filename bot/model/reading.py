@@ -6,15 +6,16 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from bot.contract import ModelDropped, ModelError, ModelSlow
-from bot.model.assembly import MOST_ARGUMENT_CHARS, Delta, StreamFault
+from bot.model.assembly import MOST_ARGUMENT_CHARS, Assembly, Delta, StreamFault
 from bot.model.base import CallPiece, ReasoningPiece, TextPiece
 from bot.model.failures import NETWORK_ERRORS, dropped
 from bot.model.patience import Patience
-from bot.model.wire import Wire
+from bot.model.sse import Decoder
 
 _DRAIN_SECONDS = 0.05
 """How long the end of the body may take after `[DONE]`; a body read to its end leaves the connection usable."""
@@ -28,46 +29,36 @@ _REASONING_FACTOR = 5
 """Reasoning may be this many times as long as the answer."""
 
 
+@dataclass(slots=True, weakref_slot=True)
 class StreamReading:
     """What one stream brought, and how it ended."""
 
-    def __init__(
-        self,
-        wire: Wire,
-        most_chars: int,
-        ending: Callable[[], None],
-        most_tokens: float,
-        tokens: Callable[[str], float],
-    ) -> None:
-        """
-        Args:
-            ending: is called when the end is near.
-            most_tokens: of text, reasoning and arguments together; 0: no limit.
-            tokens: estimates the tokens of a text.
-        """
-        self.assembly = wire.assembly()
-        self._decoder = wire.decoder()
-        self._ending = ending
-        self.text: list[str] = []
-        self.reasoning: list[str] = []
-        self.finish = ""
-        self.fault: StreamFault | ModelError | None = None
-        """Why it ended early; what came before has been yielded."""
-        self._most = most_chars
-        self._text_chars = 0
-        self._reasoning_chars = 0
-        self._most_tokens = most_tokens
-        self._tokens = tokens
-        self._counted = 0.0
-        """Tokens of what was written, counted from where they could become too many."""
-        self._done = False
-        self._events = 0
+    assembly: Assembly
+    decoder: Decoder
+    ending: Callable[[], None]
+    """Is called when the end is near."""
+    most_chars: int
+    most_tokens: float
+    """Of text, reasoning and arguments together; 0: no limit."""
+    tokens: Callable[[str], float]
+    """Estimates the tokens of a text."""
+    text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    finish: str = ""
+    fault: StreamFault | ModelError | None = None
+    """Why it ended early; what came before has been yielded."""
+    _text_chars: int = 0
+    _reasoning_chars: int = 0
+    _counted: float = 0.0
+    """Tokens of what was written, counted from where they could become too many."""
+    _done: bool = False
+    _events: int = 0
 
     async def pieces(
         self, chunks: Any, patience: Patience, name: str, *, prompted: bool
     ) -> AsyncGenerator[TextPiece | ReasoningPiece | CallPiece, None]:
         """Yield text and reasoning as they come, those of one read together, and calls as they become whole."""
-        decoder = self._decoder
+        decoder = self.decoder
         async with aclosing(chunks):
             following = partial(anext, chunks, None)
             over = False
@@ -101,7 +92,7 @@ class StreamReading:
                     for call in self.assembly.whole_calls():
                         yield CallPiece(call)
                 if self.assembly.finish and not self._done:
-                    self._ending()
+                    self.ending()
                     patience.progressed(_GRACE_SECONDS)
             if self._done:
                 await _drain(following)
@@ -145,11 +136,11 @@ class StreamReading:
         text, reasoning = delta.text, delta.reasoning
         if reasoning:
             self._reasoning_chars += len(reasoning)
-            if self._reasoning_chars > self._most * _REASONING_FACTOR:
+            if self._reasoning_chars > self.most_chars * _REASONING_FACTOR:
                 self.finish = "cut"
             self.reasoning.append(reasoning)
         if text:
-            room = self._most - self._text_chars
+            room = self.most_chars - self._text_chars
             if len(text) > room:
                 self.finish = "cut"
                 text = text[:room]
@@ -162,12 +153,12 @@ class StreamReading:
 
     def _too_many_tokens(self, new: str) -> bool:
         chars = self._text_chars + self._reasoning_chars
-        if not self._most_tokens or (chars + self.assembly.size) < self._most_tokens:
+        if not self.most_tokens or (chars + self.assembly.size) < self.most_tokens:
             # No script that people write has more tokens than characters.
             return False
         whole = "" if self._counted else "".join((*self.text, *self.reasoning))
-        self._counted += self._tokens(whole or new)
-        return self._counted + self.assembly.size / CHARS_PER_ARGUMENT_TOKEN > self._most_tokens
+        self._counted += self.tokens(whole or new)
+        return self._counted + self.assembly.size / CHARS_PER_ARGUMENT_TOKEN > self.most_tokens
 
     def _end(self, broken: ModelError | None, name: str) -> None:
         """Decide whether the answer is whole: only a finish reason says so, or complete calls before `[DONE]`."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from bot.contract import AssistantEntry, Entry, SystemEntry, ToolEntry, UserEntry
+from bot.model.assembly import table_in, tables_in
 from bot.model.base import Request
 from bot.model.protocol import results_message, results_texts, tool_protocol, written_call
 from bot.model.providers import Provider
@@ -154,7 +155,8 @@ class ChatRendering:
 
     def _with_calls(self, entry: AssistantEntry) -> Message:
         own = self._own(entry)
-        raw_calls = _raw_calls(entry) if own else {}
+        kept = tables_in(entry.raw.get("tool_calls")) if own else ()
+        raw_calls = {str(call.get("id")): call for call in kept}
         content = entry.text or (None if self._provider.null_content else "")
         message: Message = {"role": "assistant", "content": content}
         message["tool_calls"] = [self._call(call, raw_calls.get(call.id, {}), own=own) for call in entry.calls]
@@ -171,17 +173,8 @@ class ChatRendering:
     @staticmethod
     def _call(call: ToolCall, raw: Mapping[str, Any], *, own: bool) -> Message:
         function = {"name": tool_name(call.name), "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)}
-        raw_function = raw.get("function")
-        if isinstance(raw_function, Mapping):
-            function = {**raw_function, **function}
+        function = {**table_in(raw.get("function")), **function}
         return {**raw, "id": call_id(call.id, own=own), "type": "function", "function": function}
-
-
-def _raw_calls(entry: AssistantEntry) -> dict[str, Mapping[str, Any]]:
-    calls = entry.raw.get("tool_calls")
-    if not isinstance(calls, list):
-        return {}
-    return {str(call.get("id")): call for call in calls if isinstance(call, dict)}
 
 
 def _ends_with(messages: Sequence[Message], role: str) -> bool:

@@ -6,47 +6,123 @@ Nothing is stored at the provider: every request carries the whole conversation,
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-import openai
 
 from bot.contract import AssistantEntry, SystemEntry, UserEntry
 from bot.contract import Usage as Used
 from bot.model.arguments import read_arguments
-from bot.model.assembly import Assembly, CallSlots, Delta, SplitCharacters, StreamFault, count_of
+from bot.model.assembly import Assembly, Delta, StreamFault, count_of, table_in, tables_in
 from bot.model.base import Request
-from bot.model.learned import Learned
 from bot.model.protocol import results_texts
-from bot.model.providers import ModelName, place_of
 from bot.model.rendering import ChatRendering, Declarations, call_id, results_of, tool_name
 from bot.model.sse import Decoder, EventDecoder
-from bot.model.wire import Body, Opening
+from bot.model.wire import Body, Endpoint, Opening
 from tools.base import Json, ToolCall
 
 _REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
+class ResponsesAssembly(Assembly):
+    """An answer of the Responses interface."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said = False
+        self._begun: set[int] = set()
+        self._items: dict[int, dict[str, Json]] = {}
+
+    def add(self, event: Mapping[str, Any], delta: Delta) -> None:
+        kind = event.get("type")
+        place = event.get("output_index")
+        index = place if isinstance(place, int) else 0
+        match kind:
+            case "response.output_text.delta" | "response.refusal.delta":
+                delta.text += self._text.join(str(event.get("delta") or ""))
+                self._said = True
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                delta.reasoning += self._reasoning.join(str(event.get("delta") or ""))
+            case "response.function_call_arguments.delta":
+                self._slots.add({"index": index, "function": {"arguments": event.get("delta")}})
+                self._begun.add(index)
+            case "response.output_item.added" | "response.output_item.done":
+                item = event.get("item")
+                if isinstance(item, dict):
+                    self._item(item, index, delta, done=kind.endswith("done"))
+            case "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled":
+                self._ended(table_in(event.get("response")), str(kind))
+            case "error":
+                raise StreamFault(event)
+            case None if event.get("error"):
+                raise StreamFault(event["error"])
+            case _:
+                return
+        delta.progress = True
+
+    def _item(self, item: dict[str, Any], index: int, delta: Delta, *, done: bool) -> None:
+        if item.get("type") == "function_call":
+            arguments = item.get("arguments") if done and index not in self._begun else ""
+            function = {"name": item.get("name"), "arguments": arguments}
+            self._slots.add({"index": index, "id": item.get("call_id"), "function": function})
+        if not done:
+            return
+        if item.get("type") == "message" and not self._said:
+            for part in tables_in(item.get("content")):
+                delta.text += self._text.join(str(part.get("text") or part.get("refusal") or ""))
+        self._items[index] = item
+
+    def _ended(self, response: Mapping[str, Any], kind: str) -> None:
+        if kind in ("response.failed", "response.cancelled"):
+            raise StreamFault(response.get("error") or kind)
+        reason = str(table_in(response.get("incomplete_details")).get("reason") or "")
+        self.finish = _REASONS.get(reason, reason or "length") if kind == "response.incomplete" else "stop"
+        usage = response.get("usage")
+        if isinstance(usage, Mapping):
+            self.usage = Used(
+                count_of(usage, "input_tokens"),
+                count_of(usage, "output_tokens"),
+                count_of(usage.get("input_tokens_details"), "cached_tokens"),
+                count_of(usage.get("output_tokens_details"), "reasoning_tokens"),
+            )
+
+    def message(self) -> dict[str, Json]:
+        output: list[Json] = []
+        calls = {call.id: call for call in self.calls()}
+        for _, item in sorted(self._items.items()):
+            call = calls.get(str(item.get("call_id")))
+            if item.get("type") == "function_call" and call is not None:
+                mended = json.dumps(dict(call.arguments), ensure_ascii=False)
+                text = item.get("arguments")
+                valid = isinstance(text, str) and text != "" and read_arguments(text) == (dict(call.arguments), "")
+                item = {**item, "arguments": text if valid and _is_json(text) else mended}
+            output.append(item)
+        return {"output": output} if output else {}
+
+
+def _is_json(text: Json) -> bool:
+    try:
+        json.loads(str(text))
+    except ValueError:
+        return False
+    return True
+
+
 class ResponsesWire:
     """Responses, stateless."""
 
-    def __init__(
-        self, client: openai.AsyncOpenAI, name: ModelName, base_url: str, learned: Learned, *, effort: str, tokens: int
-    ) -> None:
-        self._client = client
-        self._model = name.model
-        self._base_url = base_url
-        self._learned = learned
-        self._effort = effort
-        self._tokens = tokens
-        self.identity = f"{name.provider.name} {place_of(base_url)} responses"
-        self._rendering = ChatRendering(name.provider, self.identity)
+    assembly: type[Assembly] = ResponsesAssembly
+    decoder: type[Decoder] = EventDecoder
+
+    def __init__(self, at: Endpoint) -> None:
+        self._at = at
+        self.identity = f"{at.place} responses"
+        self._rendering = ChatRendering(at.name.provider, self.identity)
         self._declarations = Declarations(lambda schema: {"type": "function", **schema, "strict": False})
 
     def body(self, request: Request, *, native: bool) -> Body:
         declared = native and bool(request.tools)
         body: Body = {
-            "model": self._model,
+            "model": self._at.name.model,
             "stream": True,
             "store": False,
             "include": ["reasoning.encrypted_content"],
@@ -64,28 +140,21 @@ class ResponsesWire:
             body["input"] = messages
         if instructions:
             body["instructions"] = instructions
-        if self._effort:
-            body["reasoning"] = {"effort": self._effort}
-        most = self._learned.limit(self._base_url, self._model, self._tokens, request.max_tokens)
-        if most and not self._learned.refuses(self._base_url, self._model, "max_output_tokens"):
+        if self._at.options.reasoning_effort:
+            body["reasoning"] = {"effort": self._at.options.reasoning_effort}
+        if (most := self._at.most_tokens(request)) and not self._at.learned.refuses("max_output_tokens"):
             body["max_output_tokens"] = most
         return body
 
     def open(self, body: Body) -> Opening:
         # As in `ChatWire.open`: without a walk through all of it.
-        return self._client.responses.with_streaming_response.create(stream=True, extra_body=body)
+        return self._at.client.responses.with_streaming_response.create(stream=True, extra_body=body)
 
-    def assembly(self) -> Assembly:
-        return ResponsesAssembly()
-
-    def decoder(self) -> Decoder:
-        return EventDecoder()
-
-    def _items(self, request: Request) -> tuple[str, list[dict[str, Any]]]:
+    def _items(self, request: Request) -> tuple[str, list[Mapping[str, Any]]]:
         """The instructions and the conversation as input items."""
         system = [entry.text for entry in request.entries if isinstance(entry, SystemEntry) and entry.text]
         entries = [entry for entry in request.entries if not isinstance(entry, SystemEntry)]
-        items: list[dict[str, Any]] = []
+        items: list[Mapping[str, Any]] = []
         place = 0
         while place < len(entries):
             entry = entries[place]
@@ -111,15 +180,12 @@ class ResponsesWire:
         return "\n\n".join(system), items
 
     @staticmethod
-    def _answer(entry: AssistantEntry, *, own: bool) -> list[dict[str, Any]]:
+    def _answer(entry: AssistantEntry, *, own: bool) -> list[Mapping[str, Any]]:
         """One answer: the provider's own items where there are any, text and calls always as history has them."""
-        items: list[dict[str, Any]] = []
+        items: list[Mapping[str, Any]] = []
         text = [{"role": "assistant", "content": entry.text}] if entry.text else []
         calls = {call.id: call for call in entry.calls}
-        raw = entry.raw.get("output") if own else None
-        for item in raw if isinstance(raw, list) else []:
-            if not isinstance(item, dict):
-                continue
+        for item in tables_in(entry.raw.get("output") if own else None):
             match item.get("type"):
                 case "message":
                     items.extend(text)
@@ -141,106 +207,3 @@ def _call_item(call: ToolCall, *, own: bool) -> dict[str, Any]:
         "name": tool_name(call.name),
         "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
     }
-
-
-class ResponsesAssembly:
-    """An answer of the Responses interface."""
-
-    def __init__(self) -> None:
-        self.finish = ""
-        self.usage: Used | None = None
-        self._slots = CallSlots()
-        self._text = SplitCharacters()
-        self._reasoning = SplitCharacters()
-        self._said = False
-        self._begun: set[int] = set()
-        self._items: dict[int, dict[str, Json]] = {}
-
-    @property
-    def size(self) -> int:
-        return self._slots.size
-
-    def add(self, event: Mapping[str, Any], delta: Delta) -> None:
-        kind = event.get("type")
-        place = event.get("output_index")
-        index = place if isinstance(place, int) else 0
-        match kind:
-            case "response.output_text.delta" | "response.refusal.delta":
-                delta.text += self._text.join(str(event.get("delta") or ""))
-                self._said = True
-            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                delta.reasoning += self._reasoning.join(str(event.get("delta") or ""))
-            case "response.function_call_arguments.delta":
-                self._slots.add({"index": index, "function": {"arguments": event.get("delta")}})
-                self._begun.add(index)
-            case "response.output_item.added" | "response.output_item.done":
-                item = event.get("item")
-                if isinstance(item, dict):
-                    self._item(item, index, delta, done=kind.endswith("done"))
-            case "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled":
-                self._ended(event.get("response"), str(kind))
-            case "error":
-                raise StreamFault(event)
-            case None if event.get("error"):
-                raise StreamFault(event["error"])
-            case _:
-                return
-        delta.progress = True
-
-    def _item(self, item: dict[str, Any], index: int, delta: Delta, *, done: bool) -> None:
-        if item.get("type") == "function_call":
-            arguments = item.get("arguments") if done and index not in self._begun else ""
-            function = {"name": item.get("name"), "arguments": arguments}
-            self._slots.add({"index": index, "id": item.get("call_id"), "function": function})
-        if not done:
-            return
-        if item.get("type") == "message" and not self._said:
-            parts = item.get("content")
-            for part in parts if isinstance(parts, list) else []:
-                if isinstance(part, dict):
-                    delta.text += self._text.join(str(part.get("text") or part.get("refusal") or ""))
-        self._items[index] = item
-
-    def _ended(self, response: object, kind: str) -> None:
-        if not isinstance(response, Mapping):
-            response = {}
-        if kind in ("response.failed", "response.cancelled"):
-            raise StreamFault(response.get("error") or kind)
-        details = response.get("incomplete_details")
-        reason = str(details.get("reason")) if isinstance(details, Mapping) else ""
-        self.finish = _REASONS.get(reason, reason or "length") if kind == "response.incomplete" else "stop"
-        usage = response.get("usage")
-        if isinstance(usage, Mapping):
-            self.usage = Used(
-                count_of(usage, "input_tokens"),
-                count_of(usage, "output_tokens"),
-                count_of(usage.get("input_tokens_details"), "cached_tokens"),
-                count_of(usage.get("output_tokens_details"), "reasoning_tokens"),
-            )
-
-    def whole_calls(self) -> Iterator[ToolCall]:
-        return self._slots.whole(self.finish)
-
-    def calls(self) -> tuple[ToolCall, ...]:
-        return tuple(call for call, _ in self._slots.read(self.finish))
-
-    def message(self) -> dict[str, Json]:
-        output: list[Json] = []
-        calls = {call.id: call for call in self.calls()}
-        for _, item in sorted(self._items.items()):
-            call = calls.get(str(item.get("call_id")))
-            if item.get("type") == "function_call" and call is not None:
-                mended = json.dumps(dict(call.arguments), ensure_ascii=False)
-                text = item.get("arguments")
-                valid = isinstance(text, str) and text != "" and read_arguments(text) == (dict(call.arguments), "")
-                item = {**item, "arguments": text if valid and _is_json(text) else mended}
-            output.append(item)
-        return {"output": output} if output else {}
-
-
-def _is_json(text: Json) -> bool:
-    try:
-        json.loads(str(text))
-    except ValueError:
-        return False
-    return True

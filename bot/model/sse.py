@@ -6,39 +6,36 @@ web page with status 200, a JSON error, a stream without an end. Here these are 
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 _STRAY_BYTES = 65_536
 _BOM = b"\xef\xbb\xbf"
 
 
-class Decoder(Protocol):
+class Decoder(ABC):
     """Turns the bytes of a stream, cut anywhere, into the data of complete events."""
-
-    @property
-    def stray(self) -> str:
-        """Lines that belong to no stream; the first 64 KiB."""
-        ...
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """The data of every event that `chunk` completes, in order."""
-        ...
-
-    def finish(self) -> list[bytes]:
-        """What the end of the stream leaves."""
-        ...
-
-
-class LineDecoder:
-    """Decodes a stream of JSON objects, one a line."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
+        """The line that is not complete, in pieces."""
         self._stray = bytearray()
 
     @property
     def stray(self) -> str:
+        """Lines that belong to no stream, as a page or an error in their place; the first 64 KiB."""
         return self._stray.decode("utf-8", "replace")
+
+    @abstractmethod
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The data of every event that `chunk` completes, in order."""
+
+    @abstractmethod
+    def finish(self) -> list[bytes]:
+        """What the end of the stream leaves."""
+
+
+class LineDecoder(Decoder):
+    """Decodes a stream of JSON objects, one a line."""
 
     def feed(self, chunk: bytes) -> list[bytes]:
         self._rest.append(chunk)
@@ -56,24 +53,17 @@ class LineDecoder:
         return self.feed(b"\n")
 
 
-class EventDecoder:
-    """Turns bytes, cut anywhere, into the data of complete events.
+class EventDecoder(Decoder):
+    """Decodes server-sent events.
 
     Event names, ids and retry times are ignored: what a model's stream means stands in the data.
     """
 
     def __init__(self) -> None:
-        self._rest: list[bytes] = []
-        """The line that is not complete, in pieces."""
+        super().__init__()
         self._data: list[bytes] = []
         self._after_return = False
         self._started = False
-        self._stray = bytearray()
-
-    @property
-    def stray(self) -> str:
-        """Lines that belong to no event stream, as a page or an error in their place; the first 64 KiB."""
-        return self._stray.decode("utf-8", "replace")
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The data of every event that `chunk` completes, in order."""

@@ -130,7 +130,6 @@ class _Stream(httpx2.AsyncByteStream):
         self._response = response
         self._request = request
         self._read = read
-        self._begun = False
         response.content.on_eof(read.hurry)
 
     def __aiter__(self) -> _Stream:
@@ -138,9 +137,8 @@ class _Stream(httpx2.AsyncByteStream):
 
     async def __anext__(self) -> bytes:
         content = self._response.content
-        if self._begun and not content.is_eof() and content.exception() is None:
+        if not content.is_eof() and content.exception() is None:
             await self._read.gather()
-        self._begun = True
         try:
             chunk = _left(content) or await content.readany()
         except (aiohttp.ClientError, OSError, RuntimeError) as error:

@@ -75,7 +75,7 @@ class Estimator:
         return max(1, round(self._weight(text) * self._factor)) if text else 0
 
     def tokens_once(self, text: str) -> float:
-        """The same of a text that will not be looked at again: nothing is remembered of it."""
+        """Estimate a text that will not be seen again, without remembering its weight."""
         return _raw(text) * self._factor
 
     def _weight(self, text: str) -> float:
@@ -88,7 +88,7 @@ class Estimator:
         return weight
 
     def learn(self, estimate: int, reported: int) -> None:
-        """Take in that what was estimated as `estimate` was reported as `reported` tokens.
+        """Learn that `estimate` tokens by our count were `reported` by the server's.
 
         One report moves the factor by a third of the way only: a cached or padded count must not turn it over.
         """

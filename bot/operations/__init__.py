@@ -11,21 +11,3 @@ from bot.operations.stopping import StopRequest, end_in_order
 from bot.operations.story import Story
 from bot.operations.upkeep import prune_hourly, resident_bytes, writes
 from bot.operations.watchdog import LoopWatch
-
-__all__ = [
-    "HttpServer",
-    "LoopWatch",
-    "Metrics",
-    "Outlet",
-    "StopRequest",
-    "Story",
-    "about",
-    "end_in_order",
-    "keep_compact",
-    "prune_hourly",
-    "read_in_pieces",
-    "resident_bytes",
-    "set_loaded_apart",
-    "set_up",
-    "writes",
-]

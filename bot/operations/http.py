@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from bot.contract import SettingsError
@@ -32,7 +31,6 @@ class HttpServer:
         self._state = state
         self._metrics = metrics
         self._outlet = outlet
-        self._runner: web.AppRunner | None = None
 
     async def __aenter__(self) -> HttpServer:
         from aiohttp import web
@@ -53,16 +51,12 @@ class HttpServer:
             ) from None
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
+    async def __aexit__(self, *exc: object) -> None:
+        await self._runner.cleanup()
 
     @property
     def port(self) -> int:
         """The port it listens on; chosen by the system when the setting is 0."""
-        assert self._runner is not None
         return int(self._runner.addresses[0][1])
 
     async def _health(self, request: web.Request) -> web.StreamResponse:

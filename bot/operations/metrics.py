@@ -116,19 +116,9 @@ class Metrics:
     def text(self) -> str:
         """Return the whole `/metrics` page."""
         lines: list[str] = []
-        for one in (
-            self.turns_begun,
-            self.turns_ended,
-            self.model_calls,
-            self.tokens,
-            self.tool_calls,
-            self.platform_calls,
-            self.refusals,
-            self.connections_lost,
-            self.summaries,
-            self.lag,
-        ):
-            lines += one.lines()
+        for one in vars(self).values():
+            if isinstance(one, Count | Spread):
+                lines += one.lines()
         for name, help, read in self._gauges:
             lines += (f"# HELP {name} {help}", f"# TYPE {name} gauge", f"{name} {_number(read())}")
         return "\n".join(lines) + "\n"

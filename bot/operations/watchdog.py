@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +41,6 @@ class LoopWatch:
         self._complained_at = float("-inf")
         self._loop_thread = 0
         self._over = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> LoopWatch:
         self._loop_thread = threading.get_ident()
@@ -52,16 +50,12 @@ class LoopWatch:
         self._thread.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         self._over.set()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        if self._thread is not None:
-            # It never sleeps longer than a beat.
-            self._thread.join()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        # It never sleeps longer than a beat.
+        self._thread.join()
 
     def reset(self) -> None:
         """Forget the longest block so far."""

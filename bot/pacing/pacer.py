@@ -42,17 +42,28 @@ class Pacer:
         self._timer_at = float("inf")
         self._sweep_at = 0.0
 
-    def ask(self, cost: CallCost, purpose: Purpose, reader: Reader | None = None, *, at_once: bool = True) -> Grant:
+    def ask(
+        self,
+        cost: CallCost,
+        purpose: Purpose,
+        reader: Reader | None = None,
+        *,
+        at_once: bool = True,
+        begins_page: bool = False,
+    ) -> Grant:
         """Return a grant to enter before a call of this `cost`, and to leave once it is answered.
 
         Args:
             reader: who reads what the call shows; without one, somebody waits for it from now on.
             at_once: it is needed as soon as there is room: a whole page, or first words that last until the next
                 call. Else first words are collected for a moment, and more is needed when the reader runs out.
+            begins_page: it posts a further page. Posts may be few, so it takes one early where half of them are free.
         """
         self._number += 1
         grant = Grant(self, self._number, cost)
         self._time(grant, purpose, reader, at_once=at_once)
+        if begins_page:
+            grant.not_before = min(grant.not_before, self._clock.monotonic() + COLLECT)
         return grant
 
     def change(self, grant: Grant, purpose: Purpose, reader: Reader) -> None:
@@ -78,8 +89,7 @@ class Pacer:
             return
         grant.due = reader.wait(now) if purpose is Purpose.FIRST else reader.out_at
         if not at_once and purpose is Purpose.FIRST:
-            near, far = COLLECT
-            grant.needed_at = grant.not_before = grant.due + min(far, max(near, self._gap(reader)))
+            grant.needed_at = grant.not_before = grant.due + COLLECT
         elif not at_once:
             grant.needed_at, grant.not_before = reader.needs_at, reader.fresh_at
         if reader.in_pieces:
@@ -263,8 +273,9 @@ class Pacer:
 
         Until somebody needs it, it is made where half of every budget is free.
         """
-        needed = now >= grant.needed_at
-        at, full = now if needed else max(now, grant.not_before), ""
+        if now < (of_use_at := min(grant.needed_at, grant.not_before)):
+            return of_use_at, ""
+        needed, at, full = now >= grant.needed_at, now, ""
         for budget in grant.cost.budgets:
             scope = self._scope_of(budget)
             leaves = scope.leaves(grant.purpose, needed=needed)

@@ -22,9 +22,9 @@ FRESH: Final = (1.0, 3.0)
 FRESH_SHARE: Final = 1 / 6
 """Of the time that the reader takes for what is shown, the part after which such an edit is made, within `FRESH`: with
 much to read one looks up less often."""
-COLLECT: Final = (0.4, 1.0)
-"""Seconds for which first words are collected, where the next call is near and where it is far: nobody notices the
-shorter; the longer one saves a longer wait in the middle of a sentence."""
+COLLECT: Final = 0.4
+"""Seconds for which first words are collected at most: nobody notices so little, and what a budget allows meanwhile is
+lost to all who come later."""
 CALM: Final = 30.0
 """Seconds within which a reply that was whole is shown again: nobody waits for it."""
 WHOLE: Final = 1.0

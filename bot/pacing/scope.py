@@ -24,8 +24,10 @@ class BudgetState:
     __slots__ = (
         "_answered",
         "_full_at",
+        "_long",
         "beginning",
         "budget",
+        "capacity",
         "closed_until",
         "factor",
         "in_flight",
@@ -47,6 +49,9 @@ class BudgetState:
         self.factor = 1.0
         """The share of the budget that is used: a refusal lowers it, time without refusals raises it."""
         self.refused_at = float("-inf")
+        self.capacity = min((window.calls for window in budget.windows), default=budget.burst)
+        """How many calls it allows at once, when nothing was called before."""
+        self._long = any(window.seconds >= LONG for window in budget.windows)
         self._answered: list[deque[float]] = [deque() for _ in budget.windows]
         self._full_at = float("-inf")
         """When the token bucket is full again."""
@@ -79,11 +84,6 @@ class BudgetState:
                 longest = max(longest, window.seconds * max(1.0, short_of / window.calls))
         return longest
 
-    @property
-    def capacity(self) -> int:
-        """How many calls it allows at once, when nothing was called before."""
-        return min((window.calls for window in self.budget.windows), default=self.budget.burst)
-
     def leaves(self, purpose: Purpose, *, needed: bool) -> int:
         """Return how many calls one for this purpose leaves free.
 
@@ -93,7 +93,7 @@ class BudgetState:
         """
         if purpose is Purpose.FINAL or not self.capacity:
             return 0
-        if any(window.seconds >= LONG for window in self.budget.windows):
+        if self._long:
             left = self.promised
         elif purpose in (Purpose.PROGRESS, Purpose.AGAIN) and not self.budget.shared:
             left = min(self.promised, self.capacity // 3)

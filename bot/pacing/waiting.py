@@ -46,7 +46,7 @@ class Grant:
 
     def __init__(self, gate: Gate, number: int, cost: CallCost) -> None:
         self._gate = gate
-        self._future: asyncio.Future[None] | None = None
+        self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.number = number
         self.cost = cost
         self.purpose = Purpose.FINAL
@@ -60,15 +60,14 @@ class Grant:
         """Set to False before leaving: the call was not needed after all, and another may have it."""
 
     async def __aenter__(self) -> None:
-        self._future = asyncio.get_running_loop().create_future()
         self._gate.wait(self)
         try:
             await self._future
         except asyncio.CancelledError:
-            if self._future.done() and not self._future.cancelled():
-                self._gate.returned(self.cost)
-            else:
+            if self._future.cancelled() or self._future.exception() is not None:
                 self._gate.forget(self)
+            else:
+                self._gate.returned(self.cost)
             raise
 
     async def __aexit__(self, *exc: object) -> None:
@@ -85,16 +84,15 @@ class Grant:
     @property
     def granted(self) -> bool:
         """True if its call may be made, or was cancelled."""
-        return self._future is not None and self._future.done()
+        return self._future.done()
 
     def grant(self) -> None:
         """Let its caller make the call."""
-        if self._future is not None:
-            self._future.set_result(None)
+        self._future.set_result(None)
 
     def end(self, error: Closed) -> None:
         """Raise `error` where its caller waits: the call will not be made."""
-        if self._future is not None and not self._future.done():
+        if not self._future.done():
             self._future.set_exception(error)
 
 

@@ -76,7 +76,8 @@ class Cadence:
         """
         self._number, self._only_begins = number, only_begins
         self._needed = self._is_needed()
-        self._grant = self._pacer.ask(cost, self._purpose, self._reader, at_once=self._needed)
+        begins_page = self._pages.visible and not self.in_pieces and number not in self._pages.refs
+        self._grant = self._pacer.ask(cost, self._purpose, self._reader, at_once=self._needed, begins_page=begins_page)
         return self._grant
 
     def granted(self) -> None:
@@ -88,7 +89,7 @@ class Cadence:
         now = self._clock.monotonic()
         if words:
             self._reader.wait(now)
-        waiting = self._grant is not None and not self._needed and now < self._grant.not_before
+        waiting = self._grant is not None and not self._needed and now < self._grant.needed_at
         if waiting and self._is_needed():
             self._want_now()
 

@@ -105,8 +105,9 @@ def _border(
             return Border("", header)
     if not whole:
         lead = line[: len(line) - len(line.lstrip(" \t>"))]
-        if len(lead) < len(line):
-            return Border("", "> " * lead.count(">"))
+        opener = "> " * lead.count(">")
+        if len(lead) < len(line) and len(opener) <= length // 4:
+            return Border("", opener)
     return Border("", "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 _LOOKBACK = 64
@@ -24,8 +25,6 @@ def is_boundary(text: str, position: int) -> bool:
     """Tell whether a cut before `text[position]` tears no grapheme (emoji sequence, flag, combining mark)."""
     if position <= 0 or position >= len(text):
         return True
-    if text[position - 1].isascii() and text[position].isascii():
-        return not (text[position] == "\n" and text[position - 1] == "\r")
     return boundary_before(text, position) == position
 
 
@@ -36,15 +35,18 @@ def boundary_before(text: str, position: int, floor: int = 0) -> int:
     start = position
     least = max(floor, position - _LOOKBACK)
     # An ASCII character begins a grapheme, but after signs of rare scripts; at the place itself that has to be sure.
-    while start > least and not (text[start].isascii() and (start < position or text[start - 1].isascii())):
+    while start > least and not (text[start].isascii() and (start < position or _apart(text, start))):
         start -= 1
     if start > floor and text[start] in _FLAG_HALVES:
         # A flag is two of these: the border is before every other one.
         head = text[floor:start]
         start -= (len(head) - len(head.rstrip(_FLAG_HALVES))) % 2
-    at = start
-    for found in _cluster().finditer(text, start, min(len(text), position + _LOOKBACK)):
-        if found.end() > position:
-            break
-        at = found.end()
-    return at
+    if start == position:
+        return position
+    ends = (found.end() for found in _cluster().finditer(text, start, position + _LOOKBACK))
+    return max(takewhile(lambda end: end <= position, ends), default=start)
+
+
+def _apart(text: str, position: int) -> bool:
+    """Two ASCII characters that are not one end of a line."""
+    return text[position - 1].isascii() and text[position - 1 : position + 1] != "\r\n"

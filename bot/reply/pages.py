@@ -141,7 +141,7 @@ class PageNow:
             case Unrenderable() if not self.plain:
                 log.error("%s: our notation was refused, it goes out plain: %s", self.name, error)
                 self.plain = True
-            case Unrenderable():
+            case _:
                 log.error("%s was refused even as plain text: %s", self.name, error)
                 self.state = PageState.LOST
 

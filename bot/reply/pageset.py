@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
 
 from bot.contract import MessageRef, Page, Status, SurfaceLimits, TooLong
 from bot.reply.pages import PageNow, ShownBefore
@@ -128,10 +127,12 @@ class PageSet:
         Args:
             may_begin: whether a page may be shown that nobody sees yet, before the text is whole.
         """
-        for number in count():
+        number = -1
+        while True:
+            number += 1
             pages = self._upto(number)
             if number >= len(pages):
-                break
+                return None
             if pages[number].blank and not (self.status and number == len(pages) - 1):
                 continue
             shown = self._shown.get(number)
@@ -149,7 +150,6 @@ class PageSet:
             if not self.finished and unseen and not (worth_showing(page) and may_begin(number)):
                 return None
             return number
-        return None
 
     def shorten(self, number: int, error: TooLong) -> float:
         """Cut page `number` shorter, which was too long, if it still can be: the seconds before the next try."""

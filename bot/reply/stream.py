@@ -244,7 +244,7 @@ class ReplyStream:
     async def _write(self) -> None:
         """The one writer of this reply."""
         try:
-            while not self._dead:
+            while True:
                 number = self._next()
                 if number is not None:
                     await self._step(number)

@@ -10,29 +10,3 @@ from bot.safety.links import LinkFilter
 from bot.safety.redacted import Redact, redact_nothing, redact_quote
 from bot.safety.redactor import REMOVED, Redactor
 from bot.safety.untrusted import attribute, defuse, new_marker, tool_entry, wrap_as_data, wrapper_length
-
-__all__ = [
-    "REMOVED",
-    "AnswerFilter",
-    "LinkFilter",
-    "LinkPolicy",
-    "Redact",
-    "Redactor",
-    "Unknown",
-    "announce_unread",
-    "attribute",
-    "clean_answer",
-    "clean_name",
-    "clean_untrusted",
-    "defuse",
-    "describe_enclosed",
-    "enclosed_in",
-    "enclosures",
-    "new_marker",
-    "redact_nothing",
-    "redact_quote",
-    "redacted",
-    "tool_entry",
-    "wrap_as_data",
-    "wrapper_length",
-]

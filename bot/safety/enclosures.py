@@ -38,19 +38,15 @@ def answer_unread(question: MessageSent, language: str) -> str:
 def announce_unread(question: MessageSent, language: str) -> str:
     """Return the sentence before an answer that says the attachments of the question were not read; else empty."""
     enclosed = enclosed_in(question)
-    return (
-        say("unread_beside", language, what=_listed(enclosed, language)) if enclosed and not is_alone(question) else ""
-    )
+    beside = enclosed and not is_alone(question)
+    return say("unread_beside", language, what=_listed(enclosed, language)) if beside else ""
 
 
 def describe_enclosed(question: MessageSent) -> str:
     """Describe the attachments of a message to the model; empty if there are none."""
     quoted = question.quoted.enclosed if question.quoted is not None else ()
-    parts = [
-        *_as_data("Sent with this message", question.enclosed),
-        *_as_data("Sent with the message above that it quotes", quoted),
-    ]
-    return "\n".join(parts)
+    sent = _as_data("Sent with this message", question.enclosed)
+    return "\n".join([*sent, *_as_data("Sent with the message above that it quotes", quoted)])
 
 
 def _as_data(how: str, enclosed: Sequence[Enclosure]) -> list[str]:

@@ -10,17 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import unquote
 
-from bot.markdown import (
-    BARE_URL,
-    MAIL_REACH,
-    PLAIN_HOST,
-    SCHEMES,
-    bare_mail,
-    hides_host,
-    host_of,
-    scheme_of,
-    trim_url,
-)
+from bot.markdown import BARE_URL, MAIL_REACH, PLAIN_HOST, SCHEMES, bare_mail, hides_host, host_of, scheme_of, trim_url
 from tools.addresses import split_address
 
 Unknown: TypeAlias = Literal["code", "text", "live"]

@@ -25,7 +25,7 @@ from bot.markdown import (
     mail_link,
     scheme_of,
 )
-from bot.safety.linkpolicy import Code, Link, LinkPolicy, Text
+from bot.safety.linkpolicy import Code, Link, LinkPolicy
 from bot.safety.spans import is_marked_words, last_marker, mark_code, mark_words, separate, without_markers
 
 __all__ = ["LinkFilter", "LinkPolicy"]
@@ -312,11 +312,11 @@ class LinkFilter:
         """Handle a link or an image; any other bracket is text."""
         image = text[start] == "!"
         opened = start + image
-        literal = (text[start : opened + (not image)], opened + (not image))
-        if opened == len(text):
-            return literal if final else None
-        if text[opened] != "[":
-            return literal
+        if opened == len(text) and not final:
+            return None
+        if text[opened : opened + 1] != "[":
+            return text[start : opened + (not image)], opened + (not image)
+        bracket = text[start : opened + 1], opened + 1
         waits = not final and len(text) - start < _URL_HELD
         label = _LABEL.match(text, opened + 1, opened + 1 + _LABEL_HELD)
         assert label is not None
@@ -327,22 +327,20 @@ class LinkFilter:
         if waits and border is None and _INNER_PART.match(text, closed):
             return None
         if border is not None or (closed < len(text) and text[closed] != "]"):
-            return ("![" if image else "["), opened + 1
-        if closed == len(text):
-            return None if waits else (("![" if image else "["), opened + 1)
-        if closed + 1 == len(text) and waits:
+            return bracket
+        if closed + 1 >= len(text) and waits:
             return None
         if text[closed + 1 : closed + 2] != "(":
-            return ("![" if image else "["), opened + 1
+            return bracket
         target = _TARGET.match(text, closed + 1)
         if target is not None and _NEW_BLOCK.search(text, closed, target.end()):
-            return ("![" if image else "["), opened + 1
+            return bracket
         if target is None:
             if waits and _TARGET_PART.fullmatch(text, closed + 1):
                 end = _NEW_BLOCK.search(text, closed + 1)
                 if end is None or end.end() == len(text):
                     return None
-            return ("![" if image else "["), opened + 1
+            return bracket
         raw = target["angle"] if target["angle"] is not None else target["plain"]
         url = html.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", raw or "")).strip()
         words = label.group()
@@ -362,8 +360,8 @@ class LinkFilter:
                 if shown.startswith("`") and self._before().endswith("`"):
                     apart = " "
                 return f"{apart}{self._inside(shown, apart)} ({self._span(url)})", target.end()
-            case Text(shown):
-                return f"[{self._inside(shown)}]()", target.end()
+            case none:
+                return f"[{self._inside(none.text)}]()", target.end()
 
     def _inside(self, label: str, apart: str = "[") -> str:
         """Filter the text of a label by itself."""

@@ -273,8 +273,3 @@ class Redactor:
         self._held = self._held[at - base :]
         self._given = at
         return "".join(shown)
-
-
-def redact(text: str, secrets: Iterable[str]) -> str:
-    """Redact the secrets in a whole text."""
-    return Redactor(secrets).redact(text)

@@ -14,8 +14,6 @@ from bot.sentences import answers, attached, commands, limits, people, receipts,
 from bot.sentences.language import chinese, is_certain, language_of
 from tools.languages import Words, in_language
 
-__all__ = ["chinese", "how_long", "is_certain", "language_of", "refuses", "say"]
-
 _MODULES: Final = (answers, attached, commands, limits, people, receipts, tools)
 TABLE: Final[Mapping[str, Words]] = {key: words for module in _MODULES for key, words in module.SENTENCES.items()}
 

@@ -94,11 +94,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     ),
     "thinking": ("is thinking…", "正在思考…", "正在思考…"),
     "stopped": ("Stopped.", "已停止。", "已停止。"),
-    "stopped_nothing": (
-        "Nothing is being answered right now.",
-        "当前没有正在进行的回答。",
-        "目前沒有進行中的回答。",
-    ),
+    "stopped_nothing": ("Nothing is being answered right now.", "当前没有正在进行的回答。", "目前沒有進行中的回答。"),
     "shutdown": (
         "I am being restarted and will go on with this answer in a moment.",
         "我正在重启，马上会继续这个回答。",

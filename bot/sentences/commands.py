@@ -24,11 +24,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "你的新对话从这里开始。其他人的提问会保留；管理员可以发送 `{all}`。",
         "你的新對話從這裡開始。其他人的提問會保留；管理員可以輸入 `{all}`。",
     ),
-    "retry_nothing": (
-        "There is no question to answer again.",
-        "没有可以重新回答的问题。",
-        "沒有可以重新回答的問題。",
-    ),
+    "retry_nothing": ("There is no question to answer again.", "没有可以重新回答的问题。", "沒有可以重新回答的問題。"),
     "and": (", ", "、", "、"),
     "semicolon": ("; ", "；", "；"),
     "tool_which": (
@@ -51,11 +47,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "没有运行 {name}：{problems}。请写成 `{usage}`，或按此顺序用逗号分隔各个值。",
         "沒有執行 {name}：{problems}。請寫成 `{usage}`，或依此順序用逗號分隔各個值。",
     ),
-    "tool_off": (
-        "The tool {name} is switched off here.",
-        "工具 {name} 在这里已停用。",
-        "工具 {name} 在這裡已停用。",
-    ),
+    "tool_off": ("The tool {name} is switched off here.", "工具 {name} 在这里已停用。", "工具 {name} 在這裡已停用。"),
     "tool_not_yours": (
         "You may not use the tool {name} here. Whoever runs this bot decides who may.",
         "你在这里不能使用工具 {name}，由机器人的管理员决定谁可以使用。",
@@ -86,21 +78,13 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "这些指示有 {length} 个字符，最多 {limit} 个。请缩短。",
         "這些指示有 {length} 個字元，最多 {limit} 個。請縮短。",
     ),
-    "model_now": (
-        "This chat is answered by {model}.",
-        "此聊天由 {model} 回答。",
-        "這個聊天室由 {model} 回答。",
-    ),
+    "model_now": ("This chat is answered by {model}.", "此聊天由 {model} 回答。", "這個聊天室由 {model} 回答。"),
     "model_set": (
         "From now on this chat is answered by {model}.",
         "此聊天从现在起由 {model} 回答。",
         "這個聊天室從現在起由 {model} 回答。",
     ),
-    "model_choices": (
-        "I can use: {choices}.",
-        "可以使用：{choices}。",
-        "可以使用：{choices}。",
-    ),
+    "model_choices": ("I can use: {choices}.", "可以使用：{choices}。", "可以使用：{choices}。"),
     "model_unknown": (
         "I cannot use {model} here. I can use: {choices}.",
         "这里不能使用 {model}。可以使用：{choices}。",
@@ -181,11 +165,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "argument_new": ("all: for everybody here", "all：对此处所有人生效", "all：對這裡的所有人生效"),
     "argument_tool": ("the tool's name, then what to do", "工具名称和参数", "工具名稱和參數"),
     "argument_model": ("provider:name", "提供方:模型名", "供應商:模型名稱"),
-    "argument_persona": (
-        "what I should be like, or off",
-        "我应有的角色，或 off 取消",
-        "我應有的角色，或 off 取消",
-    ),
+    "argument_persona": ("what I should be like, or off", "我应有的角色，或 off 取消", "我應有的角色，或 off 取消"),
     "argument_memory": (
         "forget and a number, to delete that entry",
         "forget 加编号，删除那一条",

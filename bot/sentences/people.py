@@ -64,11 +64,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "{id} 现在可以使用我了（{role}）。",
         "{id} 現在可以使用我了（{role}）。",
     ),
-    "forbidden": (
-        "{id} can no longer write to me.",
-        "{id} 现在不能再使用我了。",
-        "{id} 現在不能再使用我了。",
-    ),
+    "forbidden": ("{id} can no longer write to me.", "{id} 现在不能再使用我了。", "{id} 現在不能再使用我了。"),
     "allow_usage": (
         "Write an id (`telegram:123`, `slack:T1/U1`, `discord:456`), or `here` for this chat; an owner may add "
         "`=admin` or `=owner`. {whoami} shows ids.",

@@ -35,11 +35,7 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "它的思考过程共 {count} 个字符，开头是：",
         "它的思考過程共 {count} 個字元，開頭是：",
     ),
-    "thought": (
-        "Reasoning, {count} characters",
-        "思考过程，共 {count} 个字符",
-        "思考過程，共 {count} 個字元",
-    ),
+    "thought": ("Reasoning, {count} characters", "思考过程，共 {count} 个字符", "思考過程，共 {count} 個字元"),
     "tools_used": ("Tools used", "使用的工具", "使用的工具"),
     "why_more": ("- and {count} more", "- 以及另外 {count} 次", "- 以及另外 {count} 次"),
     "why_pending": ("not begun", "未开始", "尚未開始"),

@@ -133,7 +133,6 @@ class Store:
             return await connect(path, busy_timeout=busy_timeout, write=True)
 
         async with AsyncExitStack() as stack:
-            writer = Writer(connect_writer, clock=clock)
             give_up = clock.monotonic() + _PATIENCE
             while True:
                 try:
@@ -147,7 +146,7 @@ class Store:
                         raise store_error(error) from error
                     await clock.sleep(0.05)
             stack.pop_all()
-            writer.start(db)
+            writer = Writer(db, connect_writer, clock=clock)
             stack.push_async_callback(writer.close)
             connections = []
             try:

@@ -41,13 +41,18 @@ def make_place(path: Path) -> None:
         )
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if path.is_dir():
-            raise SettingsError(f"DATABASE_URL names a folder, {str(path)!r}; add a file name.")
+        refuse_folder(path)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
         raise SettingsError(
             f"The database {str(path)!r} of DATABASE_URL cannot be written: {error.strerror}."
         ) from error
+
+
+def refuse_folder(path: Path) -> None:
+    """Raise a `SettingsError` if the path is that of a folder."""
+    if path.is_dir():
+        raise SettingsError(f"DATABASE_URL names a folder, {str(path)!r}; add a file name.")
 
 
 async def connect(path: Path, *, busy_timeout: float, write: bool) -> Database:
@@ -144,6 +149,8 @@ async def damage_of(path: Path, clock: Clock, busy_timeout: float) -> str:
             match fault_of(error):
                 case Fault.CORRUPT:
                     return str(error)
+                case Fault.OTHER if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+                    return ""  # it was cut off, and nothing was found until then
                 case Fault.LOCKED if clock.monotonic() < give_up:
                     await clock.sleep(0.05)
                 case Fault.READONLY if mode == "ro":
@@ -161,12 +168,7 @@ async def _quick_check(path: Path, mode: str, clock: Clock, busy_timeout: float)
         until = clock.monotonic() + _CHECK_SECONDS
         known_version(db)  # before anything of ours touches another program's file
         db.set_progress_handler(lambda: int(clock.monotonic() > until), 10_000)
-        try:
-            found = db.execute("PRAGMA quick_check(1)").fetchone()
-        except sqlite3.OperationalError as error:
-            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
-                return "ok"
-            raise
+        found = db.execute("PRAGMA quick_check(1)").fetchone()
         return str(found[0]) if found else "ok"
 
     async with await open_database(f"{path.as_uri()}?mode={mode}", uri=True, timeout=busy_timeout) as opened:

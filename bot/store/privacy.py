@@ -10,8 +10,10 @@ from pathlib import Path
 from bot.store.opening import COMPANIONS, path_beside
 
 _PRIVATE = 0o600
-_OTHERS = 0o077
-_ALL_READ_OR_WRITE = 0o006
+_MEANT = 0o777 if os.name == "posix" else 0
+"""Elsewhere a file's mode does not say who may read it."""
+_OTHERS = 0o077 & _MEANT
+_ALL_READ_OR_WRITE = 0o006 & _MEANT
 _ALL_ENTER = 0o001
 
 _log = logging.getLogger(__name__)
@@ -22,8 +24,6 @@ def open_to_all(path: Path) -> str:
 
     A file in a folder that nobody else can enter is nobody else's to read.
     """
-    if os.name != "posix":
-        return ""
     try:
         real = path.resolve()
         mode = real.stat().st_mode
@@ -45,8 +45,6 @@ def make_private(path: Path) -> None:
 
     A file that is another user's stays as it is, with a line in the log.
     """
-    if os.name != "posix":
-        return
     for file in database_files(path):
         try:
             mode = file.stat().st_mode & 0o777

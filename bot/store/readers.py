@@ -97,12 +97,10 @@ class Readers:
     async def _read(self, connection: Database, group: list[_Read[Any]]) -> None:
         try:
             await connection.run_together(partial(_all, group))
-        except BaseException as error:
-            ours = isinstance(error, Exception)
+        except BaseException:
             for read in group:
-                read.outcome = error if ours else StoreError("The store stopped before this could be read.")
-            if not ours:
-                raise
+                read.outcome = StoreError("The store stopped before this could be read.")
+            raise
         finally:
             self._free.append(connection)
             for read in group:

@@ -221,8 +221,7 @@ def upgrade(db: Connection, steps: tuple[tuple[str, ...], ...] = STEPS) -> None:
             done = _step(db, steps)
             db.commit()
         except sqlite3.Error as error:
-            if db.in_transaction:
-                db.rollback()
+            db.rollback()
             match fault_of(error):
                 case Fault.LOCKED:
                     raise

@@ -53,8 +53,6 @@ async def close_turn(
     """End a turn; see `Turns.close`. `record` holds the columns to write, by name."""
     if state not in TURN_ENDS:
         raise ValueError(f"{state!r} is no end of a turn; those are {', '.join(sorted(TURN_ENDS))}")
-    if tokens and len(tokens) != len(entries):
-        raise ValueError(f"{len(tokens)} token counts were given for {len(entries)} entries")
     sizes = tokens or [rough_tokens(entry) for entry in entries]
     bodies = [(entry_json(entry), size) for entry, size in zip(entries, sizes, strict=True)]
     results = json.dumps([to_plain(entry.call_id) for entry in entries if isinstance(entry, ToolEntry)])

@@ -10,8 +10,8 @@ import asyncio
 import logging
 import sqlite3
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -67,11 +67,11 @@ class _LockedOutError(Exception):
 class Writer:
     """Runs operations one after the other and answers each after its commit."""
 
-    def __init__(self, connect: Callable[[], Awaitable[Database]], *, clock: Clock, together: int = _TOGETHER) -> None:
+    def __init__(self, db: Database, connect: Callable[[], Awaitable[Database]], *, clock: Clock) -> None:
+        """Write through `db`, and through what `connect` opens when that one fails."""
         self._connect = connect
         self._clock = clock
-        self._together = together
-        self._db: Database | None = None
+        self._db: Database | None = db
         self._waiting: deque[_Job[Any]] = deque()
         self._room = asyncio.Semaphore(_WAITING)
         self._wake = asyncio.Event()
@@ -80,9 +80,9 @@ class Writer:
         self._in_trouble = False
         self._complained = False
         """The trouble is in the log; its end will be."""
-        self._task: asyncio.Task[None] | None = None
         self.commits = 0
         """Transactions committed since the store was opened."""
+        self._task = asyncio.create_task(self._work(), name="store writer")
 
     @property
     def in_trouble(self) -> bool:
@@ -94,20 +94,14 @@ class Writer:
         """Operations that wait to be written."""
         return len(self._waiting)
 
-    def start(self, db: Database) -> None:
-        self._db = db
-        self._task = asyncio.create_task(self._work(), name="store writer")
-
     async def close(self) -> None:
         """Finish what waits, then close the connection."""
         self._closing = True
         self._wake.set()
         try:
-            if self._task is not None:
-                await asyncio.wait({self._task})
+            await asyncio.wait({self._task})
         finally:
-            if self._task is not None:
-                self._task.cancel()  # it has ended, unless we were cancelled ourselves
+            self._task.cancel()  # it has ended, unless we were cancelled ourselves
             await self._drop()
 
     async def run(self, operation: Operation[T]) -> T:
@@ -154,7 +148,7 @@ class Writer:
 
     def _next_group(self) -> list[_Job[Any]]:
         group: list[_Job[Any]] = []
-        while self._waiting and len(group) < self._together:
+        while self._waiting and len(group) < _TOGETHER:
             if self._waiting[0].apart and group:
                 break
             job = self._waiting.popleft()
@@ -174,8 +168,7 @@ class Writer:
             if len(group) > 1:
                 # The whole transaction is gone, maybe for one operation's sake: each gets its own.
                 for job in group:
-                    if not job.done.done():
-                        await self._settle([job])
+                    await self._settle([job])
                 return
             outcomes = [(group[0], error)]
         except BaseException:
@@ -194,11 +187,11 @@ class Writer:
 
     async def _commit(self, group: list[_Job[Any]]) -> _Outcomes:
         """Write a group, waiting while another program holds the lock; empty if every caller has given up."""
-        db = await self._reconnect()
-        if group[0].apart:
-            return await db.run_together(partial(_alone, group[0]))
         while any(not job.done.done() for job in group):
             try:
+                db = await self._reconnect()
+                if group[0].apart:
+                    return await db.run_together(partial(_alone, group[0]))
                 outcomes = await db.run_together(partial(_transaction, group))
             except _LockedOutError as locked:
                 self._complain(locked.error)
@@ -214,19 +207,20 @@ class Writer:
 
     async def _reconnect(self) -> Database:
         if self._db is None:
-            self._db = await self._connect()
+            with _locks_told_apart():
+                self._db = await self._connect()
         return self._db
 
     async def _clean_up(self, error: sqlite3.Error) -> None:
         """Leave the connection usable after a transaction that failed."""
         self._complain(error)
-        if fault_of(error) in _REOPEN:
+        if self._db is None or fault_of(error) in _REOPEN:
             await self._drop()
-        elif self._db is not None:
-            try:
-                await self._db.run_together(sqlite3.Connection.rollback)
-            except sqlite3.Error:
-                await self._drop()
+            return
+        try:
+            await self._db.run_together(sqlite3.Connection.rollback)
+        except sqlite3.Error:
+            await self._drop()
 
     async def _drop(self) -> None:
         db, self._db = self._db, None
@@ -275,8 +269,7 @@ def _transaction(group: Sequence[_Job[Any]], db: sqlite3.Connection) -> _Outcome
             raise  # SQLite took back the whole transaction (disk full, I/O error)
         # One of them failed: all are taken back and done again, each in a savepoint, so that the others keep
         # theirs. Savepoints from the start would double what every write costs, for what hardly ever happens.
-        if db.in_transaction:
-            db.rollback()
+        db.rollback()
         _begin(db)
         outcomes = [(job, _one(job, db)) for job in group if job in begun or not job.done.done()]
     db.commit()
@@ -284,9 +277,16 @@ def _transaction(group: Sequence[_Job[Any]], db: sqlite3.Connection) -> _Outcome
 
 
 def _begin(db: sqlite3.Connection) -> None:
-    try:
+    with _locks_told_apart():
         # A deferred transaction that reads first can fail at its first write, at once and whatever the timeout.
         db.execute("BEGIN IMMEDIATE")
+
+
+@contextmanager
+def _locks_told_apart() -> Iterator[None]:
+    """Raise `_LockedOutError` for another program's lock."""
+    try:
+        yield
     except sqlite3.OperationalError as error:
         if fault_of(error) is not Fault.LOCKED:
             raise

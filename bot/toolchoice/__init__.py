@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.toolchoice.chooser import Chooser, NamedCall, named_call, pre_search, small_model
+from bot.toolchoice.chooser import Chooser, small_model
 from bot.toolchoice.descriptions import ToolDescriber
+from bot.toolchoice.named import NamedCall, named_call
+from bot.toolchoice.presearch import pre_search
 from bot.toolchoice.scripts import simplified
 from bot.toolchoice.smalltalk import any_of
-
-__all__ = ["Chooser", "NamedCall", "ToolDescriber", "any_of", "named_call", "pre_search", "simplified", "small_model"]

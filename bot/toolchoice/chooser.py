@@ -16,25 +16,11 @@ from typing import Final, TypeAlias
 
 from bot.contract import Clock, ModelError, SystemEntry, UserEntry
 from bot.model import Model, Request, ask, tool_token_count
-from bot.toolchoice.index import ToolIndex, rank
-from bot.toolchoice.named import NamedCall, named_call
-from bot.toolchoice.presearch import pre_search
+from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.smalltalk import is_small_talk
 from bot.toolsyntax import parse
 from tools.base import ToolSpec
 from tools.registry import KINDS_OF_PERSONS
-
-__all__ = [
-    "Chooser",
-    "Decide",
-    "NamedCall",
-    "ToolIndex",
-    "ask_small_model",
-    "named_call",
-    "pre_search",
-    "rank",
-    "small_model",
-]
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +95,7 @@ class Chooser:
         if tool_token_count(specs, tokens) <= room:
             return tuple(specs)
         fitting: list[ToolSpec] = []
-        for spec in rank(question, specs, limit=len(specs), used=used):
+        for spec in ToolIndex(specs).best(question, len(specs), used):
             room -= tool_token_count([spec], tokens)
             if room < 0:
                 break
@@ -121,35 +107,27 @@ def _asks(before: str) -> bool:
     return before.rstrip(" *_`)）\n").endswith(("?", "？"))
 
 
-async def ask_small_model(
-    model: Model, question: str, specs: Sequence[ToolSpec], deadline: float, *, seconds: float = SMALL_MODEL_SECONDS
-) -> tuple[str, ...] | None:
-    """Ask a model which of these tools a question needs; None if it fails, takes too long or answers nonsense.
+def small_model(model: Model, clock: Clock, *, seconds: float = SMALL_MODEL_SECONDS) -> Decide:
+    """Return a `Decide` that asks this model; it cannot say when the model fails, takes too long or answers nonsense.
 
     Args:
-        deadline: monotonic time at which the turn ends.
         seconds: how long the answer is waited for.
     """
-    request = Request(
-        entries=(SystemEntry(_instructions(specs)), UserEntry(_excerpt(question))),
-        deadline=deadline,
-        max_output_chars=2000,
-    )
-    try:
-        async with asyncio.timeout(seconds):
-            answer = await ask(model, request)
-    except (ModelError, TimeoutError) as error:
-        log.info("%s did not choose among the tools (%s)", model.name, type(error).__name__)
-        return None
-    said, _ = parse(answer.text, {})
-    return _names_in(said, [spec.name for spec in specs])
-
-
-def small_model(model: Model, clock: Clock) -> Decide:
-    """Return a `Decide` that asks this model."""
 
     async def decide(question: str, specs: Sequence[ToolSpec]) -> tuple[str, ...] | None:
-        return await ask_small_model(model, question, specs, clock.monotonic() + SMALL_MODEL_SECONDS)
+        request = Request(
+            entries=(SystemEntry(_instructions(specs)), UserEntry(_excerpt(question))),
+            deadline=clock.monotonic() + seconds,
+            max_output_chars=2000,
+        )
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await ask(model, request)
+        except (ModelError, TimeoutError) as error:
+            log.info("%s did not choose among the tools (%s)", model.name, type(error).__name__)
+            return None
+        said, _ = parse(answer.text, {})
+        return _names_in(said, [spec.name for spec in specs])
 
     return decide
 

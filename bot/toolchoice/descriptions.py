@@ -17,6 +17,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from bot.contract import Clock, ModelError, StoreError, SystemEntry, UserEntry
@@ -83,28 +84,21 @@ class Kept(Protocol):
     async def put(self, key: str, body: str) -> None: ...
 
 
+@dataclass(slots=True)
 class ToolDescriber:
     """Describes the tools of servers in the background."""
 
-    def __init__(
-        self,
-        registry: ToolRegistry,
-        kept: Kept,
-        model: Model,
-        clock: Clock,
-        redact: redacted.Redact = redacted.redact_nothing,
-    ) -> None:
-        self._registry = registry
-        self._kept = kept
-        self._model = model
-        self._clock = clock
-        self._redact = redact
-        self._seen: dict[str, ToolSpec] = {}
-        self._asked: Counter[str] = Counter()
+    registry: ToolRegistry
+    kept: Kept
+    model: Model
+    clock: Clock
+    redact: redacted.Redact = redacted.redact_nothing
+    _seen: dict[str, ToolSpec] = field(init=False, default_factory=dict)
+    _asked: Counter[str] = field(init=False, default_factory=Counter)
 
     async def run(self) -> None:
         """Describe every tool that needs it, and check for new ones from time to time, until cancelled."""
-        await self._registry.settle(SETTLE_SECONDS)
+        await self.registry.settle(SETTLE_SECONDS)
         while True:
             try:
                 await self.describe_all()
@@ -115,7 +109,7 @@ class ToolDescriber:
             except Exception:
                 log.exception("tools could not be described")
                 pause = AGAIN_AFTER
-            await self._clock.sleep(pause)
+            await self.clock.sleep(pause)
 
     async def describe_all(self) -> None:
         """Describe the tools offered now that have no description yet.
@@ -125,22 +119,22 @@ class ToolDescriber:
             StoreError: what was described cannot be kept now.
         """
         index: ToolIndex | None = None
-        for spec in self._registry.foreign():
+        for spec in self.registry.foreign():
             if self._seen.get(spec.name) is spec or not needs_description(spec):
                 continue
             key = key_of(spec)
-            body = await self._kept.get(key)
+            body = await self.kept.get(key)
             if body is None:
                 if self._asked[spec.name] >= MOST_ASKED:
                     continue
                 self._asked[spec.name] += 1
-                every = self._registry.specs()
+                every = self.registry.specs()
                 index = index if index is not None and index.covers(every) else ToolIndex(every)
                 body = await self._ask(spec, like(spec, index))
-                await self._kept.put(key, body)
+                await self.kept.put(key, body)
             made = described(body, spec)
             if made is not None:
-                self._registry.describe(spec, made)
+                self.registry.describe(spec, made)
             self._seen[spec.name] = spec
 
     async def _ask(self, spec: ToolSpec, others: Sequence[ToolSpec]) -> str:
@@ -151,16 +145,16 @@ class ToolDescriber:
                 SystemEntry(order),
                 UserEntry(wrap_as_data(_told(spec, others), new_marker(), "the tools' authors")),
             ),
-            deadline=self._clock.monotonic() + SECONDS,
+            deadline=self.clock.monotonic() + SECONDS,
             max_output_chars=4_000,
         )
         for _ in range(TRIES):
-            said = self._redact(parse((await ask(self._model, request)).text, {})[0])
+            said = self.redact(parse((await ask(self.model, request)).text, {})[0])
             made = described(said[said.find("{") : said.rfind("}") + 1], spec, [one.name for one in others])
             if made is not None:
-                log.info("%s has described %s", self._model.name, spec.name)
+                log.info("%s has described %s", self.model.name, spec.name)
                 return _written(made)
-        log.info("%s could not describe %s, which stays as its server has it", self._model.name, spec.name)
+        log.info("%s could not describe %s, which stays as its server has it", self.model.name, spec.name)
         return "{}"
 
 

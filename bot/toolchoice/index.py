@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Final
 
+from bot.toolchoice.smalltalk import phrases
 from bot.toolchoice.terms import names_of, terms_of
 from tools.base import Json, ToolSpec
 
@@ -27,21 +28,7 @@ _WORD: Final = 0.7
 """What a shared word counts against a shared meaning."""
 
 _SAYS_NOTHING: Final = frozenset(
-    (
-        "search",
-        "find",
-        "query",
-        "fetch",
-        "list",
-        "lookup",
-        "look",
-        "check",
-        "info",
-        "data",
-        "details",
-        "current",
-        "latest",
-    )
+    phrases("search / find / query / fetch / list / lookup / look / check / info / data / details / current / latest")
 )
 """Words of a tool's name that tell no subject."""
 
@@ -130,11 +117,6 @@ class ToolIndex:
             if len(chosen) < min(limit, LEAST):
                 chosen[spec.name] = spec
         return tuple(chosen.values())
-
-
-def rank(question: str, specs: Sequence[ToolSpec], *, limit: int, used: Sequence[str] = ()) -> tuple[ToolSpec, ...]:
-    """Return the tools for one question; for many questions on the same tools use `ToolIndex.best`."""
-    return ToolIndex(specs).best(question, limit, used)
 
 
 def _document(spec: ToolSpec) -> dict[str, float]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bot.sentences import say
-from bot.toolsyntax import PythonScan, Registry, Unreadable, loads, split, unwrap
+from bot.toolsyntax import PythonScan, Registry, object_in, split, unwrap
 from tools.base import Json, ToolCall, ToolSpec
 from tools.schema import check, without_unknown
 
@@ -86,18 +86,15 @@ def named_call(
         if match.groupdict().get("need") and not head["rest"].lstrip().startswith("{"):
             return _made(spec, registry.first_parameter(spec.name, head["rest"]))
         return _made(spec, _read(spec, head["rest"].strip(), registry))
-    name, inside = _parenthesised(text)
-    if registry.name(name) in closed:
-        return NamedCall(None, closed[registry.name(name)])
-    spec = known.get(registry.name(name))
-    arguments = registry.arguments_from_parentheses(spec.name, inside) if spec is not None else None
-    if spec is None:
-        name, arguments = _as_json(text)
-        if registry.name(name) in closed:
-            return NamedCall(None, closed[registry.name(name)])
-        spec = known.get(registry.name(name))
-    if spec is not None and arguments is not None:
-        return _made(spec, arguments)
+    called, inside = _parenthesised(text)
+    written, arguments = _as_json(text)
+    name = registry.name(called or written)
+    if name in closed:
+        return NamedCall(None, closed[name])
+    if (spec := known.get(name)) is not None:
+        given = registry.arguments_from_parentheses(name, inside) if called else arguments
+        if given is not None:
+            return _made(spec, given)
     return _mentioned(text, known)
 
 
@@ -105,11 +102,8 @@ def _as_json(text: str) -> tuple[str, dict[str, Any] | None]:
     """Return name and arguments of a call written as one JSON object."""
     if not (text.startswith("{") and text.endswith("}") and len(text) <= MOST_JSON):
         return "", None
-    try:
-        value = loads(text)
-    except Unreadable:
-        return "", None
-    if not isinstance(value, dict) or len(value) != len(_JSON_KEYS & value.keys()):
+    value = object_in(text)
+    if value is None or len(value) != len(_JSON_KEYS & value.keys()):
         return "", None
     name, given = value.pop("name", None), list(value.values()) or [{}]
     return (name, given[0]) if isinstance(name, str) and len(given) == 1 and isinstance(given[0], dict) else ("", None)
@@ -190,13 +184,8 @@ def _read(spec: ToolSpec, text: str, registry: Registry) -> dict[str, Any]:
 def _ways(spec: ToolSpec, text: str, registry: Registry) -> Iterator[dict[str, Any]]:
     name = spec.name
     properties = list(registry.properties(name))
-    if text.startswith("{"):
-        try:
-            value = loads(text)
-        except Unreadable:
-            value = None
-        if isinstance(value, dict):
-            yield value
+    if text.startswith("{") and (value := object_in(text)) is not None:
+        yield value
     parts = split(text, " ")
     if pairs := _pairs(parts, properties):
         yield {key: registry.typed(name, key, unwrap(value)) for key, value in pairs.items()}

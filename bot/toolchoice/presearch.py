@@ -12,7 +12,7 @@ from typing import Final
 
 from bot.toolchoice.index import ToolIndex
 from bot.toolchoice.scripts import simplified
-from bot.toolchoice.smalltalk import HELLO, HELLO_HAN, any_of, is_small_talk
+from bot.toolchoice.smalltalk import HELLO, HELLO_HAN, any_of, is_small_talk, phrases
 from tools.base import ToolCall, ToolSpec
 
 SEARCH: Final = "search_web"
@@ -26,7 +26,7 @@ _HELLO: Final = any_of(HELLO)
 def _any(english: str, chinese: str) -> re.Pattern[str]:
     """Compile patterns separated by ` / `: English ones match whole words, Chinese ones anywhere."""
     han = "|".join(chinese.split())
-    return re.compile(rf"\b(?:{'|'.join(' '.join(english.split()).split(' / '))})\b|{han}", re.IGNORECASE)
+    return re.compile(rf"\b(?:{'|'.join(phrases(english))})\b|{han}", re.IGNORECASE)
 
 
 _FRESH: Final = _any(
@@ -77,7 +77,8 @@ _SUM: Final = re.compile(r"^[\s\d.,+*/×÷^()%=?？-]+$|\d\s*[+*/×÷^]\s*\d|等
 _POLITE: Final = _any(
     """(?:tell|show|give|get|find) (?:me|us) / let me know / i(?:'d| would) like to know / i want to know /
     (?:can|could|would|will) you / do you know / thank you""",
-    "(?:告诉|帮|给|替|跟)(?:我们|咱们|我|咱) 我(?:想|要)(?:知道|了解|问)(?:一下)? 我国 你知道 " + " ".join(HELLO_HAN),
+    "(?:告诉|帮|给|替|跟)(?:我们|咱们|我|咱) 我(?:想|要)(?:知道|了解|问)(?:一下)? 我国 你知道 "
+    + " ".join(phrases(HELLO_HAN)),
 )
 """Phrases that name the person or the bot only out of politeness; they are removed before `_TALK` is looked for."""
 _OPENING: Final = re.compile(

@@ -104,7 +104,7 @@ def _glossary() -> _Glossary:
             meaning = Meaning(term, HINT if number % 2 else 1.0)
             for written in column:
                 if number >= 2 and re.fullmatch(rf"[{_HAN}]+", written):
-                    _add(han.setdefault(written, []), meaning)
+                    han.setdefault(written, []).append(meaning)
                     continue
                 stems = tuple(stem(word) for word in words_of(written.replace("_", " ")))
                 if len(stems) > 1 or (written not in _EMPTY) or written in _QUESTIONING:
@@ -112,11 +112,6 @@ def _glossary() -> _Glossary:
                     if not any(each == stems and one.term == term for each, one in known):
                         known.append((stems, meaning))
     return _Glossary(words, han, max(map(len, han)))
-
-
-def _add(meanings: list[Meaning], meaning: Meaning) -> None:
-    if not any(each.term == meaning.term for each in meanings):
-        meanings.append(meaning)
 
 
 def terms_of(text: str) -> dict[str, float]:

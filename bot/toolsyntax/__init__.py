@@ -11,25 +11,6 @@ for piece in [*detector.feed("Rolling. <tool_call>{"), *detector.feed(rest), *de
 from bot.toolsyntax.arguments import Registry, split, unwrap
 from bot.toolsyntax.detector import Detector, parse
 from bot.toolsyntax.families import FOLD, MARKERS, WORDINGS
-from bot.toolsyntax.pieces import Call, Piece, Reasoning, Schema, Text
+from bot.toolsyntax.pieces import Call, Reasoning, Text
 from bot.toolsyntax.python_calls import PythonScan
-from bot.toolsyntax.repair import Unreadable, loads
-
-__all__ = [
-    "FOLD",
-    "MARKERS",
-    "WORDINGS",
-    "Call",
-    "Detector",
-    "Piece",
-    "PythonScan",
-    "Reasoning",
-    "Registry",
-    "Schema",
-    "Text",
-    "Unreadable",
-    "loads",
-    "parse",
-    "split",
-    "unwrap",
-]
+from bot.toolsyntax.repair import object_in

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bot.toolsyntax.pieces import Schema
-from bot.toolsyntax.repair import Unreadable, literal, loads, unquote
+from bot.toolsyntax.repair import Unreadable, literal, loads, object_in, unquote
+from tools.conversion import is_of_any, kinds_of
 
 NAME_KEYS: Final = ("tool", "name", "tool_name", "function")
 ARGUMENT_KEYS: Final = ("arguments", "args", "parameters")
@@ -70,7 +71,7 @@ class Registry:
 
     def typed(self, name: str, key: str, text: str) -> Any:
         """A value that was written as plain text, as its schema wants it; the text itself when it does not fit."""
-        kinds = _kinds(self.properties(name).get(key, {}))
+        kinds = kinds_of(self.properties(name).get(key, {}))
         if "string" in kinds or not kinds:
             return text
         stripped = text.strip()
@@ -78,7 +79,9 @@ class Registry:
             value = literal(stripped) if stripped[:1] not in ("{", "[", '"') else loads(stripped)
         except (Unreadable, RecursionError):
             return text
-        return value if _fits(value, kinds) else text
+        # A whole number with a point is left to the registry, which reads it as an integer.
+        pointed = isinstance(value, float) and "number" not in kinds
+        return value if is_of_any(value, kinds) and not pointed else text
 
     # Calls written as JSON objects
 
@@ -103,12 +106,8 @@ class Registry:
     def arguments_in(self, value: Any) -> dict[str, Any] | None:
         """What stands for a call's arguments as an object, or None when it cannot be one."""
         if isinstance(value, str):
-            if not value.strip():
-                return {}
-            try:
-                value = loads(value.strip())
-            except Unreadable:
-                return None
+            value = value.strip()
+            return {} if value in ("", "null") else object_in(value)
         if value is None:
             return {}
         return value if isinstance(value, dict) else None
@@ -165,11 +164,8 @@ class Registry:
         if not text:
             return {}
         if text.startswith("{"):
-            try:
-                value = loads(text)
-            except Unreadable:
-                value = None
-            if isinstance(value, dict) and value.keys() <= set(properties):
+            value = object_in(text)
+            if value is not None and value.keys() <= set(properties):
                 return value
         if not properties:
             return {}
@@ -327,37 +323,3 @@ def _is_schema(arguments: dict[str, Any], properties: Mapping[str, Schema]) -> b
         and isinstance(arguments.get("properties"), dict)
         and ("properties" not in properties)
     )
-
-
-def _kinds(schema: Schema) -> set[str]:
-    """The JSON types a value may have; empty when the schema says nothing."""
-    kind = schema.get("type")
-    if isinstance(kind, str):
-        return {kind}
-    if isinstance(kind, list):
-        return {each for each in kind if isinstance(each, str)}
-    kinds: set[str] = set()
-    for word in ("anyOf", "oneOf"):
-        options = schema.get(word)
-        if isinstance(options, list):
-            for option in options:
-                if isinstance(option, Mapping):
-                    kinds |= _kinds(option)
-    return kinds
-
-
-def _fits(value: Any, kinds: set[str]) -> bool:
-    match value:
-        case None:
-            return "null" in kinds
-        case bool():
-            return "boolean" in kinds
-        case int():
-            return bool(kinds & {"integer", "number"})
-        case float():
-            return "number" in kinds
-        case list():
-            return "array" in kinds
-        case dict():
-            return "object" in kinds
-    return False

@@ -7,7 +7,8 @@ where it held, after the others what was read is call syntax and is not shown.
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from bot.toolsyntax.arguments import Found, Registry
 from bot.toolsyntax.families import CLOSERS, IN_PAIRS, IN_XML, SEPARATORS, Marker, Role, Trie
@@ -36,8 +37,6 @@ class Bodies:
         self._registry = registry
         self.cut = False
         """The model stopped for length: what is not closed does not count."""
-        self.begun = False
-        """What is held is call syntax for certain."""
         self.fenced = False
         """The body stands in a fence of its own."""
 
@@ -45,16 +44,20 @@ class Bodies:
 
     def json(self) -> Steps[Outcome]:
         """One object or list that stands for calls."""
-        text, verdict = yield from self._json_text()
+        return (yield from self._meant(lambda value: self._registry.calls_in(value, tagged=True)))
+
+    def _meant(self, calls_of: Callable[[Any], list[Found] | None], *, records: bool = True) -> Steps[Outcome]:
+        """One object or list, and the calls that `calls_of` makes of it; None stands for none."""
+        text, verdict = yield from self._json_text(records=records)
         if verdict is not Verdict.CALLS:
             return Outcome(verdict)
         try:
-            calls = self._registry.calls_in(loads(text, unclosed=True), tagged=True)
+            calls = calls_of(loads(text, unclosed=True))
         except Unreadable:
             return BROKEN
         return BROKEN if calls is None else fired(*calls)
 
-    def _json_text(self, *, records: bool = True) -> Steps[tuple[str, Verdict]]:
+    def _json_text(self, *, records: bool) -> Steps[tuple[str, Verdict]]:
         """Read one object or list, in which closers may be missing before a closing tag."""
         r = self._reader
         scan = JsonScan(records=records)
@@ -73,7 +76,6 @@ class Bodies:
             if not scan.begun and (scan.broken or scan.stopped):
                 verdict = Verdict.TEXT
                 break
-            self.begun = self.begun or scan.begun
             if scan.stopped:
                 end = r.offset
                 marker = yield from r.match(CLOSERS)
@@ -102,14 +104,14 @@ class Bodies:
         r = self._reader
         separated = False
         while True:
-            c = yield from r.skip_spaces()
+            c = yield from r.skip()
             marker = (yield from r.match(SEPARATORS)) if c and c in "<[" else None
             if marker is PARTIAL:
                 return UNFINISHED
             if not isinstance(marker, Marker):
                 break
-            separated = self.begun = True
-            c = yield from r.skip_spaces()
+            separated = True
+            c = yield from r.skip()
             if marker.written == "[CALL_ID]":
                 yield from r.read_until(" [{<", _LONGEST_NAME)
             elif c and c not in "{[<`" and (name == "function" or name not in self._registry):
@@ -118,7 +120,7 @@ class Bodies:
             self.fenced = True
             yield from r.skip(_FENCE)
             yield from r.read_until("{\n", _LONGEST_NAME)
-            c = yield from r.skip_spaces()
+            c = yield from r.skip()
         if c == "{" and (separated or plain):
             return (yield from self._arguments(name))
         if not separated:
@@ -132,14 +134,12 @@ class Bodies:
 
     def _arguments(self, name: str) -> Steps[Outcome]:
         """A JSON object of arguments."""
-        text, verdict = yield from self._json_text(records=False)
-        if verdict is not Verdict.CALLS:
-            return Outcome(verdict)
-        try:
-            arguments = self._registry.arguments_in(loads(text, unclosed=True))
-        except Unreadable:
-            return BROKEN
-        return BROKEN if arguments is None else fired(Found(name, arguments))
+
+        def called(value: Any) -> list[Found] | None:
+            arguments = self._registry.arguments_in(value)
+            return None if arguments is None else [Found(name, arguments)]
+
+        return (yield from self._meant(called, records=False))
 
     # XML: <function=…> and <invoke name=…>
 
@@ -155,12 +155,9 @@ class Bodies:
         if c != ">" or not name or (name not in self._registry and _PLACEHOLDER.search(name)):
             return TEXT
         r.pos += 1
-        c = yield from r.skip_spaces()
+        c = yield from r.skip()
         if c == "{":
-            outcome = yield from self._arguments(name)
-            if outcome.verdict is Verdict.CALLS:
-                self.begun = True
-            return outcome
+            return (yield from self._arguments(name))
         if not c:
             return UNFINISHED
         if c != "<":
@@ -174,7 +171,6 @@ class Bodies:
         if not isinstance(marker, Marker) or marker.role is not Role.PARAMETER:
             return TEXT
         r.rewind(here)
-        self.begun = True
         return (yield from self._parameters(name))
 
     def _parameters(self, name: str) -> Steps[Outcome]:
@@ -182,13 +178,11 @@ class Bodies:
         r = self._reader
         arguments: dict[str, object] = {}
         while True:
-            c = yield from r.skip_spaces()
+            c = yield from r.skip()
             here = r.offset
             marker = (yield from r.match(IN_XML)) if c == "<" else None
             if not c or marker is PARTIAL:
-                r.rewind(here)
-                yield from self._to_end()
-                return UNFINISHED if self.cut else fired(Found(name, arguments))
+                return (yield from self._ended(here, Found(name, arguments)))
             if isinstance(marker, Marker) and marker.role is Role.PARAMETER:
                 head = yield from r.read_until(">\n<", _LONGEST_HEAD)
                 c = yield from r.peek()
@@ -199,7 +193,7 @@ class Bodies:
                 r.pos += 1
                 key = _head_name(head, marker)
                 others = self._registry.properties(name).keys() - arguments.keys() - {key}
-                value = yield from self._parameter(name, frozenset(others))
+                value = yield from self._parameter(frozenset(others))
                 if value is None:
                     return UNFINISHED
                 arguments[key] = self._xml_value(name, key, value, _STRING_ATTRIBUTE.search(head))
@@ -210,7 +204,7 @@ class Bodies:
                 r.rewind(here)  # the element's end is missing
             return fired(Found(name, arguments))
 
-    def _parameter(self, name: str, others: frozenset[str]) -> Steps[str | None]:
+    def _parameter(self, others: frozenset[str]) -> Steps[str | None]:
         """A parameter's value, and its closing tag; None when the reply ends inside.
 
         A closing tag counts when what follows is a parameter, the element's close or the end. Where the closing
@@ -219,7 +213,7 @@ class Bodies:
         r = self._reader
         start = r.hold()
         candidate: int | None = None  # an element's end that nothing confirmed yet
-        while (yield from self._find("<")):
+        while (yield from r.find("<")):
             at = r.offset
             marker = yield from r.match(IN_XML)
             if not isinstance(marker, Marker):
@@ -259,7 +253,7 @@ class Bodies:
         """What comes next, whitespace aside, is one of these or the end of the reply. Reads nothing for good."""
         r = self._reader
         here = r.offset
-        c = yield from r.skip_spaces()
+        c = yield from r.skip()
         marker = (yield from r.match(trie)) if c and c in "<[" else None
         r.rewind(here)
         if not c or marker is PARTIAL:
@@ -284,15 +278,12 @@ class Bodies:
         """`<arg_key>` and `<arg_value>` elements after a name that was read."""
         r = self._reader
         arguments: dict[str, object] = {}
-        self.begun = True
         while True:
-            c = yield from r.skip_spaces()
+            c = yield from r.skip()
             here = r.offset
             marker = (yield from r.match(IN_PAIRS)) if c == "<" else None
             if not c or marker is PARTIAL:
-                r.rewind(here)
-                yield from self._to_end()
-                return UNFINISHED if self.cut else fired(Found(name, arguments))
+                return (yield from self._ended(here, Found(name, arguments)))
             if not isinstance(marker, Marker):
                 return BROKEN
             if marker.role is not Role.KEY:
@@ -300,7 +291,7 @@ class Bodies:
                 return fired(Found(name, arguments)) if marker.role is not Role.VALUE else BROKEN
             key = (yield from r.read_until("<", _LONGEST_HEAD)).strip()
             while True:  # the key's end and the value's beginning; either may be missing in the other's presence
-                c = yield from r.skip_spaces()
+                c = yield from r.skip()
                 marker = (yield from r.match(IN_PAIRS)) if c == "<" else None
                 if not c or marker is PARTIAL:
                     return UNFINISHED
@@ -316,7 +307,7 @@ class Bodies:
     def _pair_value(self) -> Steps[str | None]:
         r = self._reader
         start = r.hold()
-        while (yield from self._find("<")):
+        while (yield from r.find("<")):
             at = r.offset
             marker = yield from r.match(IN_PAIRS)
             if not isinstance(marker, Marker):
@@ -329,25 +320,12 @@ class Bodies:
         r.drop()
         return None
 
-    def _find(self, mark: str) -> Steps[bool]:
-        """Read up to `mark`; False at the end of the reply."""
-        r = self._reader
-        search = re.compile(re.escape(mark)).search
-        while True:
-            found = r.text.find(mark, r.pos)
-            if found >= 0:
-                r.pos = found
-                return True
-            r.pos = len(r.text)
-            if r.ended:
-                return False
-            r.quick = search
-            yield
-
-    def _to_end(self) -> Steps[None]:
-        """Read what is left of a reply that has ended."""
+    def _ended(self, here: int, call: Found) -> Steps[Outcome]:
+        """What a call is whose end did not come: read what is left of the reply, from `here` on."""
+        self._reader.rewind(here)
         while (yield from self._reader.peek()):
             self._reader.pos = len(self._reader.text)
+        return UNFINISHED if self.cut else fired(call)
 
     # Python
 

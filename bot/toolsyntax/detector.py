@@ -60,11 +60,6 @@ class Detector:
         next(self._steps)
 
     @property
-    def call_started(self) -> bool:
-        """What is held now is a call for certain, so no words are to be expected soon."""
-        return self._bodies.begun
-
-    @property
     def only_json(self) -> bool:
         """True while every call so far is in a format that may also fill the only fence of a reply."""
         return all(
@@ -92,7 +87,7 @@ class Detector:
         return self._visible.take()
 
     def finish(self, cut: bool = False) -> list[Piece]:
-        """Take the end of the reply; `cut` when the model stopped for length."""
+        """Finish reading at the end of the reply; `cut`: the model stopped for length."""
         reader = self._reader
         if reader.ended:
             return []
@@ -103,11 +98,10 @@ class Detector:
         self._bodies.cut = cut
         for _ in self._steps:
             pass
-        self._bodies.begun = False
         return self._visible.take()
 
     def close(self) -> None:
-        """The reply broke off and nothing more is wanted: what reads it waits in the middle, and would hold this."""
+        """Abandon a reply that broke off: the suspended parse would keep this object alive."""
         self._steps.close()
 
     def _whole_characters(self, text: str) -> str:
@@ -141,7 +135,7 @@ class Detector:
                 self._fences.calls = ()
                 self._in_word = False
             elif not v.inline and (c in "<[" or (c == "f" and not self._in_word)):
-                yield from self._marker(c)
+                yield from self._marker()
             else:
                 end = _end_of(_PLAIN, r.text, r.pos + 1)
                 self._show(r.text[r.pos : end])
@@ -186,14 +180,12 @@ class Detector:
             self._plain_until = max(r.offset, start + 1)
             r.rewind(start)
             r.drop()
-            self._bodies.begun = False
             return False
         else:
             self._fire(line.outcome, r.taken(start), "", line.body)
             r.drop()
             if verdict is Verdict.CALLS:
                 yield from self._after(None)
-        self._bodies.begun = False
         return True
 
     def _data(self, scan: JsonScan) -> Steps[None]:
@@ -211,7 +203,7 @@ class Detector:
 
     # calls behind a marker
 
-    def _marker(self, c: str) -> Steps[None]:
+    def _marker(self) -> Steps[None]:
         r = self._reader
         start = r.hold()
         marker = yield from r.match(ANYWHERE)
@@ -246,14 +238,14 @@ class Detector:
                     self._fire(tagged.outcome, r.taken(start), family, tagged.body)
                     r.drop()
                     yield from self._after(tagged)
-        self._bodies.begun = self._bodies.fenced = False
+        self._bodies.fenced = False
 
     def _stray(self, marker: Marker, start: int) -> Steps[None]:
         """A closer without its opener: syntax where it begins or ends a line, a word in the middle of one."""
         r, v = self._reader, self._visible
         quoted = marker.family is not None and marker.family.name in self._quoted
         if not quoted and (v.blank or marker.role is Role.CLOSE) and (yield from self._ends_line()):
-            v.fall()
+            v.drop_spaces()
         elif quoted or not v.blank or marker.role is not Role.CLOSE:
             self._show(r.taken(start))
 
@@ -262,7 +254,7 @@ class Detector:
         r, v = self._reader, self._visible
         family = opener.family
         if family is not None and family.words and v.blank and (yield from self._ends_line()):
-            v.fall()
+            v.drop_spaces()
             self.dropped.append(r.taken(start))
             return
         if family is not None:
@@ -286,7 +278,7 @@ class Detector:
         return False
 
     def _after(self, tagged: Tagged | None) -> Steps[None]:
-        """Read over what still belongs to the call, and fire what else its tag holds."""
+        """Skip what still belongs to the call, and hand out further calls in the same tag."""
         r = self._reader
         while True:
             start = r.hold()
@@ -300,7 +292,7 @@ class Detector:
 
     def _fire(self, outcome: Outcome, raw: str, family: str, body: Body | None) -> None:
         """Hand out the calls of an outcome, or keep what cannot run."""
-        self._visible.fall()
+        self._visible.drop_spaces()
         self._forms.append((family, body))
         if outcome.verdict is not Verdict.CALLS:
             self.dropped.append(raw)

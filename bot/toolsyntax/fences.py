@@ -49,7 +49,7 @@ class Fences:
         length = r.offset - start
         if starts and length >= 3:
             info = r.offset
-            more = yield from self._to_newline()
+            more = yield from r.find("\n")
             if c == "~" or "`" not in r.taken(info):
                 r.pos += more
                 if more and only and self._first:
@@ -59,19 +59,15 @@ class Fences:
                         r.drop()
                         return
                     r.rewind(body)
-                v.write(r.taken(start))
-                r.drop()
-                yield from self._content(c, length)
+                yield from self._content(start, c, length)
                 return
             r.rewind(info)
         elif c == "`" and length >= 3 and not v.inline:
             # "Like this: ```json" is no fence in Markdown, but models write it as one, so what follows is code.
             word = yield from r.read_until(" `", _LONGEST_WORD)
             if word and (yield from r.peek()) in ("\n", "\r"):
-                r.pos += yield from self._to_newline()
-                v.write(r.taken(start))
-                r.drop()
-                yield from self._content(c, length)
+                r.pos += yield from r.find("\n")
+                yield from self._content(start, c, length)
                 return
             r.rewind(start + length)
         v.write(r.taken(start))
@@ -79,19 +75,11 @@ class Fences:
         if c == "`" and v.inline in (0, length):
             v.inline = length - v.inline
 
-    def _to_newline(self) -> Steps[bool]:
-        """Read up to the next line break; False at the end of the reply."""
-        r = self._reader
-        while True:
-            newline = r.text.find("\n", r.pos)
-            r.pos = newline if newline >= 0 else len(r.text)
-            if newline >= 0 or r.ended:
-                return newline >= 0
-            yield
-
-    def _content(self, c: str, length: int) -> Steps[None]:
-        """Show what is in a fence, up to the line that closes it."""
+    def _content(self, start: int, c: str, length: int) -> Steps[None]:
+        """Show a fence from the held `start` on, up to the line that closes it. Ends the hold."""
         r, v = self._reader, self._visible
+        v.write(r.taken(start))
+        r.drop()
         while True:
             yield from self._copy(" \t>")
             run = yield from self._copy(c)
@@ -126,7 +114,7 @@ class Fences:
         """The fence whose body begins here holds nothing but calls, and nothing follows it."""
         r = self._reader
         body = r.offset
-        first = yield from r.skip_spaces()
+        first = yield from r.skip()
         if not first or first not in "{[<":
             return False
         r.rewind(body)
@@ -134,7 +122,7 @@ class Fences:
         pieces: list[Piece] = []
         while True:
             start = r.offset
-            more = yield from self._to_newline()
+            more = yield from r.find("\n")
             r.pos += more
             line = r.taken(start)
             closing = _CONTROL.sub("", line).strip()
@@ -143,7 +131,7 @@ class Fences:
             pieces += inner.feed(line)
             if not more or not all(_may_stand_alone(piece) for piece in pieces):
                 return False
-        while (yield from r.skip_spaces()):
+        while (yield from r.skip()):
             marker = yield from r.match(CONTROLS)
             if marker is PARTIAL or not isinstance(marker, Marker):
                 return False

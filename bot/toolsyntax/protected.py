@@ -1,4 +1,4 @@
-"""The visible text: what of it protects from calls (fences, inline code), and the whitespace at its end."""
+"""Collect the visible text, and know where calls cannot stand: in fences and inline code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MARK: Final = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,4}\Z")
 class Visible:
     """Takes visible text in order, and knows where on its line it stands.
 
-    Whitespace at the end waits for the next visible character; a call, or the end, lets it fall.
+    Whitespace at the end waits for the next visible character; a call, or the end, drops it.
     """
 
     def __init__(self) -> None:
@@ -65,8 +65,8 @@ class Visible:
         if len(stripped) < len(text):
             self._spaces.append(text[len(stripped) :])
 
-    def fall(self) -> None:
-        """A call stands here: let the whitespace before it fall."""
+    def drop_spaces(self) -> None:
+        """Drop the whitespace before a call that stands here."""
         self._spaces.clear()
 
     def add(self, piece: Piece) -> None:

@@ -18,19 +18,6 @@ _NAME: Final = re.compile(r"\s*([^\s()\[\]{},;'\"=]{1,128})\(")
 class PythonScan:
     """Finds the bracket that closes the one it begins with; a quote only counts where a value begins."""
 
-    __slots__ = (
-        "_closing",
-        "_escaped",
-        "_fresh",
-        "_one_line",
-        "_opening",
-        "_quote",
-        "_stack",
-        "_triple",
-        "broken",
-        "done",
-    )
-
     def __init__(self, *, one_line: bool) -> None:
         self._one_line = one_line
         self._stack: list[str] = []

@@ -6,6 +6,7 @@ arrives one character at a time stays linear.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final, TypeVar
 
@@ -110,18 +111,18 @@ class Reader:
         return "".join(tail)
 
     def peek(self) -> Steps[str]:
-        """The next character, unread; empty at the end of the reply."""
+        """Return the next character without reading it; empty at the end of the reply."""
         while self.pos >= len(self.text):
             if self.ended:
                 return ""
             yield
         return self.text[self.pos]
 
-    def skip(self, characters: str) -> Steps[str]:
-        """Read over any of `characters`, and return the next other one, unread."""
+    def skip(self, characters: str = "") -> Steps[str]:
+        """Read over any of `characters`, or over whitespace, and return the next other one, unread."""
         while True:
             text, pos = self.text, self.pos
-            while pos < len(text) and text[pos] in characters:
+            while pos < len(text) and (text[pos] in characters if characters else text[pos].isspace()):
                 pos += 1
             self.pos = pos
             if pos < len(text):
@@ -130,17 +131,14 @@ class Reader:
                 return ""
             yield
 
-    def skip_spaces(self) -> Steps[str]:
-        """Read over whitespace, line breaks included, and return the next character, unread."""
+    def find(self, mark: str) -> Steps[bool]:
+        """Read up to `mark`; False at the end of the reply. The caller holds."""
         while True:
-            text, pos = self.text, self.pos
-            while pos < len(text) and text[pos].isspace():
-                pos += 1
-            self.pos = pos
-            if pos < len(text):
-                return text[pos]
-            if self.ended:
-                return ""
+            found = self.text.find(mark, self.pos)
+            self.pos = found if found >= 0 else len(self.text)
+            if found >= 0 or self.ended:
+                return found >= 0
+            self.quick = re.compile(re.escape(mark)).search
             yield
 
     def read_until(self, stop: str, limit: int) -> Steps[str]:

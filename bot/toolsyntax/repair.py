@@ -56,6 +56,15 @@ def loads(text: str, *, unclosed: bool = False) -> Any:
     return _build(parts)
 
 
+def object_in(text: str) -> dict[str, Any] | None:
+    """The object that `text` is, repaired where it must be; None when it is none."""
+    try:
+        value = loads(text)
+    except Unreadable:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def partial(text: str) -> Any:
     """What can be told of an object or list that is not complete; None when nothing can."""
     parts: list[Part] = []

@@ -7,16 +7,7 @@ from typing import Final, NamedTuple
 
 from bot.toolsyntax.arguments import Found, Registry
 from bot.toolsyntax.bodies import Bodies
-from bot.toolsyntax.families import (
-    CLOSERS,
-    CLOSERS_AND_CONTROLS,
-    IN_PAIRS,
-    OPENERS,
-    Body,
-    Family,
-    Marker,
-    Role,
-)
+from bot.toolsyntax.families import CLOSERS, CLOSERS_AND_CONTROLS, IN_PAIRS, OPENERS, Body, Family, Marker, Role
 from bot.toolsyntax.outcomes import TEXT, UNFINISHED, Outcome, Verdict, fired
 from bot.toolsyntax.reader import PARTIAL, Reader, Steps
 
@@ -52,7 +43,7 @@ class TaggedCalls:
         openers = 1
         family = opener.family
         while opener.role is Role.OPEN:
-            c = yield from r.skip_spaces()
+            c = yield from r.skip()
             if not c:
                 held = UNFINISHED if self._bodies.cut or openers > 1 else TEXT
                 return Tagged(held, family, None)
@@ -91,12 +82,11 @@ class TaggedCalls:
         start = r.offset
         if c == "[" and Body.PYTHON in kinds:
             r.pos += 1
-            c = yield from r.skip_spaces()
+            c = yield from r.skip()
             name = (yield from self._bodies.name()) if c and c not in "{[]" else ""
             after = yield from r.peek()
             r.rewind(start)
             if name and after == "(":
-                self._bodies.begun = True
                 return (yield from self._bodies.python(one_line=False, start=start))
             if name and not after:
                 return UNFINISHED if self._registry.begins(name) else TEXT
@@ -121,7 +111,7 @@ class TaggedCalls:
             if outcome.verdict is not Verdict.CALLS or known or (yield from self._ends_line()):
                 return outcome, Body.PYTHON
             return TEXT, Body.PYTHON
-        c = yield from r.skip_spaces()
+        c = yield from r.skip()
         if c == "<" and Body.PAIRS in kinds:
             here = r.offset
             marker = yield from r.match(IN_PAIRS)
@@ -187,7 +177,7 @@ class TaggedCalls:
         while True:
             here = r.hold()
             outcome: Outcome | None = None
-            c = yield from r.skip_spaces()
+            c = yield from r.skip()
             more = False
             if not c:
                 pass
@@ -196,7 +186,7 @@ class TaggedCalls:
                 more = True
             elif c in ";,":
                 r.pos += 1
-                following = yield from r.skip_spaces()
+                following = yield from r.skip()
                 more = (
                     not following
                     or following == "{"

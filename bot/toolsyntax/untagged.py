@@ -68,7 +68,6 @@ class Untagged:
                 return _PLAIN
             if watch.named and scan.on_string is not None:
                 scan.watch(None)
-                self._bodies.begun = True
             if not watch.named and not scan.done and r.offset >= start + _HOLD_LIMIT:
                 scan.watch(None)
                 scan.one_line_strings = True
@@ -98,7 +97,7 @@ class Untagged:
         """A list that begins at `start`, which is unread."""
         r = self._reader
         r.pos += 1
-        c = yield from r.skip_spaces()
+        c = yield from r.skip()
         here = r.offset
         if c == "{":
             r.rewind(start)
@@ -113,9 +112,7 @@ class Untagged:
             r.rewind(here)
             return _PLAIN
         r.rewind(start)
-        self._bodies.begun = True
-        outcome = yield from self._bodies.python(one_line=False, start=start)
-        return (yield from self._ended(outcome))
+        return (yield from self._python(start, one_line=False))
 
     def worded(self, start: int) -> Steps[Line]:
         """`name(…)`, or a call in words."""
@@ -126,13 +123,12 @@ class Untagged:
         if marker.role is not Role.CALL:
             return Line((yield from self._sentence(marker.role)), Body.PYTHON)
         r.rewind(r.offset - 1)
-        self._bodies.begun = True
-        outcome = yield from self._bodies.python(one_line=True, start=start)
-        return (yield from self._ended(outcome))
+        return (yield from self._python(start, one_line=True))
 
-    def _ended(self, outcome: Outcome) -> Steps[Line]:
-        """The outcome, when nothing follows on the line and all tools are registered."""
+    def _python(self, start: int, *, one_line: bool) -> Steps[Line]:
+        """A call or a list of them, when nothing follows on the line and all tools are registered."""
         r = self._reader
+        outcome = yield from self._bodies.python(one_line=one_line, start=start)
         if outcome.verdict is Verdict.UNFINISHED:
             return Line(outcome, Body.PYTHON)
         if outcome.verdict is not Verdict.CALLS or not all(self._may_run(call) for call in outcome.calls):
@@ -174,17 +170,11 @@ class Untagged:
             r.pos += 1
         elif role is Role.USE and c not in ("", "\n"):
             return TEXT
-        self._bodies.begun = True
         start = r.hold()
-        while True:
-            newline = r.text.find("\n", r.pos)
-            r.pos = newline if newline >= 0 else len(r.text)
-            if newline >= 0 or r.ended:
-                break
-            yield
+        whole = yield from r.find("\n")
         rest = r.taken(start)
         r.drop()
-        if newline < 0 and (
+        if not whole and (
             self._bodies.cut or (c in ("：", ":") and not rest.strip() and self._registry.needs_arguments(name))
         ):
             return UNFINISHED

@@ -96,7 +96,16 @@ class Conversation:
         except asyncio.CancelledError:
             if ending() is not Ending.STOPPED:
                 await self._take_back(run)
-            raise
+                raise
+            _uncancel()
+            await self._stop(run)
+
+    async def _stop(self, run: Run) -> None:
+        """End a turn that was stopped where no answer was being shown."""
+        with suppress(StoreError):
+            await self._store.intake.end(run.turn, InboxState.STOPPED)
+        if not run.shown:
+            self._notices.soon(run.question, say("stopped", run.language))
 
     async def _take_back(self, run: Run) -> None:
         """Take the attempt of a process that ends in good order back, if the store can be written to."""
@@ -247,5 +256,5 @@ class Conversation:
 def _uncancel() -> None:
     """Let this task go on that was cancelled."""
     current = asyncio.current_task()
-    if current is not None:
-        current.uncancel()
+    assert current is not None
+    current.uncancel()

@@ -95,7 +95,7 @@ class Endings:
                     sentence = "too_long_for_window" if tokens * 2 > outcome.window else "window_too_small"
                 words |= {"tokens": f"{tokens:,}", "window": f"{outcome.window:,}", "tools": ", ".join(outcome.tools)}
                 return say(sentence, language, id=reference, **words)
-            case None:
+            case _:
                 return ""
 
     async def close(self, draft: Draft, end: End, task: Task, briefing: Briefing) -> None:

@@ -13,7 +13,7 @@ from bot.store import Store, StoredTurn
 from bot.turn.earlier import EarlierWords
 from bot.turn.run import Run
 
-STARTS_AT_ONCE = 8
+STARTS_AT_ONCE = 4
 """Turns that are looked up in the store at the same time. When a hundred begin at once, all side by side, the first
 request to a model leaves as late as the last; a few at a time, those that came first are answered first."""
 

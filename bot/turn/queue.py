@@ -58,12 +58,12 @@ class TurnQueue:
         self._left: set[str] = set()
 
     def put(self, chat: ChatId, id: int, person: str, work: Work) -> None:
-        """Do `work` after everything that waits in this chat already; on a platform that was left, at a later start."""
-        if chat.platform in self._left:
+        """Do `work` after everything that waits in this chat already; at a later start where nothing more begins."""
+        if self._closed or chat.platform in self._left:
             return
         box = self._boxes.setdefault(chat, _Mailbox())
         box.waiting.append((id, person, work))
-        if box.worker is None and not self._closed:
+        if box.worker is None:
             box.worker = asyncio.create_task(self._work(chat, box), name=f"chat {chat}")
 
     @property
@@ -150,8 +150,7 @@ class TurnQueue:
         finally:
             # No await between the last look at the mailbox and this: nothing put meanwhile is stranded.
             box.running = box.worker = None
-            if not box.waiting:
-                self._boxes.pop(chat, None)
+            self._boxes.pop(chat, None)
 
 
 async def _end(boxes: Sequence[_Mailbox]) -> None:

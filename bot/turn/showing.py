@@ -62,7 +62,7 @@ class Showing:
                 await self._tool_finished(draft, event)
             case FileProduced(file):
                 draft.attach(file)
-            case Finished() | Failed():
+            case _:
                 return event
         return None
 

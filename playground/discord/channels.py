@@ -26,7 +26,7 @@ from playground.discord.errors import (
 from playground.discord.limits import Buckets
 from playground.discord.rest import Answer, Asked, Route
 from playground.discord.state import DIRECT_REACTIONS, GUILDS, REACTIONS, State
-from playground.discord.world import TEXT, THREAD, Channel, Guild, Json, Message, Person
+from playground.discord.world import TEXT, THREAD, THREAD_STARTER, Channel, Guild, Json, Message, Person
 
 
 class Channels:
@@ -274,6 +274,12 @@ class Channels:
         state.channels[made.id] = made
         if said is not None:
             said.thread = made
+            # A notice without words, which points at the message, is the thread's first.
+            first = Message(
+                state.clock.snowflake(), made, owner, state.clock.now(), kind=THREAD_STARTER, reference=said.id
+            )
+            state.messages[first.id] = first
+            made.messages.append(first.id)
         if made.visible and place.guild is not None:
             body = payloads.channel(made, state.clock) | {"newly_created": True}
             state.publish("THREAD_CREATE", lambda _: dict(body), intent=GUILDS, guild=place.guild.id)

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from playground.discord.clock import Clock
-from playground.discord.world import DIRECT, SEVERAL, THREAD, Attachment, Channel, Guild, Json, Message, Person
+from playground.discord.world import (
+    DIRECT,
+    SEVERAL,
+    THREAD,
+    THREAD_STARTER,
+    Attachment,
+    Channel,
+    Guild,
+    Json,
+    Message,
+    Person,
+)
 
 EVERYONE_MAY = str((1 << 6) | (1 << 10) | (1 << 11) | (1 << 14) | (1 << 15) | (1 << 16) | (1 << 31) | (1 << 38))
 
@@ -215,7 +226,8 @@ def message(said: Message, people: Mapping[str, Person], bot: Person, clock: Clo
     if said.thread is not None:
         body["thread"] = channel(said.thread, clock)
     if said.reference:
-        body["message_reference"] = {"type": 0, **reference(said.reference, said.channel)}
+        place = said.channel.parent if said.kind == THREAD_STARTER else None
+        body["message_reference"] = {"type": 0, **reference(said.reference, place or said.channel)}
     if said.forwarded is not None:
         body["message_reference"] = {"type": 1, **said.forwarded.reference}
         body["message_snapshots"] = [{"message": said.forwarded.snapshot}]

@@ -177,9 +177,9 @@ class People:
         """Let the author of a message change it."""
         self.state.revise(self.state.messages[message], Draft(frozenset({"content"}), text.strip()))
 
-    def delete(self, message: str) -> None:
-        """Delete a message: one's own, or, as somebody with the right to, the bot's."""
-        self.state.erase(self.state.messages[message])
+    def delete(self, *messages: str) -> None:
+        """Delete one's own message, or, as somebody with the right to, the bot's, or several of a channel at once."""
+        self.state.erase(*(self.state.messages[message] for message in messages))
 
     def react(self, message: str, emoji: str, person: Person | str | int) -> None:
         """Put a reaction on a message, or take it off when it is there."""

@@ -185,21 +185,23 @@ class State:
         self.tell("MESSAGE_UPDATE", said)
         return said
 
-    def erase(self, said: Message) -> None:
-        """Take a message away."""
-        said.deleted = True
-        if said.id in said.channel.messages:
-            said.channel.messages.remove(said.id)
-        shown = self.screen.get(said.channel.id, said.id)
-        if shown is not None:
-            shown.deleted, shown.live = True, False
-            self.screen.changed(shown)
-        if not said.ephemeral and said.channel.visible:
-            body = {"id": said.id, "channel_id": said.channel.id}
-            guild = said.channel.guild
-            if guild is not None:
-                body["guild_id"] = guild.id
-            self.publish("MESSAGE_DELETE", lambda _: dict(body), **self.scope(said.channel))
+    def erase(self, *messages: Message) -> None:
+        """Take messages of one channel away; several at once are told in one event."""
+        place = messages[0].channel
+        for said in messages:
+            said.deleted = True
+            if said.id in place.messages:
+                place.messages.remove(said.id)
+            shown = self.screen.get(place.id, said.id)
+            if shown is not None:
+                shown.deleted, shown.live = True, False
+                self.screen.changed(shown)
+        ids = [said.id for said in messages if not said.ephemeral]
+        if ids and place.visible:
+            body: Json = {"channel_id": place.id} | ({"guild_id": place.guild.id} if place.guild is not None else {})
+            several = len(messages) > 1
+            body |= {"ids": ids} if several else {"id": ids[0]}
+            self.publish("MESSAGE_DELETE_BULK" if several else "MESSAGE_DELETE", lambda _: body, **self.scope(place))
 
     def told(self, said: Message, reads_all: bool) -> Json:
         """A message as the bot is told about it: without content it may not read, with what it replies to."""

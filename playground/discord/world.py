@@ -9,7 +9,7 @@ Json: TypeAlias = dict[str, Any]
 
 TEXT, DIRECT, SEVERAL, THREAD = 0, 1, 3, 11
 """Channel types."""
-DEFAULT, REPLY, COMMAND = 0, 19, 20
+DEFAULT, REPLY, COMMAND, THREAD_STARTER = 0, 19, 20, 21
 """Message types."""
 SUPPRESS_EMBEDS, EPHEMERAL, LOADING, SUPPRESS_NOTIFICATIONS, COMPONENTS_V2 = 1 << 2, 1 << 6, 1 << 7, 1 << 12, 1 << 15
 """Message flags."""

@@ -62,7 +62,7 @@ class ConversationMethods:
         return self._page(sent, found[::-1])
 
     def replies(self, sent: Arguments) -> Json:
-        """conversations.replies: a root and its replies, oldest first."""
+        """conversations.replies: a root and its replies, oldest first; the root whatever `oldest` says."""
         channel = self._workspace.channel(sent.text("channel"), inside=True)
         ts = sent.text("ts")
         if not ts:
@@ -70,7 +70,7 @@ class ConversationMethods:
         found = self._workspace.thread(channel.id, ts)
         if not found:
             raise Refused("thread_not_found")
-        return self._page(sent, found)
+        return self._page(sent, found, root=found[0])
 
     def react(self, sent: Arguments) -> Json:
         message, name, users = self._reaction(sent)
@@ -100,13 +100,13 @@ class ConversationMethods:
         message = self._workspace.message(channel.id, sent.text("timestamp"))
         return message, name, message.reactions.get(name, [])
 
-    def _page(self, sent: Arguments, found: list[Message]) -> Json:
+    def _page(self, sent: Arguments, found: list[Message], root: Message | None = None) -> Json:
         oldest, latest, inclusive = sent.text("oldest"), sent.text("latest"), sent.flag("inclusive", False)
         for stamp in (oldest, latest):
             if stamp and not stamp.replace(".", "", 1).isdigit():
                 raise Refused("invalid_ts_oldest" if stamp == oldest else "invalid_ts_latest")
         if oldest:
-            found = [m for m in found if float(m.ts) > float(oldest) or (inclusive and m.ts == oldest)]
+            found = [m for m in found if m is root or float(m.ts) > float(oldest) or (inclusive and m.ts == oldest)]
         if latest:
             found = [m for m in found if float(m.ts) < float(latest) or (inclusive and m.ts == latest)]
         start, limit = self._cursor(sent), sent.whole("limit", 100)

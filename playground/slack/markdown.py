@@ -47,6 +47,7 @@ def draw_markdown(source: str, names: Mapping[str, str]) -> Drawn:
                 index += 1
             index += 1
             body = "\n".join(inner)
+            _called(body, names, drawn)
             texts.append(body)
             marks.append(f"<pre>{html.escape(body)}</pre>")
             continue
@@ -57,6 +58,12 @@ def draw_markdown(source: str, names: Mapping[str, str]) -> Drawn:
     drawn.text = "\n".join(texts)
     drawn.html = "<br>".join(marks)
     return drawn
+
+
+def _called(code: str, names: Mapping[str, str], drawn: Drawn) -> None:
+    """Note whom code would call: Slack documents for its own notation only that it calls from there."""
+    for found in re.finditer(r"<([@!][^<>\n]+)>", code):
+        angle(found[1], names, drawn)
 
 
 def _line(line: str, names: Mapping[str, str], drawn: Drawn) -> tuple[str | None, str]:
@@ -92,6 +99,7 @@ def _inline(source: str, names: Mapping[str, str], drawn: Drawn) -> tuple[str, s
             return keep(match["escape"][1], html.escape(match["escape"][1]))
         if match["code"] is not None:
             inner = match["code"].strip() or match["code"]
+            _called(inner, names, drawn)
             return keep(inner, f"<code>{html.escape(inner)}</code>")
         if match["url"] is not None:
             url = html.unescape(match["url"])

@@ -56,7 +56,9 @@ class ChatMethods:
         message.autolink, message.link_names = fresh.autolink, fresh.link_names
         if not fresh.blocks:
             message.edited = {"user": message.author, "ts": self._workspace.ts()}
-        self._workspace.change(message, before)
+        # Whether addresses are fetched is decided when a message is posted: an edit that brings one makes no preview,
+        # whatever flags it carries. https://github.com/NousResearch/hermes-agent/pull/97957
+        self._workspace.change(message, before, fetch=False)
         body = self._workspace.travel(message, metadata=True)
         return {"channel": channel.id, "ts": message.ts, "text": message.text, "message": body}
 

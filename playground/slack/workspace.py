@@ -255,12 +255,16 @@ class Workspace:
         self._tell("posted", message, None)
         return message
 
-    def change(self, message: Message, before: Json, *, tell: bool = True) -> None:
-        """Show a message again after it was altered; `before` is how it travelled until now."""
+    def change(self, message: Message, before: Json, *, tell: bool = True, fetch: bool = True) -> None:
+        """Show a message again after it was altered; `before` is how it travelled until now.
+
+        Args:
+            fetch: addresses in its text may be fetched for previews.
+        """
         number_blocks(message)
         shown = self.screen.get(message.channel, message.ts)
         assert shown is not None
-        drawn = self._draw(message)
+        drawn = self._draw(message, fetch=fetch)
         shown.buttons = drawn.buttons
         shown.live = message.stream is not None and not message.stream.over
         self.screen.edit(shown, drawn.text, html=drawn.html, markup=message.text)
@@ -283,7 +287,7 @@ class Workspace:
         if not message.only_for:
             self.changed(change, message, before)
 
-    def _draw(self, message: Message) -> DrawnBlocks:
+    def _draw(self, message: Message, *, fetch: bool = True) -> DrawnBlocks:
         """Draw a message; note whom a message of the bot's notifies, and which addresses are fetched for it."""
         drawn = self.draw(message)
         if message.author != self.bot_user_id or message.only_for:
@@ -295,7 +299,7 @@ class Workspace:
         for target in dict.fromkeys(drawn.mentions):
             if target not in known and (target.startswith("!") or target in self.people):
                 self.pings.append(Ping(self.now(), message.channel, message.ts, target))
-        for url in dict.fromkeys(drawn.links + drawn.images):
+        for url in dict.fromkeys((drawn.links if fetch else []) + drawn.images):
             media = url.lower().partition("?")[0].endswith(MEDIA)
             wanted = url in drawn.images or (message.unfurl_media if media else message.unfurl_links)
             if wanted and url not in fetched:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ from playground.slack import SlackServer
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
 from tests.conftest import Nursery, Started
+from tests.swift import SwiftLoop, swift
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -64,13 +65,19 @@ class World:
         }
 
 
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """What each journey runs on."""
+    return {"swift": SwiftLoop}
+
+
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
+    now = asyncio.get_running_loop().time
     async with AsyncExitStack() as stack:
         yield World(
-            telegram=await stack.enter_async_context(TelegramServer()),
-            slack=await stack.enter_async_context(SlackServer()),
-            discord=await stack.enter_async_context(DiscordServer()),
+            telegram=await stack.enter_async_context(TelegramServer(now=now)),
+            slack=await stack.enter_async_context(SlackServer(now=now)),
+            discord=await stack.enter_async_context(DiscordServer(now=now)),
             model=await stack.enter_async_context(ModelServer()),
             tavily=await stack.enter_async_context(TavilyServer()),
             data=tmp_path,
@@ -85,6 +92,8 @@ class Process:
         self.world = world
         self.nursery = nursery
         self._child: Started | asyncio.subprocess.Process | None = None
+        self.values: dict[str, float] = {}
+        """What constants of the program shall be, where it comes from the nursery."""
         self.log = (world.data / "log.txt").open("wb")
         self.null = os.open(os.devnull, os.O_RDWR)
 
@@ -96,7 +105,9 @@ class Process:
             )
             return
         streams = (self.null, self.null, self.log.fileno())
-        self._child = self.nursery.start("bot", "run", folder=ROOT, environment=environment, streams=streams)
+        self._child = self.nursery.start(
+            "bot", "run", folder=ROOT, environment=environment, streams=streams, values=self.values
+        )
 
     @property
     def started(self) -> bool:
@@ -160,15 +171,16 @@ def start(world: World, monkeypatch: pytest.MonkeyPatch) -> Start:
         stop = asyncio.Event()
         wanted = [name for name in platforms if not name.endswith("?")]
         adapters = open_adapters(configuration, [name.rstrip("?") for name in platforms])
-        async with app.App(configuration, adapters) as bot:
-            serving = asyncio.create_task(bot.serve(stop))
-            try:
-                async with asyncio.timeout(60):
-                    while not serving.done() and any(bot.platforms.state[name] != "listening" for name in wanted):
-                        await asyncio.sleep(0.005)
-                yield bot
-            finally:
-                stop.set()
-                await serving
+        with swift(monkeypatch):
+            async with app.App(configuration, adapters) as bot:
+                serving = asyncio.create_task(bot.serve(stop))
+                try:
+                    async with asyncio.timeout(60):
+                        while not serving.done() and any(bot.platforms.state[name] != "listening" for name in wanted):
+                            await asyncio.sleep(0.005)
+                    yield bot
+                finally:
+                    stop.set()
+                    await serving
 
     return start

@@ -1,4 +1,4 @@
-"""Hostile inputs through the whole bot on three platforms: no ping, no preview, no secret, no markup that acts.
+"""Hostile inputs through the whole bot, each on one platform: no ping, no preview, no secret, no markup that acts.
 
 Every version that any person could have seen is looked at, not only the last one.
 """
@@ -31,7 +31,6 @@ from tests.journeys.conftest import Start, World, more_than
 from tests.journeys.hostile import CASES, Case
 
 PLATFORMS = ("telegram", "slack", "discord")
-GROUPS = 3
 AT_ONCE = 12
 """Cases asked together; more of them cost more than they prove."""
 
@@ -98,10 +97,11 @@ async def open_world(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
     config = world.data / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"x": {"url": "http://127.0.0.1:9/mcp",
                       "headers": {"Authorization": f"Bearer {MCP_KEY}"}}}}))  # fmt: skip
+    now = asyncio.get_running_loop().time
     async with (
-        TelegramServer(limits=False) as telegram,
-        SlackServer(limits=False) as slack,
-        DiscordServer(limits=False) as discord,
+        TelegramServer(limits=False, now=now) as telegram,
+        SlackServer(limits=False, now=now) as slack,
+        DiscordServer(limits=False, now=now) as discord,
     ):
         world.telegram, world.slack, world.discord = telegram, slack, discord
         world.settings.update(SETTINGS, MCP_CONFIG=str(config))
@@ -109,11 +109,13 @@ async def open_world(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 
 
 class Journey:
-    """All cases of one group, each in a chat of its own on each platform."""
+    """All cases, each in a chat of its own on one platform."""
 
-    def __init__(self, world: World, cases: list[tuple[int, Case]]) -> None:
+    def __init__(self, world: World, cases: list[tuple[int, Case]], turn: int) -> None:
+        """In three turns each case is asked on all three platforms."""
         self.world = world
         self.cases = cases
+        self.turn = turn
         self.secrets = secrets_of(world)
         self.chats: dict[tuple[int, str], str] = {}
         world.model.script = self.script
@@ -146,9 +148,12 @@ class Journey:
     def ask(self, cases: list[tuple[int, Case]]) -> None:
         for number, case in cases:
             question = self.filled(f"please answer case-{number} {case.question}")
-            self.chats[number, "telegram"] = self._telegram(number, case, question)
-            self.chats[number, "slack"] = self._slack(number, case, question)
-            self.chats[number, "discord"] = self._discord(number, case, question)
+            platform = self.platform(number)
+            say = {"telegram": self._telegram, "slack": self._slack, "discord": self._discord}[platform]
+            self.chats[number, platform] = say(number, case, question)
+
+    def platform(self, number: int) -> str:
+        return PLATFORMS[(number + self.turn) % len(PLATFORMS)]
 
     def _telegram(self, number: int, case: Case, question: str) -> str:
         telegram, id = self.world.telegram, 7000 + number
@@ -211,16 +216,15 @@ class Journey:
         """Everything that no person and no service may have seen."""
         found: list[str] = []
         for number, case in self.cases:
-            for platform in PLATFORMS:
-                where = f"{platform}, {case.name}"
-                messages = self.messages(number, platform)
-                last = "\n".join(message.text for message in messages if not message.deleted)
-                for words in case.shown:
-                    if words not in last:
-                        found.append(f"{where}: {words!r} is not shown: {last!r}")
-                for message in messages:
-                    for version in message.versions:
-                        found += [f"{where}: {what}" for what in self._wrong(version, case)]
+            where = f"{self.platform(number)}, {case.name}"
+            messages = self.messages(number, self.platform(number))
+            last = "\n".join(message.text for message in messages if not message.deleted)
+            for words in case.shown:
+                if words not in last:
+                    found.append(f"{where}: {words!r} is not shown: {last!r}")
+            for message in messages:
+                for version in message.versions:
+                    found += [f"{where}: {what}" for what in self._wrong(version, case)]
         return found
 
     def told(self) -> list[tuple[str, str, str]]:
@@ -264,10 +268,10 @@ def refused(world: World) -> list[Any]:
     return [call for call in calls if call.status >= 400 or getattr(call, "error", "")]
 
 
-@pytest.mark.parametrize("group", range(GROUPS))
-async def test_hostile_inputs_do_nothing_but_show_their_text(group: int, open_world: World, start: Start) -> None:
+@pytest.mark.parametrize("turn", [0, *(pytest.param(turn, marks=pytest.mark.soak) for turn in (1, 2))])
+async def test_hostile_inputs_do_nothing_but_show_their_text(turn: int, open_world: World, start: Start) -> None:
     world = open_world
-    journey = Journey(world, [(number, case) for number, case in enumerate(CASES) if number % GROUPS == group])
+    journey = Journey(world, list(enumerate(CASES)), turn)
     async with start(*PLATFORMS, TOOL_MODE="native") as bot:
         for first in range(0, len(journey.cases), AT_ONCE):
             journey.ask(journey.cases[first : first + AT_ONCE])

@@ -1,6 +1,7 @@
 """Many chats, much bad luck, for a while: afterwards nothing is lost, doubled, mixed up or left over.
 
-The long form: `pytest -m soak tests/journeys/test_soak.py -s`. SOAK_SEED repeats a run's luck, SOAK_MINUTES its length.
+The long form, with a process of its own: `pytest -m soak tests/journeys/test_soak.py -s`. SOAK_SEED repeats a run's
+luck, SOAK_MINUTES its length.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import re
 import socket
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from playground.faults import Fault
 from playground.mixer import Mixer
 from playground.model import Reply
 from tests.conftest import RawJson
-from tests.journeys.conftest import Process, World
+from tests.journeys.conftest import Process, Start, World
 
 CALLS = {
     "telegram": ("sendMessage", "editMessageText", "getUpdates", "sendChatAction", "deleteMessage"),
@@ -41,6 +41,10 @@ SUMMARY_AT = 1_500
 """Tokens from which a chat is summarised, a tenth of the usual: in the first minutes each of fifty chats reaches its
 full length, and is summarised again and again from then on. At the usual size memory would follow the growth of the
 chats for the whole half hour: what a turn holds grows with its chat."""
+
+
+SETTLE = 3.0
+"""Seconds for which the process is left alone, before it is looked at while it rests."""
 
 
 def asked(body: RawJson) -> str:
@@ -100,10 +104,11 @@ class Person:
 
     async def live(self, until: float, pause: float) -> None:
         """Ask, wait until it came to its end, ask again."""
-        while time.monotonic() < until:
+        now = asyncio.get_running_loop().time
+        while now() < until:
             self.ask()
             said = self.said
-            while self.soak.ended.get(self.number, 0) < said and time.monotonic() < until:
+            while self.soak.ended.get(self.number, 0) < said and now() < until:
                 await asyncio.sleep(0.1)
             await asyncio.sleep(random.uniform(0, pause))
 
@@ -113,7 +118,6 @@ class Soak:
     """One run."""
 
     world: World
-    process: Process
     mixer: Mixer
     people: list[Person] = field(default_factory=list)
     ended: dict[int, int] = field(default_factory=dict)
@@ -121,22 +125,10 @@ class Soak:
     mixed: list[set[str]] = field(default_factory=list)
     """Whose words stood together in one request to the model."""
     waiting: int = 0
-    samples: list[dict[str, float]] = field(default_factory=list)
-    rest: dict[str, float] = field(default_factory=dict)
-    """How it was when everybody had been answered once and nobody asked."""
 
-    async def run(
-        self, seconds: float, chats: dict[str, int], pause: float, sample: float, settle: float = 0.0
-    ) -> None:
-        """
-        Args:
-            settle: seconds for which it is left alone, before and after, and then looked at; 0: only after, at once.
-        """
-        world = self.world
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
-        world.settings |= {
-            "HTTP_PORT": str(port),
+    def gather(self, chats: dict[str, int]) -> None:
+        """So many people on each platform, and a model that speaks with them."""
+        self.world.settings |= {
             "FIRST_TOKEN_SECONDS": "2",
             "IDLE_SECONDS": "2",
             "TOKENS_PER_DAY": "0",
@@ -149,21 +141,16 @@ class Soak:
             for _ in range(count):
                 number += 1
                 self.people.append(Person(self, platform, number))
-        world.model.script = self._script
-        await self.process.start()
-        await self._until(lambda: any(call.method == "getMe" for call in world.telegram.calls))
-        await world.slack.sockets.until_connected(1)
-        await world.discord.gateway.until_ready(1)
-        if settle:
-            for person in self.people:
-                person.ask()
-            await self._answered(settle)
-            self.rest = await self._sample(port)
+        self.world.model.script = self._script
+
+    async def live(self, seconds: float, pause: float) -> None:
+        """Let everybody ask for so long, with bad luck, and be answered."""
+        world = self.world
         for platform, methods in CALLS.items():
             getattr(world, platform).faults.source = self.mixer.calls(methods)
         world.tavily.faults.source = self.mixer.calls(("search",), (lambda chance: Fault(status=500),))
-        until = time.monotonic() + seconds
-        watching = asyncio.create_task(self._watch(port, sample))
+        until = asyncio.get_running_loop().time() + seconds
+        watching = asyncio.create_task(self._watch())
         async with asyncio.TaskGroup() as group:
             for person in self.people:
                 group.create_task(person.live(until, pause))
@@ -171,17 +158,15 @@ class Soak:
             server.faults.source = None
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
-        await self._answered(settle)
-        self.samples.append(await self._sample(port))
+        await self.answered()
 
-    async def _answered(self, settle: float) -> None:
-        """Wait until everything asked came to its end, and what that leaves to do is done."""
+    async def answered(self) -> None:
+        """Wait until everything asked came to its end."""
         async with asyncio.timeout(120):
             self._look()
             while self.waiting or sum(self.ended.values()) < self.said:
                 await asyncio.sleep(0.25)
                 self._look()
-        await asyncio.sleep(settle)
 
     @property
     def said(self) -> int:
@@ -202,13 +187,9 @@ class Soak:
         words = " ".join(f"word{number}" for number in range(30))
         return self.mixer.answer(Reply(f"For {name}: {words} end-{name}.", words_per_second=60))
 
-    async def _watch(self, port: int, every: float) -> None:
-        next_sample = time.monotonic() + every
+    async def _watch(self) -> None:
         while True:
             self._look()
-            if time.monotonic() >= next_sample:
-                next_sample += every
-                self.samples.append(await self._sample(port))
             await asyncio.sleep(0.25)
 
     def _look(self) -> None:
@@ -221,27 +202,8 @@ class Soak:
                 ended[number] = ended.get(number, 0) + 1
         self.ended, self.waiting = ended, sum(state in ("new", "running") for _, state in rows)
 
-    async def _sample(self, port: int) -> dict[str, float]:
-        pid = self.process.child.pid
-        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-        assert found is not None
-        async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{port}/state") as answer:
-            state = await answer.json()
-        return {
-            "at": time.monotonic(),
-            "mib": int(found[1]) / 1024,
-            "descriptors": len(list(Path(f"/proc/{pid}/fd").iterdir())),
-            "children": len(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()),
-            "tasks": state["tasks"],
-        }
-
-    async def _until(self, seen: Callable[[], object], seconds: float = 60.0) -> None:
-        async with asyncio.timeout(seconds):
-            while not seen():
-                await asyncio.sleep(0.05)
-
-    def check(self) -> dict[str, int]:
-        """Every invariant of the reference's section 9; how many answers of which kind there were."""
+    def check(self, log: str) -> dict[str, int]:
+        """Every invariant, also of what was logged; how many answers of which kind there were."""
         with closing(sqlite3.connect(f"file:{self.world.data}/parley.db?mode=ro", uri=True)) as db:
             inbox = dict(db.execute("SELECT incoming ->> 'text', state FROM inbox"))
             rows = db.execute("SELECT count(*) FROM inbox").fetchone()[0]
@@ -269,14 +231,13 @@ class Soak:
                     whole += 1
                 else:
                     cut += 1
-        self._secrets()
+        self._secrets(log)
         return {"messages": self.said, "whole": whole, "cut short": cut, "summarised": summarised, **self.mixer.drawn}
 
-    def _secrets(self) -> None:
+    def _secrets(self, log: str) -> None:
         world = self.world
         secrets = [world.telegram.token, world.slack.bot_token, world.slack.app_token, world.discord.token]
         secrets.append(world.environment()["OPENAI_API_KEY"])
-        log = self.process.said
         shown = [
             version.text
             for server in (world.telegram, world.slack, world.discord)
@@ -288,18 +249,36 @@ class Soak:
             assert not any(secret in text for text in shown), "a secret stands on a screen"
         assert "Traceback" not in log, log[log.index("Traceback") - 500 :][:3000]
 
-    async def leave(self) -> None:
-        """It ends in good order, and leaves nothing behind."""
-        assert self.samples[-1]["children"] == 0
-        assert await self.process.stop() == 0
-        left = {path.name for path in self.world.data.iterdir()} - {
-            "log.txt",
-            "parley.db",
-            "parley.db.run.lock",
-            "parley.db-wal",
-            "parley.db-shm",
-        }
-        assert not left
+
+@dataclass
+class Samples:
+    """What a process of its own needs of this machine, from time to time."""
+
+    process: Process
+    port: int
+    taken: list[dict[str, float]] = field(default_factory=list)
+
+    async def take(self) -> dict[str, float]:
+        pid = self.process.child.pid
+        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        assert found is not None
+        async with aiohttp.ClientSession() as http, http.get(f"http://127.0.0.1:{self.port}/state") as answer:
+            state = await answer.json()
+        self.taken.append(
+            {
+                "at": time.monotonic(),
+                "mib": int(found[1]) / 1024,
+                "descriptors": len(list(Path(f"/proc/{pid}/fd").iterdir())),
+                "children": len(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()),
+                "tasks": state["tasks"],
+            }
+        )
+        return self.taken[-1]
+
+    async def watch(self, every: float) -> None:
+        while True:
+            await asyncio.sleep(every)
+            await self.take()
 
 
 def seed() -> int:
@@ -307,41 +286,66 @@ def seed() -> int:
 
 
 @pytest.fixture
-def soak(world: World, process: Process) -> Soak:
-    return Soak(world, process, Mixer(seed()))
+def soak(world: World) -> Soak:
+    return Soak(world, Mixer(seed()))
 
 
-@pytest.mark.first
-async def test_a_minute_of_bad_luck_loses_doubles_and_mixes_up_nothing(soak: Soak) -> None:
+async def test_a_minute_of_bad_luck_loses_doubles_and_mixes_up_nothing(
+    soak: Soak, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
     print(f"SOAK_SEED={soak.mixer.seed}")
-    await soak.run(60.0, {"telegram": 36, "slack": 4, "discord": 10}, pause=35.0, sample=10.0)
+    caplog.set_level("INFO")
+    soak.gather({"telegram": 8, "slack": 2, "discord": 4})
+    async with start(*CALLS) as bot:
+        await soak.live(60.0, pause=25.0)
+        await bot.dispatcher.wait_idle()
 
-    print(soak.check())
-    await soak.leave()
+    print(soak.check(caplog.text))
 
 
 @pytest.mark.soak
-async def test_half_an_hour_of_bad_luck_with_fifty_chats(soak: Soak) -> None:
+async def test_half_an_hour_of_bad_luck_with_fifty_chats(soak: Soak, world: World, process: Process) -> None:
     minutes = float(os.environ.get("SOAK_MINUTES") or 30)
     print(f"SOAK_SEED={soak.mixer.seed}")
-    await soak.run(minutes * 60, {"telegram": 36, "slack": 4, "discord": 10}, pause=10.0, sample=10.0, settle=3.0)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        samples = Samples(process, probe.getsockname()[1])
+    world.settings["HTTP_PORT"] = str(samples.port)
+    soak.gather({"telegram": 36, "slack": 4, "discord": 10})
+    await process.start()
+    async with asyncio.timeout(60):
+        while not any(call.method == "getMe" for call in world.telegram.calls):
+            await asyncio.sleep(0.05)
+    await world.slack.sockets.until_connected(1)
+    await world.discord.gateway.until_ready(1)
+    for person in soak.people:
+        person.ask()
+    await soak.answered()
+    await asyncio.sleep(SETTLE)
+    before = await samples.take()
+    watching = asyncio.create_task(samples.watch(10.0))
+    await soak.live(minutes * 60, pause=10.0)
+    watching.cancel()
+    await asyncio.sleep(SETTLE)
+    after = await samples.take()
 
-    counts = soak.check()
+    counts = soak.check(process.said)
     print(counts)
     assert counts["summarised"] == len(soak.people) or minutes < 20, "every chat became as long as it may"
     # The first fifth of the time everything is loaded, every chat is new, and grows until it is summarised.
-    steady = soak.samples[len(soak.samples) // 5 :]
+    steady = samples.taken[1 + len(samples.taken) // 5 :]
     rise = slope([sample["at"] for sample in steady], [sample["mib"] for sample in steady])
     level = sum(sample["mib"] for sample in steady) / len(steady)
     print(f"memory: {level:.1f} MiB, {rise * 600 / level * 100:+.2f} % in ten minutes")
     # Tasks and descriptors follow the replies under way, up and down by half: they are compared at rest.
-    before, after = soak.rest, soak.samples[-1]
     for what in ("tasks", "descriptors"):
         print(f"{what} at rest: {before[what]:.0f} before, {after[what]:.0f} after")
     assert after["tasks"] <= before["tasks"]
     assert after["descriptors"] <= before["descriptors"]
     assert rise * 600 / level < 0.01
-    await soak.leave()
+    assert after["children"] == 0
+    assert await process.stop() == 0
+    left = {path.name for path in world.data.iterdir()}
+    assert left <= {"log.txt", "parley.db", "parley.db.run.lock", "parley.db-wal", "parley.db-shm"}
 
 
 def slope(times: list[float], values: list[float]) -> float:

@@ -81,6 +81,7 @@ async def test_a_stop_in_mid_stream_marks_each_reply_and_the_next_start_complete
         return Reply(answer(name), hang_after=0 if go_on.is_set() else 80, until=go_on, words_per_second=200)
 
     world.model.script = script
+    process.values["bot.operations.stopping.TURN_SECONDS"] = 1.0
     await process.start()
     await chats.ready()
     # Bob's answer is complete; only its last edit is under way, for ever.

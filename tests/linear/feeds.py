@@ -54,7 +54,19 @@ from bot.contract.messages import (
 )
 from bot.contract.transcript import AssistantEntry, ToolEntry, UserEntry
 from bot.markdown import addresses, dialect, lines, tree, unfinished
-from bot.model import arguments, assembly, failures, lengths, ollama, protocol, rendering, responses, sse, usage
+from bot.model import (
+    arguments,
+    assembly,
+    failures,
+    lengths,
+    ollama,
+    protocol,
+    providers,
+    rendering,
+    responses,
+    sse,
+    usage,
+)
 from bot.operations import outlet
 from bot.pacing import Pacer
 from bot.pacing.reader import Reader, is_readable, seconds_to_read
@@ -122,6 +134,7 @@ PARAMETERS: dict[str, Json] = {
 }
 SPEC = ToolSpec(name="look", purpose="Look.", parameters=PARAMETERS, subject="query", per_minute=10**9)
 OTHER = ToolSpec(name="search_web", purpose="Search the web.", parameters=PARAMETERS)
+MODEL = providers.ModelName.parse("openai:scripted")
 TOOLS: dict[str, dict[str, Json]] = {
     "look": PARAMETERS,
     "search_web": {"type": "object", "properties": {"query": {"type": "string"}}},
@@ -579,7 +592,7 @@ FED: dict[str, Callable[[str], object]] = {
         ),
     ),
     "bot.toolchoice.index.ToolIndex.named": INDEX.named,
-    "bot.toolchoice.index.rank": lambda text: index.rank(text, (SPEC, OTHER), limit=1),
+    "bot.toolchoice.index.ToolIndex.best": lambda text: index.ToolIndex((SPEC, OTHER)).best(text, 1),
     "bot.contract.transcript.entry_from_json": lambda text: [
         transcript.entry_from_json(transcript.entry_to_json(entry)) for entry in _told(text)
     ],
@@ -596,11 +609,11 @@ FED: dict[str, Callable[[str], object]] = {
     "bot.model.assembly.ChatAssembly.add": _chat_stream,
     "bot.model.assembly.SplitCharacters.join": _halves,
     "bot.model.failures.refusal": lambda text: [
-        failures.refusal(status, text, model="m", key="K", sent=dict.fromkeys(("tools", "tool_choice", "stop")))
+        failures.refusal(status, text, MODEL, dict.fromkeys(("tools", "tool_choice", "stop")))
         for status in (0, 400, 404, 500)
     ],
     "bot.model.failures.retry_after": lambda text: failures.retry_after({"retry-after": text}, 0.0),
-    "bot.model.failures.stream_fault": lambda text: failures.stream_fault({"m": text}, model="m", key="K", sent={}),
+    "bot.model.failures.stream_fault": lambda text: failures.stream_fault({"m": text}, MODEL, {}),
     "bot.model.lengths.refused_length": lambda text: lengths.refused_length(
         text[:8000], 100, asked=1000, model="m", shown=""
     ),
@@ -707,6 +720,7 @@ INSIDE: dict[str, str] = {
     "adapters.discord.surface.DiscordSurface": "adapters.discord.surface.rendered",
     "adapters.formatting.layout.Dialect": "adapters.discord.markdown.render",
     "adapters.formatting.layout.aligned": "adapters.discord.markdown.render",
+    "adapters.formatting.layout.unnested": "adapters.slack.mrkdwn.render",
     "adapters.slack.marks.held": "adapters.slack.marks.as_text",
     "adapters.slack.mrkdwn.escaped": "adapters.slack.mrkdwn.render",
     "adapters.telegram.live": "adapters.telegram.live.defang",
@@ -718,7 +732,6 @@ INSIDE: dict[str, str] = {
     "bot.policy.access.Access": "bot.contract.identity.anything",
     "bot.agent.events": "bot.safety.enclosures.answer_unread",
     "bot.model.base.ask": "bot.context.window.fit",
-    "bot.model.base.stream_of": "bot.context.window.fit",
     "bot.model.usage.token_count": "bot.context.window.fit",
     "bot.model.usage.text_of": "bot.context.window.fit",
     "bot.agent.callpolicy": "bot.agent.brought.brings",
@@ -735,8 +748,12 @@ INSIDE: dict[str, str] = {
     "bot.markdown.tree.text_of": "adapters.discord.markdown.render",
     "bot.contract.measures": "bot.reply.cutting.fit",
     "bot.model.arguments.whole_text": "bot.model.arguments.read_arguments",
+    "bot.model.assembly.Assembly.add": "bot.model.assembly.ChatAssembly.add",
     "bot.model.assembly.CallSlots": "bot.model.assembly.ChatAssembly.add",
     "bot.model.assembly.count_of": "bot.model.assembly.ChatAssembly.add",
+    "bot.model.assembly.table_in": "bot.model.assembly.ChatAssembly.add",
+    "bot.model.assembly.tables_in": "bot.model.assembly.ChatAssembly.add",
+    "bot.model.sse.Decoder.feed": "bot.model.sse.EventDecoder.feed",
     "bot.model.failures": "bot.model.failures.refusal",
     "bot.model.lengths": "bot.model.lengths.refused_length",
     "bot.model.rendering": "bot.model.protocol.results_message",
@@ -771,6 +788,8 @@ INSIDE: dict[str, str] = {
     "tools.calculator.calculator": "tools.calculation.display.compute",
     "tools.credentials": "tools.credentials.in_arguments",
     "tools.conversion.is_of": "tools.conversion.converted",
+    "tools.conversion.is_of_any": "tools.conversion.converted",
+    "tools.conversion.kinds_of": "tools.conversion.converted",
     "tools.current_time.current_time": "tools.moments.read",
     "tools.languages": "tools.languages.language_of_tag",
     "tools.problems": "tools.schema.check",
@@ -864,6 +883,7 @@ OWN: dict[str, str] = {
     "bot.context.system_prompt": _OURS_AND_CALLS,
     "bot.model.protocol": _OURS_AND_CALLS,
     "bot.toolchoice.smalltalk.any_of": "words of our own tables",
+    "bot.toolchoice.smalltalk.phrases": "words of our own tables",
     "bot.network": _OPERATOR,
     "bot.policy.purse": _SHORT,
     "bot.reply.pages.PageNow.draw": _HANDS_ON,
@@ -891,7 +911,6 @@ OWN: dict[str, str] = {
     "tools.fetch.readers": _HANDS_ON,
     "tools.forget": _OPERATOR,
     "tools.forms": _OPERATOR,
-    "tools.function": "docstrings of ours",
     "tools.generate_image": _BOUND,
     "tools.mcp.config": _OPERATOR,
     "tools.mcp.errors": "a line of a server's standard error, cut before it comes here",

@@ -304,10 +304,42 @@ CHINESE = {
 }
 
 
+EDGES = {
+    "1 >> 2000000000": "0",
+    "10^(1/3)": "≈ 2.15443469003188",
+    "log(8, 2)": "3",
+    "tanh(2)": "≈ 0.964027580075817",
+    "tanh(1000)": "1",
+    "exp(-1e12)": "0",
+    "comb(2, 5)": "0",
+    "perm(2, 3)": "0",
+    "pi^0": "1",
+    "sin(pi)^0": "1",
+    "(-8)^(2/3)": "4",
+    "3 m^-2": "3 m⁻²",
+    "root(8 m^3, 3)": "2 m",
+    "max(20 °C, 5 °C)": "20 °C",
+    "max(20 °C, 300 K)": "26.85 °C",
+    "abs(-20 °C)": "20 °C",
+    "20 °C - 5 °F": "63 °F (difference)",
+    "20 °C - 10 K": "10 °C",
+    "5 km to 2 m": "2500 2 m",
+    "2 m / 1 m": "2",
+    "5 km in": "5 km",
+    "sqrt2": "≈ 1.4142135623731",
+    "log_2(8)": "3",
+    "2⁻¹": "0.5",
+    "千分之五": "0.005",
+    "三两": "3 两",
+    "-两": "-2",
+    "1.5e1000000 * 1e1000000": "≈ 1.5e2000000",
+}
+
+
 @pytest.mark.parametrize(
     "table",
-    [ARITHMETIC, PERCENT, FUNCTION, UNITS, CHINESE],
-    ids=["arithmetic", "percent", "function", "units", "chinese"],
+    [ARITHMETIC, PERCENT, FUNCTION, UNITS, CHINESE, EDGES],
+    ids=["arithmetic", "percent", "function", "units", "chinese", "edges"],
 )
 async def test_it_computes(table: dict[str, str]) -> None:
     assert {expression: await answer(expression) for expression in table} == table
@@ -337,6 +369,7 @@ WRONG = {
     "mean()": "takes 1 or more value(s), not 0",
     "sqrt(1, 2)": "takes 1 value(s), not 2",
     "stdev(1)": "takes 2 or more value(s), not 1",
+    "variance(20 °C, 3 °C)": "of temperatures in °C or °F is not computed",
     "5 km + 3 kg": "km and kg measure different things and cannot be added",
     "5 km to kg": "cannot be converted",
     "5 in cm": "no unit",
@@ -359,6 +392,32 @@ WRONG = {
     "(" * 500 + "1" + ")" * 490: "nested more than 40 deep",
     "2^" * 300 + "2": "nested more than 40 deep",
     "1+" * 600 + "1": "at most 1000 are possible",
+    "1 << -1": "numbers are shifted by 0 to",
+    "1 >> -3": "numbers are shifted by 0 places or more",
+    "3 m^100": "a whole exponent below 100",
+    "3 km^1.5": "a whole exponent below 100",
+    "acos(2)": "from -1 to 1",
+    "atan2(0, 0)": "has no angle",
+    "comb(-3, 2)": "combinations need numbers that are not negative",
+    "perm(-1, 1)": "permutations need numbers that are not negative",
+    "exp(1e12)": "too large",
+    "sinh(1e12)": "too large",
+    "10000000000!": "too large",
+    "(-8)^pi": "not real",
+    "root(8, 0)": "the degree of a root",
+    "root(8, 0.5)": "the degree of a root",
+    "round(3.14159, 5000)": "from -1000 to 1000",
+    "sqrt(20 °C)": "no unit",
+    "sum(20 °C, 1 °C)": "sum of temperatures in °C or °F means nothing",
+    "gcd(20 °C, 5)": "must be a plain number, not one in °C",
+    "30 K - 20 °C": "cannot be taken from a difference",
+    "x": "'*' is not expected here",
+    "5 km to 2": "a unit or a form",
+    "5 km to (km/h)": "they measure different things",
+    "2⁺": "a raised sign needs a number",
+    "百": "'百' is no number",
+    "3 foot 5": "an operator is missing before '5'",
+    "log10": "it ends where a number is expected",
 }
 
 

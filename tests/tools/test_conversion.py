@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tools.base import Json
-from tools.conversion import converted
+from tools.conversion import converted, is_of, kinds_of
 
 SCHEMA: dict[str, Json] = {
     "type": "object",
@@ -21,6 +21,19 @@ SCHEMA: dict[str, Json] = {
         "anything": {},
     },
 }
+
+
+def test_what_cannot_be_told_stays_as_it_came() -> None:
+    deep: Json = {"type": "integer"}
+    nested: Json = "7"
+    for _ in range(100):
+        deep, nested = {"type": "array", "items": deep}, [nested]
+    vague: dict[str, Json] = {"anyOf": [{"type": "integer"}, {"$ref": "#/x"}]}
+
+    assert isinstance(deep, dict) and converted(deep, nested) == nested
+    assert converted(vague, "7") == "7" and kinds_of(vague) == frozenset()
+    assert converted({"type": "integer"}, "7" * 200_000) == "7" * 200_000
+    assert is_of(7, "money") is None
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from tools.base import Json, ToolCall, ToolContext, ToolResult, Unavailable
+from tools.base import Json, ToolCall, ToolContext, ToolError, ToolResult, Unavailable
 from tools.databases import parse
-from tools.query_database import QueryDatabase, open_tool
+from tools.databases.base import Rows
+from tools.query_database import QueryDatabase, open_tool, written
 from tools.registry import ToolRegistry
 from tools.settings import DatabaseSettings
 
@@ -63,6 +64,28 @@ async def test_tables_columns_and_rows_are_read(sales: QueryDatabase) -> None:
         "| id | name | country |\n|---|---|---|\n| 1 | Person 1 | NO |\n| 2 | Person 2 | NULL |\n\n2 rows."
     )
     assert found.untrusted
+
+
+def test_a_table_is_cut_between_rows_and_never_within_one() -> None:
+    rows = tuple((str(number), "tea " * 20) for number in range(50))
+
+    shown = written(Rows(("id", "about"), rows, 50, True), 1000)
+
+    lines = shown.splitlines()
+    assert len(shown) < 1000 and all(line.endswith("|") for line in lines[:-2])
+    assert lines[-1].startswith(f"The first {len(lines) - 4} of 50 rows are shown.")
+    assert written(Rows((), (), 0, True), 1000) == "The query returned no columns."
+    assert written(Rows(("id",), (), 0, True), 1000) == "No rows. Columns: id."
+    with pytest.raises(ToolError, match="Not even one row fits"):
+        written(Rows(("id", "about"), rows, 50, True), 150)
+
+
+async def test_which_database_is_meant_has_to_be_said(file: Path) -> None:
+    two = named(f"sales=sqlite:///{file},kept=sqlite:///{file}")
+
+    assert (await ask(two, database="kept", sql="SELECT 1 AS one")).text.startswith("| one |")
+    assert "Say which database: sales, kept." in (await ask(two, sql="SELECT 1")).text
+    assert "There is no database 'gone'. There are: sales, kept." in (await ask(two, database="gone")).text
 
 
 async def test_a_big_result_says_how_many_of_how_many_rows_are_shown(sales: QueryDatabase) -> None:

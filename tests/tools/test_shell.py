@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Nursery, Told
 from tools.base import ToolError
 from tools.shelf import Shelf
-from tools.shell import main, read_arguments
+from tools.shell import _kept, main, read_arguments
 
 ROOT = Path(__file__).parents[2]
 
@@ -136,6 +136,16 @@ def test_main_runs_a_tool_for_the_bots_own_command(capsys: pytest.CaptureFixture
     assert main({}, None, "{}") == 0
 
     assert "6 × 7 = 42" in capsys.readouterr().out
+
+
+def test_a_file_that_a_tool_made_takes_no_others_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    kept = [_kept(name, name.encode()) for name in ("plot.png", "a/plot.png", "../plot.png", "/")]
+
+    assert [path.name for path in kept] == ["plot.png", "plot-2.png", "plot-3.png", "file"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "plot-2.png", "plot-3.png", "plot.png"]
+    assert (tmp_path / "plot-2.png").read_text() == "a/plot.png"
 
 
 async def test_facts_are_kept_in_a_file_from_one_run_to_the_next(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import cmp_to_key
+from functools import cmp_to_key, reduce
 
 from tools.calculation import curves, numbers, quantities
 from tools.calculation.numbers import CONTEXT, CalculationError, Number
@@ -107,17 +107,7 @@ def _sort(values: list[Number]) -> list[Number]:
 
 
 def _sum(values: list[Number]) -> Number:
-    total: Number = Fraction(0)
-    for value in values:
-        total = numbers.add(total, value)
-    return total
-
-
-def _product(values: list[Number]) -> Number:
-    total: Number = Fraction(1)
-    for value in values:
-        total = numbers.multiply(total, value)
-    return total
+    return reduce(numbers.add, [Fraction(0), *values])
 
 
 def _mean(values: list[Number]) -> Number:
@@ -244,7 +234,7 @@ _TABLE: dict[str, Function] = {
     "mean average avg 平均 平均值 平均数": _of_list("mean", _mean),
     "median 中位数": _of_list("median", _median),
     "sum total 求和 总和": _of_list("sum", _sum, point=False),
-    "product prod": _of_numbers("product", lambda *values: _product(list(values)), 1, 1000),
+    "product prod": _of_numbers("product", lambda *values: reduce(numbers.multiply, [Fraction(1), *values]), 1, 1000),
     "stdev std stddev sd 标准差": _of_list(
         "stdev", lambda values: numbers.power(_mean_square(values, 1), Fraction(1, 2)), 2, point=False
     ),

@@ -70,19 +70,17 @@ def _slow(limits: Limits) -> Refused:
     )
 
 
+_REFUSALS = {
+    "denied": "Only reading is possible here: write one SELECT without side effects. It was not run.",
+    "several": "Only one statement can be run at a time, and it was not run: write one SELECT.",
+    "closed": "The database cannot be opened now. Whoever runs this bot has to look at it.",
+    "locked": "The database is locked by another program. Try again in a moment.",
+    "big": "The query makes values that are too large. Select fewer or smaller columns.",
+}
+
+
 def _refused(kind: str, said: str, limits: Limits) -> Refused:
-    match kind:
-        case "slow":
-            return _slow(limits)
-        case "denied":
-            return Refused("Only reading is possible here: write one SELECT without side effects. It was not run.")
-        case "several":
-            return Refused("Only one statement can be run at a time, and it was not run: write one SELECT.")
-        case "closed":
-            return Refused("The database cannot be opened now. Whoever runs this bot has to look at it.", retry=False)
-        case "locked":
-            return Refused("The database is locked by another program. Try again in a moment.")
-        case "big":
-            return Refused("The query makes values that are too large. Select fewer or smaller columns.")
-        case _:
-            return Refused(f"SQLite says: {said[:300]}.", unknown_table=kind == "table")
+    if kind == "slow":
+        return _slow(limits)
+    sentence = _REFUSALS.get(kind, f"SQLite says: {said[:300]}.")
+    return Refused(sentence, retry=kind != "closed", unknown_table=kind == "table")

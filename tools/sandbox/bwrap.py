@@ -9,7 +9,7 @@ import platform
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tools.sandbox.cell import Cell, SandboxFailed
 from tools.sandbox.launcher import Launcher
@@ -149,14 +149,7 @@ class Bubblewrap:
                 place.lost = "an earlier cell was stopped" if cell is None else ""
         if lost:
             note = f"This is a new interpreter, variables of earlier cells are gone: {lost}."
-            cell = Cell(
-                output=cell.output,
-                value=cell.value,
-                error=cell.error,
-                files=cell.files,
-                notes=(note, *cell.notes),
-                lost=cell.lost,
-            )
+            cell = replace(cell, notes=(note, *cell.notes))
         return cell
 
     async def _make_room(self) -> None:

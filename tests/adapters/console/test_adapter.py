@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from io import StringIO
 from pathlib import Path
 
 import pytest
 
+from adapters.console.adapter import ConsoleAdapter
 from adapters.console.terminal import Screen, draw, lines_of
-from bot.contract.messages import MessageRef, Page, Status
+from bot.contract import Deliver, Incoming, MessageRef, MessageSent, Page, Status, StoreError
 from playground.model import ModelServer, Reply
 from tests.conftest import Nursery
 
@@ -173,10 +175,117 @@ def test_an_answer_cannot_move_the_cursor() -> None:
     assert shown((Page("a\x1b[2Jb\x07c\td\n", final=True), "a")) == "a[2Jbc\td\n"
 
 
-async def test_lines_come_whole_however_they_were_cut() -> None:
+class Terminal(StringIO):
+    """What is printed where a person looks on."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+async def conversation(
+    ends: tuple[int, int], out: StringIO, deliver: Deliver, idle: Callable[[], Awaitable[None]] | None = None
+) -> str:
+    """What is printed until the person leaves; `ends` are where the lines are read, and where they are written."""
+    source, sink = ends
+    async with asyncio.timeout(60), ConsoleAdapter("ada", source, out) as adapter:
+        adapter.idle = idle
+        await adapter.listen(deliver)
+        assert adapter.ended.is_set()
+        os.close(sink)
+        for reading in [thread for thread in threading.enumerate() if thread.name == "console input"]:
+            await asyncio.to_thread(reading.join)
+    os.close(source)
+    return out.getvalue()
+
+
+async def test_a_line_of_a_pipe_is_delivered_when_the_one_before_it_is_answered() -> None:
+    source, sink = os.pipe()
+    os.write(sink, b"one\n\n  \n/new\ntwo\nquit\n")
+    happened: list[str] = []
+
+    async def deliver(incoming: Incoming) -> None:
+        assert isinstance(incoming, MessageSent)
+        happened.append(incoming.command or incoming.text)
+
+    async def idle() -> None:
+        happened.append("answered")
+
+    assert await conversation((source, sink), StringIO(), deliver, idle) == ""
+    assert happened == ["one", "answered", "new", "answered", "two", "answered"]
+
+
+async def test_what_is_not_stored_is_said_and_the_next_line_is_heard() -> None:
+    source, sink = os.pipe()
+    os.write(sink, b"one\ntwo\n/quit\nthree\n")
+    stored: list[str] = []
+
+    async def deliver(incoming: Incoming) -> None:
+        assert isinstance(incoming, MessageSent)
+        if incoming.text == "one":
+            raise StoreError("the disk is full")
+        stored.append(incoming.text)
+
+    printed = await conversation((source, sink), StringIO(), deliver)
+
+    assert printed == "Not stored, please write it again: the disk is full\n"
+    assert stored == ["two"]
+
+
+async def test_who_types_on_while_an_answer_is_written_is_invited_once_at_its_end() -> None:
+    mine, source = os.openpty()
+    answered, both = asyncio.Event(), asyncio.Event()
+    stored: list[Incoming] = []
+
+    async def deliver(incoming: Incoming) -> None:
+        stored.append(incoming)
+        if len(stored) == 2:
+            both.set()
+
+    async def idle() -> None:
+        await answered.wait()
+
+    async def typing() -> None:
+        os.write(mine, b"one\n\ntwo\n")
+        await both.wait()
+        answered.set()
+        os.write(mine, b"/quit\n")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(typing())
+        printed = await conversation((source, mine), Terminal(), deliver, idle)
+
+    welcome, _, prompts = printed.partition("\n")
+    assert welcome.startswith("Ctrl-D or /quit ends this")
+    assert prompts == "you> you> you> "
+
+
+async def test_who_leaves_at_once_has_asked_nothing() -> None:
+    source, sink = os.pipe()
+    os.write(sink, b"Exit\n")
+    stored: list[Incoming] = []
+
+    async def deliver(incoming: Incoming) -> None:
+        stored.append(incoming)
+
+    assert await conversation((source, sink), StringIO(), deliver) == ""
+    assert stored == []
+
+
+async def test_a_terminal_that_is_closed_ends_its_input() -> None:
+    mine, source = os.openpty()
+    lines = lines_of(source)
+    os.close(mine)
+
+    async with asyncio.timeout(60):
+        assert await lines.get() is None
+    os.close(source)
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+async def test_lines_come_whole_however_they_were_cut(end: str) -> None:
     source, sink = os.pipe()
     lines = lines_of(source)
-    text = "héllo\nwörld".encode()
+    text = f"héllo\nwörld{end}".encode()
     for index in range(len(text)):
         os.write(sink, text[index : index + 1])
     os.close(sink)

@@ -46,6 +46,20 @@ async def test_an_event_after_the_end_is_left_out(stage: Stage) -> None:
     adapter._client.dispatch("ready")
 
 
+async def test_what_the_library_still_tells_when_listening_has_ended_is_left_out(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It starts a task for each event that it has read, and that may run after the end."""
+    adapter = await stage.listen()
+    await stage.stop()
+
+    adapter._client.dispatch("interaction", None)
+    adapter._client.dispatch("raw_message_delete", discord.RawMessageDeleteEvent({"id": "5", "channel_id": "20"}))
+    await stage.clock.settle()
+
+    assert stage.mailbox.stored == [] and "left out" not in caplog.text
+
+
 async def test_what_has_arrived_is_stored_before_listening_ends(stage: Stage, wait: Wait) -> None:
     await stage.listen()
     stage.mailbox.held["hi"] = stored = asyncio.Event()
@@ -87,8 +101,11 @@ async def test_the_commands_are_registered_only_when_discord_knows_others(stage:
     assert (ask["integration_types"], ask["contexts"]) == ([0, 1], [0, 1, 2])
     assert ask["options"][0]["required"]
 
-    await (await stage.enter())._announce()
-    assert puts(stage) == 1
+    again = await stage.enter()
+    await again._announce()
+    asked = len(stage.server.calls)
+    await again._announce()
+    assert (puts(stage), len(stage.server.calls)) == (1, asked), "and not looked at again"
 
     ask["options"][0]["description"] = "old words"
     await (await stage.enter())._announce()
@@ -164,6 +181,41 @@ async def test_a_wrong_token_is_a_setting_to_mend(stage: Stage) -> None:
     with pytest.raises(SettingsError, match="DISCORD_BOT_TOKEN"):
         async with DiscordAdapter(stage.settings(token="wrong")):
             pass
+
+
+async def test_a_login_that_is_broken_off_leaves_no_connection_open(stage: Stage) -> None:
+    held = stage.server.faults.add("GET /users/@me", Fault(hold=asyncio.Event()))
+    adapter = DiscordAdapter(stage.settings(), stage.clock)
+    entering = asyncio.create_task(adapter.__aenter__())
+    await held.reached.wait()
+
+    entering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await entering
+
+    assert adapter._client.is_closed()
+    assert held.hold is not None
+    held.hold.set()
+
+
+async def test_a_call_that_is_no_reply_waits_out_a_short_pause_and_reports_a_long_one(stage: Stage) -> None:
+    """Such calls are the library's to repeat: logging in, and reading the list of commands."""
+    stage.server.faults.add("GET /users/@me", Fault(status=429, retry_after=0.1))
+    await stage.enter()
+
+    stage.server.faults.add("GET /users/@me", Fault(status=429, retry_after=3_600))
+    with pytest.raises(Unreachable, match="PauseAsked"):
+        await stage.enter()
+
+
+async def test_a_gateway_that_closes_for_good_names_its_code(stage: Stage) -> None:
+    await stage.listen()
+    assert stage.listening is not None
+
+    await stage.server.gateway.drop(4013)
+
+    with pytest.raises(SettingsError, match="code 4013"):
+        await stage.listening
 
 
 async def test_a_token_revoked_while_the_bot_runs_is_a_setting_to_mend(stage: Stage) -> None:

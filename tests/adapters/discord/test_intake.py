@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from typing import Any
 
 import discord
 import pytest
 
-from adapters.discord.intake import _sender
-from bot.contract.messages import ChatId, MessageDeleted, MessageEdited, MessageSent, Page, Quoted, ReplyTarget, Sender
+from adapters.discord.intake import REMEMBERED, Intake, _sender
+from bot.contract import (
+    ChatId,
+    Enclosure,
+    EnclosureKind,
+    LogThrottle,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    Page,
+    Quoted,
+    ReplyTarget,
+    Sender,
+)
 from bot.contract.words import COMMANDS
 from tests.adapters.discord.conftest import Stage, Wait
-from tests.conftest import RawJson
+from tests.conftest import FakeClock, RawJson
 from tests.surfaces import show
 
 
@@ -361,10 +374,106 @@ async def test_a_changed_and_a_deleted_question_are_told(stage: Stage) -> None:
     assert len({sent.delivery, edited.delivery, deleted.delivery}) == 3
 
 
+async def test_messages_that_a_moderator_deletes_at_once_are_told_each(stage: Stage) -> None:
+    server = stage.server
+    await stage.listen()
+    ids = [server.say(stage.place, f"{server.mention()} {number}", person=1) for number in range(2)]
+    for _ in ids:
+        await stage.mailbox.next()
+
+    server.delete(*ids, server.say(stage.place, "nothing", person=1))
+    deleted = [await stage.mailbox.next(), await stage.mailbox.next()]
+
+    assert {one.message_id for one in deleted if isinstance(one, MessageDeleted)} == set(ids)
+    assert len(stage.mailbox.stored) == 4
+
+
+async def test_of_a_thousand_later_messages_none_hides_that_one_was_deleted_and_of_more_some_do(
+    stage: Stage, clock: FakeClock
+) -> None:
+    intake = Intake(stage.mailbox, clock, {}, LogThrottle(logging.getLogger(__name__), clock))
+    for number in range(1, REMEMBERED + 2):
+        intake.message(
+            MessageSent(
+                delivery=str(number),
+                chat=ChatId("discord", "1", "20"),
+                sender=Sender(id="discord:1", name="Ada"),
+                target=ReplyTarget("discord"),
+                sent_at=0.0,
+                text="hi",
+                message_id=str(number),
+            )
+        )
+
+    for number in (1, 2):
+        intake.deleted(number)
+    await intake.close()
+
+    assert [one.message_id for one in stage.mailbox.stored if isinstance(one, MessageDeleted)] == ["2"]
+
+
+async def test_what_is_not_stored_in_time_at_the_end_is_dropped_and_the_end_goes_on(stage: Stage, wait: Wait) -> None:
+    await stage.listen()
+    stage.mailbox.held["hi"] = asyncio.Event()
+    stage.server.say(stage.place, f"{stage.server.mention()} hi", person=1)
+    await wait(lambda: any(task.get_name().startswith("store") for task in asyncio.all_tasks()))
+
+    stopping = asyncio.create_task(stage.stop())
+    await stage.server.gateway.until_left()
+    await wait(lambda: stage.clock._sleepers)
+    await stage.clock.advance(2.0)
+    await stopping
+
+    assert stage.mailbox.stored == []
+
+
+async def test_a_commands_answer_slot_is_forgotten_when_its_token_has_ended(stage: Stage, wait: Wait) -> None:
+    adapter = await stage.listen()
+    await stage.answer_to(adapter)
+    await stage.clock.advance(901)
+
+    _, later = await stage.answer_to(adapter, question="and now?")
+
+    assert list(adapter._slots) == [later.data["interaction"]]
+
+
+async def test_a_command_from_a_menu_is_no_question(stage: Stage) -> None:
+    """Discord keeps such commands of an earlier program with the same token."""
+    server = stage.server
+    await stage.listen()
+    made = server.slash("ask", {"question": "why?"}, stage.place, 1)
+    await stage.mailbox.next()
+    menu = server.interactions.told(made) | {"id": "999"}
+    menu["data"] = {"id": "77", "name": "translate", "type": 3, "target_id": "1"}
+
+    server.gateway.publish("INTERACTION_CREATE", lambda _: menu)
+    server.say(stage.place, f"{server.mention()} end", person=1)
+
+    assert (await stage.mailbox.next()).text == "end"
+
+
+async def test_a_poll_and_a_voice_message_are_told_as_what_they_are(stage: Stage) -> None:
+    server = stage.server
+    await stage.listen()
+    direct = server.direct(1)
+    server.say(direct, "", poll="Tea?")
+    server.say(direct, "", files=[("voice-message.ogg", "audio/ogg", b"ogg"), ("song.ogg", "audio/ogg", b"ogg!")])
+
+    poll, voice = await stage.mailbox.next(), await stage.mailbox.next()
+
+    assert poll.enclosed == (Enclosure(kind=EnclosureKind.POLL),)
+    assert voice.enclosed == (
+        Enclosure(kind=EnclosureKind.VOICE, media_type="audio/ogg", size=3),
+        Enclosure(kind=EnclosureKind.AUDIO, name="song.ogg", media_type="audio/ogg", size=4),
+    )
+
+
 async def test_the_deletion_of_what_was_not_for_the_bot_is_not_told(stage: Stage) -> None:
     server = stage.server
     await stage.listen()
-    server.delete(server.say(stage.place, "nothing", person=1))
+    other = server.say(stage.place, "nothing", person=1)
+    server.edit(other, "nothing at all")
+    server.delete(other)
     server.say(stage.place, f"{server.mention()} end", person=1)
 
     await stage.mailbox.next()

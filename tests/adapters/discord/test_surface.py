@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import discord
@@ -31,6 +32,7 @@ from tests.surfaces import cost_of, show
 SEND = "POST /channels/{channel}/messages"
 EDIT = "PATCH /channels/{channel}/messages/{message}"
 HOOK_EDIT = "PATCH /webhooks/{application}/{token}/messages/{message}"
+HOOK_LOOK = "GET /webhooks/{application}/{token}/messages/{message}"
 FOLLOW_UP = "POST /webhooks/{application}/{token}"
 
 
@@ -638,6 +640,71 @@ async def test_a_file_alone_takes_the_place_of_thinking(stage: Stage) -> None:
 
     shown = stage.server.screen.of("20")
     assert [one.files[0][0] for one in shown] == ["a.txt", "b.txt"] and not shown[0].live
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_private_answer_to_a_question_that_all_saw_takes_thinking_away(stage: Stage, restarted: bool) -> None:
+    adapter = await stage.listen()
+    _, target = await stage.answer_to(adapter)
+    private = ReplyTarget("discord", {**target.data, "private": True})
+
+    for page in ("not for all", "nor this"):
+        await show((await stage.enter() if restarted else adapter).surface(private), Page(page, final=True), None)
+
+    shown = stage.server.screen.of("20")
+    assert [(one.text, one.ephemeral) for one in shown] == [("not for all", True), ("nor this", True)]
+
+
+async def test_a_private_answer_leaves_what_a_former_process_has_written_for_all(stage: Stage) -> None:
+    adapter = await stage.listen()
+    surface, target = await stage.answer_to(adapter)
+    await show(surface, Page("for all", final=True), None)
+    private = ReplyTarget("discord", {**target.data, "private": True})
+
+    await show((await stage.enter()).surface(private), Page("not for all", final=True), None)
+
+    shown = stage.server.screen.of("20")
+    assert [(one.text, one.ephemeral) for one in shown] == [("for all", False), ("not for all", True)]
+
+
+async def test_where_the_answer_of_a_command_is_unknown_to_discord_it_is_a_message(stage: Stage) -> None:
+    adapter = await stage.listen()
+    _, target = await stage.answer_to(adapter)
+    body = '{"code": 10015, "message": "Unknown Webhook"}'
+    stage.server.faults.add(HOOK_LOOK, Fault(status=404, body=body), times=2)
+    surface = (await stage.enter()).surface(target)
+
+    assert await surface.find("n") is None
+    await show(surface, Page("Because", final=True), None)
+
+    assert stage.said()[-1] == "Because"
+    assert [call.name for call in stage.server.calls][-1] == SEND
+
+
+async def test_a_message_that_waits_is_marked_and_unmarked(stage: Stage) -> None:
+    adapter = await stage.enter()
+    asked = stage.server.say(stage.place, "why?", person=1)
+    surface = adapter.surface(channel(asked))
+
+    await surface.receipt(asked, True)
+    marked = dict(stage.server.message(asked).reactions)
+    await surface.receipt(asked, False)
+
+    assert (list(marked), stage.server.message(asked).reactions) == (["👀"], {})
+    stage.server.delete(asked)
+    with pytest.raises(MessageGone):
+        await surface.receipt(asked, True)
+
+
+async def test_a_page_that_discord_finds_too_long_is_to_be_shorter(stage: Stage) -> None:
+    too_long = {"code": "BASE_TYPE_MAX_LENGTH", "message": "Must be 2000 or fewer in length."}
+    body = {"code": 50035, "message": "Invalid Form Body", "errors": {"content": {"_errors": [too_long]}}}
+    stage.server.faults.add(SEND, Fault(status=400, body=json.dumps(body)))
+
+    with pytest.raises(TooLong) as caught:
+        await show((await stage.enter()).surface(channel()), Page("x", final=True), None)
+
+    assert caught.value.by > 0
 
 
 async def test_an_answer_is_taken_back(stage: Stage) -> None:

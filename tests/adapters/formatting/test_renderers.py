@@ -252,6 +252,8 @@ def test_no_text_breaks_a_renderer(text: str, final: bool, render: Callable[...,
         ("a\\@b.cd **x**@e.fg", "<code>a@b.cd</code> <code>x</code><code>@e.fg</code>"),
         ("me@a.bc, <me@a.bc>", '<a href="mailto:me@a.bc">me@a.bc</a>, <a href="mailto:me@a.bc">me@a.bc</a>'),
         ("//-evil.com", "//-<code>evil.com</code>"),
+        ("> ```\n> x\n> ```\n>\n> ```\n> y\n> ```", "<pre>x</pre>\n<pre>y</pre>"),
+        ("|a|b|\n|:-:|--:|\n|x|y|\n|long|1|", "<pre> a   | b\n-----+--\n x   | y\nlong | 1</pre>"),
     ],
 )
 def test_telegram_html(markdown: str, expected: str) -> None:
@@ -263,6 +265,13 @@ def test_telegram_gets_at_most_100_entities_and_every_word() -> None:
 
     assert done.entities == 100
     assert on_telegram(done).split() == [f"w{number}" for number in range(150)]
+
+
+def test_telegram_makes_no_link_of_a_block_that_comes_after_100_entities() -> None:
+    done = telegram_html.render(" ".join("**w**" for _ in range(100)) + "\n\n```\nsee evil.example @ada\n```")
+
+    assert done.entities == 100
+    assert done.text.endswith("\n\nsee evil․example ＠ada")
 
 
 @pytest.mark.parametrize(
@@ -280,6 +289,10 @@ def test_telegram_gets_at_most_100_entities_and_every_word() -> None:
         (r"**a \* b** \*c\* `x\`", "*a ∗ b* ∗c∗ `x\\`"),
         ("__init__ \\_x\\_ *a_b_c*", "*init* ＿x＿ _a＿b＿c_"),
         ("# A **b**", "*A b*"),
+        ("**a *b __c__* __d__**", "*a _b c_ d*"),
+        ("**a\n&nbsp;\nb**", "*a*\n\xa0\n*b*"),
+        (r"\*a \_b\_ c\*", "`*a _b_ c*`"),
+        (r"\~a `b` c\~", "∼a `b` c∼"),
         ("> a\n>\n> ```\n> c\n> ```", "> a\n>\n> `c`"),
         ("> [!more]\n> a\n> b", "> a\n> b"),
     ],
@@ -315,6 +328,12 @@ def test_slack_mrkdwn(markdown: str, expected: str) -> None:
         ("\\\\[l](https://a.b)", "\\\\[l](<https://a.b>)"),
         ("a ~~~~x~~~~ ~~`y`~~", "a ~~x~~ ~~`y`~~"),
         ("a\\\\`b`", "a\\\\`b`"),
+        ("a ` ` b", "a   b"),
+        ("**&nbsp;** x", "\xa0 x"),
+        ("[Ann](mailto:a@b.example)", "Ann (a@b.example)"),
+        ("**[x](https://a.b)** *[y](https://a.b/c*d)*", "**[x](<https://a.b>)** _[y](<https://a.b/c*d>)_"),
+        ("- > > ```\n  > > x\n  > > ```", "-\n```\nx\n```"),
+        ("- > - ```\n  >   x\n  >   ```", "- -\n```\nx\n```"),
         ("https:[//a.b]()", "https\\://a.b"),
         ("- > ```\n  > x\n  > ```\n- > y", "-\n```\nx\n```\n- > y"),
     ],

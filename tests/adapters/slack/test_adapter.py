@@ -26,6 +26,7 @@ from adapters.slack.adapter import (
     open_adapter,
 )
 from adapters.slack.limits import LOOKUP_WINDOW
+from adapters.slack.people import MOST_AT_ONCE, People
 from bot.contract.clock import Clock, SystemClock
 from bot.contract.errors import Contested, SettingsError, StoreError, Unreachable
 from bot.contract.messages import MOST_QUOTED, ChatId, Incoming, MessageDeleted, MessageEdited, MessageSent, Page
@@ -198,6 +199,26 @@ async def test_a_command_is_acknowledged_without_a_word_after_it_was_stored(
     (message,) = inbox.sent
     assert (message.text, message.quote_question, message.target.lasts) == ("why is the sky blue?", True, False)
     assert slack.screen.messages == []
+
+
+async def test_a_long_question_is_heard_to_its_end(slack: SlackServer, inbox: Inbox, adapter: SlackAdapter) -> None:
+    slack.say("C1", f"<@{slack.bot_user_id}> {'why? ' * 1_000}because", person="U1")
+    await inbox.until(1)
+
+    assert inbox.texts[0].endswith("why? because")
+    assert adapter.conflicts == 0
+
+
+async def test_of_very_many_channels_the_one_that_was_used_longest_ago_is_forgotten(
+    slack: SlackServer, inbox: Inbox, adapter: SlackAdapter
+) -> None:
+    for channel in ("C1", *(f"C1{number}" for number in range(5_000)), "C2"):
+        adapter._joined(channel)
+    for channel in ("C1", "C2"):
+        slack.command("/parley", "why?", channel, "U1")
+    await inbox.until(2)
+
+    assert {one.chat.chat: one.target.lasts for one in inbox.sent} == {"C1": False, "C2": True}
 
 
 async def test_a_command_in_a_channel_we_are_in_can_be_answered_at_any_later_time(
@@ -399,6 +420,42 @@ async def test_a_refused_lookup_ends_lookups_for_as_long_as_slack_says(
     assert adapter._people.name("U2") == "bob"
 
 
+async def test_without_the_scope_for_names_those_who_wait_their_turn_are_not_asked_for(
+    slack: SlackServer, adapter: SlackAdapter
+) -> None:
+    slack.scopes.discard("users:read")
+
+    await adapter._people.settle({f"U{number}" for number in range(20)}, 20)
+
+    assert [call.method for call in slack.calls].count("users.info") == MOST_AT_ONCE
+
+
+async def test_of_more_people_than_are_remembered_the_one_who_was_named_longest_ago_is_forgotten(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock
+) -> None:
+    slack.person("U3", "cleo")
+    people = People(adapter._web, clock, most=2)
+
+    for id in ("U1", "U2"):
+        await people.settle({id}, 1)
+    people.name("U1")
+    await people.settle({"U3"}, 1)
+
+    assert [people.name(id) for id in ("U1", "U2", "U3")] == ["ann", "U2", "cleo"]
+
+
+async def test_the_end_waits_for_no_name(slack: SlackServer) -> None:
+    fault = slack.faults.add("users.info", Fault(hold=asyncio.Event()))
+
+    async with asyncio.timeout(60), open_adapter(settings_of(slack)) as adapter:
+        adapter._people.learn({"U1"})
+        await fault.reached.wait()
+
+    assert adapter._people.name("U1") == "U1"
+    assert fault.hold is not None
+    fault.hold.set()
+
+
 async def test_whoever_slack_does_not_know_is_looked_up_once(slack: SlackServer, adapter: SlackAdapter) -> None:
     for _ in range(2):
         await adapter._people.settle({"U404"}, 1)
@@ -552,6 +609,25 @@ async def test_the_doctor_finds_all_well(slack: SlackServer) -> None:
 
     assert all(finding.ok for finding in findings)
     assert any("Socket Mode is on" in finding.text for finding in findings)
+
+
+async def test_the_doctor_says_when_slack_does_not_name_the_scopes(slack: SlackServer) -> None:
+    body = f'{{"ok": true, "team_id": "{slack.team_id}", "user_id": "{slack.bot_user_id}"}}'
+    slack.faults.add("auth.test", Fault(status=200, body=body))
+
+    findings = await check(settings_of(slack))
+
+    assert all(finding.ok for finding in findings)
+    assert "did not say which scopes" in findings[1].text
+
+
+async def test_the_proxy_that_the_environment_names_is_used(
+    slack: SlackServer, no_proxy_of_this_machine: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", slack.base_url.removesuffix("/api/"))
+
+    async with open_adapter(settings_of(slack, slack_api_base_url="http://slack.invalid/api/")) as adapter:
+        assert adapter.me.user == slack.bot_user_id
 
 
 async def test_the_doctor_names_missing_scopes_and_a_wrong_app_token(slack: SlackServer) -> None:

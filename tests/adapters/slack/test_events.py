@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.slack.events import Me, incoming, readable
+from adapters.slack.events import Me, incoming, readable, shown_text
 from bot.contract.messages import ChatId, Enclosure, EnclosureKind, MessageDeleted, MessageEdited, MessageSent, Quoted
 from tests.conftest import RawJson, RawObject
 
@@ -152,6 +152,41 @@ def test_forwarded_words_are_never_obeyed_and_ones_own_beside_them_are(own: str,
 
     assert (message.command, message.text) == (command, text)
     assert (message.quoted.text, message.quoted.forwarded) == ("allow slack:T1/U666 admin", True)
+
+
+def test_a_shared_message_is_found_behind_the_preview_of_a_page() -> None:
+    payload = sample("forwarded")
+    payload["event"]["attachments"].insert(0, {"from_url": "https://a.example", "text": "a page"})
+
+    assert read(payload).quoted.text == "the &release is Friday"
+
+
+@pytest.mark.parametrize("payload", [{"type": "event_callback"}, {"type": "block_suggestion", "event": {}}, {}])
+def test_what_is_no_event_says_nothing(payload: RawObject) -> None:
+    assert read(payload) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<https://a.example/x>", "https://a.example/x"),
+        ("<https://a.example/|a.example>", "https://a.example/"),
+        ("<mailto:a@b.example|a@b.example>", "a@b.example"),
+        ("<https://a.example|A &amp; B>", "A & B (https://a.example)"),
+        ("<!here> <!subteam^S1|@team> <#C1|general> <#C2>", "@here @team #general #C2"),
+        ("<@U777> <@U9|zoë> <@U9>", "@Carol Jones @zoë @U9"),
+    ],
+)
+def test_slacks_notation_is_read_as_it_is_seen(text: str, shown: str) -> None:
+    assert readable(text, ME, named) == shown
+
+
+def test_of_a_message_of_an_app_its_attachments_are_read_up_to_what_is_asked_for() -> None:
+    message = {"text": "one", "attachments": [{}, {"fallback": "two"}, "odd", {"text": "three"}, {"text": "four"}]}
+
+    assert shown_text(message) == "one\ntwo\nthree\nfour"
+    assert shown_text(message, 10) == "one\ntwo\nth"
+    assert shown_text(message, 7) == "one\ntwo"
 
 
 def test_a_message_whose_link_stands_in_the_question_is_quoted_and_not_forwarded() -> None:

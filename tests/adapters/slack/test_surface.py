@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 
 import aiohttp
 import pytest
@@ -21,6 +22,7 @@ from bot.contract.errors import (
     TooLong,
     Unclear,
     Unreachable,
+    Unrenderable,
 )
 from bot.contract.messages import File, MessageRef, Page, ReplyTarget, Status
 from bot.contract.surface import Surface
@@ -181,6 +183,35 @@ async def test_a_page_as_long_as_allowed_can_be_edited(slack: SlackServer, surfa
     assert len(slack.screen.of("C1")[0].text) == 4_000
 
 
+async def test_a_page_that_is_only_the_beginning_of_something_is_shown_as_it_stands(
+    slack: SlackServer, surface: Surface
+) -> None:
+    await show(surface, Page("**"), None)
+
+    assert [shown.text for shown in slack.screen.of("C1")] == ["**"]
+
+
+async def test_a_message_that_waits_is_marked_once_and_unmarked_once(slack: SlackServer, adapter: SlackAdapter) -> None:
+    target = thread_target(slack)
+    surface, asked = adapter.surface(target), str(target.data["asked"])
+
+    for waits in (True, True, False, False):
+        await surface.receipt(asked, waits)
+    slack.delete("C1", asked)
+
+    with pytest.raises(MessageGone):
+        await surface.receipt(asked, True)
+    assert [words for _, _, words in slack.screen.notices] == ["reaction::eyes:", "reaction removed::eyes:"]
+
+
+async def test_without_the_scope_for_reactions_no_message_is_marked(slack: SlackServer, surface: Surface) -> None:
+    assert surface.receipt_cost(True) != surface.receipt_cost(False)
+    slack.scopes.discard("reactions:write")
+
+    async with open_adapter(settings_of(slack)) as adapter:
+        assert adapter.surface(thread_target(slack)).receipt_cost(True) is None
+
+
 async def test_a_deleted_message_is_gone(slack: SlackServer, surface: Surface) -> None:
     at = await show(surface, Page("x"), None)
     slack.delete("C1", at.id)
@@ -226,6 +257,7 @@ async def test_a_pause_is_asked_for_by_the_method_that_was_refused(slack: SlackS
         (Fault(status=200, body='{"ok": false, "error": "is_archived"}'), Unreachable),
         (Fault(status=200, body='{"ok": false, "error": "token_revoked"}'), Unreachable),
         (Fault(status=200, body='{"ok": false, "error": "msg_too_long"}'), TooLong),
+        (Fault(status=200, body='{"ok": false, "error": "no_text"}'), Unrenderable),
         (Fault(status=200, body='{"ok": false, "error": "something_new"}'), DeliveryError),
     ],
 )
@@ -272,6 +304,19 @@ async def test_a_post_that_lost_its_answer_is_found(
     assert found is not None
     assert found.id == slack.screen.of(str(target.data["channel"]))[0].id
     assert await surface.find("turn-7-1") is None
+
+
+async def test_a_commands_answer_that_lost_its_way_is_found_in_the_channel(
+    slack: SlackServer, adapter: SlackAdapter
+) -> None:
+    surface = adapter.surface(command_target(slack, "C1"))
+    slack.faults.add("chat.postMessage", Fault(drop="after"))
+    with pytest.raises(Unclear):
+        await show(surface, Page("hello"), None, "turn-7-0")
+
+    found = await surface.find("turn-7-0")
+
+    assert found is not None and found.id == slack.screen.of("C1")[0].id
 
 
 async def test_a_post_that_never_arrived_is_not_found(slack: SlackServer, surface: Surface) -> None:
@@ -449,6 +494,90 @@ async def test_a_closed_slot_ends_the_reply(slack: SlackServer, adapter: SlackAd
 
     with pytest.raises(Unreachable):
         await show(surface, Page("An answer", final=True), at)
+
+
+async def test_the_answer_of_a_command_is_taken_back_and_a_page_that_waits_costs_no_use(
+    slack: SlackServer, adapter: SlackAdapter, clock: FakeClock
+) -> None:
+    surface = adapter.surface(command_target(slack))
+    at = await show(surface, Page("An"), None)
+    held = await show(surface, Page("next"), None)
+
+    await surface.remove(held)
+    await surface.remove(at)
+    await surface.remove(at)
+    await clock.advance(1_800)
+
+    assert slack.screen.of("C2") == []
+    assert [call.method for call in slack.calls].count("response_url") == 3
+    with pytest.raises(Unreachable):
+        await surface.remove(at)
+
+
+async def test_where_the_bot_is_no_member_a_file_is_refused_for_good(slack: SlackServer, adapter: SlackAdapter) -> None:
+    surface = adapter.surface(command_target(slack))
+    at = await show(surface, Page("An answer", final=True), None)
+
+    with pytest.raises(Unrenderable):
+        await surface.attach(File("plot.png", "image/png", b"\x89PNG"), at)
+
+
+async def test_a_private_answer_to_a_command_appears_once_it_is_whole_and_stays(
+    slack: SlackServer, adapter: SlackAdapter
+) -> None:
+    target = command_target(slack)
+    surface = adapter.surface(replace(target, data={**target.data, "private": True}))
+
+    held = await show(surface, Page("Your"), None)
+    before = slack.screen.of("C2")
+    at = await show(surface, Page("Your limits", final=True), held)
+    await surface.remove(at)
+
+    (shown,) = slack.screen.of("C2")
+    assert (before, shown.text, shown.ephemeral) == ([], "Your limits", True)
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (Fault(status=429, retry_after=7), RateLimited),
+        (Fault(status=404, body='{"ok": false, "error": "used_url"}'), Unreachable),
+        (Fault(status=410, body="gone"), Unreachable),
+        (Fault(status=400, body="invalid_payload"), DeliveryError),
+        (Fault(status=502, body="<html>"), Unclear),
+    ],
+)
+async def test_every_refusal_of_a_commands_answer_is_named_for_what_helps(
+    slack: SlackServer, adapter: SlackAdapter, fault: Fault, expected: type[DeliveryError]
+) -> None:
+    surface = adapter.surface(command_target(slack))
+    slack.faults.add("response_url", fault)
+
+    with pytest.raises(DeliveryError) as caught:
+        await show(surface, Page("An"), None)
+
+    assert type(caught.value) is expected
+
+
+@pytest.mark.parametrize(("drop", "left"), [("after", 4), ("", 5)])
+async def test_a_use_of_a_commands_answer_counts_only_if_it_may_have_arrived(
+    slack: SlackServer, adapter: SlackAdapter, monkeypatch: pytest.MonkeyPatch, drop: str, left: int
+) -> None:
+    target = command_target(slack)
+    surface = adapter.surface(target)
+    if drop:
+        slack.faults.add("response_url", Fault(drop=drop))
+    else:
+        monkeypatch.setattr(surface, "_address", "http://127.0.0.1:1/")
+        slack.faults.add("chat.postMessage", Fault(status=200, body='{"ok": false, "error": "not_in_channel"}'))
+    with pytest.raises(DeliveryError):
+        await show(surface, Page("0", final=True), None)
+    monkeypatch.undo()
+
+    for number in range(left):
+        await show(surface, Page(f"{number + 1}", final=True), None)
+    with pytest.raises(Unreachable, match="used up"):
+        await show(surface, Page("one too many", final=True), None)
 
 
 async def test_a_command_is_answered_by_a_message_where_the_bot_is_a_member(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -412,6 +412,24 @@ async def test_a_chat_that_writes_is_no_person(reader: Reader) -> None:
         assert reader.read(update) is None
 
 
+async def test_who_wrote_a_message_may_be_left_out(reader: Reader) -> None:
+    """Telegram names nobody for some messages that were sent to channels."""
+    first = reader.server.message_id(reader.server.say(GROUP, f"{reader.name} the sky is green", person=ADA))
+    update = reader.raw(reader.server.say(GROUP, f"{reader.name} is that so?", person=ADA, reply_to=first))
+    del update["message"]["reply_to_message"]["from"]
+
+    said = message_of(reader.read(update))
+
+    assert said.quoted is not None and (said.quoted.author, said.quoted.from_bot) == ("", False)
+
+
+async def test_what_is_not_for_the_bot_leaves_no_gap_in_a_batch(reader: Reader) -> None:
+    raw = [reader.raw(reader.server.say(ADA, text, person=ADA)) for text in ("one", "two", "three")]
+    raw[1]["channel_post"] = raw[1].pop("message")
+
+    assert [message_of(said).text for said in meant_for(reader.bot, raw)] == ["one", "three"]
+
+
 async def test_whoever_replies_to_a_channels_post_is_told_of_its_channel(reader: Reader) -> None:
     people = reader.server.people
     post = people.message_id(
@@ -556,6 +574,20 @@ async def test_what_could_not_be_stored_is_fetched_again(
     assert (inbox.texts, inbox.tries) == (["one"], 4)
 
 
+async def test_a_fault_of_our_own_in_storing_ends_listening_and_confirms_nothing(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    id = server.say(ADA, "hello", person=ADA)
+
+    async def deliver(said: Incoming) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await adapter.listen(deliver)
+
+    assert id in server.world.updates.waiting
+
+
 async def test_a_webhook_that_was_set_once_is_removed(server: TelegramServer, adapter: TelegramAdapter) -> None:
     server.world.updates.webhook = {"url": "https://example.org/hook"}
     inbox = Inbox()
@@ -673,10 +705,20 @@ async def test_a_server_that_is_not_there_is_unreachable() -> None:
             pass
 
 
-async def test_the_check_names_the_bot(server: TelegramServer) -> None:
+@pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize("hooked", [True, False])
+async def test_the_check_names_the_bot_and_what_it_hears(server: TelegramServer, private: bool, hooked: bool) -> None:
+    server.world.bot["can_read_all_group_messages"] = not private
+    if hooked:
+        async with Bot(server.token, base_url=f"{server.base_url}/bot") as bot:
+            await bot.set_webhook("https://old.example/hook")
+
     findings = await check(settings_of(server))
 
-    assert any(finding.ok and "@" in finding.text for finding in findings)
+    texts = [finding.text for finding in findings]
+    assert all(finding.ok for finding in findings) and "the bot is @" in texts[0]
+    assert any("privacy mode is on" in text for text in texts) == private
+    assert any("a webhook is set" in text for text in texts) == hooked
 
 
 # What a refusal means
@@ -688,7 +730,9 @@ REFUSALS = [
     (400, "Bad Request: message is too long", TooLong),
     (400, "Bad Request: chat not found", Unreachable),
     (403, "Forbidden: bot was blocked by the user", Unreachable),
+    (400, "Bad Request: text must be non-empty", Unrenderable),
     (400, "Bad Request: something new", DeliveryError),
+    (401, "Unauthorized", DeliveryError),
     (500, "Internal Server Error", DeliveryError),
 ]
 
@@ -705,6 +749,35 @@ async def test_each_refusal_says_what_to_do_next(
         await show(surface, Page("hello"), None)
 
     assert type(caught.value) is error
+
+
+async def test_without_a_connection_nothing_arrived_and_it_may_be_tried_again(clock: FakeClock) -> None:
+    async with AsyncExitStack() as stack:
+        async with TelegramServer(limits=False) as server:
+            adapter = await stack.enter_async_context(TelegramAdapter(settings_of(server), clock))
+
+        with pytest.raises(DeliveryError, match="no connection") as caught:
+            await show(adapter.surface(ReplyTarget("telegram", {"chat": ADA})), Page("hello"), None)
+
+    assert type(caught.value) is DeliveryError
+
+
+async def test_a_page_that_is_only_the_beginning_of_something_is_shown_as_it_stands(
+    server: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    await show(adapter.surface(ReplyTarget("telegram", {"chat": ADA})), Page("**"), None)
+
+    assert [shown.text for shown in server.screen.of(str(ADA))] == ["**"]
+
+
+async def test_a_plain_page_full_of_addresses_makes_no_link(server: TelegramServer, adapter: TelegramAdapter) -> None:
+    page = Page(" ".join(f"evil{number}.example" for number in range(101)), final=True, plain=True)
+
+    await show(adapter.surface(ReplyTarget("telegram", {"chat": ADA})), page, None)
+
+    (shown,) = server.screen.of(str(ADA))
+    assert shown.text == page.body.replace(".", "․")
+    assert "<a " not in shown.versions[-1].html
 
 
 async def test_a_pause_is_as_long_as_telegram_says(server: TelegramServer, adapter: TelegramAdapter) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 from telegram import Bot, LinkPreviewOptions
-from telegram.error import NetworkError, TimedOut
+from telegram.error import NetworkError, RetryAfter, TimedOut
 
 from adapters.telegram.request import NOT_SENT, AiohttpRequest
 from bot.contract.clock import Clock, SystemClock
-from bot.contract.errors import SettingsError
+from bot.contract.errors import SettingsError, bound_pause
 from playground.faults import Fault
 from playground.telegram import TelegramServer
 from tests.conftest import FakeClock
@@ -247,6 +247,27 @@ async def test_a_call_that_is_cancelled_is_cancelled(server: TelegramServer) -> 
         with pytest.raises(asyncio.CancelledError):
             await sending
         gate.set()
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ('{"ok": false, "parameters": {"retry_after": 7}}', 7),
+        ('{"ok": false, "parameters": {"retry_after": "soon"}}', 1),
+        ('{"ok": false, "parameters": 3}', 1),
+        ("[]", 1),
+        ("<html>", 1),
+    ],
+)
+async def test_a_refusal_names_a_pause_whatever_telegram_says_in_it(
+    said: str, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PTB_TIMEDELTA", "1")  # as the adapter sets it
+    async with answering(lambda _: web.Response(status=429, text=said)) as (port, _), opened(NOBODY) as requests:
+        with pytest.raises(RetryAfter) as caught:
+            await requests.post(f"http://127.0.0.1:{port}/bot1:A/getMe")
+
+    assert bound_pause(caught.value.retry_after) == seconds
 
 
 async def test_after_the_end_nothing_is_sent() -> None:

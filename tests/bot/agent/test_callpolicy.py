@@ -26,7 +26,7 @@ HOSTILE = ToolEntry(
 
 
 def cleared(*entries: Entry, person: str = ADA, **policy: Any) -> Clearance:
-    return CallPolicy(**policy).clear((SystemEntry("You help."), *entries), person, SPECS.get)
+    return Clearance(CallPolicy(**policy), (SystemEntry("You help."), *entries), person, SPECS.get)
 
 
 def opens(clearance: Clearance, url: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from bot.agent.condensing import Condenser
 from bot.contract.errors import ModelBusy
@@ -25,7 +25,7 @@ class FakeModel:
         self.answer = answer
         self.requests: list[Request] = []
 
-    async def stream(self, request: Request) -> AsyncIterator[Piece]:
+    async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         self.requests.append(request)
         if self.answer is None:
             raise ModelBusy("overloaded")

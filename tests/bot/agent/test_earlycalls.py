@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -17,7 +17,7 @@ from bot.agent.task import Task
 from bot.contract.errors import ModelBusy, ModelDropped
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import SystemEntry, UserEntry
-from bot.model import ModelOptions, open_models
+from bot.model import ModelOptions, Models
 from bot.model.base import Answer, CallPiece, Model, Piece, Request, TextPiece
 from playground.model import ModelServer, Reply
 from tests.bot.conftest import OpenRig, Rig
@@ -71,7 +71,7 @@ class Scripted:
         self.replies = list(replies)
         self.requests: list[Request] = []
 
-    async def stream(self, request: Request) -> AsyncIterator[Piece]:
+    async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         self.requests.append(request)
         for step in self.replies.pop(0):
             if isinstance(step, Exception):
@@ -113,7 +113,7 @@ async def answer(
 ) -> list[Event]:
     """Everything that happens while the agent works."""
     registry = ToolRegistry(tools)
-    agent = Agent(registry, limits, policy=policy)
+    agent = Agent(registry, limits or AgentLimits(), policy=policy or CallPolicy())
     async with asyncio.timeout(30), aclosing(agent.answer(task_for(model, registry, **more))) as events:
         return [event async for event in events]
 
@@ -142,7 +142,7 @@ async def over_the_wire(server: ModelServer, clock: FakeClock, tool: Look, *, to
         base_urls={"openai": server.base_url},
         tool_mode=tool_mode,
     )
-    async with open_models(options, clock) as models:
+    async with Models(options, clock) as models:
         return await answer(models, tool)
 
 

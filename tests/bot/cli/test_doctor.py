@@ -15,14 +15,18 @@ from pathlib import Path
 
 import pytest
 
+from bot.cli.doctor import examine
+from bot.cli.main import configured, parser
 from bot.contract.clock import SystemClock
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
+from bot.operations import Outlet
 from bot.store import Store
 from playground.discord import DiscordServer
 from playground.model import ModelServer, Reply
 from playground.slack import SlackServer
 from playground.tavily import TavilyServer
 from playground.telegram import TelegramServer
+from tests.bot.cli.conftest import Inside
 from tests.conftest import Nursery, RawJson
 
 TAVILY_KEY = "tvly-loopback-key-0123"
@@ -53,10 +57,10 @@ class World:
     model: ModelServer
     tavily: TavilyServer
     data: Path
-    nursery: Nursery
+    inside: Inside
 
-    async def doctor(self, *options: str, **settings: str) -> Told:
-        environment = {
+    def environment(self, **settings: str) -> dict[str, str]:
+        return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.data),
             "MODEL": "openai:scripted",
@@ -66,10 +70,16 @@ class World:
             "CODE_BACKEND": "off",
             **settings,
         }
-        ended = await self.nursery.talk("bot", "doctor", *options, folder=self.data, environment=environment)
-        told = Told(ended.code, ended.out, ended.err)
+
+    async def doctor(self, *options: str, **settings: str) -> Told:
+        """What it says with nothing but these settings."""
+        parsed = parser().parse_args(["doctor", *options])
+        outlet = Outlet()
+        with self.inside.alone(self.data, self.environment(**settings)):
+            code = await examine(configured(outlet), outlet, offline=parsed.offline)
+        told = self.inside.capsys.readouterr()
         assert "Traceback" not in told.out + told.err
-        return told
+        return Told(code, told.out, told.err)
 
     @property
     def tokens(self) -> dict[str, str]:
@@ -85,7 +95,7 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path, nursery: Nursery) -> AsyncIterator[World]:
+async def world(tmp_path: Path, inside: Inside) -> AsyncIterator[World]:
     async with AsyncExitStack() as stack:
         world = World(
             telegram=await stack.enter_async_context(TelegramServer()),
@@ -94,14 +104,16 @@ async def world(tmp_path: Path, nursery: Nursery) -> AsyncIterator[World]:
             model=await stack.enter_async_context(ModelServer()),
             tavily=await stack.enter_async_context(TavilyServer(key=TAVILY_KEY)),
             data=tmp_path,
-            nursery=nursery,
+            inside=inside,
         )
         world.model.script = lambda body: Reply("ready")
         yield world
 
 
-async def test_everything_right_is_well_on_all_three_platforms(world: World) -> None:
-    told = await world.doctor(**world.tokens, CODE_BACKEND="auto")
+async def test_everything_right_is_well_on_all_three_platforms(world: World, nursery: Nursery) -> None:
+    environment = world.environment(**world.tokens, CODE_BACKEND="auto")
+    ended = await nursery.talk("bot", "doctor", folder=world.data, environment=environment)
+    told = Told(ended.code, ended.out, ended.err)
 
     assert told.code == 0, told.out + told.err
     for what in ("telegram", "slack", "discord", "model", "database", "disk", "time zone", "prices", "run_python"):
@@ -256,13 +268,13 @@ async def test_a_short_secret_is_named_because_it_cannot_be_masked(world: World)
 
 
 def test_nothing_is_said_of_a_port_that_is_not_used() -> None:
-    from bot.cli.machine import _port
+    from bot.cli.machine import _examine_port
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
 
-    result: RawJson = _port("127.0.0.1", port)
+    result: RawJson = _examine_port("127.0.0.1", port)
 
     assert result.ok and "is free" in result.text
 

@@ -11,13 +11,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from bot.cli.main import parser
 from bot.contract.clock import SystemClock
-from bot.store import Store
+from bot.contract.messages import ChatId, MessageRef, MessageSent, ReplyTarget, Sender
+from bot.contract.reference import reference_of
+from bot.contract.transcript import Usage
+from bot.store import PageState, Store, TurnState
+from tests.bot.cli.conftest import Inside
 from tests.conftest import Nursery, Told
+from tools.base import ToolCall, ToolResult
 
 ROOT = Path(__file__).parent.parent.parent.parent
 
@@ -26,8 +32,19 @@ Parley = Callable[..., Told]
 
 
 @pytest.fixture
-def parley(nursery: Nursery, tmp_path: Path) -> Parley:
-    """Run `python -m bot` with nothing but these settings, in a folder of its own."""
+def parley(inside: Inside, tmp_path: Path) -> Parley:
+    """Run a command with nothing but these settings, in a folder of its own."""
+
+    def run(*arguments: str, typed: str = "", **settings: str) -> Told:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **settings}
+        return inside.run(*arguments, folder=tmp_path, environment=environment, typed=typed)
+
+    return run
+
+
+@pytest.fixture
+def program(nursery: Nursery, tmp_path: Path) -> Parley:
+    """The same by `python -m bot`, a program of its own."""
 
     def run(*arguments: str, typed: str = "", **settings: str) -> Told:
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **settings}
@@ -61,8 +78,8 @@ def test_help_names_every_command_and_loads_nothing_heavy(tmp_path: Path) -> Non
     assert not loaded & {"pydantic", "aiohttp", "telegram", "slack_bolt", "discord", "openai", "httpx"}
 
 
-def test_run_without_a_platform_is_a_sentence_and_exit_code_2(parley: Parley) -> None:
-    told = parley("run", MODEL="ollama:qwen3")
+def test_run_without_a_platform_is_a_sentence_and_exit_code_2(program: Parley) -> None:
+    told = program("run", MODEL="ollama:qwen3")
 
     assert told.code == 2
     assert "TELEGRAM_BOT_TOKEN" in told.err
@@ -155,8 +172,8 @@ def test_to_look_for_chats_where_none_are_kept_makes_no_database(parley: Parley,
     assert not (tmp_path / "data").exists()
 
 
-def test_no_chats_and_an_unknown_one_are_said(parley: Parley) -> None:
-    parley("chat", MODEL="ollama:a")
+def test_no_chats_and_an_unknown_one_are_said(parley: Parley, program: Parley) -> None:
+    program("chat", MODEL="ollama:a")
     listed = parley("chats")
     exported = parley("chats", "export", "telegram:42/7")
     forgotten = parley("chats", "forget", "telegram:42/7", "--yes")
@@ -204,6 +221,91 @@ async def _keep_a_chat(folder: Path) -> None:
         await store.writer.execute(
             "INSERT INTO chats (chat, title, turns, last_at, bytes) VALUES ('telegram:42/7', '', 1, 0, 9)"
         )
+
+
+def test_an_export_and_a_trace_tell_what_is_stored(parley: Parley, tmp_path: Path) -> None:
+    asyncio.run(_keep_a_turn(tmp_path))
+    reference = reference_of(1)
+
+    (exported,) = parley("chats", "export", "telegram:42/7").out.splitlines()
+    traced = parley("chats", "trace", reference.upper())
+
+    assert json.loads(exported)["answer"] == "Tea is a leaf."
+    told = traced.out.splitlines()
+    assert traced.code == 0
+    assert told[0].startswith(f"turn t1 [{reference}] in telegram:42/7, asked by telegram:7 at ")
+    assert told[1].startswith("  failed after ") and told[2] == "  m: 3 tokens in (0 cached), 4 out, $0.0000"
+    assert told[3:6] == ["  pass 1: search completed, 1.5 s", '    given {"q": "tea"}', f"    gave {'x' * 199}…"]
+    assert told[6].startswith("  pass 1: search") and told[7] == "    given {}"
+    assert told[8:] == ["  answer of 14 characters in 1 messages", "  error: the model gave up"]
+    other = parley("chats", "trace", reference_of(2))
+    assert other.code == 1 and "no turn has the reference" in other.err
+    assert parley("chats", "trace", "tea").code == 2
+
+
+async def _keep_a_turn(folder: Path) -> None:
+    (folder / "data").mkdir()
+    chat, person = ChatId("telegram", "42", "7"), Sender(id="telegram:7")
+    async with Store.open(f"sqlite:///{folder}/data/parley.db", clock=SystemClock()) as store:
+        asked = MessageSent(delivery="1", chat=chat, sender=person, target=ReplyTarget("telegram"), text="What is tea?")
+        turn = await store.intake.take_in(asked)
+        assert turn == 1
+        await store.turns.begin(turn, chat, person.id)
+        for position, (call, result) in enumerate(
+            (
+                (ToolCall("c1", "search", {"q": "tea"}), ToolResult(text="x" * 300, seconds=1.5)),
+                (ToolCall("c2", "search", {}), None),
+            )
+        ):
+            await store.turns.start_call(turn, call, passnumber=1, position=position, effects=False)
+            if result is not None:
+                await store.turns.end_call(turn, call.id, result)
+        await store.turns.save_page(turn, 0, body="", ref=MessageRef("9"), state=PageState.FINAL, nonce="")
+        await store.turns.close(
+            turn,
+            TurnState.FAILED,
+            [],
+            visible="Tea is a leaf.",
+            reasoning="",
+            model="m",
+            usage=Usage(3, 4),
+            error="the model gave up",
+        )
+
+
+CHOSEN = ["--port", "9", "--no-browser", "--data", "kept"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "started"),
+    [
+        ((), []),
+        (("playground",), []),
+        (
+            ("playground", "--port", "9", "--no-browser", "--data", "kept"),
+            ["--port", "9", "--no-browser", "--data", "kept"],
+        ),
+    ],
+)
+def test_the_playground_takes_the_place_of_the_process(
+    parley: Parley, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], started: list[str]
+) -> None:
+    """Also without a command, where no platform is configured."""
+
+    def replace(program: str, command: list[str], environment: dict[str, str]) -> NoReturn:
+        assert program == sys.executable and (environment.get("PYTHONPATH", str(ROOT)) == str(ROOT))
+        print(*command[1:])
+        raise SystemExit(0)
+
+    monkeypatch.setattr(os, "execve", replace)
+
+    assert parley(*arguments).out.split() == ["-P", "-m", "playground", *started]
+
+
+def test_names_that_are_nearly_settings_are_told_of(parley: Parley) -> None:
+    told = parley("tools", "calculator", '{"expression": "1+1"}', OPENAI_APIKEY="x")
+
+    assert told.code == 0 and "OPENAI_APIKEY in the environment is no setting" in told.err
 
 
 def test_the_commands_that_the_list_of_tools_shows_run_in_a_shell(parley: Parley) -> None:

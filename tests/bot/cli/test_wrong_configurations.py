@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from playground.telegram import TelegramServer
+from tests.bot.cli.conftest import Inside
 from tests.conftest import Nursery
 
 KEY = "sk-loopback-key-0123456789"
@@ -110,13 +111,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("row", REFUSED.values(), ids=REFUSED)
-def test_what_cannot_start_is_one_sentence_and_one_exit_code(row: Wrong, nursery: Nursery, tmp_path: Path) -> None:
+def test_what_cannot_start_is_one_sentence_and_one_exit_code(row: Wrong, inside: Inside, tmp_path: Path) -> None:
     right = WELL if row.file is None else {}
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **right, **row.set}
     if row.file is not None:
         (tmp_path / ".env").write_bytes(row.file if isinstance(row.file, bytes) else row.file.encode())
 
-    ended = nursery.run("bot", *row.command, folder=tmp_path, environment=environment)
+    ended = inside.run(*row.command, folder=tmp_path, environment=environment)
 
     assert ended.code == row.code and not ended.out
     [line] = ended.err.splitlines()

@@ -119,12 +119,13 @@ async def test_the_operators_file_says_what_a_chat_begins_with(rig: OpenRig, tmp
     file = tmp_path / "chats.toml"
     file.write_text(
         '["telegram:42/7"]\ninstructions = "You are the clerk of the library."\nmodel = "openai:other"\n'
-        'tools_off = ["calculator"]\n',
+        'tools_off = ["calculator"]\n["telegram:42/8"]\ninstructions = "You are the gardener."\n',
         encoding="utf-8-sig",
     )
     async with rig(CHATS_FILE=str(file), INSTRUCTIONS="Be polite.") as it:
         it.model.models.append("other")
         assert "openai:other" in (await it.say("/model"))[0]
+        assert "openai:scripted" in (await it.say("/model", chat="8"))[0]
         await it.say(f"/persona {PIRATE}")
         it.model.reply(Reply("One."), Reply("Two."), Reply("Three."))
         await it.say("What is tea?")
@@ -188,6 +189,9 @@ def test_of_a_thread_the_tools_off_in_its_chat_are_off_too() -> None:
         ('["telegram:42/7"]\ntools_off = "run_python"\n', "tools_off must be a list of names"),
         (f'["telegram:42/7"]\ninstructions = "{"x" * 9000}"\n', "at most 8,000 characters"),
         ('["telegram:42/7"]\n["telegram:042/7"]\n', "telegram:042/7"),
+        ('["slack:T1/C1"]\n["slack:T1/%431"]\n', "two tables for slack:T1/C1"),
+        ('"telegram:42/7" = "x"\n', "must be a table"),
+        (b"#" * 1_000_001, "larger than 1000000 bytes"),
         ("x = " + "[" * 5000, "is no TOML"),
     ],
 )

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.context.summary import Summaries
+from bot.context.summary import _REMEMBERED, Summaries
 from bot.contract.errors import ModelBusy
 from bot.contract.messages import ChatId, MessageSent, ReplyTarget, Sender
-from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
+from bot.contract.transcript import AssistantEntry, Entry, SystemEntry, ToolEntry, Usage, UserEntry
 from bot.model.base import Answer, Piece, Request, TextPiece
+from bot.safety import Redactor
 from bot.store import Store, Summary, TurnState
 from tests.conftest import FakeClock
 from tools.base import ToolCall
@@ -70,7 +71,9 @@ def writer() -> Writer:
 
 @pytest.fixture
 async def summaries(store: Store, clock: FakeClock) -> AsyncIterator[Summaries]:
-    made = Summaries(store.history, clock, at=600, window=lambda _: 4000, estimator=lambda _: words, secrets=[KEY])
+    made = Summaries(
+        store.history, clock, at=600, window=lambda _: 4000, estimator=lambda _: words, redact=Redactor([KEY]).redact
+    )
     yield made
     await made.close()
 
@@ -380,3 +383,45 @@ def test_the_threshold_is_a_share_or_a_number_of_tokens_and_always_less_than_fit
     made = Summaries(store.history, clock, at=at, window=lambda _: 8000, estimator=lambda _: words)
 
     assert made.threshold_for("openai:scripted", room) == threshold
+
+
+async def test_our_own_words_are_no_part_of_what_is_summarised(
+    store: Store, summaries: Summaries, writer: Writer
+) -> None:
+    await say(store, 1, UserEntry("question 1"), SystemEntry("be brief now"), AssistantEntry(f"answer 1: {LONG}"))
+    for number in range(2, 7):
+        await say(store, number)
+
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
+
+    assert "question 1" in writer.told and "be brief now" not in writer.told
+
+
+async def test_where_more_turns_wait_than_one_look_reads_all_that_were_read_may_go(
+    store: Store, summaries: Summaries, writer: Writer
+) -> None:
+    for number in range(1, 4):
+        await say(store, number, UserEntry(f"question {number}"), *[AssistantEntry("word")] * 198)
+
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
+
+    made = await store.history.get_summary(CHAT)
+    assert made is not None and made.upto == 2 * 199
+    assert "question 2" in writer.told and "question 3" not in writer.told
+
+
+async def test_failures_in_ever_more_chats_are_not_remembered_without_end(
+    store: Store, summaries: Summaries, writer: Writer
+) -> None:
+    for number in range(1, 7):
+        await say(store, number)
+    for number in range(_REMEMBERED):
+        summaries._not_before[ChatId("telegram", "42", f"{1_000 + number}")] = 0.0
+    writer.error = ModelBusy("busy")
+
+    summaries.summarise_after_turn(CHAT, writer, 1000, room=3000)
+    await summaries.wait_idle()
+
+    assert len(summaries._not_before) == _REMEMBERED and CHAT in summaries._not_before

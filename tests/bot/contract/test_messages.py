@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.contract.messages import ChatId, MessageRef, ReplyTarget
+from bot.contract.messages import ChatId, MessageRef, MessageSent, ReplyTarget, Sender
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import (
     AssistantEntry,
@@ -89,6 +89,47 @@ def test_an_entry_of_an_earlier_version_may_hold_anybodys_words(text: str) -> No
 def test_what_is_no_entry_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         entry_from_json(text)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        SystemEntry("be kind"),
+        UserEntry("hi"),
+        UserEntry("> so\nhi", begins=5, origin=OUTSIDE),
+        AssistantEntry("hello"),
+        AssistantEntry(
+            "",
+            calls=(ToolCall("c1", "calculator", {"expression": "1+1"}), ToolCall("c2", "", {}, problem="no name")),
+            native=True,
+            written="<tool_call>",
+            reasoning="two ones",
+            provider="openai",
+            raw={"id": "r1"},
+        ),
+        ToolEntry("c1", "calculator", "2", ok=False, origin=OUTSIDE),
+    ],
+)
+def test_each_kind_of_entry_is_the_same_after_it_was_stored(entry: Entry) -> None:
+    assert entry_from_json(entry_to_json(entry)) == entry
+
+
+@pytest.mark.parametrize("group", [True, False])
+def test_only_among_others_an_answer_is_shown_to_the_asker_alone(group: bool) -> None:
+    message = MessageSent(
+        delivery="1",
+        chat=ChatId("slack", "T1", "C1"),
+        sender=Sender(id="slack:T1/U1", name="ann"),
+        target=ReplyTarget("slack", {"channel": "C1"}),
+        sent_at=0.0,
+        text="/limits",
+        group=group,
+    )
+
+    alone = message.for_asker()
+
+    assert alone.target.private is group
+    assert alone.target.data["channel"] == "C1"
 
 
 @given(ANY, ANY)

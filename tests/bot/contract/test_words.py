@@ -52,6 +52,13 @@ def test_a_slash_and_a_word_are_a_command(text: str, command: tuple[str, str] | 
         ("tool calculator 1+2", None),
         ("/tool calculator 1+2", ("tool", "calculator 1+2")),
         ("/tool", ("tool", "")),
+        ("persona", ("persona", "")),
+        ("persona: answer in rhymes", ("persona", "answer in rhymes")),
+        ("Persona：押韻", ("persona", "押韻")),
+        ("persona off", ("persona", "off")),
+        ("persona non grata", None),
+        ("new: york in spring", None),
+        ("help：", None),
         ("", None),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 import pytest
 
-from bot.contract import ChatId, MessageSent, ReplyTarget, Sender
+from bot.contract import ChatId, MessageSent, ReplyTarget, Sender, Usage
 from bot.intake import admission as module
 from bot.intake.admission import Admission, AdmissionLimits, Answer, Begin, Refuse
 from bot.policy import (
@@ -24,7 +24,7 @@ from bot.policy import (
     payer_of,
 )
 from bot.sentences import say
-from bot.store import Amount, Limit, Store
+from bot.store import Amount, Limit, Store, TurnState
 from bot.turn import Running, TurnQueue
 from tests.bot.conftest import MessageFields
 from tests.conftest import FakeClock
@@ -191,3 +191,21 @@ async def test_a_command_for_the_whole_channel_means_the_answer_that_grows_there
     for text, of in (("/stop", Answer), ("/retry", Begin)):
         asked = message(text, whole_channel=True)
         assert await make().decide(50, asked) == of(replace(asked, chat=thread), "en")
+
+
+async def test_where_no_answer_grows_a_command_for_the_whole_channel_means_the_last_one(
+    make: Make, store: Store
+) -> None:
+    thread = replace(HERE, thread="1")
+    turn = await store.intake.take_in(message(chat=thread))
+    assert turn is not None
+    await store.turns.open(turn, thread, ADA)
+    await store.turns.close(turn, TurnState.DONE, (), visible="", reasoning="", model="", usage=Usage())
+    asked = message("/why", whole_channel=True)
+    resumed = message("/retry", whole_channel=True)
+
+    assert await make().decide(50, asked) == Answer(replace(asked, chat=thread), "en")
+    assert await make().decide(turn, resumed) == Begin(replace(resumed, chat=thread), "en"), "where it began"
+    assert await make().decide(51, message("/why", whole_channel=True, chat=ELSEWHERE)) == Answer(
+        message("/why", whole_channel=True, chat=ELSEWHERE), "en"
+    )

@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 import pytest
 
+from bot.contract import StoreError
 from bot.contract.messages import (
     ChatId,
     ConfirmPressed,
@@ -523,3 +524,106 @@ async def test_waiting_for_what_is_done_already_lets_the_loop_turn(rig: OpenRig)
         await it.bot.dispatcher.wait_idle()
 
         assert not loose
+
+
+async def test_what_people_say_in_a_thread_without_the_bot_is_not_even_kept(rig: OpenRig, tmp_path: Path) -> None:
+    async with rig() as it:
+        await it.deliver(it.message("lunch?", follow_up=True))
+        await it.idle()
+        nothing = await states(it, tmp_path)
+        it.model.reply(Reply("Tea is a leaf."), Reply("It is a drink."))
+        await it.say("What is tea?")
+
+        assert (await it.say("and to drink?", follow_up=True), nothing) == (["It is a drink."], Counter())
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_a_message_that_waited_long_for_a_start_is_asked_for_again(
+    rig: OpenRig, tmp_path: Path, allowed: bool
+) -> None:
+    async with rig() as it:
+        late = it.message("What is tea?", chat="8", person=BOB)
+        await it.bot.store.intake.take_in(late)
+    with closing(sqlite3.connect(tmp_path / "parley.db")) as db, db:
+        db.execute("UPDATE inbox SET received_at = received_at - 1000")
+
+    async with rig(ALLOW_ALL="true" if allowed else "false", ALLOWED_USERS=ADA) as it:
+        await it.idle()
+
+        assert it.shown("8") == ["I was offline when you wrote this. Please send it again."] * allowed
+        assert await states(it, tmp_path) == {"offline": 1}
+        assert it.model.requests == []
+
+
+async def test_a_reminder_is_shown_and_one_for_a_platform_that_is_not_there_waits(rig: OpenRig, tmp_path: Path) -> None:
+    async with rig() as it:
+        timer = next(one for one in presses(it.message("x")) if isinstance(one, TimerDue))
+        away = replace(timer, delivery="away", chat=ChatId("slack", "T1", "C1"), target=ReplyTarget("slack", {}))
+
+        await it.deliver(timer, away)
+        await it.idle()
+
+        assert len(it.shown()) == 1 and "tea" in it.shown()[0]
+        assert await states(it, tmp_path) == {"done": 1, "new": 1}
+
+
+async def test_a_platform_that_is_taken_up_twice_shows_everything_once(rig: OpenRig) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("Once."))
+        held = it.model.faults.add("*", Fault(hold=asyncio.Event()))
+        await it.deliver(it.message("What is tea?"))
+        await held.reached.wait()
+
+        await it.bot.dispatcher.resume("telegram")
+        assert held.hold is not None
+        held.hold.set()
+        await it.idle()
+
+        assert it.shown() == ["Once."]
+
+
+async def test_what_is_being_decided_about_at_the_end_is_decided_at_the_next_start(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with rig() as it:
+        deciding = asyncio.Event()
+
+        async def never(*_: object, **__: object) -> None:
+            deciding.set()
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(it.bot.dispatcher._admission, "decide", never)
+        await it.deliver(it.message("What is tea?"))
+        await deciding.wait()
+
+    async with rig() as it:
+        it.model.reply(Reply("A leaf."))
+        await it.until(lambda: it.shown() == ["A leaf."])
+
+
+@pytest.mark.parametrize("allowed", [True, False, None])
+async def test_who_is_allowed_is_told_once_that_a_message_cannot_be_stored(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch, allowed: bool | None
+) -> None:
+    async with rig() as it:
+        message = it.message("What is tea?")
+        edit = next(one for one in presses(message) if isinstance(one, MessageEdited))
+
+        async def full(*_: object) -> None:
+            raise StoreError("the disk is full")
+
+        async def known(*_: object) -> bool:
+            if allowed is None:
+                raise StoreError("the disk is full")
+            return allowed
+
+        monkeypatch.setattr(it.bot.store.intake, "take_in", full)
+        monkeypatch.setattr(it.bot.dispatcher._access, "allows", known)
+        for one in (edit, message, message):
+            with pytest.raises(StoreError):
+                await it.deliver(one)
+        await it.idle()
+
+        assert [text.split(" (")[0] for text in it.shown()] == [
+            "I can't save messages right now, so I can't answer yet. I will go on as soon as I can."
+        ] * bool(allowed)

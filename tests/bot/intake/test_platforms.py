@@ -295,3 +295,37 @@ async def test_a_login_that_hangs_does_not_hold_up_the_end(clock: FakeClock) -> 
 
         assert task.done() and task.exception() is None
         assert up.log == ["login", "listen", "left"]
+
+
+async def test_what_is_taken_up_when_the_end_comes_is_not_listened_after(clock: FakeClock) -> None:
+    fake, taking_up = Fake("telegram"), asyncio.Event()
+
+    async def resume(_: str) -> None:
+        await taking_up.wait()
+
+    async with running(clock, fake, resume=resume) as (platforms, leave, task):
+        await platforms.stop_receiving()
+        taking_up.set()
+        leave.set()
+        await clock.settle()
+
+        assert task.done() and fake.log == ["login", "left"]
+
+
+async def test_a_platform_that_waits_to_log_in_again_is_given_up_at_the_end(clock: FakeClock) -> None:
+    fake = Fake("telegram", logins=[Unreachable("gone")])
+    async with running(clock, fake) as (_, leave, task):
+        leave.set()
+        await clock.settle()
+
+        assert task.done() and fake.log == ["login"]
+
+
+async def test_whoever_cancels_the_whole_leaves_no_connection_open(clock: FakeClock) -> None:
+    fake = Fake("telegram")
+    async with running(clock, fake) as (_, _leave, task):
+        task.cancel()
+        await clock.settle()
+
+        assert task.cancelled()
+        assert not fake.listening and fake.log == ["login", "listen", "left"]

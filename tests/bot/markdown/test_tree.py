@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.markdown import Kind, LineScanner, trim_url
 from bot.markdown.tree import (
     CodeBlock,
     Heading,
@@ -136,3 +137,44 @@ def test_a_list_follows_a_line_of_text_whatever_its_number() -> None:
 
     assert isinstance(text, Paragraph) and isinstance(listing, Listing) and listing.start == 2
     assert [type(block) for block in parse("It was in\n1986. ")] == [Paragraph]
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("[see <https://a.b/x]y> now](https://x.yz)", "see https://a.b/x]y now"),
+        ("[a ||b]c|| d](https://x.yz)", "a b]c d"),
+    ],
+)
+def test_a_bracket_inside_an_address_or_a_spoiler_does_not_end_a_label(written: str, shown: str) -> None:
+    [block] = parse(written)
+
+    assert isinstance(block, Paragraph)
+    [link] = block.children
+    assert isinstance(link, Link) and (link.url, text_of(link.children)) == ("https://x.yz", shown)
+
+
+def test_a_link_that_leads_nowhere_is_its_words_with_their_style() -> None:
+    assert parse("[**a** c]() b") == (Paragraph((Styled("strong", (Text("a"),)), Text(" c b"))),)
+
+
+def test_a_row_outside_of_the_quote_that_holds_the_table_is_none_of_it() -> None:
+    scanner, kinds, at = LineScanner(), [], 0
+    for line in ("> | a |\n", "> |---|\n", "> | 1 |\n", "| 2 |\n", "> | 3 |\n"):
+        kinds.append(scanner.feed(line, at))
+        at += len(line)
+
+    assert kinds == [Kind.TEXT, Kind.TABLE_RULE, Kind.TABLE_ROW, Kind.TEXT, Kind.TEXT]
+
+
+@pytest.mark.parametrize(
+    ("url", "bare"),
+    [
+        ("https://a.b/(x)).", "https://a.b/(x)"),
+        ("https://a.b/x?!", "https://a.b/x"),
+        ("(https://a.b)", "(https://a.b)"),
+        ("?!.", ""),
+    ],
+)
+def test_the_sentence_around_a_bare_address_is_none_of_it(url: str, bare: str) -> None:
+    assert trim_url(url) == bare

@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 
 from bot.contract.errors import BotError
 from bot.contract.transcript import SystemEntry, UserEntry
-from bot.model import ModelOptions, Models, open_models
+from bot.model import ModelOptions, Models
 from bot.model.base import Answer, Model, Piece, ReasoningPiece, Request, TextPiece
 from playground.model import ModelServer
 from tests.conftest import FakeClock, RawJson
@@ -77,7 +77,7 @@ async def ask(model: Model, request: Request) -> Asked:
     """Read a stream to its end; what it raises is kept beside what came before."""
     asked = Asked()
     try:
-        async with aclosing(model.stream(request)) as pieces:  # type: ignore[type-var]
+        async with aclosing(model.stream(request)) as pieces:
             async for piece in pieces:
                 asked.pieces.append(piece)
     except BotError as error:
@@ -116,7 +116,7 @@ async def opened(server: ModelServer, clock: RecordingClock) -> AsyncIterator[Op
                 ),
                 **options,
             }
-            models = open_models(ModelOptions(name=name, **given), clock, jitter=random.Random(1))
+            models = Models(ModelOptions(name=name, **given), clock, jitter=random.Random(1))
             stack.push_async_exit(models)
             return models
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.contract.errors import ContextTooLong, ModelDropped, ModelRefused, SettingsError
-from bot.model import ModelOptions, Models, open_models
+from bot.model import ModelOptions, Models
 from bot.model.base import Request
 from playground.model import ModelServer, Reply
 from tests.bot.model.conftest import Ask, Open, RecordingClock
@@ -162,7 +162,7 @@ def test_a_wrong_setting_is_named_with_what_it_should_hold(
     options: RawObject, says: str, clock: RecordingClock
 ) -> None:
     with pytest.raises(SettingsError) as raised:
-        open_models(ModelOptions(**options), clock)
+        Models(ModelOptions(**options), clock)
 
     assert says in str(raised.value)
     assert "\n" not in str(raised.value)

@@ -149,6 +149,7 @@ async def test_a_slow_reader_is_not_taken_for_a_silent_server(
 async def test_the_turn_s_deadline_ends_a_stream_that_still_moves(
     server: ModelServer, opened: Open, question: Request, clock: RecordingClock
 ) -> None:
+    clock.instant = True
     server.reply(Reply(TEXT, endless=True))
     request = Request(entries=question.entries, deadline=clock.monotonic() + 5.0, max_output_chars=10**9)
 
@@ -161,6 +162,7 @@ async def test_the_turn_s_deadline_ends_a_stream_that_still_moves(
 async def test_the_turn_s_time_counts_from_the_request_when_it_has_no_deadline(
     server: ModelServer, opened: Open, question: Request, clock: RecordingClock
 ) -> None:
+    clock.instant = True
     server.reply(Reply(TEXT, endless=True))
     endless = Request(entries=question.entries, max_output_chars=10**9)
 

@@ -1,14 +1,15 @@
-"""Many streams at once are read in fewer, larger pieces; one alone is read as it comes, and no end waits."""
+"""Streams are read in larger pieces the more of them run and the longer; no beginning and no end waits."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 
 from bot.model import Models
-from bot.model.base import Request
+from bot.model.base import Request, TextPiece
 from bot.model.readbatcher import ReadBatcher
 from playground.model import ModelServer, Reply
 from tests.bot.model.conftest import Ask, RecordingClock
@@ -16,49 +17,79 @@ from tests.bot.model.conftest import Ask, RecordingClock
 TEXT = "The news is good. " * 10
 
 
-def joined(clock: RecordingClock, streams: int) -> tuple[ReadBatcher, list[Any]]:
+async def joined(clock: RecordingClock, streams: int, *, age: float = 60.0) -> tuple[ReadBatcher, list[Any]]:
+    """So many streams that were read first `age` seconds ago."""
     batcher = ReadBatcher(clock)
-    return batcher, [batcher.join() for _ in range(streams)]
+    reads = [batcher.join() for _ in range(streams)]
+    for read in reads:
+        await read.gather()
+    await clock.advance(age)
+    return batcher, reads
 
 
-async def test_a_stream_alone_is_read_as_it_comes_and_many_gather(
+async def test_a_young_stream_is_read_as_it_comes(
     server: ModelServer, models: Models, question: Request, asking: Ask, clock: RecordingClock
 ) -> None:
-    clock.instant = True
     server.script = lambda _: Reply(TEXT, words_per_second=500)
 
-    alone = await asking(models, question)
-    assert alone.text == TEXT
+    together = await asyncio.gather(*(asking(models, question) for _ in range(40)))
+
+    assert [asked.text for asked in together] == [TEXT] * 40
     assert clock.slept == []
 
-    together = await asyncio.gather(*(asking(models, question) for _ in range(40)))
-    assert [asked.text for asked in together] == [TEXT] * 40
-    assert clock.slept, "no stream gathered"
 
-
-async def test_an_answer_that_is_there_is_read_at_once_however_long_others_would_gather(
-    server: ModelServer, models: Models, question: Request, asking: Ask, clock: RecordingClock
+@pytest.mark.parametrize("instant", [True, False], ids=["time passes", "the clock stands still"])
+async def test_an_old_stream_gathers_and_its_end_is_read_at_once(
+    server: ModelServer, models: Models, question: Request, clock: RecordingClock, instant: bool
 ) -> None:
-    """The clock stands still: nobody who gathers is woken by it."""
+    """While the clock stands still it wakes nobody who gathers."""
     server.script = lambda _: Reply(TEXT, words_per_second=500)
 
-    together = await asyncio.gather(*(asking(models, question) for _ in range(40)))
+    async with aclosing(models.stream(question)) as pieces:
+        begun = await anext(pieces)
+        await clock.advance(60.0)
+        clock.instant = instant
+        rest = [piece async for piece in pieces]
 
-    assert [asked.text for asked in together] == [TEXT] * 40
-    assert clock.slept, "no stream gathered"
+    assert "".join(piece.text for piece in (begun, *rest[:-1]) if isinstance(piece, TextPiece)) == TEXT
+    assert clock.slept, "it did not gather"
 
 
-@pytest.mark.parametrize(("streams", "seconds"), [(1, 0.0), (25, 0.0), (100, 0.075), (5_000, 0.5)])
-def test_the_more_streams_the_longer_each_gathers_up_to_half_a_second(
+@pytest.mark.parametrize(("streams", "seconds"), [(1, 0.1), (25, 0.1), (200, 0.2), (5_000, 0.5)])
+async def test_the_more_streams_the_longer_each_gathers_up_to_half_a_second(
     clock: RecordingClock, streams: int, seconds: float
 ) -> None:
-    batcher, _ = joined(clock, streams)
+    batcher, _ = await joined(clock, streams)
 
-    assert batcher.seconds() == pytest.approx(seconds)
+    assert batcher.seconds(60.0) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("age", "seconds"), [(0.0, 0.0), (0.2, 0.0), (0.5, 0.05), (60.0, 0.1)])
+async def test_the_longer_a_stream_has_run_the_longer_it_gathers_up_to_a_tenth_of_a_second(
+    clock: RecordingClock, age: float, seconds: float
+) -> None:
+    batcher, _ = await joined(clock, 1)
+
+    assert batcher.seconds(age) == pytest.approx(seconds)
+
+
+async def test_a_stream_gathers_by_how_long_it_has_run_itself(clock: RecordingClock) -> None:
+    batcher, (old,) = await joined(clock, 1)
+    young = batcher.join()
+
+    await young.gather()
+    await young.gather()
+    waiting = asyncio.create_task(old.gather())
+    await clock.advance(0.09)
+    assert not waiting.done()
+
+    await clock.advance(0.04)
+    assert waiting.done()
+    await batcher.close()
 
 
 async def test_who_gathers_is_woken_when_it_is_time_or_when_nothing_more_will_come(clock: RecordingClock) -> None:
-    batcher, streams = joined(clock, 125)
+    batcher, streams = await joined(clock, 100)
     waiting = [asyncio.create_task(stream.gather()) for stream in streams[:3]]
     await clock.advance(0.09)
     assert not any(task.done() for task in waiting)
@@ -72,20 +103,20 @@ async def test_who_gathers_is_woken_when_it_is_time_or_when_nothing_more_will_co
     await batcher.close()
 
 
-async def test_streams_that_were_closed_let_the_others_read_as_before(clock: RecordingClock) -> None:
-    batcher, streams = joined(clock, 100)
-    for stream in streams[:80]:
+async def test_streams_that_were_closed_let_the_others_read_sooner(clock: RecordingClock) -> None:
+    batcher, streams = await joined(clock, 500)
+    before = batcher.seconds(60.0)
+    for stream in streams[:300]:
         stream.leave()
         stream.leave()
 
     await streams[0].gather()
-    await streams[-1].gather()
 
-    assert batcher.seconds() == 0 and clock.slept == []
+    assert (before, batcher.seconds(60.0)) == (0.5, 0.2) and clock.slept == []
 
 
 async def test_one_timer_serves_all_streams_and_ends_with_them(clock: RecordingClock) -> None:
-    _, streams = joined(clock, 1_000)
+    _, streams = await joined(clock, 1_000)
     waiting = [asyncio.create_task(stream.gather()) for stream in streams]
     await clock.advance(2.0)
 
@@ -97,7 +128,7 @@ async def test_one_timer_serves_all_streams_and_ends_with_them(clock: RecordingC
 
 
 async def test_who_gathers_while_everything_is_closed_looks_at_what_there_is(clock: RecordingClock) -> None:
-    batcher, streams = joined(clock, 1_000)
+    batcher, streams = await joined(clock, 1_000)
     waiting = [asyncio.create_task(stream.gather()) for stream in streams[:3]]
     await clock.advance(0.0)
 

@@ -26,7 +26,7 @@ import pytest
 from bot.contract.clock import SystemClock
 from bot.contract.errors import ContextTooLong
 from bot.contract.transcript import AssistantEntry, ToolEntry, UserEntry
-from bot.model import ModelOptions, open_models
+from bot.model import ModelOptions, Models
 from bot.model.base import Request
 from tests.bot.model.conftest import Ask
 from tests.conftest import RawObject
@@ -132,7 +132,7 @@ async def test_a_server_that_nobody_here_wrote_answers_calls_and_refuses(server:
     hello = Request(entries=(UserEntry("hi"),), max_tokens=30_000)
     # llama-cpp-python forces a call only by its name.
     choice = TOOL.name if name == "llama-cpp-python" else "required"
-    async with open_models(options, SystemClock()) as models:
+    async with Models(options, SystemClock()) as models:
         said = await asking(models, hello)
         assert (said.text, said.answer.finish) == (TINY["TEXT"], "stop")
 

@@ -24,6 +24,13 @@ def test_comments_names_and_ids_are_no_data() -> None:
     assert decode(b": ping\n\nevent: x\nid: 7\nretry: 9\ndata: one\n\n:\n\n") == ["one"]
 
 
+def test_lines_end_as_the_server_ends_them_wherever_it_is_cut() -> None:
+    for end in (b"\r\n", b"\r", b"\n"):
+        sent = b"data: one" + 2 * end + b"data: two" + end + b"data: three" + 2 * end
+        for size in (1, 2, 3, 100):
+            assert decode(*(sent[at : at + size] for at in range(0, len(sent), size))) == ["one", "two\nthree"]
+
+
 def test_several_data_lines_are_one_event() -> None:
     assert decode(b"data: {\ndata: }\n\n") == ["{\n}"]
 

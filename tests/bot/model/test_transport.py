@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from bot.contract.errors import SettingsError
-from bot.model import ModelOptions, open_models
+from bot.model import ModelOptions, Models
 from bot.model.readbatcher import ReadBatcher
 from bot.model.transport import ENDING, StreamTransport
 from tests.bot.model.conftest import RecordingClock
@@ -175,6 +175,7 @@ async def test_what_arrived_before_the_connection_broke_is_read_also_by_who_gath
         async with http.stream("GET", url) as answer:
             chunks = answer.aiter_bytes()
             read.append(await anext(chunks))
+            await clock.advance(60.0)
             following = asyncio.ensure_future(anext(chunks))
             await clock.settle()
             go_on.set()
@@ -211,6 +212,7 @@ async def test_who_ends_soon_reads_as_it_comes_again(
     async with serving(stream) as (url, _), http.stream("GET", url) as answer:
         chunks = answer.aiter_bytes()
         assert await anext(chunks) == b"one"
+        await clock.advance(60.0)
         answer.extensions[ENDING]()
         more.set()
         assert await asyncio.wait_for(anext(chunks), 5) == b"two"
@@ -271,6 +273,6 @@ async def test_a_proxy_that_cannot_be_used_is_named_before_anybody_asks(
     monkeypatch.setenv("all_proxy", "socks5://me:secret@127.0.0.1:1080")
 
     with pytest.raises(SettingsError, match=r"socks5 proxy .* model at api\.openai\.com") as caught:
-        open_models(ModelOptions(name="openai:scripted", keys={"openai": "k"}), clock)
+        Models(ModelOptions(name="openai:scripted", keys={"openai": "k"}), clock)
 
     assert "secret" not in str(caught.value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -171,19 +171,20 @@ async def test_first_words_are_collected_for_a_moment(calls: Calls, pacer: Pacer
 
     await clock.advance(5.0)
 
-    assert calls.granted == [(0.0, "readable"), (COLLECT[0], "too little")]
+    assert calls.granted == [(0.0, "readable"), (COLLECT, "too little")]
 
 
-async def test_first_words_are_collected_longer_where_the_next_call_is_far(
+async def test_first_words_are_collected_no_longer_where_the_next_call_is_far(
     calls: Calls, pacer: Pacer, clock: FakeClock
 ) -> None:
+    """A call that nobody makes now is lost to those who wait later."""
     for _ in range(28):
         reading(pacer, BOT)
     calls.ask("first", CallCost((BOT,)), Purpose.FIRST, pacer.enter((BOT,)), at_once=False)
 
     await clock.advance(5.0)
 
-    assert calls.granted == [(COLLECT[1], "first")]
+    assert calls.granted == [(COLLECT, "first")]
 
 
 async def test_what_is_worth_a_call_meanwhile_waits_no_longer(calls: Calls, pacer: Pacer, clock: FakeClock) -> None:
@@ -365,6 +366,101 @@ async def test_a_cancelled_wait_gives_its_place_back(calls: Calls, pacer: Pacer,
     assert calls.names == ["now", "next"]
 
 
+async def test_whoever_is_cancelled_when_it_was_granted_leaves_the_call_to_the_next(
+    calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    assert pacer.take(NARROW, Purpose.FINAL)
+    calls.ask("cancelled", NARROW, Purpose.FINAL)
+    await clock.settle()
+
+    pacer.returned(NARROW)
+    calls.tasks[0].cancel()
+    calls.ask("next", NARROW, Purpose.FINAL)
+    await clock.settle()
+
+    assert calls.names == ["next"]
+
+
+@pytest.mark.parametrize("cancelled_first", [True, False])
+async def test_whoever_is_cancelled_when_its_wait_is_ended_gives_back_no_call_that_it_never_had(
+    calls: Calls, pacer: Pacer, clock: FakeClock, cancelled_first: bool
+) -> None:
+    assert pacer.take(NARROW, Purpose.FINAL)
+    calls.ask("cancelled", NARROW, Purpose.FINAL)
+    await clock.settle()
+    ends: list[Callable[[], object]] = [calls.tasks[0].cancel, lambda: pacer.refused(NARROW, "", 86_400.0)]
+
+    for end in ends if cancelled_first else reversed(ends):
+        end()
+    await clock.settle()
+    pacer.answered(NARROW)
+    await clock.advance(86_401.0)
+
+    assert [pacer.take(NARROW, Purpose.FINAL) for _ in range(2)] == [True, False]
+
+
+async def test_a_call_that_is_wanted_for_something_else_before_it_waits_is_made_for_that(
+    pacer: Pacer, clock: FakeClock
+) -> None:
+    reader = reading(pacer, CHAT)
+    grant = pacer.ask(CallCost((CHAT,)), Purpose.AGAIN, reader)
+    before = grant.due
+
+    pacer.change(grant, Purpose.FINAL, reader)
+
+    assert (before, grant.purpose, grant.due) == (clock.now + CALM, Purpose.FINAL, clock.now + WHOLE)
+
+
+async def test_a_call_that_draws_on_no_budget_is_made_at_once_and_its_refusal_closes_none(
+    calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    pacer.refused(CallCost(), "", 86_400.0)
+    calls.ask("end", CallCost(), Purpose.FINAL)
+    await clock.settle()
+
+    assert calls.names == ["end"]
+    assert pacer.opens_at(CallCost()) == float("-inf")
+
+
+async def test_a_pause_of_a_day_ends_only_the_waits_for_its_own_budget(
+    calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    wide = CallCost((RateBudget("elsewhere", windows=(Window(1, 1.0),)),))
+    for cost in (NARROW, wide):
+        assert pacer.take(cost, Purpose.FINAL)
+        calls.ask(cost.budgets[0].scope, cost, Purpose.FINAL)
+    await clock.settle()
+
+    pacer.refused(NARROW, "", 86_400.0)
+    pacer.answered(wide)
+    await clock.advance(1.1)
+
+    assert calls.names == ["elsewhere"]
+    assert isinstance(calls.tasks[0].exception(), Closed)
+
+
+async def test_a_reply_in_pieces_is_never_in_need_and_leaves_no_call_for_an_edit_of_its_end(
+    calls: Calls, pacer: Pacer, clock: FakeClock
+) -> None:
+    """Its pieces stand as they are: another one is worth a call only while half of them are free."""
+    posts = RateBudget("posts", windows=(Window(4, 60.0),), shared=True)
+    reader = pacer.enter((CHAT,))
+    pacer.show_in_pieces(reader, (posts,))
+    pacer.seen(reader, TEXT)
+    for number in range(3):
+        calls.ask(f"piece {number}", CallCost((posts,)), Purpose.PROGRESS, reader, at_once=False)
+        await clock.advance(10.0)
+        pacer.seen(reader, TEXT)
+    before = calls.names
+
+    calls.ask("end", CallCost((posts,)), Purpose.FINAL, reader)
+    await clock.settle()
+
+    assert before == ["piece 0", "piece 1"]
+    assert calls.names == [*before, "end"]
+    assert not reader.promised
+
+
 async def test_hundreds_who_wait_for_the_same_budget_are_not_looked_at_one_by_one(
     calls: Calls, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -471,6 +567,7 @@ async def test_a_reply_begins_on_screen_only_if_its_end_will_have_a_call(
     replies = [pacer.enter((edits,)) for _ in range(4)]
 
     assert [pacer.admits(reply) for reply in replies] == [True, True, False, False]
+    assert pacer.admits(replies[0]), "its end has its call already"
     calls.ask("end", CallCost((edits,)), Purpose.FINAL)
     await clock.settle()
     pacer.leave(replies[0])

@@ -290,6 +290,26 @@ async def test_a_stopped_call_is_settled_too(store: Store, make: Make) -> None:
     assert await spent(store) == PROMPT + 5
 
 
+async def test_what_was_written_before_a_server_gave_up_is_counted(store: Store, make: Make) -> None:
+    with pytest.raises(ModelBusy):
+        await ask(make(), Scripted(TextPiece("12345"), ModelBusy("overloaded")))
+
+    assert await spent(store) == PROMPT + 5
+
+
+async def test_a_call_stopped_while_it_is_refused_gives_back_nothing(store: Store, make: Make) -> None:
+    quotas = make(tokens_person=1500)
+    await ask(quotas, Scripted(answer(1000, 500)))
+    running = asyncio.create_task(ask(quotas, Scripted(answer(1, 1))))
+    await asyncio.sleep(0)  # it waits for the database now
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await quotas.close()
+
+    assert await spent(store) == 1500
+
+
 async def test_a_call_stopped_before_it_was_made_leaves_nothing_set_aside(store: Store, make: Make) -> None:
     quotas = make()
     model = Scripted(answer(1, 1))
@@ -358,6 +378,7 @@ async def test_what_strangers_spend_leaves_the_owner_a_share(make: Make, limits:
 
     assert await quotas.find_exhausted(ADA) is not None
     assert await quotas.find_exhausted(OWNER) is None
+    assert await quotas.find_exhausted(replace(OWNER, admin=False)) is None, "it is looked up before anybody is told"
     assert (await quotas.report(OWNER)).others.spent.tokens == 80_000
     await ask(quotas, Scripted(answer(1_000, 9_000)), OWNER)
     await ask(quotas, Scripted(answer(1_000, 9_000)), OWNER)

@@ -11,10 +11,12 @@ import pytest
 
 from bot.contract.errors import SettingsError
 from bot.contract.messages import Quoted, Sender
-from bot.policy.toolrights import Permit
+from bot.policy.toolrights import Permit, find_misnamed
 from bot.settings import CoreSettings, read
 from playground.model import Reply
 from tests.bot.conftest import InGroup, OpenRig, Rig, WhoAsks
+from tools import current_time
+from tools.registry import ToolRegistry
 
 ADA, BOB = "telegram:7", "telegram:8"
 GROUP: InGroup = {"chat": "-50", "group": True}
@@ -47,6 +49,14 @@ async def test_a_tool_that_is_off_is_not_offered_not_listed_and_not_run(rig: Ope
         assert "There is no tool" in told and "42" not in told
         [listed] = await it.say("/tools")
         assert "calculator" not in listed and "current_time" in listed
+
+
+async def test_a_name_that_is_no_tools_is_told_without_starting_a_server() -> None:
+    registry = ToolRegistry([current_time.open_tool()])
+
+    (said,) = await find_misnamed(registry, [("TOOLS_OFF", "curent_time"), ("TOOLS_OFF", "current_*")], 0.0)
+
+    assert said == "TOOLS_OFF names 'curent_time', and there is no such tool; did you mean current_time?"
 
 
 @pytest.mark.parametrize(

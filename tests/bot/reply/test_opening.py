@@ -15,10 +15,12 @@ from bot.contract.messages import (
     ChatId,
     Enclosure,
     EnclosureKind,
+    File,
     MessageRef,
     MessageSent,
     ReplyTarget,
     Sender,
+    TimerDue,
 )
 from bot.contract.surface import Drawn, SurfaceLimits
 from bot.contract.transcript import Usage
@@ -32,6 +34,7 @@ from bot.store import Store, TurnState
 from tests.bot.conftest import BareSurface, MessageFields
 from tests.conftest import FakeClock, RawObject
 from tests.surfaces import page_of
+from tools.base import ProducedFile, ToolCall, ToolResult
 
 CHAT = ChatId("telegram", "42", "7")
 SECRET = "sk-very-secret-key"
@@ -43,7 +46,10 @@ class Screen(BareSurface):
     """A chat whose messages are a list."""
 
     texts: list[str] = field(default_factory=list)
-    limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(400, 800, len, typing_seconds=0.0))
+    files: list[str] = field(default_factory=list)
+    limits: SurfaceLimits = field(
+        default_factory=lambda: SurfaceLimits(400, 800, len, attachment_bytes=10, typing_seconds=0.0)
+    )
 
     async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
         page = page_of(drawn)
@@ -52,6 +58,10 @@ class Screen(BareSurface):
             return MessageRef(str(len(self.texts) - 1))
         self.texts[int(at.id)] = page.body
         return at
+
+    async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        self.files.append(file.name)
+        return MessageRef(f"f{len(self.files)}")
 
 
 @pytest.fixture
@@ -177,3 +187,42 @@ async def test_an_ended_reply_is_opened_with_the_text_it_had(
         pass
 
     assert screen.texts == whole
+
+
+async def test_files_that_did_not_arrive_come_when_an_ended_reply_is_shown_again(
+    replies: Replies, store: Store, screen: Screen
+) -> None:
+    """What is too large for the platform was told of when the turn ended."""
+    turn = await begun(store, asking())
+    await store.turns.start_call(turn, ToolCall("c", "plot", {}), passnumber=1, position=0, effects=False)
+    made = tuple(ProducedFile(name, "x/y", content) for name, content in (("a", b"1"), ("big", b"1" * 11)))
+    await store.turns.end_call(turn, "c", ToolResult(text="two files", files=made))
+    await store.turns.close(
+        turn, TurnState.DONE, [], visible="Here.", reasoning="", model="", usage=Usage(), again_at=0.0
+    )
+
+    record = await store.turns.load_shown(turn)
+    assert record is not None
+    async with replies.again(screen, record, calm=True):
+        pass
+
+    assert (screen.texts, screen.files) == (["Here."], ["a"])
+
+
+async def test_a_reminder_that_is_shown_again_has_nothing_before_it(
+    replies: Replies, store: Store, screen: Screen
+) -> None:
+    sender, target = Sender(id="telegram:7", name="Ada"), ReplyTarget("telegram")
+    turn = await store.intake.take_in(TimerDue(delivery="t1", chat=CHAT, sender=sender, target=target, text="Tea!"))
+    assert turn is not None
+    await store.turns.begin(turn, CHAT, sender.id)
+    await store.turns.close(
+        turn, TurnState.DONE, [], visible="The tea.", reasoning="", model="", usage=Usage(), again_at=0.0
+    )
+
+    record = await store.turns.load_shown(turn)
+    assert record is not None
+    async with replies.again(screen, record, calm=True):
+        pass
+
+    assert screen.texts == ["The tea."]

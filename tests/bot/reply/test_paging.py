@@ -260,6 +260,135 @@ def test_a_quote_goes_on_as_a_quote() -> None:
     assert all(page.body.startswith("> ") for page in pages)
 
 
+@pytest.mark.parametrize("length", [40, 80])
+def test_a_header_that_would_fill_a_page_is_not_repeated(length: int) -> None:
+    header = "| a column with a long name | b |\n|---|---|\n"
+    rows = "".join(f"| {number:2} | x |\n" for number in range(20))
+
+    pages = paginated(header + rows, length, len).pages
+
+    assert sum("column" in page.body for page in pages) == 1
+    assert "".join(page.source for page in pages) == header + rows
+
+
+def test_what_may_be_a_header_and_its_rule_is_not_cut_between_them() -> None:
+    pages = paginated("| one row | of words\n" * 20, 100, len).pages
+
+    assert "".join(page.body for page in pages) == "| one row | of words\n" * 20
+    assert not any(page.body.endswith("\n") for page in pages[:-1])
+
+
+@pytest.mark.parametrize("depth", [38, 60, 200])
+def test_a_quote_too_deep_to_go_on_leaves_the_page_to_its_words(depth: int) -> None:
+    text = ">" * depth + "word " * 40
+
+    pages = paginated(text, 80, len).pages
+
+    assert all(len(page.body) <= 80 for page in pages) and len(pages) <= 6
+    assert "".join(page.source for page in pages) == text
+
+
+@pytest.mark.parametrize("text", ["`" * 39 + "\nab", "`" * 100 + "\nab", ">" * 13 + "```\n" + ">" * 13 + "word " * 20])
+def test_a_fence_as_long_as_a_page_loses_nothing(text: str) -> None:
+    assert "".join(page.source for page in paginated(text, 40, len).pages) == text
+
+
+def test_a_heading_goes_with_what_it_is_over() -> None:
+    text = "Words before it. " * 4 + "\n\n# Tea\n\nIt grows in Kyoto. " + "More words. " * 10
+
+    first, second, *_ = paginated(text, 85, len).pages
+
+    assert first.body == "Words before it. " * 4 + "\n\n" and second.body.startswith("# Tea\n\nIt grows")
+
+
+def test_a_page_of_emoji_is_measured_as_the_platform_does() -> None:
+    pages = paginated("🍵" * 100, 64, utf16_length).pages
+
+    assert [len(page.body) for page in pages] == [32, 32, 32, 4]
+
+
+def test_a_page_is_cut_down_to_its_last_character() -> None:
+    """One that takes more room once rendered than a platform gives it."""
+    pages = paginated("🍵🍵🍵", 64, utf16_length)
+    while pages.shrink(1000, 0):
+        pass
+
+    assert len(pages.pages[0].source) == 1
+    assert "".join(page.source for page in pages.pages) == "🍵🍵🍵"
+
+
+def test_a_quote_of_nothing_but_signs_is_cut_as_text() -> None:
+    pages = paginated(">" * 100, 40, len).pages
+
+    assert [page.body for page in pages] == [">" * 40, ">" * 40, ">" * 20]
+
+
+def test_what_looks_like_a_fence_only_as_far_as_it_is_cut_still_fits() -> None:
+    text = "```" + "a" * 100 + "`"
+
+    pages = paginated(text, 50, len).pages
+
+    assert all(len(page.body) <= 50 for page in pages)
+    assert "".join(page.source for page in pages) == text
+
+
+def test_where_every_word_stands_in_code_a_word_is_where_it_is_cut() -> None:
+    code = "`" + "one " * 10 + "\u0301two`"
+
+    first = paginated("x" * 55 + code + "y" * 60, 100, len).pages[0]
+
+    assert first.body.endswith("one ") or first.body.endswith("x"), first.body
+    assert len(first.body) > 50
+
+
+def test_a_table_that_ends_before_a_paragraph_moves_to_the_next_page_whole() -> None:
+    table = "| a | b |\n|---|---|\n" + "| cell | cell |\n" * 4
+
+    pages = paginated("x" * 70 + "\n\n" + table + "\nWords after it. " * 4, 120, len).pages
+
+    assert table in pages[1].body and pages[0].body == "x" * 70 + "\n\n"
+
+
+def test_a_reply_without_text_has_no_page() -> None:
+    pages = Paginator(80)
+    pages.finish()
+
+    assert pages.pages == ()
+
+
+def test_a_finished_reply_takes_nothing_more() -> None:
+    pages = paginated("All of it.", 80, len)
+    pages.finish()
+
+    with pytest.raises(ValueError, match="is finished"):
+        pages.extend("And more.")
+
+
+def test_pages_that_ended_at_a_cut_go_on_as_they_would_have() -> None:
+    """How a page opens depends on its first character, which came after a restart."""
+    header = "| a | b |\n|---|---|\n"
+    text = header + "| cell | cell |\n" * 20
+    whole = paginated(text, 120, len).pages
+    pages = Paginator.resume(120, len, text[: whole[0].end], [whole[0].end])
+
+    pages.extend(text[whole[0].end :])
+
+    assert pages.pages == whole
+
+
+def test_one_character_cannot_be_cut_shorter() -> None:
+    assert not paginated("\U0001f469\u200d\U0001f467", 80, len).shrink(10)
+
+
+def test_a_fence_that_leaves_no_room_for_its_end_is_cut_once_more() -> None:
+    pages = paginated("```py\n" + "x = 1\n" * 12 + "y", 80, len)
+    assert len(pages.pages) == 1
+    pages.finish()
+
+    assert len(pages.pages) == 2
+    assert all(len(page.body) <= 80 and page.body.count("```") == 2 for page in pages.pages)
+
+
 def test_a_page_of_nothing_but_space_is_blank() -> None:
     pages = paginated("\n" * 200, 80, len).pages
 

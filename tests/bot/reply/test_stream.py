@@ -186,10 +186,10 @@ async def test_first_words_are_collected_for_a_moment_and_end_with_a_whole_one(
     reply = await start()
     for piece in ("It", " is", " war"):
         reply.append(piece)
-        await clock.advance(COLLECT[0] / 4)
+        await clock.advance(COLLECT / 4)
     assert screen.calls == []
 
-    await clock.advance(COLLECT[0])
+    await clock.advance(COLLECT)
     assert screen.calls == [("post", Page("It is "))]
     reply.append("m.")
     await finish(reply, clock)
@@ -217,7 +217,7 @@ async def test_markup_alone_is_not_shown_before_there_is_something_to_read(
     reply = await start()
 
     reply.append("**")
-    await clock.advance(COLLECT[1])
+    await clock.advance(COLLECT)
     assert screen.calls == []
 
     reply.append("Yes, it is so.")
@@ -402,6 +402,19 @@ async def test_where_posts_wait_a_day_the_last_page_says_so(start: OpenReply, sc
     assert reply.owed is not None
 
 
+async def test_where_edits_wait_a_day_too_nothing_is_said(start: OpenReply, screen: Screen, clock: FakeClock) -> None:
+    reply = await start(delayed=lambda seconds: f"the rest in {seconds:.0f} s")
+    reply.append(FIRST)
+    await clock.settle()
+    screen.faults = [RateLimited("tomorrow", retry_after=DAY, scope="chat")]
+    reply.append(" And the end.")
+
+    await finish(reply, clock, 5.0)
+
+    assert screen.now() == FIRST and len(screen.calls) == 2
+    assert reply.owed is not None
+
+
 async def test_refusals_one_after_the_other_are_waited_for_five_minutes_in_all(
     start: OpenReply, screen: Screen, clock: FakeClock
 ) -> None:
@@ -440,6 +453,29 @@ async def test_a_file_is_not_waited_for_a_day(start: OpenReply, screen: Screen, 
 
     assert screen.now() == "Here it is." and reply.owed is not None
     assert log.pages[-1] == (0, "file gone"), "whoever goes on may post it"
+
+
+async def test_a_file_that_is_refused_for_a_moment_is_posted_after_it(
+    start: OpenReply, screen: Screen, log: Log, clock: FakeClock
+) -> None:
+    reply = await start()
+    refusals = [RateLimited("soon", retry_after=5.0, scope="chat")]
+    posted, times = screen.attach, []
+
+    async def attach(file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
+        times.append(clock.now)
+        if refusals:
+            raise refusals.pop()
+        return await posted(file, after, nonce)
+
+    screen.attach = attach  # type: ignore[method-assign]
+    reply.append("Here it is.")
+    reply.attach(File("a.png", "image/png", b"1"))
+
+    await finish(reply, clock)
+
+    assert screen.files == ["a.png"] and reply.undelivered == []
+    assert times[1] - times[0] >= 5.0
 
 
 async def test_an_edit_without_an_answer_leaves_the_reply_unsettled(
@@ -744,7 +780,7 @@ async def test_a_reply_whose_end_would_have_to_wait_is_shown_once_and_whole(
 
     for reply in replies:
         reply.append("This is the beginning,")
-    await clock.advance(COLLECT[1])
+    await clock.advance(COLLECT)
     assert [kind for kind, _ in screen.calls] == ["post"] * 5
     for reply in replies:
         reply.append(" and the end.")

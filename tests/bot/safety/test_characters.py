@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import base64
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.safety.characters import AnswerFilter, clean_answer, clean_name, clean_untrusted
-from bot.safety.redactor import REMOVED, Redactor, redact
+from bot.safety.redacted import redact_call
+from bot.safety.redactor import REMOVED, Redactor
 from bot.safety.spellings import secret_forms
+from tools.base import ToolCall
 
 SECRET = "sk-abcdefghijkl"
 LONGER = "sk-abcdefghijklmno"
@@ -22,6 +24,10 @@ SECRETS = st.lists(st.text(alphabet="abc", min_size=12, max_size=14))
 
 def streamed(redactor: Redactor, text: str, size: int) -> str:
     return "".join(redactor.feed(text[at : at + size]) for at in range(0, len(text), size)) + redactor.finish()
+
+
+def redact(text: str, secrets: Iterable[str]) -> str:
+    return Redactor(secrets).redact(text)
 
 
 def test_a_secret_is_replaced_wherever_the_stream_breaks() -> None:
@@ -107,6 +113,26 @@ URL_SAFE = "?>key?>>key>??key"
 def test_both_alphabets_of_base64_are_known() -> None:
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         assert redact(f"a {encode(URL_SAFE.encode()).decode()} b", [URL_SAFE]) == f"a Pz{REMOVED} b"
+
+
+@pytest.mark.parametrize("text", ["AT&T sk&#", "100% sk%2", f"{SECRET} &#1"])
+def test_a_text_that_ends_within_a_sign_is_shown_to_its_end(text: str) -> None:
+    for size in (1, 3, 100):
+        assert streamed(Redactor([SECRET]), text, size) == text.replace(SECRET, REMOVED)
+
+
+def test_two_halves_of_a_character_that_come_apart_are_one() -> None:
+    answer = AnswerFilter()
+
+    assert answer.feed("tea \ud83c") + answer.feed("\udf75 and \ud83c") + answer.finish() == "tea 🍵 and \ufffd"
+
+
+def test_of_arguments_every_text_is_redacted_and_the_rest_stays() -> None:
+    call = ToolCall("c", "t", {SECRET: [SECRET, 1, None], "deep": {"a": f"x {SECRET}", "b": True}})
+
+    redacted = redact_call(call, Redactor([SECRET]).redact)
+
+    assert redacted.arguments == {REMOVED: [REMOVED, 1, None], "deep": {"a": f"x {REMOVED}", "b": True}}
 
 
 def test_text_that_spells_no_secret_passes_at_once() -> None:

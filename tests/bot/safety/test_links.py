@@ -72,6 +72,8 @@ CASES = [
     ("x```\n|---|\n``**b```> `` https://evil.com", "x```\n|---|\n``**b```> `` ````https://evil.com````"),
     ("``_~~>|[x]: >\\``](](<https://evil.com>`", "``_~~>|[x]: >\\``]\\(]\\(```https://evil.com``` `"),
     ("> ```\n> a\n```](`- https://evil.com", "> ```\n> a\n```]\\(`- ``https://evil.com``"),
+    ("see http://... and https://.", "see http://... and https://."),
+    ("`a`[`b`](https://evil.com)", "`a` `b` (`https://evil.com`)"),
     ("- > ~~~\n> https://evil.com", "- > ~~~\n> `https://evil.com`"),
     ("~~~\n~~~\ta\n ~~~~\nhttps://evil.com", "~~~\n~~~\ta\n ~~~~\n`https://evil.com`"),
     ("- > ~~~\n  > a\n  > ~~~\nhttps://evil.com", "- > ~~~\n  > a\n  > ~~~\n`https://evil.com`"),
@@ -82,6 +84,21 @@ CASES = [
 def test_links_are_decided_however_the_stream_is_cut(text: str, shown: str) -> None:
     for size in (10_000, 1, 2, 3, 7):
         assert filtered(text, size) == shown
+
+
+def test_an_address_is_known_however_it_is_written() -> None:
+    made = LinkPolicy(known=["www.tea.example/kyoto"])
+
+    assert made.knows("https://www.tea.example/kyoto/") and not made.knows("https://www.tea.example/")
+
+
+def test_of_a_text_only_the_addresses_that_may_be_are_learnt() -> None:
+    made = LinkPolicy()
+
+    made.learn("https://a.example, https://b.example, me@a.example, me@b.example, @", unless=lambda one: "b." in one)
+
+    assert made.knows("https://a.example") and made.knows("mailto:me@a.example")
+    assert not made.knows("https://b.example") and not made.knows("mailto:me@b.example")
 
 
 LONG = "https://evil.com/" + "a-b-" * 40

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,9 @@ from bot.contract.errors import SettingsError, StoreError
 from bot.contract.messages import ChatId
 from bot.store import Store
 from bot.store.database import Database
-from bot.store.schema import STEPS
+from bot.store.schema import STEPS, upgrade
 from tests.bot.store.conftest import HandClock, Message, Program, taken_in
+from tests.databases import SET_BOTH
 
 TAKES_IN_UNTIL_KILLED = """
 import asyncio, sys
@@ -162,6 +165,32 @@ async def test_nobody_waits_for_an_operation_that_was_cancelled_before_its_turn(
     assert [row.incoming.delivery for row in await store.intake.list_waiting()] == ["1"]
 
 
+async def test_who_gives_up_while_it_is_written_holds_up_nobody(store: Store, message: Message) -> None:
+    """One gave up on what is being written at that moment, another on what comes behind it in the same commit."""
+    loop = asyncio.get_running_loop()
+    ended = threading.Event()
+
+    def give_up() -> None:
+        for task in tasks[:2]:
+            task.cancel()
+        ended.set()
+
+    def write(db: sqlite3.Connection) -> None:
+        db.execute("INSERT INTO roles VALUES ('telegram:1', 'owner', 0)")
+        loop.call_soon_threadsafe(give_up)
+        ended.wait(10)
+
+    tasks = [
+        asyncio.create_task(one)
+        for one in (store.writer.run(write), store.intake.take_in(message("1")), store.intake.take_in(message("2")))
+    ]
+    await asyncio.wait(tasks)
+
+    assert [task.cancelled() for task in tasks] == [True, True, False]
+    assert await store.access.has_owner(), "it was under way"
+    assert [row.incoming.delivery for row in await store.intake.list_waiting()] == ["2"]
+
+
 async def test_leaving_waits_for_what_is_being_written(url: str, clock: HandClock, message: Message) -> None:
     async with Store.open(url, clock=clock) as store:
         tasks = [asyncio.create_task(store.intake.take_in(message(str(number)))) for number in range(300)]
@@ -184,6 +213,7 @@ async def test_a_lock_of_another_program_for_half_a_minute_loses_nothing(
 ) -> None:
     other = program(HOLDS_THE_LOCK, f"{tmp_path}/parley.db")
     assert other.hear() == "locked"
+    clock.leap(29.9)
     clock.at[30.0] = lambda: let_go(other)
 
     ids = await asyncio.gather(*(store.intake.take_in(message(str(number))) for number in range(20)))
@@ -193,12 +223,51 @@ async def test_a_lock_of_another_program_for_half_a_minute_loses_nothing(
     assert caplog.text.count("Another program is writing") == 1, "one line, not one per attempt"
 
 
+async def test_a_connection_that_is_opened_anew_waits_for_a_lock_too(
+    store: Store, tmp_path: Path, clock: HandClock, message: Message
+) -> None:
+    await store.writer.run(lambda db: db.execute("PRAGMA query_only = ON").fetchall())
+    with pytest.raises(StoreError, match="cannot be written"):
+        await store.intake.take_in(message("1"))
+
+    with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        clock.leap(29.9)
+        clock.at[30.0] = other.rollback
+        assert await store.intake.take_in(message("1")) == 1
+
+    assert clock.passed >= 30
+
+
+async def test_who_waits_is_told_when_the_store_is_torn_down(
+    url: str, tmp_path: Path, clock: HandClock, message: Message
+) -> None:
+    """The process is told to end at once, while another program's lock holds up one commit and more behind it."""
+    waiting: list[asyncio.Task[int | None]] = []
+
+    async def run() -> None:
+        async with Store.open(url, clock=clock, busy_timeout=0.001) as store:
+            other.execute("BEGIN IMMEDIATE")
+            waiting.extend(asyncio.create_task(store.intake.take_in(message(str(one)))) for one in range(200))
+            await asyncio.Event().wait()
+
+    with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as other:
+        running = asyncio.create_task(run())
+        for moment in (0.1, 0.2):
+            clock.at[moment] = partial(end, running)
+        await asyncio.wait({running})
+
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    assert {str(outcome) for outcome in outcomes} == {"The store stopped before this could be written."}
+
+
 async def test_a_lock_that_stays_is_told_in_a_sentence_and_reading_goes_on(
     store: Store, tmp_path: Path, clock: HandClock, message: Message, program: Callable[..., Program]
 ) -> None:
     await store.intake.take_in(message("1"))
     other = program(HOLDS_THE_LOCK, f"{tmp_path}/parley.db")
     assert other.hear() == "locked"
+    clock.leap(59.8)
 
     with pytest.raises(StoreError, match="Another program is writing to the database"):
         await store.intake.take_in(message("2"))
@@ -223,6 +292,10 @@ async def test_a_lock_does_not_hold_up_the_end_of_the_process(
     assert clock.passed < 5
 
 
+def end(running: asyncio.Task[None]) -> None:
+    running.cancel()
+
+
 def let_go(other: Program) -> None:
     other.tell()
     other.hear()
@@ -235,10 +308,26 @@ async def test_the_start_waits_for_a_lock_too(
         pass
     other = program(HOLDS_THE_LOCK, f"{tmp_path}/parley.db")
     assert other.hear() == "locked"
+    clock.leap(19.9)
     clock.at[20.0] = lambda: let_go(other)
 
     async with Store.open(url, clock=clock, busy_timeout=0.001) as store:
         assert await store.intake.take_in(message("1")) == 1
+
+
+async def test_a_start_behind_a_lock_that_stays_is_told_so_after_a_minute(
+    url: str, tmp_path: Path, clock: HandClock
+) -> None:
+    async with Store.open(url, clock=clock):
+        pass
+    with closing(sqlite3.connect(tmp_path / "parley.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        clock.leap(59.8)
+        with pytest.raises(StoreError, match="Another program is writing to the database"):
+            async with Store.open(url, clock=clock, busy_timeout=0.001):
+                pass
+
+    assert 60 <= clock.passed < 61
 
 
 async def test_a_full_disk_refuses_new_messages_keeps_reading_and_recovers(
@@ -288,6 +377,76 @@ def test_a_file_that_may_not_grow_recovers_without_a_restart(url: str, program: 
     assert writer.hear() == "StoreError True"
     assert writer.hear() == "True"
     assert writer.process.wait(20) == 0
+
+
+async def test_beside_a_mistake_what_does_not_fit_on_the_disk_fails_alone(store: Store, message: Message) -> None:
+    def mistaken(db: sqlite3.Connection) -> None:
+        raise KeyError("a mistake")
+
+    def ended(db: sqlite3.Connection) -> None:
+        db.execute("ROLLBACK")
+        raise KeyError("a mistake")
+
+    await limit_pages(store, 1)
+
+    outcomes = await asyncio.gather(
+        store.writer.run(mistaken),
+        store.intake.take_in(message("large", "x" * 500_000)),
+        store.writer.run(ended),
+        store.intake.take_in(message("small")),
+        return_exceptions=True,
+    )
+
+    assert [type(one) for one in outcomes] == [KeyError, StoreError, StoreError, int]
+    assert "disk is full" in str(outcomes[1]) and "refused a statement" in str(outcomes[2])
+    assert [row.incoming.delivery for row in await store.intake.list_waiting()] == ["small"]
+
+
+async def test_damage_that_one_statement_meets_is_told_and_the_others_are_written(
+    store: Store, message: Message, caplog: pytest.LogCaptureFixture
+) -> None:
+    await store.facts.remember("telegram:1", "likes tea")
+    await store.writer.execute("DELETE FROM fact_words_data")
+
+    kept, refused = await asyncio.gather(
+        store.intake.take_in(message("1")),
+        store.facts.remember("telegram:1", "likes cats"),
+        return_exceptions=True,
+    )
+
+    assert kept == 1
+    assert isinstance(refused, StoreError) and "file is damaged" in str(refused)
+    assert store.writer.in_trouble and caplog.text.count("file is damaged") == 1
+
+
+async def test_what_needs_no_transaction_runs_alone_and_in_its_turn(store: Store, message: Message) -> None:
+    def look(db: sqlite3.Connection) -> tuple[bool, int]:
+        [(rows,)] = db.execute("SELECT count(*) FROM inbox").fetchall()
+        return db.in_transaction, rows
+
+    def mistaken(db: sqlite3.Connection) -> None:
+        raise KeyError("a mistake")
+
+    first, seen, failed, second = await asyncio.gather(
+        store.intake.take_in(message("1")),
+        store.writer.run_apart(look),
+        store.writer.run_apart(mistaken),
+        store.intake.take_in(message("2")),
+        return_exceptions=True,
+    )
+
+    assert (first, seen, second) == (1, (False, 1), 2)
+    assert isinstance(failed, KeyError)
+
+
+async def test_the_store_is_left_in_order_without_a_connection(url: str, clock: HandClock, message: Message) -> None:
+    async with Store.open(url, clock=clock) as store:
+        await store.writer.run(lambda db: db.execute("PRAGMA query_only = ON").fetchall())
+        with pytest.raises(StoreError, match="cannot be written"):
+            await store.intake.take_in(message("1"))
+
+    async with Store.open(url, clock=clock) as store:
+        assert await store.intake.list_waiting() == []
 
 
 async def test_a_connection_that_turned_read_only_is_opened_anew(store: Store, message: Message) -> None:
@@ -434,7 +593,13 @@ async def test_another_programs_database_keeps_its_mode(tmp_path: Path, clock: H
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-async def test_every_connection_is_as_durable_as_promised(store: Store) -> None:
+@pytest.fixture
+def as_the_program_opens_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.store.upgrade", upgrade)
+    monkeypatch.setattr("bot.store.opening._set_both", SET_BOTH)
+
+
+async def test_every_connection_is_as_durable_as_promised(as_the_program_opens_it: None, store: Store) -> None:
     def settings(db: sqlite3.Connection) -> list[int | str]:
         names = ("journal_mode", "synchronous", "foreign_keys", "secure_delete", "auto_vacuum")
         return [db.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
@@ -496,6 +661,35 @@ async def test_a_read_that_nobody_waits_for_any_more_is_left_out(store: Store) -
     await asyncio.gather(given_up, wanted, return_exceptions=True)
 
     assert ran == ["wanted"]
+
+
+async def test_reads_that_all_were_given_up_cost_no_way_to_the_database(store: Store, ways: list[None]) -> None:
+    given_up = [asyncio.create_task(store.access.list_roles()) for _ in range(3)]
+    await asyncio.sleep(0)
+    for one in given_up:
+        one.cancel()
+    await asyncio.wait(given_up)
+
+    assert ways == []
+    assert await store.access.list_roles() == {} and len(ways) == 1
+
+
+async def test_who_reads_is_told_when_the_process_ends_at_once(store: Store) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(db: sqlite3.Connection) -> None:
+        begun.set()
+        go_on.wait(10)
+
+    reading = asyncio.create_task(store.history._readers.read(slow))
+    await asyncio.to_thread(begun.wait, 10)
+    [under_way] = [task for task in asyncio.all_tasks() if task.get_name() == "store reader"]
+    under_way.cancel()  # as `asyncio.run` does with what is left
+    with pytest.raises(StoreError, match="stopped before this could be read"):
+        await reading
+    go_on.set()
+
+    assert await store.access.list_roles() == {}, "the connection is not lost"
 
 
 async def test_reads_under_way_end_before_the_store_is_closed(url: str, clock: HandClock) -> None:

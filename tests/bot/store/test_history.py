@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -145,9 +146,11 @@ async def test_an_export_holds_every_turn_as_json(store: Store, chat: ChatId, me
     for number in range(60):
         await say(store, message, number, *(calls(1) if number == 0 else ()))
     await say(store, message, 99, where=OTHER)
+    await store.settings.set(chat, "model", "ollama:qwen3")
 
-    lines = [json.loads(json.dumps(line)) async for line in store.history.export(chat)]
+    settings, *lines = [json.loads(json.dumps(line)) async for line in store.history.export(chat)]
 
+    assert settings == {"chat": str(chat), "settings": {"model": "ollama:qwen3"}}
     assert len(lines) == 60
     assert [entry["kind"] for entry in lines[0]["entries"]] == ["user", "assistant", "tool", "assistant"]
     assert lines[0]["question"]["text"] == f"{SECRET}?"
@@ -190,6 +193,58 @@ async def test_a_forgotten_chat_is_gone_from_every_table_and_from_the_file(
 def others_secrets(content: bytes) -> int:
     """The other chat's question, answer and reasoning hold the same words, and stay."""
     return 3 if content.startswith(b"SQLite format 3") else 0
+
+
+async def test_a_forgotten_chat_gives_way_to_others_while_it_goes(store: Store, chat: ChatId, message: Message) -> None:
+    await say(store, message, 1)
+    await store.writer.execute(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200) "
+        "INSERT INTO inbox (chat, incoming, received_at) SELECT ?, '{}', 0 FROM n",
+        (str(chat),),
+    )
+    others: list[int | None] = []
+
+    async def write() -> None:
+        while len(others) < 3:
+            others.append(await store.intake.take_in(message(f"o{len(others)}", where=OTHER)))
+
+    await asyncio.gather(store.history.forget(chat), write())
+
+    assert len(others) == 3
+    assert {row.chat for row in await store.intake.list_waiting()} == {OTHER}
+
+
+async def test_begun_anew_for_one_person_the_others_keep_theirs(store: Store, chat: ChatId, message: Message) -> None:
+    for number, person in enumerate(("telegram:1", "telegram:2"), 1):
+        turn = await taken_in(store, message(f"m{number}"))
+        await store.turns.open(turn, chat, person)
+        entries = (UserEntry(f"question {number}"), AssistantEntry(f"answer {number}"))
+        await store.turns.close(
+            turn, TurnState.DONE, entries, visible="", reasoning="", model="m", usage=Usage(), tokens=(1, 1)
+        )
+    wish = await taken_in(store, message("m3"))
+    await store.history.set_summary(chat, "Both asked something.", 4, first=1, after=0)
+
+    await store.history.begin_anew_for(chat, "telegram:3", wish)
+    assert await store.history.get_summary(chat) is not None, "nothing in it is from whom begins anew"
+    await store.history.begin_anew_for(chat, "telegram:1", wish)
+
+    assert await store.history.get_summary(chat) is None
+    assert texts(await store.history.list_entries(chat)) == ["question 2", "answer 2"]
+    await store.history.begin_anew_for(OTHER, "telegram:1", wish)
+
+
+async def test_the_oldest_are_given_in_whole_turns(store: Store, chat: ChatId, message: Message) -> None:
+    await say(store, message, 1)
+    await say(store, message, 2)
+    await say(store, message, 3, *calls(2))
+
+    first, more = await store.history.list_oldest(chat, after=0, limit=3)
+    assert (texts(first), more) == (["question 1", "answer 1"], True)
+    part, more = await store.history.list_oldest(chat, after=4, limit=2)
+    assert (texts(part), more) == (["q", ""], True), "a turn that is too long alone comes as a part"
+    rest, more = await store.history.list_oldest(chat, after=4)
+    assert (len(rest), more) == (5, False)
 
 
 async def test_a_turn_that_runs_while_its_chat_is_forgotten_writes_nothing(

@@ -120,6 +120,19 @@ async def states(store: Store) -> list[str]:
     return [row[0] for row in rows]
 
 
+async def test_old_delivery_keys_go_a_few_at_a_time(store: Store) -> None:
+    await store.writer.execute(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200) "
+        "INSERT INTO deliveries SELECT 'telegram', '42', i, 0 FROM n"
+    )
+    before = store.writer.commits
+
+    await store.intake.prune()
+
+    assert store.writer.commits - before == 3
+    assert await store.writer.run(lambda db: db.execute("SELECT count(*) FROM deliveries").fetchone()) == (0,)
+
+
 async def test_unfinished_rows_are_found_by_their_index(store: Store) -> None:
     plan = await store.writer.run(
         lambda db: db.execute(f"EXPLAIN QUERY PLAN SELECT id FROM inbox WHERE {UNFINISHED} ORDER BY id").fetchall()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bot.context.facts import ChatFacts
 from bot.contract.messages import ChatId, File, MessageRef, ReplyTarget, Sender
+from bot.contract.origin import OURS, OUTSIDE
 from bot.store import Keep, PageState, Store
 from bot.store.facts import FACTS, match_expression, split_words
 from bot.store.files import FILE_BYTES
@@ -53,6 +54,13 @@ async def test_an_empty_query_lists_everything_newest_first(store: Store) -> Non
 
 async def test_a_fact_said_twice_is_kept_once(store: Store) -> None:
     assert await store.facts.remember("p", "likes tea") == await store.facts.remember("p", " likes tea ")
+
+
+async def test_words_from_outside_take_nothing_from_a_fact(store: Store) -> None:
+    for origin, kept in ((OUTSIDE, OUTSIDE), (OURS, OURS), (OUTSIDE, OURS)):
+        await store.facts.remember("telegram:1", "likes tea", origin)
+        [fact] = await store.facts.list_newest(("telegram:1",), 5)
+        assert fact.origin == kept
 
 
 async def test_only_its_owner_can_forget_a_fact(store: Store) -> None:
@@ -170,6 +178,18 @@ async def test_files_are_kept_as_long_as_the_operator_says(store: Store, clock: 
     clock.day += 1
     await store.prune(Keep.from_days(chats=1, files=300))
     assert await digests(store) == [], "no file outlives what was said around it"
+
+
+async def test_large_files_go_one_by_one_so_that_others_write_between(store: Store, clock: HandClock) -> None:
+    for name in ("a", "b", "c"):
+        await store.files.put("chat", name, "x/y", name.encode() * (1 << 20))
+    clock.day += 86_400
+    before = store.writer.commits
+
+    assert await store.files.prune(1.0) == 3
+
+    assert store.writer.commits - before == 4, "each alone, and a last look"
+    assert await digests(store) == []
 
 
 async def test_content_that_a_crash_left_without_a_file_is_removed(store: Store) -> None:

@@ -7,7 +7,7 @@ import pytest
 from bot.contract.messages import ChatId, MessageRef, MessageSent
 from bot.contract.origin import OUTSIDE
 from bot.contract.transcript import AssistantEntry, Entry, ToolEntry, Usage, UserEntry
-from bot.store import InboxState, PageState, Store, StoredTurn, TurnState
+from bot.store import FILE_BYTES, InboxState, PageState, Store, StoredTurn, TurnState
 from tests.bot.store.conftest import HandClock, Message, taken_in
 from tools.base import ProducedFile, Source, ToolCall, ToolResult, ToolStatus
 
@@ -77,6 +77,16 @@ async def test_files_of_a_result_are_there_when_the_turn_goes_on(store: Store, t
 
     assert call.result is not None
     assert call.result.files == (plot,)
+
+
+async def test_a_file_that_is_too_long_is_left_out_and_the_result_is_kept(store: Store, turn: int) -> None:
+    call = ToolCall("c", "run_code", {})
+    await store.turns.start_call(turn, call, passnumber=1, position=0, effects=False)
+    long, short = ProducedFile("long", "x/y", bytes(FILE_BYTES + 1)), ProducedFile("short", "x/y", b"1")
+    await store.turns.end_call(turn, "c", ToolResult(text="two files", files=(long, short)))
+
+    [kept] = (await store.turns.load(turn)).calls
+    assert kept.result is not None and (kept.result.text, kept.result.files) == ("two files", (short,))
 
 
 async def test_whose_words_a_result_has_is_known_after_a_restart(store: Store, turn: int) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
 from bot.contract.errors import ModelBusy
+from bot.contract.transcript import UserEntry
 from bot.model import protocol
 from bot.model.base import Answer, Piece, Request, TextPiece
-from bot.toolchoice.chooser import Chooser, ask_small_model, rank
+from bot.toolchoice.chooser import Chooser, small_model
 from bot.toolchoice.index import LEAST, ToolIndex
-from tests.conftest import RawObject
+from tests.conftest import FakeClock, RawObject
 from tools.base import ToolSpec
 
 Specs = tuple[ToolSpec, ...]
@@ -78,7 +79,7 @@ def test_the_questions_ask_for_every_tool_in_both_languages(sixty_five: Specs, l
 def test_a_question_finds_a_tool_that_is_described_in_another_language(
     sixty_five: Specs, question: str, tool: str
 ) -> None:
-    assert tool in names(rank(question, sixty_five, limit=3))
+    assert tool in names(ToolIndex(sixty_five).best(question, 3))
 
 
 async def test_up_to_twenty_tools_are_all_offered_in_their_order(sixty_five: Specs) -> None:
@@ -164,7 +165,7 @@ def test_what_a_tool_is_not_for_counts_against_it() -> None:
 
 
 def test_the_same_question_is_ranked_the_same_every_time(sixty_five: Specs) -> None:
-    assert rank("price of tea", sixty_five, limit=10) == rank("price of tea", sixty_five, limit=10)
+    assert ToolIndex(sixty_five).best("price of tea", 10) == ToolIndex(sixty_five).best("price of tea", 10)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +196,7 @@ class Scripted:
         self.said = said
         self.request: Request | None = None
 
-    async def stream(self, request: Request) -> AsyncIterator[Piece]:
+    async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
         self.request = request
         if isinstance(self.said, Exception):
             raise self.said
@@ -226,12 +227,47 @@ async def test_a_small_models_word_is_understood_or_passed_over(
 ) -> None:
     model = Scripted(said)
 
-    names = await ask_small_model(model, "what is 17% of 80", few, 5.0, seconds=0.01 if said is None else 5.0)
+    names = await small_model(model, FakeClock(), seconds=0.01 if said is None else 5.0)("what is 17% of 80", few)
 
     assert set(names or ()) == set(chosen or ())
     assert (names is None) == (chosen is None)
     assert model.request is not None
     assert model.request.tools == ()
+
+
+async def test_of_a_long_message_a_small_model_reads_the_beginning_and_the_end(few: Specs) -> None:
+    model = Scripted("[]")
+
+    await small_model(model, FakeClock())("begin " + "and so on " * 10_000 + " the end", few)
+
+    assert model.request is not None
+    told = model.request.entries[-1]
+    assert isinstance(told, UserEntry)
+    assert told.text.startswith("begin ") and "\n[…]\n" in told.text and told.text.endswith(" the end")
+    assert len(told.text) < 10_000
+
+
+def test_where_not_all_declarations_fit_the_best_ones_are_offered(sixty_five: Specs) -> None:
+    question = "weather and smog in Delhi, and use calculator"
+
+    whole = Chooser.fitting(question, sixty_five, (), 1_000_000, len)
+    some = Chooser.fitting(question, sixty_five, (), 3_000, len)
+    none = Chooser.fitting(question, sixty_five, (), 10, len)
+
+    assert (whole, none) == (sixty_five, ())
+    assert names(some)[0] == "calculator" and 1 < len(some) < 20
+
+
+def test_more_tools_that_are_named_than_there_is_room_for_leave_none_to_those_used_before(sixty_five: Specs) -> None:
+    found = ToolIndex(sixty_five).best("use calculator, search_web and translate_text", 2, ["current_time"])
+
+    assert set(names(found)) == {"calculator", "search_web", "translate_text"}
+
+
+def test_a_tool_whose_parameters_are_none_is_found_by_its_other_words(few: Specs) -> None:
+    odd = ToolSpec(name="brew_tea", purpose="Brew a pot of tea.", parameters={"properties": None})
+
+    assert names(ToolIndex((*few, odd)).best("a pot of tea please", 1)) == ["brew_tea"]
 
 
 async def test_the_small_model_is_asked_only_about_what_the_ranking_left(sixty_five: Specs) -> None:

@@ -106,6 +106,9 @@ def test_a_person_and_a_model_who_write_the_same_mean_the_same(text: str) -> Non
         "我需要使用工具：锤子",
         '{"name": "roll_dice", "arguments": {"sides": 6}, "note": "x"}',
         '{"name": "roll_dice", "arguments": [6]}',
+        "roll_dice(6",
+        "roll_dice(6, 7, 8)",
+        "calculator(expression)",
         '{"name": "no_such", "arguments": {}}',
         '{"name": "roll_dice"}',
         '[{"name": "roll_dice", "arguments": {"sides": 6}}]',
@@ -167,6 +170,17 @@ def test_after_slash_tool_the_person_is_told_what_is_wrong(text: str, language: 
     assert named.call is None
     for words in told:
         assert words in named.problem
+
+
+@pytest.mark.parametrize(
+    "text", ["/tool pay 5", "使用工具：pay: 5", "tool pay 5", "pay(5)", '{"name": "pay", "arguments": {"amount": 5}}']
+)
+def test_whoever_names_a_tool_that_is_closed_to_them_is_told_why_however_it_is_written(text: str) -> None:
+    named = named_call(text, SPECS, closed={"pay": "Only admins may use pay."})
+
+    assert named is not None
+    assert (named.call, named.tool) == (None, "")
+    assert "Only admins may use pay." in named.problem
 
 
 def test_the_person_is_told_how_the_platform_writes_it() -> None:

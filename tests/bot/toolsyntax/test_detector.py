@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.model.protocol import written_call
-from bot.toolsyntax import Call, Detector, Piece, Reasoning, Text, parse
+from bot.toolsyntax import Call, Detector, Reasoning, Text, parse
 from bot.toolsyntax.families import CONTROL_TOKENS, MARKERS
+from bot.toolsyntax.pieces import Piece
 from tests.conftest import RawJson, RawObject
 
 _MODULE = runpy.run_path(str(Path(__file__).with_name("samples.py")))
@@ -145,16 +146,12 @@ def test_a_word_that_turns_out_not_to_be_a_call_is_released_at_once() -> None:
     assert second == [Text("roll_ding")]
 
 
-def test_what_is_held_is_known_to_be_a_call_as_early_as_can_be() -> None:
+def test_a_call_is_handed_out_when_its_body_is_complete() -> None:
     detector = Detector(TOOLS)
     detector.feed("Hm. <tool_call>")
-    before = detector.call_started
     detector.feed('{"name": "roll_d')
-    inside = detector.call_started
     pieces = detector.feed('ice", "arguments": {"sides": 6}}')
-    detector.feed("</tool_call> Done")
 
-    assert (before, inside, detector.call_started) == (False, True, False)
     assert pieces == [Call("roll_dice", {"sides": 6})]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -12,19 +12,19 @@ import pytest
 
 from bot.agent import Agent, Event, Task
 from bot.contract.backoff import Backoff
-from bot.contract.errors import StoreError, Unreachable
-from bot.contract.messages import Enclosure, EnclosureKind, MessageSent
+from bot.contract.errors import StoreError, TooLong, Unreachable
+from bot.contract.messages import Enclosure, EnclosureKind, MessageSent, Quoted
 from bot.contract.transcript import AssistantEntry, Usage
 from bot.store.records import TurnRecord
 from bot.turn import conversation as module
 from bot.turn.limits import MOST_ATTEMPTS
 from bot.turn.run import Ending
 from playground.model import Reply
-from tests.bot.conftest import MessageFields, OpenRig, Rig
+from tests.bot.conftest import MessageFields, OpenRig, Place, Rig
 from tests.bot.store.conftest import taken_in
 from tests.conftest import FakeClock
 from tests.surfaces import page_of
-from tools.base import ToolCall, ToolResult
+from tools.base import ProducedFile, ToolCall, ToolResult
 
 SLOWLY = 50.0
 """Words a second: fast enough to begin at once, too slow to end before it is stopped."""
@@ -144,6 +144,83 @@ async def test_a_stop_changes_nothing_where_the_answer_only_waits_to_be_shown(
 
         assert it.shown() == ["Tea is a leaf."]
         assert (await turn.record()).state == "done"
+
+
+async def test_a_stop_is_heard_where_nothing_of_the_answer_is_shown_yet(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While something stands in the way; no later process answers it either."""
+    async with rig() as it:
+        turn, turns = await turn_of(it, "What is tea?"), it.bot.store.turns
+        arrived = asyncio.Event()
+
+        async def held(id: int) -> Any:
+            arrived.set()
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(turns, "load", held)
+        turn.begin()
+        await asyncio.wait_for(arrived.wait(), 60)
+        await turn.end(Ending.STOPPED)
+
+        assert turn.tasks[0].exception() is None and not await turn.waits()
+        await it.until(lambda: it.shown() == ["Stopped."])
+
+
+async def test_a_file_that_the_platform_does_not_take_is_told_of_below_the_answer(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with rig() as it:
+        turn, turns = await turn_of(it, "Plot it"), it.bot.store.turns
+        monkeypatch.setattr(Place, "attach", broken(TooLong("more than it said", by=1), 1, Place.attach))
+        await turns.begin(turn.id, turn.message.chat, turn.message.sender.id)
+        call = ToolCall("c1", "run_code", {})
+        await turns.save_pass(turn.id, 1, AssistantEntry("", (call,)), "openai:scripted", Usage())
+        await turns.start_call(turn.id, call, passnumber=1, position=0, effects=False)
+        plot = ProducedFile("plot.png", "image/png", b"12345")
+        await turns.end_call(turn.id, "c1", ToolResult(text="Plotted.", files=(plot,)))
+        it.model.reply(Reply("Here is the plot."))
+        await turn.run()
+
+        assert it.shown() == ["Here is the plot.", "The file plot\\.png (0.0 MB) is too large to be posted here."]
+
+
+async def test_what_plainly_needs_a_search_begins_with_one_where_the_operator_wants_it(rig: OpenRig) -> None:
+    async with rig(PRE_SEARCH="true", TAVILY_API_KEY="tvly-loopback-key-0123") as it:
+        offers = it.bot.conversation._offers
+        question = it.message("latest news about tea")
+        permit, _ = await offers.find_named(question, "en", str)
+
+        call = offers.choose_first_call(question, permit, None)
+        assert call is not None and call.name == "search_web"
+        quoting = replace(question, quoted=Quoted(text="Tea is a leaf."))
+        assert offers.choose_first_call(quoting, permit, None) is None, "it is about what is quoted"
+
+
+async def test_a_turn_that_has_to_end_while_a_stopped_answer_is_shown_ends(
+    rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("word " * 400, words_per_second=SLOWLY))
+        turn = await turn_of(it, "Tell me")
+        place = type(it.bot.platforms.surface(turn.message.target))
+        shows, arrived = place.show, asyncio.Event()
+
+        async def held(self: Any, drawn: Any, at: Any, nonce: str = "") -> Any:
+            if page_of(drawn).final:
+                arrived.set()
+                await asyncio.Event().wait()
+            return await shows(self, drawn, at, nonce)
+
+        monkeypatch.setattr(place, "show", held)
+        turn.begin()
+        await it.until(lambda: bool(it.shown()))
+        turn.why = Ending.STOPPED
+        turn.tasks[0].cancel()
+        await asyncio.wait_for(arrived.wait(), 60)
+        await turn.end(Ending.STOPPED)
+
+        assert not await turn.waits() and len(it.shown()) == 1
 
 
 async def test_where_the_process_ends_the_turn_is_left_to_the_next_in_the_same_message(rig: OpenRig) -> None:

@@ -190,6 +190,34 @@ async def test_at_the_end_a_running_turn_is_given_time_and_nothing_more_begins()
     assert await closed_with(5.0) == ["whole"]
 
 
+async def test_what_arrives_at_the_end_is_left_to_the_next_start() -> None:
+    queue, gate = TurnQueue(), asyncio.Event()
+    log: list[str] = []
+    queue.put(TEA, 1, "ada", noting(log, "one", gate))
+    await settle()
+    closing = asyncio.create_task(queue.close(60.0))
+    await settle()
+    queue.put(TEA, 2, "ada", noting(log, "two"))
+    queue.put(MILK, 3, "ada", noting(log, "three"))
+    gate.set()
+    await closing
+    await settle()
+
+    assert log == ["begin one", "end one"] and queue.length == 0
+
+
+async def test_what_has_not_begun_on_a_platform_that_is_left_never_does() -> None:
+    queue, log = TurnQueue(), list[str]()
+    queue.put(TEA, 1, "ada", noting(log, "one"))
+
+    assert await queue.leave("telegram") == []
+    assert log == [] and queue.find_running(TEA) is None
+    queue.enter("telegram")
+    queue.put(TEA, 2, "ada", noting(log, "two"))
+    await queue.wait_idle()
+    assert log == ["begin two", "end two"]
+
+
 async def test_a_turn_that_takes_longer_is_ended_as_a_shutdown() -> None:
     assert await closed_with(0.0) == [str(Ending.SHUTDOWN)]
 

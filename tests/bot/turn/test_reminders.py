@@ -18,6 +18,7 @@ from bot.pacing.pacer import Pacer
 from bot.reply.opening import Replies
 from bot.reply.settling import Settling
 from bot.store import Store
+from bot.turn.limits import MOST_REMINDER_ATTEMPTS
 from bot.turn.reminders import Reminders
 from tests.bot.conftest import BareSurface
 from tests.conftest import FakeClock
@@ -237,6 +238,24 @@ async def test_a_secret_or_a_link_does_not_leave_with_a_reminder(
 
     assert "very-secret" not in screen.pages[0]
     assert "](https" not in screen.pages[0]
+
+
+async def test_a_reminder_that_kills_its_process_is_given_up(
+    store: Store,
+    inbox: Inbox,
+    reminders: Reminders,
+    screen: Screen,
+    clock: FakeClock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    id, due = await taken_in(store, inbox, clock.wall())
+    for _ in range(MOST_REMINDER_ATTEMPTS):
+        await store.turns.begin(id, due.chat, due.sender.id)
+
+    await reminders.show(id, due)
+
+    assert await store.intake.list_waiting() == [] and screen.pages == []
+    assert f"given up after {MOST_REMINDER_ATTEMPTS} attempts" in caplog.text
 
 
 async def test_where_the_bot_was_blocked_it_ends_and_where_nobody_is_connected_it_waits(

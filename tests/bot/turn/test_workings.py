@@ -7,14 +7,24 @@ from typing import Any
 import pytest
 
 from bot.contract.clock import SystemClock
+from bot.contract.surface import SurfaceLimits
 from bot.contract.transcript import AssistantEntry
 from bot.markdown.tree import Paragraph, Quote, Text, parse
 from bot.operations.story import Story
 from bot.reply.paging import Paginator
 from bot.safety.redactor import Redactor
-from bot.store import CallRecord
+from bot.store import CallRecord, Store
 from bot.turn.progress import Progress
-from bot.turn.workings import COLLAPSED_CHARS, MOST_CALLS, RESULT_CHARS, call_lines, code_line, collapsed_reasoning
+from bot.turn.turnoptions import TurnOptions
+from bot.turn.workings import (
+    COLLAPSED_CHARS,
+    MOST_CALLS,
+    RESULT_CHARS,
+    call_lines,
+    code_line,
+    collapsed_reasoning,
+    write_workings,
+)
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
 from tools.base import ToolCall, ToolResult, ToolStatus
@@ -49,6 +59,18 @@ def test_a_secret_is_masked_before_a_text_is_cut() -> None:
         line = code_line("x" * at + KEY, Redactor([KEY]).redact, RESULT_CHARS)
 
         assert "sk-loop" not in line and len(line) <= RESULT_CHARS
+
+
+@pytest.mark.parametrize(("collapses", "shown"), [(True, 1), (False, 0)])
+async def test_reasoning_stands_under_an_answer_where_the_platform_can_fold_it(
+    store: Store, collapses: bool, shown: int
+) -> None:
+    options = TurnOptions(turn_seconds=60.0, zone="UTC", show_tools="off", quote_reasoning=True)
+    limits = SurfaceLimits(400, 800, len, collapses=collapses)
+
+    under = await write_workings(store, 1, "First I think.", "en", str, options, limits)
+
+    assert len(under) == shown and all("First I think" in one for one in under)
 
 
 def test_of_many_calls_some_are_shown_and_the_rest_counted() -> None:

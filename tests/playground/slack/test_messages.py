@@ -202,7 +202,7 @@ async def test_whom_a_message_notifies_is_recorded_once(server: SlackServer, cli
     assert [ping.target for ping in server.pings] == ["U1", "!channel", "!channel"]
 
 
-async def test_links_are_fetched_for_previews_unless_the_post_forbade_it(
+async def test_links_are_fetched_for_previews_when_a_message_is_posted_unless_the_post_forbade_it(
     server: SlackServer, client: AsyncWebClient
 ) -> None:
     silent = await client.chat_postMessage(
@@ -213,8 +213,8 @@ async def test_links_are_fetched_for_previews_unless_the_post_forbade_it(
     assert server.previews == []
 
     await client.chat_postMessage(channel="C1", text="https://c.example/x https://c.example/p.png", unfurl_links=False)
-    loud = await client.chat_postMessage(channel="C1", text="nothing yet")
-    await client.chat_update(channel="C1", ts=loud["ts"], text="<https://d.example|d>")
+    loud = await client.chat_postMessage(channel="C1", text="nothing but <https://d.example|d>")
+    await client.chat_update(channel="C1", ts=loud["ts"], text="<https://e.example|e>")
 
     assert [preview.url for preview in server.previews] == ["https://c.example/p.png", "https://d.example"]
 

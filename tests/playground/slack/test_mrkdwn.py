@@ -97,7 +97,7 @@ def test_markdown_notes_links_pictures_and_mentions() -> None:
     )
 
     assert drawn.links == ["https://a.example", "https://b.example/p.png", "https://c.example"]
-    assert drawn.mentions == ["!here"]
+    assert drawn.mentions == ["!here", "!channel"], "in code, too"
 
 
 _ALLOWED = re.compile(

@@ -177,3 +177,22 @@ async def test_links_in_a_stream_are_fetched_for_previews(
     await client.chat_startStream(markdown_text="![x](https://a.example/leak.png)", **reader)
 
     assert [preview.url for preview in server.previews] == ["https://a.example/leak.png"]
+
+
+async def test_code_in_a_stream_calls_whom_it_names(
+    server: SlackServer, client: AsyncWebClient, reader: dict[str, str]
+) -> None:
+    await client.chat_startStream(markdown_text="`<!here>` &lt;!channel&gt;\n```\n<@U1>\n```", **reader)
+
+    assert [ping.target for ping in server.pings] == ["!here", "U1"]
+
+
+async def test_the_edit_of_a_stopped_stream_fetches_nothing(
+    server: SlackServer, client: AsyncWebClient, reader: dict[str, str]
+) -> None:
+    ts = (await client.chat_startStream(markdown_text="a", **reader))["ts"]
+    await client.chat_stopStream(channel="C1", ts=ts)
+
+    await client.chat_update(channel="C1", ts=ts, text="<https://a.example|a>")
+
+    assert server.previews == []

@@ -43,6 +43,60 @@ def test_options_at_the_top_become_properties() -> None:
     assert schema == {"type": "object", "properties": {"id": {"type": "integer"}, "name": {}}}
 
 
+def test_what_a_model_can_use_of_a_schema_is_kept() -> None:
+    day = {"type": "string", "format": "date", "examples": ["2026-01-01", "b", "c", "d"]}
+    schema = usable_schema(
+        {
+            "properties": {
+                "day": day,
+                "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+                "more": {"type": "object", "additionalProperties": False},
+                "numbers": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0.5}},
+                "pair": {"type": "array", "items": [{"type": "string"}]},
+            }
+        }
+    )
+
+    assert schema["properties"] == {
+        "day": {**day, "examples": ["2026-01-01", "b", "c"]},
+        "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+        "more": {"type": "object", "additionalProperties": False},
+        "numbers": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0.5}},
+        "pair": {"type": "array", "items": {}},
+    }
+
+
+def test_of_options_that_all_hold_the_required_arguments_are_required() -> None:
+    schema = usable_schema(
+        {
+            "allOf": [
+                {"properties": {"id": {"type": "integer"}}, "required": ["id"]},
+                {"properties": {"id": {"type": "string"}, "name": {}}, "required": ["id", "name"]},
+                {"required": ["unknown"]},
+            ]
+        }
+    )
+
+    assert schema["properties"] == {"id": {"type": "integer"}, "name": {}}
+    assert schema["required"] == ["id", "name"]
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ({"type": "array", "maxItems": 1.5}, "maxItems of its schema is 1.5"),
+        ({"type": "number", "minimum": float("inf")}, "minimum of its schema is inf"),
+        ({"default": "x" * 5000}, "longer than 4000 characters"),
+        ({"enum": [f"{number:0100}" for number in range(30)]}, ""),
+    ],
+)
+def test_a_part_that_cannot_be_used_says_why(part: RawJson, words: str) -> None:
+    properties = {f"p{number}": part for number in range(1 if words else 40)}
+
+    with pytest.raises(ValueError, match=words or "its schema is longer than"):
+        usable_schema({"properties": properties})
+
+
 def test_a_pattern_is_told_and_not_matched() -> None:
     schema = usable_schema({"properties": {"word": {"type": "string", "pattern": "(a+)+$"}}})
 

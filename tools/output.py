@@ -39,6 +39,9 @@ class MaskedStream(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
+        """Write the open line; nothing where the stream behind it is closed, as when a program ends."""
+        if self.raw.closed:
+            return
         if self._open:
             self.raw.write(self._through("".join(self._open)))
             self._open.clear()

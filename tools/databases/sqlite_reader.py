@@ -12,6 +12,7 @@ import sqlite3
 import sys
 import time
 import urllib.parse
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -48,31 +49,33 @@ def _confine(seconds: float) -> None:
 
 
 def _answer(asked: dict[str, Any]) -> dict[str, Any]:
-    db = _opened(asked["path"])
-    deadline = time.monotonic() + asked["seconds"]
-    db.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
-    match asked["do"]:
-        case "tables":
-            query = (
-                "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' "
-                "ESCAPE '\\' ORDER BY name LIMIT 1000"
-            )
-            return {"tables": [name for (name,) in db.execute(query)]}
-        case "columns":
-            return {"columns": _columns(db, asked["table"])}
-        case _:
-            return _selected(db, asked)
+    with closing(_opened(asked["path"])) as db:
+        deadline = time.monotonic() + asked["seconds"]
+        db.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
+        match asked["do"]:
+            case "tables":
+                query = (
+                    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' "
+                    "ESCAPE '\\' ORDER BY name LIMIT 1000"
+                )
+                return {"tables": [name for (name,) in db.execute(query)]}
+            case "columns":
+                return {"columns": _columns(db, asked["table"])}
+            case _:
+                return _selected(db, asked)
 
 
 def _opened(path: str) -> sqlite3.Connection:
     """The file, able to do nothing but read."""
     address = "file:" + urllib.parse.quote(path)
+    db = _connected(f"{address}?mode=ro")
     try:
-        db = _connected(f"{address}?mode=ro")
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:
+    except sqlite3.Error as error:
+        db.close()
         # A database in WAL mode in a folder that we may not write into. Without a log beside it, it is at rest.
-        if not Path(path).is_file() or Path(f"{path}-wal").exists():
+        at_rest = isinstance(error, sqlite3.OperationalError) and not Path(f"{path}-wal").exists()
+        if not at_rest:
             raise
         db = _connected(f"{address}?mode=ro&immutable=1")
     db.text_factory = lambda raw: raw.decode("utf-8", "replace")

@@ -173,6 +173,17 @@ def test_a_masked_stream_holds_a_line_until_it_is_whole_or_flushed() -> None:
     assert written.getvalue() == "you> [secret removed] is\nnot "
 
 
+def test_a_masked_stream_whose_stream_is_closed_ends_without_a_complaint() -> None:
+    written = io.StringIO()
+    stream = MaskedStream(written, Outlet([]).data)
+    stream.write("half a line")
+    written.close()
+
+    stream.close()
+
+    assert stream.closed
+
+
 def test_control_characters_are_written_out_in_linear_time() -> None:
     assert inert("\x1b" * 1000) == "\\u001b" * 1000
 

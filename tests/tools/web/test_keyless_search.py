@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import AsyncIterator
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from aiohttp import web
+from ddgs.engines.brave import Brave
+from ddgs.engines.duckduckgo import Duckduckgo
+from ddgs.engines.mojeek import Mojeek
 from pydantic import SecretStr
 
 from playground.faults import Fault
@@ -23,7 +28,8 @@ from tools.settings import SearchSettings
 class Engines:
     """What DuckDuckGo's page looks like to the library; the other engines refuse."""
 
-    def __init__(self) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
         self.queries: list[dict[str, str]] = []
         self.found = [
             ("https://bridges.example/a", "Bridges & cables", "How bridges hang."),
@@ -47,19 +53,27 @@ class Engines:
     async def _other(self, request: web.Request) -> web.Response:
         return web.Response(status=403)
 
+    def point_at(self, address: str) -> None:
+        """Have the library ask here."""
+        self._monkeypatch.setattr(Duckduckgo, "search_url", f"{address}/html/")
+        for other in (Brave, Mojeek):
+            self._monkeypatch.setattr(other, "search_url", f"{address}/other")
+
+    @contextmanager
+    def gone(self) -> Iterator[None]:
+        """Nobody listens, and nobody else can take the port meanwhile."""
+        with socket.socket() as held:
+            held.bind(("127.0.0.1", 0))
+            self.point_at(f"http://127.0.0.1:{held.getsockname()[1]}")
+            yield
+
 
 @pytest.fixture
 async def engines(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Engines]:
-    from ddgs.engines.brave import Brave
-    from ddgs.engines.duckduckgo import Duckduckgo
-    from ddgs.engines.mojeek import Mojeek
-
-    made = Engines()
+    made = Engines(monkeypatch)
     await made.http.open()
     monkeypatch.delenv("DDGS_PROXY", raising=False)
-    monkeypatch.setattr(Duckduckgo, "search_url", f"{made.http.url}/html/")
-    for other in (Brave, Mojeek):
-        monkeypatch.setattr(other, "search_url", f"{made.http.url}/other")
+    made.point_at(made.http.url)
     yield made
     await made.http.close()
 
@@ -149,8 +163,8 @@ async def test_nothing_found_and_refused_are_said(engines: Engines, caller: Call
     engines.found = []
 
     nothing = await search(query="zzzz")
-    await engines.http.close()
-    refused = await search(query="bridges")
+    with engines.gone():
+        refused = await search(query="bridges")
 
     assert nothing.ok
     assert "Nothing was found" in nothing.text
@@ -159,12 +173,12 @@ async def test_nothing_found_and_refused_are_said(engines: Engines, caller: Call
 
 
 async def test_when_both_fail_the_first_one_s_reason_is_told(engines: Engines, caller: Caller) -> None:
-    await engines.http.close()
     async with TavilyServer(key="key") as tavily:
         tavily.faults.add("search", Fault(status=432))
         settings = keyless(tavily_api_key=SecretStr("key"), tavily_api_base_url=tavily.base_url)
 
-        result = await caller(open_tool(settings))(query="bridges")
+        with engines.gone():
+            result = await caller(open_tool(settings))(query="bridges")
 
     assert not result.ok
     assert "credits are used up" in result.text

@@ -256,14 +256,14 @@ def _numbered(text: str) -> object:
 
 def _chat_stream(text: str) -> None:
     """An answer whose every field is the text, in one call and in many, as it streams."""
-    answer, delta = assembly.ChatAssembly(), assembly.Delta()
+    answer = assembly.ChatAssembly()
     for at in range(0, len(text), 64):
         piece = text[at : at + 64]
         calls: list[RawObject] = [{"index": 0, "id": "x", "function": {"name": "look", "arguments": piece}}]
         calls.append({"id": f"call {at}", "function": {"name": "look", "arguments": "{}"}})
         said = {"content": piece, "reasoning_content": piece, "tool_calls": calls}
         said |= {"reasoning_details": [{"type": "text", "text": piece}]}
-        answer.add({"choices": [{"index": 0, "delta": said}]}, delta)
+        answer.add({"choices": [{"index": 0, "delta": said}]}, assembly.Delta())
         list(answer.whole_calls())
     answer.calls()
     answer.message()
@@ -271,21 +271,22 @@ def _chat_stream(text: str) -> None:
 
 def _ollama_stream(text: str) -> None:
     """An answer of Ollama's whose every field is the text, in many calls, as it streams."""
-    answer, delta = ollama.OllamaAssembly(), assembly.Delta()
+    answer = ollama.OllamaAssembly()
     for at in range(0, len(text), 64):
         piece = text[at : at + 64]
         call = {"function": {"name": "look", "arguments": {"query": piece}}}
-        answer.add({"message": {"content": piece, "thinking": piece, "tool_calls": [call]}}, delta)
+        answer.add({"message": {"content": piece, "thinking": piece, "tool_calls": [call]}}, assembly.Delta())
         list(answer.whole_calls())
     answer.calls()
 
 
 def _responses_stream(text: str) -> None:
-    answer, delta = responses.ResponsesAssembly(), assembly.Delta()
+    answer = responses.ResponsesAssembly()
     for at in range(0, len(text), 64):
         for kind in ("output_text", "reasoning_text", "function_call_arguments"):
-            answer.add({"type": f"response.{kind}.delta", "delta": text[at : at + 64], "output_index": 0}, delta)
-    answer.add({"type": "response.completed", "response": {}}, delta)
+            event = {"type": f"response.{kind}.delta", "delta": text[at : at + 64], "output_index": 0}
+            answer.add(event, assembly.Delta())
+    answer.add({"type": "response.completed", "response": {}}, assembly.Delta())
     answer.message()
 
 

@@ -6,5 +6,3 @@ from bot.commands.actions import CommandActions, Said
 from bot.commands.answers import CommandAnswers
 from bot.commands.language import language_for
 from bot.commands.newest import NewestAnswer
-
-__all__ = ["CommandActions", "CommandAnswers", "NewestAnswer", "Said", "language_for"]

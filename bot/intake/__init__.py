@@ -6,5 +6,3 @@ from bot.intake.admission import Admission, AdmissionLimits
 from bot.intake.dispatcher import Dispatcher
 from bot.intake.platforms import Platforms
 from bot.intake.waiting import WaitingSigns
-
-__all__ = ["Admission", "AdmissionLimits", "Dispatcher", "Platforms", "WaitingSigns"]

@@ -3,7 +3,5 @@
 from __future__ import annotations
 
 from bot.pacing.pacer import PATIENCE, Pacer
-from bot.pacing.reader import Reader, seconds_to_read
+from bot.pacing.reader import seconds_to_read
 from bot.pacing.waiting import Grant, Purpose
-
-__all__ = ["PATIENCE", "Grant", "Pacer", "Purpose", "Reader", "seconds_to_read"]

@@ -10,33 +10,3 @@ from bot.policy.prices import Prices, read_prices
 from bot.policy.purse import DayPurse
 from bot.policy.quotas import DAY, MINUTE, Day, Payer, QuotaLimits, Quotas, Report, charge, once_per_window, payer_of
 from bot.policy.toolrights import SERVERS_SECONDS, Permit, Permits, ToolRights, allow_everything, find_misnamed
-
-__all__ = [
-    "DAY",
-    "MINUTE",
-    "SERVERS_SECONDS",
-    "Access",
-    "ChatsFile",
-    "Day",
-    "DayPurse",
-    "Once",
-    "OncePer",
-    "Payer",
-    "Permit",
-    "Permits",
-    "Prices",
-    "QuotaLimits",
-    "Quotas",
-    "Report",
-    "ToolRights",
-    "allow_everything",
-    "charge",
-    "find_misnamed",
-    "meter",
-    "once_in_chat",
-    "once_per_person",
-    "once_per_window",
-    "payer_of",
-    "read_chats",
-    "read_prices",
-]

@@ -8,5 +8,3 @@ from bot.reply.pages import ShownBefore
 from bot.reply.record import files_before
 from bot.reply.settling import Settling
 from bot.reply.stream import ReplyStream
-
-__all__ = ["Notices", "Replies", "ReplyStream", "Settling", "ShownBefore", "files_before"]

@@ -11,18 +11,3 @@ from bot.turn.reminders import Reminders
 from bot.turn.run import Ending
 from bot.turn.turnoptions import TurnOptions
 from bot.turn.workings import call_lines, describe_reasoning, format_seconds
-
-__all__ = [
-    "STARTS_AT_ONCE",
-    "Conversation",
-    "EarlierWords",
-    "Ending",
-    "Offers",
-    "Reminders",
-    "Running",
-    "TurnOptions",
-    "TurnQueue",
-    "call_lines",
-    "describe_reasoning",
-    "format_seconds",
-]

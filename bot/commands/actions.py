@@ -33,33 +33,20 @@ class Said:
     """For who asked alone, where the platform can."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandActions:
     """Does what commands ask for; one for the process."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        access: Access,
-        once: Once,
-        queue: TurnQueue,
-        answers: CommandAnswers,
-        conversation: Conversation,
-        notices: Notices,
-        summaries: Summaries,
-        earlier: EarlierWords,
-        surface: Callable[[MessageSent], Surface],
-    ) -> None:
-        self._store = store
-        self._access = access
-        self._once = once
-        self._queue = queue
-        self._answers = answers
-        self._conversation = conversation
-        self._notices = notices
-        self._summaries = summaries
-        self._earlier = earlier
-        self._surface = surface
+    store: Store
+    access: Access
+    once: Once
+    queue: TurnQueue
+    answers: CommandAnswers
+    conversation: Conversation
+    notices: Notices
+    summaries: Summaries
+    earlier: EarlierWords
+    surface: Callable[[MessageSent], Surface]
 
     async def run_at_once(self, message: MessageSent, language: str) -> Said:
         """Do what a command asks that waits for no turn, and return what to say."""
@@ -70,7 +57,7 @@ class CommandActions:
             # Where the reply itself says so in its place, nothing else does.
             text = "" if said == "stopped" and not message.awaited else say(said, language)
         else:
-            text = await self._answers.answer(message, language)
+            text = await self.answers.answer(message, language)
         if refuses(text, language):
             private = True
             text = text if await self._may_refuse(message) else ""
@@ -78,10 +65,10 @@ class CommandActions:
 
     async def stop(self, incoming: Incoming) -> str:
         """End the chat's running turn, if the sender may; return the outcome as a key of `bot.sentences`."""
-        running = self._queue.find_running(incoming.chat)
+        running = self.queue.find_running(incoming.chat)
         if running is None:
             return "stopped_nothing"
-        if running.person != incoming.sender.id and not await self._access.is_admin(incoming.sender):
+        if running.person != incoming.sender.id and not await self.access.is_admin(incoming.sender):
             return "not_yours"
         running.end(Ending.STOPPED)
         return "stopped"
@@ -98,69 +85,65 @@ class CommandActions:
             case "new" | "forget":
                 new = message.command == "new"
                 said = await (self._begin_anew(id, message, language) if new else self._forget(message, language))
-                await self._notices.tell(message, said, private=refuses(said, language))
-                await self._store.intake.end(id, InboxState.DONE)
+                await self.notices.tell(message, said, private=refuses(said, language))
+                await self.store.intake.end(id, InboxState.DONE)
             case _:
-                await self._conversation.run(id, message, language, lambda: running.ending)
+                await self.conversation.run(id, message, language, lambda: running.ending)
 
     async def _begin_anew(self, id: int, message: MessageSent, language: str) -> str:
         """Leave what was said behind: in a group what this person asked, or for an admin everything; what to say."""
         everything = not message.group or message.text.strip().lower() == "all"
-        if everything and message.group and not await self._access.is_admin(message.sender):
+        if everything and message.group and not await self.access.is_admin(message.sender):
             return say("admins_only", language)
-        await self._summaries.drop(message.chat)
-        await self._earlier.begin_anew(message)
+        await self.summaries.drop(message.chat)
+        await self.earlier.begin_anew(message)
         if everything:
-            await self._store.history.begin_anew(message.chat)
+            await self.store.history.begin_anew(message.chat)
             return say("new", language)
-        await self._store.history.begin_anew_for(message.chat, message.sender.id, id)
-        form = self._surface(message).limits.command_form
+        await self.store.history.begin_anew_for(message.chat, message.sender.id, id)
+        form = self.surface(message).limits.command_form
         return say("new_own", language, all=form.format(word="new all"))
 
     async def _forget(self, message: MessageSent, language: str) -> str:
         """Delete everything kept of this chat, once that was asked for twice; what the person is told."""
-        if message.group and not await self._access.is_admin(message.sender):
+        if message.group and not await self.access.is_admin(message.sender):
             return say("admins_only", language)
-        form = self._surface(message).limits.command_form
+        form = self.surface(message).limits.command_form
         if message.text.strip().lower() not in _YES:
-            turns = await self._store.history.count_turns(message.chat)
+            turns = await self.store.history.count_turns(message.chat)
             words = {"command": form.format(word="forget"), "memory": form.format(word="memory")}
             return say("forget_sure", language, turns=turns, **words)
-        await self._summaries.drop(message.chat)
-        turns = await self._store.history.count_turns(message.chat)
-        await self._store.history.forget(message.chat)
-        await self._earlier.begin_anew(message)
+        await self.summaries.drop(message.chat)
+        turns = await self.store.history.count_turns(message.chat)
+        await self.store.history.forget(message.chat)
+        await self.earlier.begin_anew(message)
         log.info("%s forgot %s: %d turns", message.sender.id, message.chat, turns)
         return say("forgotten", language, turns=turns)
 
     async def _retry(self, id: int, message: MessageSent, language: str, running: Running) -> None:
         """Ask the last question again; its former answer leaves the history."""
         # What a former process began was allowed then, and has taken the last answer out already.
-        if await self._store.turns.find_record(id) is None:
-            last = await self._store.turns.find_last(message.chat)
-            if (
-                last is not None
-                and last.person != message.sender.id
-                and not await self._access.is_admin(message.sender)
-            ):
+        if await self.store.turns.find_record(id) is None:
+            last = await self.store.turns.find_last(message.chat)
+            if last is not None and last.person != message.sender.id and not await self.access.is_admin(message.sender):
                 if await self._may_refuse(message):
-                    await self._notices.tell(message, say("not_yours", language), private=True)
-                await self._store.intake.end(id, InboxState.REFUSED)
+                    await self.notices.tell(message, say("not_yours", language), private=True)
+                await self.store.intake.end(id, InboxState.REFUSED)
                 return
             if last is not None:
-                await self._store.turns.open(id, message.chat, message.sender.id)
-        replaced = await self._store.turns.replace_last(message.chat, id)
+                await self.store.turns.open(id, message.chat, message.sender.id)
+        replaced = await self.store.turns.replace_last(message.chat, id)
         if replaced is None or not isinstance(asked := replaced.incoming, MessageSent):
-            await self._notices.tell(message, say("retry_nothing", language), private=True)
-            await self._store.intake.end(id, InboxState.DONE)
+            await self.notices.tell(message, say("retry_nothing", language), private=True)
+            await self.store.intake.end(id, InboxState.DONE)
             return
         # A command from outside the thread is answered in it; any other where it was written.
         target = asked.target if message.whole_channel and message.chat.thread else message.target
         again = replace(asked, target=target, delivery=message.delivery, chat=message.chat)
-        await self._conversation.run(id, again, await language_for(self._store, again), lambda: running.ending)
+        await self.conversation.run(id, again, await language_for(self.store, again), lambda: running.ending)
 
     async def _may_refuse(self, message: MessageSent) -> bool:
         """Return whether a person is told that something is not theirs to do: once an hour in each chat, and wherever
         an answer is awaited."""
         per = once_per_person(f"not yours {message.chat}", message.sender.id, REFUSED_AGAIN_AFTER)
-        return await self._once.claim(per) or message.awaited
+        return await self.once.claim(per) or message.awaited

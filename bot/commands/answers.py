@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from bot.commands.toolmenu import list_tools
 from bot.commands.usage import write_usage
@@ -20,79 +21,62 @@ from tools.registry import ToolRegistry
 _NAME_CHARS = 60
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandAnswers:
     """Looks up and changes what a command names; one for the process."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        access: Access,
-        models: Models,
-        registry: ToolRegistry,
-        quotas: Quotas,
-        briefings: Briefings,
-        book: ChatBook,
-        rights: ToolRights,
-        surface: Callable[[MessageSent], Surface],
-        redact: Redact,
-        thoughts: bool = True,
-    ) -> None:
-        """
-        Args:
-            thoughts: `/why` shows how a model's reasoning began.
-        """
-        self._store = store
-        self._access = access
-        self._models = models
-        self._registry = registry
-        self._quotas = quotas
-        self._briefings = briefings
-        self._book = book
-        self._rights = rights
-        self._surface = surface
-        self._redact = redact
-        self._thoughts = thoughts
+    store: Store
+    access: Access
+    models: Models
+    registry: ToolRegistry
+    quotas: Quotas
+    briefings: Briefings
+    book: ChatBook
+    rights: ToolRights
+    surface: Callable[[MessageSent], Surface]
+    redact: Redact
+    thoughts: bool = True
+    """`/why` shows how a model's reasoning began."""
 
     async def answer(self, message: MessageSent, language: str) -> str:  # noqa: C901  # a case for each command
         """Return the reply to a command as Markdown; commands that run or end a turn are done by `CommandActions`."""
-        form = self._surface(message).limits.command_form
+        form = self.surface(message).limits.command_form
         match message.command:
-            case "start" if not await self._access.allows(message):
-                key = "stranger_first" if await self._access.is_closed() else "stranger"
+            case "start" if not await self.access.allows(message):
+                key = "stranger_first" if await self.access.is_closed() else "stranger"
                 text = say(key, language, id=message.sender.id, pair=form.format(word="pair"))
             case "start":
                 text = say("started", language, help=form.format(word="help"))
             case "help":
-                text = help_text(language, form, admin=await self._access.is_admin(message.sender))
+                text = help_text(language, form, admin=await self.access.is_admin(message.sender))
             case "tools":
-                text = list_tools(self._registry.specs((await self._rights.permit_for(message)).allows), language, form)
+                text = list_tools(self.registry.specs((await self.rights.permit_for(message)).allows), language, form)
             case "model":
                 text = await self._model(message, language)
             case "persona":
                 text = await self._persona(message, language, form)
             case "memory":
-                text = await ChatFacts(self._store.facts, message).command(message.text, language, form)
+                text = await ChatFacts(self.store.facts, message).command(message.text, language, form)
             case "context":
-                text = await self._briefings.report(message, language)
+                text = await self.briefings.report(message, language)
             case "why":
                 text = await write_receipt(
-                    self._store, self._quotas.prices, message.chat, language, self._redact, thoughts=self._thoughts
+                    self.store, self.quotas.prices, message.chat, language, self.redact, thoughts=self.thoughts
                 )
             case "whoami":
                 text = say("whoami", language, person=message.sender.id, chat=message.chat)
             case "usage":
                 text = await self._usage(message, language)
-            case "pair" if not message.text.strip() and await self._access.is_admin(message.sender):
-                said, values = await self._access.change(message, "here")
+            case "pair" if not message.text.strip() and await self.access.is_admin(message.sender):
+                said, values = await self.access.change(message, "here")
                 text = say(said, language, **values)
             case "pair" if not message.text.strip():
                 text = say("pair_usage", language, pair=form.format(word="pair"))
             case "pair":
-                paired = await self._access.pair(message.sender, message.text)
+                paired = await self.access.pair(message.sender, message.text)
                 text = say("paired" if paired else "pair_wrong", language)
             case "allow" | "forbid":
-                said, values = await self._access.change(message, message.text, forbid=message.command == "forbid")
+                said, values = await self.access.change(message, message.text, forbid=message.command == "forbid")
                 text = say(said, language, whoami=form.format(word="whoami"), **values)
             case "people":
                 text = await self._people(message, language)
@@ -102,60 +86,60 @@ class CommandAnswers:
 
     async def _usage(self, message: MessageSent, language: str) -> str:
         """Return what this person and this chat used today; in private, an admin reads of everybody."""
-        admin = not message.group and await self._access.is_admin(message.sender)
-        report = await self._quotas.report(payer_of(message), everybody=admin)
-        model = await self._book.model_of(message.chat)
-        return write_usage(report, language, priced=self._quotas.prices.price_of(model) is not None, everybody=admin)
+        admin = not message.group and await self.access.is_admin(message.sender)
+        report = await self.quotas.report(payer_of(message), everybody=admin)
+        model = await self.book.model_of(message.chat)
+        return write_usage(report, language, priced=self.quotas.prices.price_of(model) is not None, everybody=admin)
 
     async def _people(self, message: MessageSent, language: str) -> str:
-        if not await self._access.is_admin(message.sender):
+        if not await self.access.is_admin(message.sender):
             return say("admins_only", language)
         if message.group:
             return say("in_private", language)
-        people = await self._access.list_people()
-        names = await self._store.people.names_of(id for id, _ in people)
+        people = await self.access.list_people()
+        names = await self.store.people.names_of(id for id, _ in people)
         lines = [f"- `{id}`{_as_code(names.get(id, ''))}: {role}" for id, role in people]
         return "\n".join(lines) or say("people_nobody", language)
 
     async def _model(self, message: MessageSent, language: str) -> str:
         name = message.text.strip()
         if not name:
-            now = say("model_now", language, model=await self._book.model_of(message.chat))
-            others = len(self._models.choices) > 1 and await self._may_change(message)
+            now = say("model_now", language, model=await self.book.model_of(message.chat))
+            others = len(self.models.choices) > 1 and await self._may_change(message)
             return f"{now} {say('model_choices', language, choices=self._list_choices())}" if others else now
         if not await self._may_change(message):
             return say("admins_only", language)
         if name.lower() in OFF:
-            await self._book.set(message.chat, "model", None)
-            return say("model_set", language, model=await self._book.model_of(message.chat))
-        if name not in self._models.choices:
+            await self.book.set(message.chat, "model", None)
+            return say("model_set", language, model=await self.book.model_of(message.chat))
+        if name not in self.models.choices:
             return say("model_unknown", language, model=name, choices=self._list_choices())
-        await self._book.set(message.chat, "model", name)
+        await self.book.set(message.chat, "model", name)
         return say("model_set", language, model=name)
 
     def _list_choices(self) -> str:
-        return ", ".join(f"`{name}`" for name in self._models.choices)
+        return ", ".join(f"`{name}`" for name in self.models.choices)
 
     async def _persona(self, message: MessageSent, language: str, form: str) -> str:
         """Show, set or clear what the people of this chat want of the assistant."""
         text, words = message.text.strip(), {"command": form.format(word="persona")}
         if not text:
-            persona = (await self._book.options_of(message.chat)).persona
+            persona = (await self.book.options_of(message.chat)).persona
             key = "persona_now" if persona else "persona_none"
             return say(key, language, **words) + (f"\n\n{quote(clean_untrusted(persona))}" if persona else "")
         if not await self._may_change(message):
             return say("admins_only", language)
         if text.lower() in OFF:
-            await self._book.set(message.chat, "persona", None)
+            await self.book.set(message.chat, "persona", None)
             return say("persona_off", language)
         if len(text) > PERSONA_CHARS:
             return say("persona_long", language, length=len(text), limit=PERSONA_CHARS)
-        await self._book.set(message.chat, "persona", text)
+        await self.book.set(message.chat, "persona", text)
         return say("persona_set", language, **words)
 
     async def _may_change(self, message: MessageSent) -> bool:
         """Return True if the sender may change how this chat is answered: in a group, only admins."""
-        return not message.group or await self._access.is_admin(message.sender)
+        return not message.group or await self.access.is_admin(message.sender)
 
 
 def _as_code(name: str) -> str:

@@ -103,14 +103,14 @@ class Store:
         self.turns = Turns(writer, readers, clock)
         self.history = History(writer, readers, clock)
         self.access = Access(writer, readers, clock)
-        self.settings = ChatSettings(writer, readers)
+        self.settings = ChatSettings(writer, readers, clock)
         self.descriptions = ToolDescriptions(writer, readers, clock)
         self.facts = StoredFacts(writer, readers, clock)
         self.timers = StoredTimers(writer, readers, clock)
         self.files = StoredFiles(writer, readers, clock)
         self.spending = Spending(writer, readers, clock)
         self.retention = Retention(writer, readers, clock)
-        self.people = People(writer, readers)
+        self.people = People(writer, readers, clock)
 
     @classmethod
     @asynccontextmanager

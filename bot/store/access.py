@@ -7,9 +7,7 @@ import logging
 from collections.abc import Iterable
 from sqlite3 import Connection
 
-from bot.contract import Clock
-from bot.store.readers import Readers
-from bot.store.writer import Writer
+from bot.store.queries import Queries
 
 ROLES = frozenset({"owner", "admin", "allowed", "blocked"})
 _WRONG_CODES = 20
@@ -18,13 +16,8 @@ _WRONG_CODES = 20
 _log = logging.getLogger(__name__)
 
 
-class Access:
+class Access(Queries):
     """Roles by id, pairing and notices: people as settings write them (`telegram:123`), chats as `str(ChatId)`."""
-
-    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
-        self._writer = writer
-        self._readers = readers
-        self._clock = clock
 
     async def role_of(self, id: str) -> str | None:
         """Return `owner`, `admin`, `allowed`, `blocked`, or None if no role is set."""

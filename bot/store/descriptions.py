@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from bot.contract import Clock
-from bot.store.readers import Readers
+from bot.store.queries import Queries
 from bot.store.text import to_plain
-from bot.store.writer import Writer
 
 MOST: Final = 2_000
 """Descriptions that are kept, the newest: many times what a program offers."""
 
 
-class ToolDescriptions:
+class ToolDescriptions(Queries):
     """Stored tool descriptions by key."""
-
-    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
-        self._writer = writer
-        self._readers = readers
-        self._clock = clock
 
     async def get(self, key: str) -> str | None:
         row = await self._readers.fetch_row("SELECT body FROM tool_descriptions WHERE key = ?", (key,))

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from sqlite3 import Connection
 
-from bot.contract import OURS, OUTSIDE, Clock
-from bot.store.readers import Readers
+from bot.contract import OURS, OUTSIDE
+from bot.store.queries import Queries
 from bot.store.text import to_plain
-from bot.store.writer import Writer
 from tools.base import ToolError
 
 FACTS = 500
@@ -37,13 +36,8 @@ class Fact:
     """Whose words led to it."""
 
 
-class StoredFacts:
+class StoredFacts(Queries):
     """Facts of all owners."""
-
-    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
-        self._writer = writer
-        self._readers = readers
-        self._clock = clock
 
     async def remember(self, owner: str, text: str, origin: str = OURS) -> int:
         """Keep a fact and return its id; one that is kept already keeps its id, and words from outside take nothing

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 from sqlite3 import Connection
 
-from bot.contract import Clock, File, MessageRef
-from bot.store.readers import Readers
+from bot.contract import File, MessageRef
+from bot.store.queries import Queries
 from bot.store.records import AttachmentRecord, message_ref
 from bot.store.states import PageState
 from bot.store.text import to_plain
-from bot.store.writer import Writer
 from tools.base import ProducedFile, ToolError
 
 FILE_BYTES = 16 * 1024 * 1024
@@ -21,13 +20,8 @@ _STEP_BYTES = 1 << 20
 """Bytes of files removed in one transaction, but for a single file that is larger."""
 
 
-class StoredFiles:
+class StoredFiles(Queries):
     """`tools.base.Files` in the database, and what the reply needs to send them."""
-
-    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
-        self._writer = writer
-        self._readers = readers
-        self._clock = clock
 
     async def put(self, scope: str, name: str, media_type: str, content: bytes) -> int:
         """Store a file and return its id; `read` finds the newest of a name.

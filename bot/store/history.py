@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from sqlite3 import Connection
 from typing import Any
 
-from bot.contract import OUTSIDE, ChatId, Clock, Entry, ToolEntry, entry_from_json, entry_to_json
+from bot.contract import OUTSIDE, ChatId, Entry, ToolEntry, entry_from_json, entry_to_json
 from bot.store.export import export_chat
 from bot.store.forgetting import forget_chat
-from bot.store.readers import Readers
+from bot.store.queries import Queries
 from bot.store.records import ChatRow, HistoryRow, Summary
 from bot.store.text import to_plain
-from bot.store.writer import Writer
 
 _ASIDE = 2048
 """Characters from which a body lies in its own table, so that the rows of a chat stay close together."""
@@ -28,13 +27,8 @@ _NEWEST_AFTER = _ROWS + "WHERE c.chat = ? AND h.sequence > ? ORDER BY h.sequence
 _OLDEST_AFTER = _ROWS + "WHERE c.chat = ? AND h.sequence > ? ORDER BY h.sequence LIMIT ?"
 
 
-class History:
+class History(Queries):
     """The entries of every chat, newest last."""
-
-    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
-        self._writer = writer
-        self._readers = readers
-        self._clock = clock
 
     async def list_entries(self, chat: ChatId, *, limit: int = 400, after: int = 0) -> list[HistoryRow]:
         """The newest `limit` entries since the last `/new`, in order, without answers that were replaced.

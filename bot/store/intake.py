@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from sqlite3 import Connection
 
-from bot.contract import ChatId, Clock, Incoming
+from bot.contract import ChatId, Incoming
 from bot.store.incoming import incoming_from_json, incoming_to_json
-from bot.store.readers import Readers
+from bot.store.queries import Queries
 from bot.store.states import INBOX_ENDS, UNFINISHED, InboxState
-from bot.store.writer import Writer
 
 KEEP_SECONDS = 10 * 86_400.0
 """How long delivery keys stay: 7 days are promised, and the clock may be wrong by a day or two."""
@@ -35,13 +34,8 @@ class InboxRow:
     attempts: int
 
 
-class Intake:
+class Intake(Queries):
     """Stores deliveries and their states."""
-
-    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
-        self._writer = writer
-        self._readers = readers
-        self._clock = clock
 
     async def take_in(self, incoming: Incoming) -> int | None:
         """Store a delivery and return its inbox id; None if it was seen before under any of its keys.

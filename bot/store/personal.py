@@ -9,9 +9,8 @@ from sqlite3 import Connection
 
 from bot.contract import ChatId
 from bot.store.forgetting import forget_chat, remove_unused_blobs, wipe
-from bot.store.readers import Readers
+from bot.store.queries import Queries
 from bot.store.retention import BYTES_OF_TURN, remove_turn, split_portions
-from bot.store.writer import Writer
 
 _HIS_TURNS = "SELECT id FROM turns WHERE person = :person"
 # An answer that somebody else asked for again is an answer to the same question.
@@ -52,12 +51,8 @@ class Holding:
         return bool(self.turns or self.facts or self.reminders)
 
 
-class People:
+class People(Queries):
     """The data of a person in all chats; ids are written as in the settings."""
-
-    def __init__(self, writer: Writer, readers: Readers) -> None:
-        self._writer = writer
-        self._readers = readers
 
     async def count_held(self, person: str) -> Holding:
         """Return how much is stored of a person."""

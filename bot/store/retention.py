@@ -9,6 +9,7 @@ from functools import partial
 from sqlite3 import Connection
 
 from bot.contract import Clock
+from bot.store.queries import Queries
 from bot.store.readers import Readers
 from bot.store.writer import Writer
 
@@ -39,13 +40,11 @@ class Keep:
         return cls(said, min(files * DAY or math.inf, said))
 
 
-class Retention:
+class Retention(Queries):
     """Removes old deliveries without a turn, and old turns with their data."""
 
     def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
-        self._writer = writer
-        self._readers = readers
-        self._clock = clock
+        super().__init__(writer, readers, clock)
         self._looked = (0.0, 0)
         """The last row, by end and id, of which it is known that it stays for its turn's sake, with all before it."""
 

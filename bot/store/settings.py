@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from bot.contract import ChatId
-from bot.store.readers import Readers
+from bot.store.queries import Queries
 from bot.store.text import to_plain
-from bot.store.writer import Writer
 
 
-class ChatSettings:
+class ChatSettings(Queries):
     """Named values of a chat; their meaning is known to the caller."""
-
-    def __init__(self, writer: Writer, readers: Readers) -> None:
-        self._writer = writer
-        self._readers = readers
 
     async def get(self, chat: ChatId, name: str) -> str | None:
         row = await self._readers.fetch_row("SELECT value FROM settings WHERE chat = ? AND name = ?", (str(chat), name))

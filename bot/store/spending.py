@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
 
-from bot.contract import Clock
-from bot.store.readers import Readers
-from bot.store.writer import Writer
+from bot.store.queries import Queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +53,8 @@ class Refused:
     """Wall-clock time at which its window ends."""
 
 
-class Spending:
+class Spending(Queries):
     """Amounts spent per key and window."""
-
-    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
-        self._writer = writer
-        self._readers = readers
-        self._clock = clock
 
     async def reserve(
         self, limits: Sequence[Limit], least: Amount, most: Amount | None = None, sharing: Sequence[int] = ()

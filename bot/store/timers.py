@@ -10,6 +10,7 @@ from sqlite3 import Connection
 
 from bot.contract import OUTSIDE, ChatId, Clock, ReplyTarget, Sender, TimerDue
 from bot.store.incoming import sender_of
+from bot.store.queries import Queries
 from bot.store.readers import Readers
 from bot.store.text import escape_halves, to_json, to_plain
 from bot.store.writer import Writer
@@ -49,13 +50,11 @@ class Timer:
         )
 
 
-class StoredTimers:
+class StoredTimers(Queries):
     """All timers. A turn's tools get `bind(...)`, which knows where to write later."""
 
     def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
-        self._writer = writer
-        self._readers = readers
-        self._clock = clock
+        super().__init__(writer, readers, clock)
         self.changed = asyncio.Event()
         """Set when a timer is set: the next one may be due earlier than it was."""
 
@@ -89,26 +88,17 @@ class StoredTimers:
         await self._writer.execute("DELETE FROM timers WHERE id = ?", (id,))
 
 
+@dataclass(frozen=True, slots=True)
 class ChatTimers:
     """`tools.base.Timers` in the database, for the chat and person of one turn."""
 
-    def __init__(
-        self,
-        writer: Writer,
-        readers: Readers,
-        clock: Clock,
-        chat: ChatId,
-        person: Sender,
-        target: ReplyTarget | None,
-        changed: asyncio.Event,
-    ) -> None:
-        self._writer = writer
-        self._readers = readers
-        self._clock = clock
-        self._chat = chat
-        self._person = person
-        self._target = target
-        self._changed = changed
+    writer: Writer
+    readers: Readers
+    clock: Clock
+    chat: ChatId
+    person: Sender
+    target: ReplyTarget | None
+    changed: asyncio.Event
 
     async def set(self, scope: str, person: str, due: float, text: str, *, outside: bool = False) -> int:
         """Set a timer for a wall-clock time and return its id.
@@ -116,7 +106,7 @@ class ChatTimers:
         Raises:
             ToolError: nothing can be written here later, the text is too long, or there are too many.
         """
-        if self._target is None:
+        if self.target is None:
             raise ToolError("In this place nothing can be written later, so no reminder can be set.", retry=False)
         if len(text) > TIMER_CHARS:
             raise ToolError(f"The reminder has {len(text)} characters; at most {TIMER_CHARS} are kept.")
@@ -125,11 +115,11 @@ class ChatTimers:
             person,
             due,
             to_plain(text),
-            str(self._chat),
-            to_json(asdict(self._person)),
-            escape_halves(self._target.to_json()),
-            self._clock.wall(),
-            OUTSIDE if outside else self._person.id,
+            str(self.chat),
+            to_json(asdict(self.person)),
+            escape_halves(self.target.to_json()),
+            self.clock.wall(),
+            OUTSIDE if outside else self.person.id,
         )
 
         def work(db: Connection) -> int:
@@ -145,20 +135,20 @@ class ChatTimers:
             ).fetchall()
             return int(id)
 
-        number = await self._writer.run(work)
-        self._changed.set()
+        number = await self.writer.run(work)
+        self.changed.set()
         return number
 
     async def pending(self, scope: str, person: str) -> list[tuple[int, float, str]]:
         """The person's timers in this scope as (id, due, text), the earliest first."""
-        rows = await self._readers.fetch_rows(
+        rows = await self.readers.fetch_rows(
             "SELECT id, due, text FROM timers WHERE scope = ? AND person = ? ORDER BY due, id", (scope, person)
         )
         return [(int(id), float(due), str(text)) for id, due, text in rows]
 
     async def cancel(self, scope: str, person: str, timer: int) -> bool:
         """Remove a timer of this person in this scope; False where there is none of this id."""
-        gone = await self._writer.execute(
+        gone = await self.writer.execute(
             "DELETE FROM timers WHERE id = ? AND scope = ? AND person = ?", (timer, scope, person)
         )
         return gone > 0

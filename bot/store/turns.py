@@ -15,7 +15,6 @@ from bot.contract import (
     OUTSIDE,
     AssistantEntry,
     ChatId,
-    Clock,
     Entry,
     MessageRef,
     ToolEntry,
@@ -26,7 +25,7 @@ from bot.contract import (
 from bot.store.files import FILE_BYTES, attachments_of, keep_file, produced_files
 from bot.store.incoming import incoming_from_json
 from bot.store.intake import count_attempt
-from bot.store.readers import Readers
+from bot.store.queries import Queries
 from bot.store.records import CallRecord, PageRecord, PassRecord, ReplyRecord, StoredTurn, TurnRecord, message_ref
 from bot.store.states import PageState, TurnState
 from bot.store.text import entry_json, to_json, to_plain, usage_from_json, usage_json
@@ -39,17 +38,11 @@ from bot.store.turnrecords import (
     replace_last_turn,
     turn_record,
 )
-from bot.store.writer import Writer
 from tools.base import Json, Source, ToolCall, ToolResult, ToolStatus
 
 
-class Turns:
+class Turns(Queries):
     """Stores the progress of running turns, and reads the records of ended ones."""
-
-    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
-        self._writer = writer
-        self._readers = readers
-        self._clock = clock
 
     async def begin(self, turn: int, chat: ChatId, person: str) -> int:
         """Count an attempt and open the turn's record in one transaction; see `Intake.begin` and `open`."""

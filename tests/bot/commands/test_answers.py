@@ -43,7 +43,7 @@ async def test_words_of_the_bot_that_somebody_quotes_are_as_trusted_as_the_turn_
         it.model.reply(Reply("Tea is a leaf."))
         await it.say("What is tea?")
         [shown] = it.memory.pages["7"]
-        briefings = it.bot.dispatcher._actions._answers._briefings
+        briefings = it.bot.dispatcher._actions.answers.briefings
 
         async def origin(id: str, *, from_bot: bool = True) -> str:
             quoted = Quoted(text="Tea is a leaf.", from_bot=from_bot, message_id=id)

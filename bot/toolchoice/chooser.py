@@ -12,6 +12,7 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 from bot.contract import Clock, ModelError, SystemEntry, UserEntry
@@ -94,13 +95,9 @@ class Chooser:
         """Return all `specs` if their declarations fit into `room` tokens, else the best ones that fit."""
         if tool_token_count(specs, tokens) <= room:
             return tuple(specs)
-        fitting: list[ToolSpec] = []
-        for spec in ToolIndex(specs).best(question, len(specs), used):
-            room -= tool_token_count([spec], tokens)
-            if room < 0:
-                break
-            fitting.append(spec)
-        return tuple(fitting)
+        ranked = ToolIndex(specs).best(question, len(specs), used)
+        taken = accumulate(tool_token_count([spec], tokens) for spec in ranked)
+        return tuple(spec for spec, sum_so_far in zip(ranked, taken, strict=True) if sum_so_far <= room)
 
 
 def _asks(before: str) -> bool:

@@ -214,6 +214,7 @@ class Scripted:
         ("I would use `calculator`.", ("calculator",)),
         ("[]", ()),
         ("None.", ()),
+        ("[calculator]", ("calculator",)),
         ("不需要", ()),
         ('["no_such_tool"]', None),
         ("The answer is 42.", None),

@@ -6,18 +6,30 @@ import asyncio
 import json
 import logging
 import sys
+from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from bot.model.base import Answer, Model, Piece, Request, TextPiece
 from bot.policy.quotas import payer_of
-from bot.toolchoice.descriptions import described, key_of, like, needs_description
+from bot.toolchoice.descriptions import (
+    AGAIN_AFTER,
+    MOST_ASKED,
+    ToolDescriber,
+    described,
+    key_of,
+    like,
+    needs_description,
+)
 from bot.toolchoice.index import ToolIndex
 from playground.model import Reply
 from tests.bot.conftest import OpenRig, Rig
-from tests.conftest import RawJson, RawObject
+from tests.conftest import FakeClock, RawJson, RawObject
 from tools.base import Json, ToolSpec
 from tools.descriptions import Description, told_apart
+from tools.registry import ToolRegistry
 
 SERVER = Path(__file__).parents[2] / "tools" / "mcp" / "servers" / "plain.py"
 QUERY: dict[str, Json] = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
@@ -248,6 +260,85 @@ def test_whoever_says_when_to_use_a_tool_is_let_be() -> None:
     assert needs_description(SPEC)
     for more in ({"use_when": "x"}, {"not_for": "x"}, {"rather": (("a", "b"),)}, {"examples": ({"query": "x"},)}):
         assert not needs_description(ToolSpec(name="a", purpose="b", parameters={}, **more))
+
+
+class Offering:
+    """The tools of one server, which says something else of its tool whenever a test wants it."""
+
+    def __init__(self) -> None:
+        self.spec = SPEC
+        self.described: list[str] = []
+
+    async def settle(self, seconds: float) -> None:
+        pass
+
+    def foreign(self) -> tuple[ToolSpec, ...]:
+        return (self.spec,)
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return (self.spec,)
+
+    def describe(self, spec: ToolSpec, description: Description) -> None:
+        self.described.append(description.category)
+
+
+class Memory(dict[str, str]):
+    """Descriptions that are kept; the first attempt to read them may fail in a way that nobody foresaw."""
+
+    fails = False
+
+    async def get(self, key: str) -> str | None:  # type: ignore[override]
+        if self.fails:
+            raise RuntimeError("unforeseen")
+        return dict.get(self, key)
+
+    async def put(self, key: str, body: str) -> None:
+        self[key] = body
+
+
+class Describing:
+    """A model with one description for every tool."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def stream(self, request: Request) -> AsyncGenerator[Piece, None]:
+        self.asked += 1
+        said = json.dumps(SAID["kb__search"])
+        yield TextPiece(said)
+        yield Answer(text=said, finish="stop", model=self.name, native=False)
+
+
+def describer(offering: Offering, kept: Memory, model: Describing, clock: FakeClock) -> ToolDescriber:
+    return ToolDescriber(cast("ToolRegistry", offering), kept, cast("Model", model), clock)
+
+
+async def test_a_tool_that_says_something_else_each_time_is_described_three_times_at_most() -> None:
+    offering, model = Offering(), Describing()
+    it = describer(offering, Memory(), model, FakeClock())
+
+    for number in range(5):
+        offering.spec = ToolSpec(name="kb__search", purpose=f"Performs search {number}.", parameters=QUERY)
+        await it.describe_all()
+        await it.describe_all()
+
+    assert model.asked == len(offering.described) == MOST_ASKED
+
+
+async def test_after_a_fault_that_nobody_foresaw_tools_are_described_later(caplog: pytest.LogCaptureFixture) -> None:
+    offering, kept, clock = Offering(), Memory(), FakeClock()
+    kept.fails = True
+    running = asyncio.create_task(describer(offering, kept, Describing(), clock).run())
+    await clock.sleeper()
+    assert "tools could not be described" in caplog.text and not offering.described
+
+    kept.fails = False
+    await clock.advance(AGAIN_AFTER)
+    assert offering.described == ["documents"]
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 def test_the_key_changes_with_what_the_server_says_and_takes() -> None:

@@ -8,7 +8,8 @@ syscalls.py   the system calls a sandbox may not make
 processes.py  what a sandbox's processes use, read from procfs
 launcher.py   starts a program in a sandbox
 session.py    one live sandbox: start, run a cell, watch it, freeze it, end it
-bwrap.py      a session per chat, the least used ended first
+places.py     an interpreter per chat, the least used ended first
+bwrap.py      the backend of confined sessions
 worker.py     the program inside; runs alone, imports nothing of ours
 notebook.py   the worker's side of a Jupyter kernel: an option of the worker, runs alone too
 kernel.py     the Jupyter kernel inside; runs alone too

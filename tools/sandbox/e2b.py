@@ -14,9 +14,8 @@ import base64
 import binascii
 import json
 import time
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import aiohttp
@@ -24,13 +23,13 @@ import aiohttp
 from tools.base import ProducedFile
 from tools.sandbox.cell import Cell, SandboxFailed, produced
 from tools.sandbox.limits import KIB, Limits
+from tools.sandbox.places import Place, Places
 
 IDLE_SECONDS = 600
 _PORT = 49999
 """Where the code interpreter listens inside a sandbox."""
 _TEMPLATE = "code-interpreter-v1"
 _LINE_BYTES = 24 * 1024 * KIB
-_REMEMBERED = 1024
 _IMAGES = {"png": "image/png", "jpeg": "image/jpeg"}
 
 
@@ -43,17 +42,7 @@ class _Remote:
     headers: dict[str, str]
 
 
-@dataclass(slots=True)
-class _Place:
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    remote: _Remote | None = None
-    waiting: int = 0
-    lost: str = ""
-    paid_until: float = 0.0
-    """Monotonic time until which its sandboxes are paid for."""
-
-
-class E2B:
+class E2B(Places[_Remote]):
     """The backend `e2b`."""
 
     name = "e2b"
@@ -67,13 +56,12 @@ class E2B:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """`sandbox_url` replaces the addresses of the sandboxes, for a proxy."""
-        self._now = now
+        super().__init__(now)
         self._key = key
         self._base_url = base_url.rstrip("/")
         self._sandbox_url = sandbox_url.rstrip("/")
         self.limits = limits or Limits()
         self._http: aiohttp.ClientSession | None = None
-        self._places: OrderedDict[str, _Place] = OrderedDict()
 
     @property
     def summary(self) -> str:
@@ -82,7 +70,7 @@ class E2B:
     async def check(self) -> None:
         """Check that the key creates a sandbox, and end that at once. Raises SandboxFailed."""
         remote = await self._create()
-        await self._kill(remote)
+        await self._end(remote)
 
     def paid_seconds(self, scope: str, seconds: float) -> float:
         place = self._places.get(scope)
@@ -91,40 +79,27 @@ class E2B:
         return max(0.0, until - max(now, place.paid_until if place is not None else 0.0))
 
     async def run(self, scope: str, code: str, seconds: float) -> Cell:
-        place = self._places.setdefault(scope, _Place())
-        self._places.move_to_end(scope)
-        place.waiting += 1
-        try:
-            async with place.lock:
-                paid_until = max(self._now(), place.paid_until)
-                cell = await self._run(place, code, min(seconds, self.limits.wall))
-                # A sandbox that was not ended lives until it has been idle for IDLE_SECONDS.
-                place.paid_until = self._now() + (IDLE_SECONDS if place.remote is not None else 0.0)
-                return replace(cell, paid_seconds=max(0.0, place.paid_until - paid_until))
-        finally:
-            place.waiting -= 1
-            while len(self._places) > _REMEMBERED and not next(iter(self._places.values())).waiting:
-                _, oldest = self._places.popitem(last=False)
-                if oldest.remote is not None:
-                    await self._kill(oldest.remote)
+        async with self._use(scope) as place:
+            paid_until = max(self._now(), place.paid_until)
+            cell = await self._run(place, code, min(seconds, self.limits.wall))
+            # A sandbox that was not ended lives until it has been idle for IDLE_SECONDS.
+            place.paid_until = self._now() + (IDLE_SECONDS if place.session is not None else 0.0)
+            return replace(cell, paid_seconds=max(0.0, place.paid_until - paid_until))
 
     async def close(self) -> None:
-        remotes = [place.remote for place in self._places.values() if place.remote is not None]
+        remotes = [place.session for place in self._places.values() if place.session is not None]
         self._places.clear()
         if self._http is not None:
-            await asyncio.gather(*(self._kill(remote) for remote in remotes), return_exceptions=True)
+            await asyncio.gather(*(self._end(remote) for remote in remotes), return_exceptions=True)
             await self._http.close()
             self._http = None
 
-    async def _run(self, place: _Place, code: str, seconds: float) -> Cell:
-        notes: tuple[str, ...] = ()
-        if place.remote is not None and not await self._extend(place.remote):
-            place.remote, place.lost = None, "the sandbox had expired"
-        if place.remote is None:
-            place.remote = await self._create()
-        if place.lost:
-            notes, place.lost = (f"This is a new interpreter, variables of earlier cells are gone: {place.lost}.",), ""
-        remote = place.remote
+    async def _run(self, place: Place[_Remote], code: str, seconds: float) -> Cell:
+        if place.session is not None and not await self._extend(place.session):
+            place.session, place.lost = None, "the sandbox had expired"
+        if place.session is None:
+            place.session = await self._create()
+        remote, notes = place.session, place.take_notes()
         output = _CellOutput(self.limits)
         try:
             async with asyncio.timeout(seconds + self.limits.grace):
@@ -136,13 +111,11 @@ class E2B:
         except _TooMuchOutput:
             error = "Stopped: it printed more than is allowed."
         except BaseException:
-            place.remote, place.lost = None, "an earlier cell was stopped"
-            await self._kill(remote)
+            await self._drop(place, "an earlier cell was stopped")
             raise
         else:
             return output.build(notes)
-        place.remote = None
-        await self._kill(remote)
+        await self._drop(place, "")
         return output.build(notes, error=error, lost=True)
 
     async def _execute(self, remote: _Remote, code: str, output: _CellOutput) -> None:
@@ -194,7 +167,7 @@ class E2B:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise SandboxFailed(f"E2B could not be reached ({type(error).__name__})") from error
 
-    async def _kill(self, remote: _Remote) -> None:
+    async def _end(self, remote: _Remote) -> None:
         try:
             url = f"{self._base_url}/sandboxes/{remote.id}"
             async with self._client().delete(url, headers=self._key_header()):

@@ -11,34 +11,21 @@ import asyncio
 import importlib.metadata
 import importlib.util
 import time
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tools.sandbox.cell import Cell, SandboxFailed
 from tools.sandbox.limits import Limits
+from tools.sandbox.places import SESSIONS, Place, Places
 
 if TYPE_CHECKING:
     from pydantic_monty import AsyncMonty, AsyncMontySession
 
-IDLE_SECONDS = 600.0
-SESSIONS = 8
-_REMEMBERED = 1024
 _WATCHDOG_SECONDS = 1.0
 """After the interpreter's own time limit its process is killed."""
 
 
-@dataclass(slots=True)
-class _Place:
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    session: AsyncMontySession | None = None
-    used: float = 0.0
-    waiting: int = 0
-    lost: str = ""
-
-
-class Monty:
+class Monty(Places["AsyncMontySession"]):
     """The backend `monty`."""
 
     name = "monty"
@@ -48,10 +35,9 @@ class Monty:
         if importlib.util.find_spec("pydantic_monty") is None:
             raise SandboxFailed("pydantic-monty is not installed (extra: code)")
         self.limits = limits or Limits()
-        self._now = now
+        super().__init__(now)
         self._pool: AsyncMonty | None = None
         self._opening = asyncio.Lock()
-        self._places: OrderedDict[str, _Place] = OrderedDict()
 
     @property
     def summary(self) -> str:
@@ -73,37 +59,21 @@ class Monty:
             if place is not None:
                 await self._drop(place, "")
 
-    def paid_seconds(self, scope: str, seconds: float) -> float:
-        return 0.0
-
     async def run(self, scope: str, code: str, seconds: float) -> Cell:
-        place = self._places.setdefault(scope, _Place())
-        self._places.move_to_end(scope)
-        place.waiting += 1
-        try:
-            async with place.lock:
-                return await self._run(place, code, min(seconds, self.limits.wall))
-        finally:
-            place.waiting -= 1
-            while len(self._places) > _REMEMBERED:
-                oldest = next(iter(self._places))
-                if self._places[oldest].waiting or self._places[oldest].session is not None:
-                    break
-                del self._places[oldest]
+        async with self._use(scope) as place:
+            return await self._run(place, code, min(seconds, self.limits.wall))
 
     async def close(self) -> None:
-        for place in list(self._places.values()):
-            await self._drop(place, "the bot was stopped")
+        await self._drop_all()
         pool, self._pool = self._pool, None
         if pool is not None:
             await pool.__aexit__(None, None, None)
 
-    async def _run(self, place: _Place, code: str, seconds: float) -> Cell:
+    async def _run(self, place: Place[AsyncMontySession], code: str, seconds: float) -> Cell:
         import pydantic_monty as monty
 
         session = await self._session(place, seconds)
-        lost, place.lost = place.lost, ""
-        notes = (f"This is a new interpreter, variables of earlier cells are gone: {lost}.",) if lost else ()
+        notes = place.take_notes()
         printed = monty.CollectString(max_bytes=self.limits.output)
         value, error, over = "", "", True
         try:
@@ -130,11 +100,13 @@ class Monty:
         text = printed.output[: self.limits.output]
         return Cell(output=text, value=value, error=error[-self.limits.value :], notes=notes, lost=over)
 
-    async def _session(self, place: _Place, seconds: float) -> AsyncMontySession:
+    async def _session(self, place: Place[AsyncMontySession], seconds: float) -> AsyncMontySession:
         import pydantic_monty as monty
 
-        await self._sweep(place)
+        await self.sweep()
+        await self._drop_idle(place)
         if place.session is None:
+            await self._make_room()
             limits = monty.ResourceLimits(
                 max_feed_duration_secs=seconds, max_memory=self.limits.memory, max_total_sleep_secs=seconds
             )
@@ -162,24 +134,5 @@ class Monty:
                 self._pool = pool
             return self._pool
 
-    async def _sweep(self, wanted: _Place) -> None:
-        """End idle interpreters, and the least recently used ones above the limit."""
-        idle = [place for place in self._places.values() if place.session is not None and not place.waiting]
-        idle.sort(key=lambda place: place.used)
-        live = sum(place.session is not None for place in self._places.values())
-        for place in idle:
-            if place.used <= self._now() - IDLE_SECONDS:
-                await self._drop(place, f"nothing was run for {IDLE_SECONDS / 60:g} minutes")
-            elif wanted.session is None and live >= SESSIONS:
-                await self._drop(place, "too many other chats ran code")
-            else:
-                continue
-            live -= 1
-        if wanted.session is not None and wanted.used <= self._now() - IDLE_SECONDS:
-            await self._drop(wanted, f"nothing was run for {IDLE_SECONDS / 60:g} minutes")
-
-    async def _drop(self, place: _Place, reason: str) -> None:
-        session, place.session = place.session, None
-        if session is not None:
-            place.lost = reason
-            await session.__aexit__(None, None, None)
+    async def _end(self, session: AsyncMontySession) -> None:
+        await session.__aexit__(None, None, None)

@@ -63,8 +63,6 @@ class Session:
         self._limits = limits
         self._handles: _Handles | None = None
         self._cells = 0
-        self.used = 0.0
-        """When it was last used, by the clock of its owner."""
 
     @classmethod
     async def start(cls, launcher: Launcher) -> Session:

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from bot.agent import Agent, AgentLimits, CallPolicy, Condenser
-from bot.commands import CommandActions, CommandAnswers
+from bot.commands import CommandActions, CommandAnswers, Presses
 from bot.configuration import Configuration, model_options
 from bot.context import Briefings, ChatBook, Summaries
 from bot.contract import Adapter, Clock, MessageSent, SettingsError, Surface, SystemClock
@@ -160,7 +160,13 @@ class App:
 
     def _join_reply(self) -> None:
         """Build what shows replies, and completes those of former processes."""
-        self._replies = Replies(self.store, self.pacer, self._clock, secrets=self._secrets)
+        self._replies = Replies(
+            self.store,
+            self.pacer,
+            self._clock,
+            secrets=self._secrets,
+            buttons=self.configuration.core.reply_buttons,
+        )
         self._notices = Notices(self._replies, self._surface)
         self.settling = Settling(
             store=self.store, replies=self._replies, clock=self._clock, surface=self.platforms.surface
@@ -269,6 +275,7 @@ class App:
             queue=self._queue,
             admission=admission,
             actions=actions,
+            presses=Presses(store=self.store, access=self.access, once=self._once, queue=self._queue),
             notices=self._notices,
             reminders=self.reminders,
             clock=self._clock,

@@ -184,6 +184,10 @@ class CoreSettings(Settings):
         description="What stands under an answer of the tools it used: nothing, a line for each call, or also "
         "the head of its result (full).",
     )
+    reply_buttons: bool = Field(
+        True,
+        description="Put buttons under answers: Stop, then Regenerate, Continue, good and bad.",
+    )
     show_reasoning: Literal["off", "why", "quote"] = Field(
         "why",
         description="Who may read what the model thought: nobody, who asks with /why, or also everybody in a collapsed "

@@ -22,6 +22,7 @@ from bot.contract import (
     Backoff,
     ChatId,
     Clock,
+    ControlPressed,
     Deliver,
     Enclosure,
     EnclosureKind,
@@ -36,6 +37,7 @@ from bot.contract import (
     Sender,
     StoreError,
     done_within,
+    parse_button,
     time_limit,
     words,
 )
@@ -116,23 +118,9 @@ def command_used(interaction: discord.Interaction[Any]) -> MessageSent | None:
     text = re.sub(rf"<@!?{interaction.application_id}>[ \t]*", "", said).strip()
     name = str(data.get("name"))
     group = interaction.guild_id is not None or interaction.context.private_channel
-    member = writes_here(interaction)
-    target = ReplyTarget(
-        "discord",
-        {
-            "channel": interaction.channel_id,
-            "member": member,
-            "group": group,
-            "application": interaction.application_id,
-            "interaction": interaction.id,
-            "token": interaction.token,
-            "until": interaction.expires_at.timestamp(),
-            # Discord is told at once who may see the answer, before anything is known of it but the command.
-            "private_answer": group and words.is_private("" if name == ASK else name),
-            # Where the bot can write as itself, the channel stays when the token is gone.
-            "lasts": member,
-        },
-    )
+    # Discord is told at once who may see the answer, before anything is known of it but the command.
+    private = group and words.is_private("" if name == ASK else name)
+    target = _target_of(interaction, group, {"private_answer": private})
     return MessageSent(
         delivery=str(interaction.id),
         chat=_chat(interaction.application_id, interaction.channel_id),
@@ -145,6 +133,46 @@ def command_used(interaction: discord.Interaction[Any]) -> MessageSent | None:
         quote_question=name == ASK,
         awaited=True,
     )
+
+
+def button_pressed(interaction: discord.Interaction[Any]) -> ControlPressed | None:
+    """Read the press of a button of ours; None for any other interaction.
+
+    https://docs.discord.com/developers/interactions/receiving-and-responding
+    """
+    if interaction.type is not discord.InteractionType.component or interaction.channel_id is None:
+        return None
+    read = parse_button(str(cast(Mapping[str, Any], interaction.data or {}).get("custom_id")))
+    if read is None:
+        return None
+    control, turn = read
+    group = interaction.guild_id is not None or interaction.context.private_channel
+    return ControlPressed(
+        delivery=str(interaction.id),
+        chat=_chat(interaction.application_id, interaction.channel_id),
+        sender=_sender(interaction.user, language=interaction.locale.value),
+        target=_target_of(interaction, group, {"pressed": True}),
+        sent_at=interaction.created_at.timestamp(),
+        control=control,
+        turn=turn,
+        group=group,
+    )
+
+
+def _target_of(interaction: discord.Interaction[Any], group: bool, more: Mapping[str, Scalar]) -> ReplyTarget:
+    member = writes_here(interaction)
+    data: dict[str, Scalar] = {
+        "channel": interaction.channel_id,
+        "member": member,
+        "group": group,
+        "application": interaction.application_id,
+        "interaction": interaction.id,
+        "token": interaction.token,
+        "until": interaction.expires_at.timestamp(),
+        # Where the bot can write as itself, the channel stays when the token is gone.
+        "lasts": member,
+    }
+    return ReplyTarget("discord", {**data, **more})
 
 
 def writes_here(interaction: discord.Interaction[Any]) -> bool:
@@ -296,19 +324,21 @@ class Intake:
             self._take(deleted)
 
     def command(self, interaction: discord.Interaction[Any]) -> None:
-        """Store a slash command, then acknowledge it."""
-        sent = command_used(interaction)
+        """Store a slash command or the press of a button, then acknowledge it."""
+        sent = command_used(interaction) or button_pressed(interaction)
         if sent is None:
             return
+        pressed = isinstance(sent, ControlPressed)
         now = self._clock.wall()
         while self._slots and self._slots[oldest := next(iter(self._slots))].until < now:
             del self._slots[oldest]
         # A resumed connection may bring it again when its answer is already written.
         again = interaction.id in self._slots
-        slot = self._slots.setdefault(interaction.id, AnswerSlot(interaction.expires_at.timestamp(), free=True))
+        slot = self._slots.setdefault(interaction.id, AnswerSlot(interaction.expires_at.timestamp(), free=not pressed))
         storing = self._take(sent, patient=False)
-        private = bool(sent.target.data["private_answer"])
-        self._run(self._acknowledge(interaction, storing, slot, again, private), f"acknowledge {interaction.id}")
+        # A press is acknowledged without a sign: what it does is seen in the message.
+        thinking = None if pressed else bool(sent.target.data["private_answer"])
+        self._run(self._acknowledge(interaction, storing, slot, again, thinking), f"acknowledge {interaction.id}")
 
     async def close(self, seconds: float = 2.0) -> None:
         """Wait until what has arrived is stored, and drop what is not stored in time."""
@@ -362,13 +392,17 @@ class Intake:
         storing: asyncio.Task[bool],
         slot: AnswerSlot,
         again: bool,
-        private: bool,
+        thinking: bool | None,
     ) -> None:
+        """
+        Args:
+            thinking: who used a slash command reads that the bot thinks: alone, or as everybody does; None: nobody.
+        """
         try:
             stored = await done_within(self._clock, {storing}, STORE_PATIENCE)
             if not stored or storing.result():
                 async with time_limit(self._clock, ACKNOWLEDGE_SECONDS):
-                    await interaction.response.defer(thinking=True, ephemeral=private)
+                    await interaction.response.defer(thinking=thinking is not None, ephemeral=bool(thinking))
         except Exception as error:  # noqa: BLE001 - whatever the library made of the answer
             # The turn is answered all the same: the surface writes into the channel.
             code = error.code if isinstance(error, discord.HTTPException) else 0
@@ -383,7 +417,7 @@ class Intake:
                 )
         finally:
             slot.begun.set()
-        if interaction.response.is_done() and not await storing:
+        if interaction.response.is_done() and not await storing and thinking is not None:
             await _withdraw(interaction)
 
 

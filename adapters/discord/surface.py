@@ -24,6 +24,7 @@ from adapters.discord.errors import FORBIDDEN, GONE, HOOK_CLOSED, PauseAsked, fi
 from adapters.discord.limits import BOT_WINDOW, CHANNEL_WINDOW, HOOK_WINDOW, LIMITS, SIGN_WINDOW
 from adapters.discord.markdown import render, written
 from bot.contract import (
+    Button,
     CallCost,
     Clock,
     DeliveryError,
@@ -76,6 +77,7 @@ class DrawnMarkdown(Drawn):
     """A page as Discord is sent it."""
 
     text: str
+    buttons: tuple[Button, ...] = field(default=(), compare=False)
 
 
 @dataclass(slots=True)
@@ -110,7 +112,8 @@ class DiscordSurface:
         self._member = bool(data.get("member", True))
         reply_to = data.get("reply_to")
         self._reply_to = int(str(reply_to)) if reply_to else None
-        self._token = str(data.get("token") or "")
+        # The token of a press is for what only who pressed sees: its answer slot is the pressed message itself.
+        self._token = str(data.get("token") or "") if target.private or not data.get("pressed") else ""
         self._until = float(data.get("until") or 0.0)
         self._private_slot = bool(data.get("private_answer"))
         """Only who used the slash command sees what is written into its answer slot."""
@@ -147,7 +150,7 @@ class DiscordSurface:
         return self._limits
 
     def draw(self, page: Page) -> DrawnMarkdown:
-        return DrawnMarkdown(rendered(page))
+        return DrawnMarkdown(rendered(page), page.buttons)
 
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         if drawn is None:
@@ -156,10 +159,9 @@ class DiscordSurface:
 
     async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
         assert isinstance(drawn, DrawnMarkdown)
-        text = drawn.text
         if at is not None and at.form == _ORIGINAL:
             self._slot.free = False
-        return await self._by_some_way(at, lambda way: self._put(way, text, at, nonce))
+        return await self._by_some_way(at, lambda way: self._put(way, drawn, at, nonce))
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
         if len(file.content) > LIMITS.attachment_bytes:
@@ -301,25 +303,31 @@ class DiscordSurface:
         self._slot.free = said.flags.loading
         return said
 
-    async def _put(self, way: _Way, text: str, at: MessageRef | None, nonce: str) -> MessageRef:
+    async def _put(self, way: _Way, drawn: DrawnMarkdown, at: MessageRef | None, nonce: str) -> MessageRef:
+        text, view = drawn.text, _view(drawn.buttons)
         match way:
             case _Way.ORIGINAL:
-                sent = await self._hook.edit_message(_at_original, content=text, allowed_mentions=_SILENT)
+                sent = await self._hook.edit_message(_at_original, content=text, view=view, allowed_mentions=_SILENT)
                 self._slot.free = False
                 return MessageRef(str(sent.id), _ORIGINAL)
             case _Way.FOLLOW_UP:
                 await self._leave_slot()
                 made = await self._hook.send(
-                    text, wait=True, allowed_mentions=_SILENT, suppress_embeds=True, ephemeral=self._private
+                    text,
+                    view=view or discord.utils.MISSING,
+                    wait=True,
+                    allowed_mentions=_SILENT,
+                    suppress_embeds=True,
+                    ephemeral=self._private,
                 )
                 return MessageRef(str(made.id), _FOLLOW_UP)
             case _Way.CHANNEL:
-                return await self._send(text, nonce)
+                return await self._send(text, view, nonce)
         assert at is not None
         if way is _Way.EDIT_HOOK:
-            await self._hook.edit_message(_hook_id(at), content=text, allowed_mentions=_SILENT)
+            await self._hook.edit_message(_hook_id(at), content=text, view=view, allowed_mentions=_SILENT)
         else:
-            await self._partial(at).edit(content=text, allowed_mentions=_SILENT)
+            await self._partial(at).edit(content=text, view=view, allowed_mentions=_SILENT)
         return at
 
     async def _leave_slot(self) -> None:
@@ -334,7 +342,7 @@ class DiscordSurface:
                 await self._hook.delete_message(_at_original)
             self._slot.free = False
 
-    async def _send(self, text: str, nonce: str) -> MessageRef:
+    async def _send(self, text: str, view: discord.ui.View | None, nonce: str) -> MessageRef:
         reference = None
         if self._reply_to is not None:
             reference = discord.MessageReference(
@@ -344,6 +352,7 @@ class DiscordSurface:
             text,
             nonce=self._nonce(nonce),
             # The library's types have no None where its code does.
+            view=cast(discord.ui.View, view),
             reference=cast(discord.MessageReference, reference),
             mention_author=False,
             allowed_mentions=_SILENT,
@@ -353,7 +362,7 @@ class DiscordSurface:
         ref = MessageRef(str(said.id))
         if said.content != text:
             # A former process sent this page when it was shorter: Discord gave us that message.
-            await self._partial(ref).edit(content=text, allowed_mentions=_SILENT)
+            await self._partial(ref).edit(content=text, view=view, allowed_mentions=_SILENT)
         return ref
 
     async def _put_file(self, way: _Way, file: File, nonce: str) -> MessageRef:
@@ -394,6 +403,20 @@ class DiscordSurface:
 
 _at_original: Final = cast(int, "@original")
 """Discord's name for the answer that the acknowledgement began: it works without knowing the message's id."""
+
+
+def _view(buttons: tuple[Button, ...]) -> discord.ui.View | None:
+    """Return the buttons as the library sends them; None takes those that stand away.
+
+    It keeps no view in memory: presses arrive as interactions, whichever process made the button.
+    """
+    if not buttons:
+        return None
+    view = discord.ui.View(timeout=None)
+    for one in buttons:
+        view.add_item(discord.ui.Button(label=one.label, custom_id=one.data))
+    view.stop()
+    return view
 
 
 def _hook_id(at: MessageRef) -> int:

@@ -23,7 +23,7 @@ from adapters import Finding
 from adapters.settings import TelegramSettings
 from adapters.telegram.compat import POLL_SECONDS, RawBot
 from adapters.telegram.request import AiohttpRequest
-from adapters.telegram.surface import TelegramSurface
+from adapters.telegram.surface import TelegramPressSurface, TelegramSurface
 from adapters.telegram.updates import meant_for
 from bot.contract import (
     Clock,
@@ -97,7 +97,8 @@ class TelegramAdapter:
         await self._bot.shutdown()
 
     def surface(self, target: ReplyTarget) -> Surface:
-        return TelegramSurface(self._bot, target)
+        pressed = target.private and "query" in target.data
+        return (TelegramPressSurface if pressed else TelegramSurface)(self._bot, target)
 
     def earlier(self, message: MessageSent) -> None:
         """Return None: a bot cannot read earlier messages on Telegram."""

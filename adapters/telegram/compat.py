@@ -8,7 +8,7 @@ from telegram import Bot
 from telegram.error import TelegramError
 
 POLL_SECONDS: Final = 10
-_UPDATES: Final = ["message", "edited_message"]
+_UPDATES: Final = ["message", "edited_message", "callback_query"]
 
 
 class RawBot(Bot):

@@ -17,6 +17,9 @@ LIMITS = SurfaceLimits(
     typing_seconds=4.5,
 )
 
+PRESS_LIMITS: Final = SurfaceLimits(200, 200, utf16_length, typing_seconds=0.0)
+"""A notice that answers the press of a button. https://core.telegram.org/bots/api#answercallbackquery"""
+
 # One message a second in a chat, short bursts pass; 20 a minute in a group; about 30 a second over all. A call counts
 # until a second after its answer, so that however calls bunch up on the way, thirty-one never meet. Edits share these
 # with sends. https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this

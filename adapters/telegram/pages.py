@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from telegram import MessageEntity
 from telegram.constants import ParseMode
 
 from adapters.telegram.html import MOST_ENTITIES, render
 from adapters.telegram.live import defang, live_parts
-from bot.contract import Drawn, Page, TooLong, Unrenderable, utf16_length
+from bot.contract import Button, Drawn, Page, TooLong, Unrenderable, utf16_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class DrawnHtml(Drawn):
     """How Telegram must read it."""
     entities: tuple[MessageEntity, ...] = ()
     """What is code in a text without markup."""
+    buttons: tuple[Button, ...] = field(default=(), compare=False)
 
 
 def draw(page: Page, limit: int) -> DrawnHtml:
@@ -48,7 +49,7 @@ def draw(page: Page, limit: int) -> DrawnHtml:
         raise Unrenderable("the page shows nothing")
     if length > limit:
         raise TooLong(f"a page shows {length} units", by=length - limit)
-    return DrawnHtml(text, mode, entities)
+    return DrawnHtml(text, mode, entities, page.buttons)
 
 
 def _inert(text: str) -> tuple[str, tuple[MessageEntity, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from telegram import Bot, LinkPreviewOptions, ReplyParameters
+from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, ReplyParameters
 from telegram.constants import ChatAction
 from telegram.error import (
     BadRequest,
@@ -17,10 +17,11 @@ from telegram.error import (
     TimedOut,
 )
 
-from adapters.telegram.limits import BOT_WINDOW, CHAT_BURST, CHAT_RATE, GROUP_WINDOW, LIMITS, PHOTO_BYTES
+from adapters.telegram.limits import BOT_WINDOW, CHAT_BURST, CHAT_RATE, GROUP_WINDOW, LIMITS, PHOTO_BYTES, PRESS_LIMITS
 from adapters.telegram.pages import DrawnHtml, draw
 from adapters.telegram.request import NOT_SENT
 from bot.contract import (
+    Button,
     CallCost,
     DeliveryError,
     Drawn,
@@ -92,6 +93,7 @@ class TelegramSurface:
                     message_thread_id=self._thread,
                     link_preview_options=preview,
                     reply_parameters=self._first_reply(),
+                    reply_markup=_keyboard(drawn.buttons),
                 )
                 self._reply_to = None
                 return MessageRef(str(sent.message_id))
@@ -102,6 +104,8 @@ class TelegramSurface:
                 parse_mode=drawn.mode,
                 entities=drawn.entities or None,
                 link_preview_options=preview,
+                # An edit without them takes those that stand away.
+                reply_markup=_keyboard(drawn.buttons),
             )
             return at
         except Exception as error:
@@ -170,6 +174,48 @@ class TelegramSurface:
         if self._reply_to is None:
             return None
         return ReplyParameters(self._reply_to, allow_sending_without_reply=True)
+
+
+class TelegramPressSurface(TelegramSurface):
+    """The notice that answers the press of a button: nobody sees it but who pressed.
+
+    https://core.telegram.org/bots/api#answercallbackquery
+    """
+
+    def __init__(self, bot: Bot, target: ReplyTarget) -> None:
+        super().__init__(bot, target)
+        self._query = str(target.data["query"])
+
+    @property
+    def limits(self) -> SurfaceLimits:
+        return PRESS_LIMITS
+
+    def draw(self, page: Page) -> DrawnHtml:
+        if len(page.body) > PRESS_LIMITS.hard_length:
+            raise TooLong("a notice is too long", by=len(page.body) - PRESS_LIMITS.hard_length)
+        return DrawnHtml(page.body, None)
+
+    def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
+        # It is no message; a press is answered once, and a second answer changes nothing.
+        return self._typing_cost if at is None else CallCost()
+
+    async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
+        assert isinstance(drawn, DrawnHtml)
+        if at is None:
+            try:
+                await self._bot.answer_callback_query(self._query, drawn.text)
+            except BadRequest as error:
+                # Telegram waits for some seconds only.
+                raise Unreachable(f"Telegram: {error.message[:200]}") from error
+            except Exception as error:
+                raise _translated(error) from error
+        return MessageRef(self._query, "notice")
+
+
+def _keyboard(buttons: tuple[Button, ...]) -> InlineKeyboardMarkup | None:
+    if not buttons:
+        return None
+    return InlineKeyboardMarkup([[InlineKeyboardButton(one.label, callback_data=one.data) for one in buttons]])
 
 
 _GONE: Final = ("message to edit not found", "message can't be edited", "message_id_invalid", "message to delete")

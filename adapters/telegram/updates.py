@@ -9,6 +9,7 @@ from typing import Any, Final, TypedDict
 
 from telegram import (
     Bot,
+    CallbackQuery,
     Chat,
     ExternalReplyInfo,
     Message,
@@ -25,6 +26,7 @@ from telegram import (
 from bot.contract import (
     LONGEST_TEXT,
     ChatId,
+    ControlPressed,
     Enclosure,
     EnclosureKind,
     Incoming,
@@ -34,6 +36,7 @@ from bot.contract import (
     ReplyTarget,
     Sender,
     origin_of,
+    parse_button,
     words,
 )
 
@@ -94,6 +97,8 @@ def meant_for(bot: Bot, updates: Iterable[dict[str, Any]]) -> list[Incoming]:
 
 def incoming(update: Update, bot: Bot) -> Incoming | None:
     """Read an update; None if it is not for the bot."""
+    if update.callback_query is not None:
+        return _pressed(update, update.callback_query, bot)
     message = update.message or update.edited_message
     if message is None or message.from_user is None or message.from_user.is_bot or message.via_bot is not None:
         return None
@@ -138,6 +143,24 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
         group=not direct,
         quoted=_quoted(message, bot),
         enclosed=() if forwarded else _enclosed(message),
+    )
+
+
+def _pressed(update: Update, query: CallbackQuery, bot: Bot) -> ControlPressed | None:
+    """Read the press of a button of ours; None where it is none, or where Telegram does not tell under what it is."""
+    message, read = query.message, parse_button(query.data or "")
+    if not isinstance(message, Message) or read is None or query.from_user.is_bot:
+        return None
+    control, turn = read
+    return ControlPressed(
+        delivery=str(update.update_id),
+        chat=ChatId("telegram", str(bot.id), str(message.chat.id), str(_topic(message) or "")),
+        sender=_sender(query.from_user),
+        target=ReplyTarget("telegram", {**_target(message).data, "reply_to": None, "query": query.id}),
+        control=control,
+        turn=turn,
+        group=message.chat.type != "private",
+        awaited=True,
     )
 
 

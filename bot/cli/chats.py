@@ -37,7 +37,8 @@ async def look_after(database_url: str, action: str, what: str | None, *, sure: 
         rows = await store.history.list_chats(limit=MOST_CHATS)
         if chat is None:
             for row in rows:
-                print(f"{row.chat}\t{row.turns} turns\t{row.bytes:,} bytes")  # noqa: T201
+                rated = f"\t{row.good} good, {row.bad} bad" if row.good or row.bad else ""
+                print(f"{row.chat}\t{row.turns} turns\t{row.bytes:,} bytes{rated}")  # noqa: T201
             if not rows:
                 print("no chats yet")  # noqa: T201
             return 0
@@ -107,6 +108,8 @@ async def trace(store: Store, reference: str) -> AsyncIterator[str]:
                 yield f"    gave {_shorten(call.result.text)}"
         pages = [page for page in (await store.turns.load(turn)).pages if page.ref is not None]
         yield f"  answer of {len(record.visible)} characters in {len(pages)} messages"
+        if record.rating:
+            yield f"  rated {record.rating}"
         if record.error:
             yield f"  error: {record.error}"
 

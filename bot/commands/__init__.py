@@ -6,3 +6,4 @@ from bot.commands.actions import CommandActions, Said
 from bot.commands.answers import CommandAnswers
 from bot.commands.language import language_for
 from bot.commands.newest import NewestAnswer
+from bot.commands.presses import Presses

@@ -8,18 +8,17 @@ from dataclasses import dataclass, replace
 
 from bot.commands.answers import CommandAnswers
 from bot.commands.language import language_for
+from bot.commands.presses import question_of
 from bot.context import Summaries
-from bot.contract import Incoming, MessageSent, Surface, is_private
-from bot.policy import Access, Once, once_per_person
+from bot.contract import ControlPressed, MessageSent, Surface, is_private
+from bot.policy import Access, Once, may_be_told
 from bot.reply import Notices
 from bot.sentences import refuses, say
-from bot.store import InboxState, Store
+from bot.store import InboxState, Store, TurnRecord
 from bot.turn import Conversation, EarlierWords, Ending, Running, TurnQueue
 
 log = logging.getLogger(__name__)
 
-REFUSED_AGAIN_AFTER = 3600.0
-"""Seconds in which a person is told once that something is not theirs to do."""
 _YES = frozenset({"yes", "是", "确定", "確定"})
 
 
@@ -63,12 +62,12 @@ class CommandActions:
             text = text if await self._may_refuse(message) else ""
         return Said(text, private)
 
-    async def stop(self, incoming: Incoming) -> str:
+    async def stop(self, message: MessageSent) -> str:
         """End the chat's running turn, if the sender may; return the outcome as a key of `bot.sentences`."""
-        running = self.queue.find_running(incoming.chat)
+        running = self.queue.find_running(message.chat)
         if running is None:
             return "stopped_nothing"
-        if running.person != incoming.sender.id and not await self.access.is_admin(incoming.sender):
+        if running.person != message.sender.id and not await self.access.is_admin(message.sender):
             return "not_yours"
         running.end(Ending.STOPPED)
         return "stopped"
@@ -121,29 +120,42 @@ class CommandActions:
         return say("forgotten", language, turns=turns)
 
     async def _retry(self, id: int, message: MessageSent, language: str, running: Running) -> None:
-        """Ask the last question again; its former answer leaves the history."""
+        """Ask the last question again; its former answer leaves the history, and with a button the screen as well."""
         # What a former process began was allowed then, and has taken the last answer out already.
         if await self.store.turns.find_record(id) is None:
             last = await self.store.turns.find_last(message.chat)
-            if last is not None and last.person != message.sender.id and not await self.access.is_admin(message.sender):
-                if await self._may_refuse(message):
-                    await self.notices.tell(message, say("not_yours", language), private=True)
+            refused = await self._refuse_retry(message, last, language)
+            if refused:
+                if message.rewrites or await self._may_refuse(message):
+                    await self.notices.tell(message, refused, private=True)
                 await self.store.intake.end(id, InboxState.REFUSED)
                 return
             if last is not None:
-                await self.store.turns.open(id, message.chat, message.sender.id)
-        replaced = await self.store.turns.replace_last(message.chat, id)
-        if replaced is None or not isinstance(asked := replaced.incoming, MessageSent):
+                person = last.person if message.rewrites else message.sender.id
+                await self.store.turns.open(id, message.chat, person)
+        replaced = await self.store.turns.replace_last(message.chat, id, only=message.rewrites)
+        asked = None if replaced is None else replaced.incoming
+        if isinstance(asked, ControlPressed):
+            asked = question_of(asked, message.chat, language)
+        if not isinstance(asked, MessageSent):
             await self.notices.tell(message, say("retry_nothing", language), private=True)
             await self.store.intake.end(id, InboxState.DONE)
             return
-        # A command from outside the thread is answered in it; any other where it was written.
-        target = asked.target if message.whole_channel and message.chat.thread else message.target
+        # A command from outside the thread is answered in it, a button where the answer stands.
+        elsewhere = (message.rewrites and asked.target.lasts) or (message.whole_channel and message.chat.thread)
+        target = asked.target if elsewhere else message.target
         again = replace(asked, target=target, delivery=message.delivery, chat=message.chat)
         await self.conversation.run(id, again, await language_for(self.store, again), lambda: running.ending)
+
+    async def _refuse_retry(self, message: MessageSent, last: TurnRecord | None, language: str) -> str:
+        """Return why the last question is not asked again; empty where it may be."""
+        if message.rewrites:
+            return "" if last is not None and last.id == message.rewrites else say("button_old", language)
+        if last is None or last.person == message.sender.id or await self.access.is_admin(message.sender):
+            return ""
+        return say("not_yours", language)
 
     async def _may_refuse(self, message: MessageSent) -> bool:
         """Return whether a person is told that something is not theirs to do: once an hour in each chat, and wherever
         an answer is awaited."""
-        per = once_per_person(f"not yours {message.chat}", message.sender.id, REFUSED_AGAIN_AFTER)
-        return await self.once.claim(per) or message.awaited
+        return await self.once.claim(may_be_told(message.chat, message.sender.id)) or message.awaited

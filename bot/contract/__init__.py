@@ -38,11 +38,13 @@ from bot.contract.measures import utf16_length
 from bot.contract.messages import (
     LONGEST_TEXT,
     MOST_QUOTED,
+    Button,
     ChatId,
     ConfirmPressed,
+    Control,
+    ControlPressed,
     Enclosure,
     EnclosureKind,
-    FeedbackGiven,
     File,
     Incoming,
     MessageDeleted,
@@ -51,13 +53,12 @@ from bot.contract.messages import (
     MessageSent,
     Page,
     Quoted,
-    RegeneratePressed,
     ReplyTarget,
     Scalar,
     Sender,
     Status,
-    StopPressed,
     TimerDue,
+    parse_button,
 )
 from bot.contract.origin import OURS, OUTSIDE, is_from_outside, join_origins
 from bot.contract.reference import reference_of, turns_of

@@ -224,6 +224,8 @@ class MessageSent(_Delivery):
     """Written where no thread can be named, so that a command about an answer means the newest one of all threads."""
     awaited: bool = False
     """The platform already shows that an answer is on its way, so that saying nothing would leave it hanging."""
+    rewrites: int = 0
+    """The turn whose answer this one takes the place of, in the same messages; 0: none. Set by the core."""
 
     def for_asker(self) -> MessageSent:
         """The same message, to be answered for nobody's eyes but its sender's where others read along."""
@@ -247,14 +249,63 @@ class MessageDeleted(_Delivery):
     message_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopPressed(_Delivery):
-    """The person wants the running turn of this chat to end."""
+class Control(StrEnum):
+    """What a button under a reply does."""
+
+    STOP = "stop"
+    REGENERATE = "regenerate"
+    CONTINUE = "continue"
+    GOOD = "good"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A button under a reply: it says which turn it is about, and nothing else that is believed when it is pressed."""
+
+    control: Control
+    turn: int
+    label: str
+
+    @property
+    def data(self) -> str:
+        """What the platform keeps with the button and sends when it is pressed; at most 32 ASCII characters."""
+        return f"{self.control}:{self.turn}"
+
+
+def parse_button(data: str) -> tuple[Control, int] | None:
+    """Read `Button.data`; None for what is no button of ours."""
+    name, _, turn = data.partition(":")
+    if name not in set(Control) or not (turn.isascii() and turn.isdecimal() and len(turn) < 20):
+        return None
+    return Control(name), int(turn)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegeneratePressed(_Delivery):
-    """The person wants the last question answered again."""
+class ControlPressed(_Delivery):
+    """Somebody pressed a button under a reply. The target leads to the place of the reply; made `private`, to who
+    pressed alone."""
+
+    control: Control
+    turn: int
+    """As the platform sent it: not known yet to be a turn of this chat."""
+    group: bool = False
+    """Several people can press here."""
+    awaited: bool = False
+    """The platform shows that the press is under way until something is said."""
+
+    @property
+    def aside(self) -> MessageSent:
+        """The press as a message that is answered for nobody's eyes but who pressed."""
+        return MessageSent(
+            delivery=self.delivery,
+            chat=self.chat,
+            sender=self.sender,
+            target=replace(self.target, data={**self.target.data, "private": True}),
+            text="",
+            group=self.group,
+            awaited=self.awaited,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,14 +317,6 @@ class ConfirmPressed(_Delivery):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackGiven(_Delivery):
-    """The person rated a reply."""
-
-    message_id: str
-    good: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TimerDue(_Delivery):
     """A reminder set earlier in this chat is due. Made by the core, never by an adapter."""
 
@@ -282,16 +325,7 @@ class TimerDue(_Delivery):
     """Whose words led to it, see `bot.contract.origin`."""
 
 
-Incoming: TypeAlias = (
-    MessageSent
-    | MessageEdited
-    | MessageDeleted
-    | StopPressed
-    | RegeneratePressed
-    | ConfirmPressed
-    | FeedbackGiven
-    | TimerDue
-)
+Incoming: TypeAlias = MessageSent | MessageEdited | MessageDeleted | ControlPressed | ConfirmPressed | TimerDue
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,14 +333,6 @@ class Status:
     """One line about what a tool is doing: shown beside the body while the tool runs, never part of it."""
 
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Controls:
-    """What a person may press on a page. Empty until buttons come."""
-
-    stop: bool = False
-    regenerate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +344,9 @@ class Page:
     status: tuple[Status, ...] = ()
     final: bool = False
     """No later version of this page comes: leave the live form (draft, stream) and show it for good."""
-    controls: Controls = Controls()
+    buttons: tuple[Button, ...] = ()
+    """What a person may press below it. They go with posts and edits that are made anyway: a page whose buttons alone
+    differ from what stands is worth no call."""
     plain: bool = False
     """Show the body as plain text, as written: the platform refused our notation once."""
 

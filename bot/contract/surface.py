@@ -78,8 +78,8 @@ class SurfaceLimits:
 class Drawn:
     """A page as one platform will show it: a frozen value, made by `Surface.draw`, read by that platform alone.
 
-    Each platform has its own subclass. Two that are equal look the same: showing one in place of the other changes
-    nothing.
+    Each platform has its own subclass. Two that are equal show the same text: showing one in place of the other is
+    worth no call. Their buttons are not compared.
     """
 
     __slots__ = ()

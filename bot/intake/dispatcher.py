@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import assert_never
 
-from bot.commands import CommandActions, language_for
-from bot.contract import Backoff, ChatId, Clock, Incoming, MessageSent, StopPressed, StoreError, TimerDue
+from bot.commands import CommandActions, Presses, language_for
+from bot.contract import Backoff, ChatId, Clock, ControlPressed, Incoming, MessageSent, StoreError, TimerDue
 from bot.intake.admission import Admission, Answer, Begin, Refuse, Verdict
 from bot.intake.waiting import WaitingSigns
 from bot.policy import Access, Once, once_in_chat
@@ -44,6 +44,7 @@ class Dispatcher:
         queue: TurnQueue,
         admission: Admission,
         actions: CommandActions,
+        presses: Presses,
         notices: Notices,
         settling: Settling,
         signs: WaitingSigns,
@@ -64,6 +65,7 @@ class Dispatcher:
         self._once = once
         self._admission = admission
         self._actions = actions
+        self._presses = presses
         self._notices = notices
         self._queue = queue
         self._routes: dict[ChatId, asyncio.Task[None]] = {}
@@ -205,14 +207,30 @@ class Dispatcher:
         async with self._starts:
             if isinstance(incoming, MessageSent):
                 await self._act(id, incoming, await self._admission.decide(id, incoming, again=again))
+            elif isinstance(incoming, ControlPressed):
+                await self._press(id, incoming, again)
             elif not await self._access.allows(incoming):
                 await self._store.intake.end(id, InboxState.REFUSED)
             elif isinstance(incoming, TimerDue):
                 self._queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
             else:
-                if isinstance(incoming, StopPressed):
-                    await self._actions.stop(incoming)
                 await self._store.intake.end(id, InboxState.DONE)
+
+    async def _press(self, id: int, press: ControlPressed, again: bool) -> None:
+        """Do what a button asks; only who pressed it is told more than the reply shows."""
+        decided, said = await self._presses.decide(id, press), ""
+        match decided.asks and await self._admission.decide(id, decided.asks, again=again):
+            case Begin(meant, language):
+                said = decided.said
+                self._enqueue(id, meant, language)
+            case Refuse() as refused:
+                said = refused.sentence if await self._may_refuse(refused, press.aside) else ""
+                await self._store.intake.end(id, InboxState.REFUSED)
+            case _:
+                said = decided.said
+                await self._store.intake.end(id, InboxState.REFUSED if decided.refused else InboxState.DONE)
+        if said:
+            self._notices.soon(press.aside, said)
 
     async def _act(self, id: int, message: MessageSent, verdict: Verdict) -> None:
         match verdict:

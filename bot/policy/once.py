@@ -9,6 +9,8 @@ from bot.contract import ChatId, Clock
 
 MOST_REMEMBERED = 4_000
 """Keys kept in memory; while so many are, nothing with a new one comes up."""
+REFUSED_AGAIN_AFTER = 3600.0
+"""Seconds in which a person is told once that something is not theirs to do."""
 IN_CHAT_SECONDS = 60.0
 """Seconds in which the same refusal is shown once in a chat."""
 
@@ -31,6 +33,11 @@ def once_in_chat(chat: ChatId, what: str) -> OncePer:
 def once_per_person(what: str, person: str, seconds: float) -> OncePer:
     """The same may be told once in so many seconds to each person, also across restarts."""
     return OncePer(f"{what} {person}", seconds, lasting=True)
+
+
+def may_be_told(chat: ChatId, person: str) -> OncePer:
+    """That something is not theirs to do, each person is told once an hour in each chat."""
+    return once_per_person(f"not yours {chat}", person, REFUSED_AGAIN_AFTER)
 
 
 class Once:

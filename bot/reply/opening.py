@@ -7,6 +7,7 @@ from itertools import count, takewhile
 from bot.context import write_preamble
 from bot.contract import ChatId, Clock, MessageRef, MessageSent, Surface
 from bot.pacing import Pacer
+from bot.reply.buttons import ReplyButtons, buttons_when_done
 from bot.reply.pages import ShownBefore, TextFilter
 from bot.reply.record import Recorded, Reshown, Unrecorded, files_before
 from bot.reply.stream import ReplyStream
@@ -21,11 +22,18 @@ _TOLD = MessageRef("")
 class Replies:
     """Opens the replies of a process."""
 
-    def __init__(self, store: Store, pacer: Pacer, clock: Clock, *, secrets: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, store: Store, pacer: Pacer, clock: Clock, *, secrets: tuple[str, ...] = (), buttons: bool = False
+    ) -> None:
+        """
+        Args:
+            buttons: put buttons under answers.
+        """
         self._store = store
         self._pacer = pacer
         self._clock = clock
         self._secrets = secrets
+        self._buttons = buttons
 
     def notice(self, surface: Surface, turn: str) -> ReplyStream:
         """Open a reply for a sentence of our own, which no other process goes on with."""
@@ -69,7 +77,17 @@ class Replies:
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
             delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
             thinking=say("thinking", language),
+            buttons=ReplyButtons.of_answer(before.turn, language) if self._has_buttons(question) else None,
         )
+
+    def offer(self, reply: ReplyStream, turn: int, question: MessageSent, language: str, *, goes_on: bool) -> None:
+        """Put below an answer that is about to end what can be done about it.
+
+        Args:
+            goes_on: it was cut off, and more can be written.
+        """
+        if self._has_buttons(question):
+            reply.offer(buttons_when_done(turn, language, goes_on=goes_on))
 
     def again(self, surface: Surface, record: ReplyRecord, *, calm: bool) -> ReplyStream:
         """Open the reply of an ended turn with the text and the files that it had; `finish` shows it.
@@ -81,8 +99,12 @@ class Replies:
         """
         stored, question = record.stored, record.question
         head = ""
+        buttons: ReplyButtons | None = None
         if isinstance(question, MessageSent):
-            head = self._head(question, language_of(question.text, question.sender.language))
+            language = language_of(question.text, question.sender.language)
+            head = self._head(question, language)
+            if record.newest and self._has_buttons(question):
+                buttons = ReplyButtons(buttons_when_done(stored.turn, language, goes_on=record.goes_on))
         ends = {page.number: page.end for page in stored.pages if page.end}
         reply = ReplyStream(
             surface,
@@ -99,11 +121,16 @@ class Replies:
                 if file.state != PageState.GONE
             },
             calm=calm,
+            buttons=buttons,
         )
         for file in files_before(stored):
             if len(file.content) <= min(surface.limits.attachment_bytes, FILE_BYTES):
                 reply.attach(file)
         return reply
+
+    def _has_buttons(self, question: MessageSent | None) -> bool:
+        # Where the target expires, nothing could be written for a press.
+        return self._buttons and question is not None and question.target.lasts and not question.target.private
 
     def _head(self, question: MessageSent | None, language: str) -> str:
         """What stands before the text of a reply."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from bot.contract import MessageRef, Page, Status, SurfaceLimits, TooLong
+from bot.contract import Button, MessageRef, Page, Status, SurfaceLimits, TooLong
+from bot.reply.buttons import ReplyButtons
 from bot.reply.pages import PageNow, ShownBefore
 from bot.reply.paging import PageText, Paginator, beginning, whole_words, worth_showing
 
@@ -31,6 +32,8 @@ class PageSet:
         self._shown: dict[int, PageNow] = {}
         self.status: dict[str, str] = {}
         """Lines about what tools do, below the text, by their keys."""
+        self.buttons = ReplyButtons()
+        """What a person may press below the last page."""
         self.finished = False
         """The text is whole."""
         self.stands_still = False
@@ -105,13 +108,19 @@ class PageSet:
             body=body,
             status=tuple(Status(line) for line in self.status.values()) if last else (),
             final=not live,
+            buttons=self._buttons(body == pages[number].body, body) if last else (),
             plain=shown.plain if shown else False,
         )
+
+    def _buttons(self, all_of_it: bool, body: str) -> tuple[Button, ...]:
+        """Return what stands below the last page, which shows `body`."""
+        waits = self.finished or self.status or self.stands_still or not all_of_it
+        return self.buttons.growing if waits else self.buttons.under(body)
 
     def beginning(self, number: int) -> Page:
         """Page `number` as a first post that is never all of the text that there is."""
         page = self.page(number)
-        return page if page.body != self._upto(number)[number].body else beginning(page)
+        return page if page.body != self._upto(number)[number].body else beginning(page, self.buttons.growing)
 
     def sentences(self, number: int) -> str:
         """The whole sentences of page `number`, while it grows."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bot.contract import Page, utf16_length
+from bot.contract import Button, Page, utf16_length
 from bot.markdown import LineScanner
 from bot.reply.cutting import Border, border_at, find_cut, sentence_end
 from bot.reply.graphemes import boundary_before
@@ -261,11 +261,11 @@ def whole_words(text: str) -> str:
     return text[:end] if len(text) - end < _LONGEST_WORD else text
 
 
-def beginning(page: Page) -> Page:
-    """The page without its last word, as a first post that is not the whole text yet."""
+def beginning(page: Page, buttons: tuple[Button, ...] = ()) -> Page:
+    """The page without its last word, as a first post that is not the whole text yet, with these buttons."""
     body = page.body.rstrip()
     cut = max(body.rfind(" "), body.rfind("\n"))
     if cut <= 0:
         cut = len(body) - 1 if len(body) > 3 else len(body)
-    shorter = Page(body[:cut].rstrip(), page.status, final=False, plain=page.plain)
+    shorter = replace(page, body=body[:cut].rstrip(), final=False, buttons=buttons)
     return shorter if worth_showing(shorter) else page

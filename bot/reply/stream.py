@@ -15,6 +15,7 @@ from types import TracebackType
 
 from bot.contract import (
     QUICK,
+    Button,
     CallCost,
     Clock,
     Closed,
@@ -35,6 +36,7 @@ from bot.contract import (
 )
 from bot.pacing import Grant, Pacer
 from bot.reply.attachments import Attachments
+from bot.reply.buttons import ReplyButtons
 from bot.reply.cadence import Cadence
 from bot.reply.closing import announce, take_away
 from bot.reply.pages import Delivery, PageNow, ShownBefore, TextFilter
@@ -74,6 +76,7 @@ class ReplyStream:
         delayed: Callable[[float], str] | None = None,
         thinking: str = THINKING,
         calm: bool = False,
+        buttons: ReplyButtons | None = None,
     ) -> None:
         """
         Args:
@@ -88,6 +91,7 @@ class ReplyStream:
             thinking: what the sign of typing says before the first words.
             calm: nobody waits for it, since it was whole: its calls leave room for all that are waited for, and what
                 was deleted meanwhile stays so.
+            buttons: what a person may press below it until `offer` names others.
         """
         self._surface = surface
         self._pacer = pacer
@@ -100,6 +104,7 @@ class ReplyStream:
         self._thinking = thinking
         self._pages = PageSet(turn, surface.limits, preamble, cuts)
         self._pages.restore(shown or {}, calm)
+        self._pages.buttons = buttons or ReplyButtons()
         self._cadence = Cadence(surface, pacer, clock, self._pages, preamble=preamble, calm=calm)
         self._text: list[str] = []
         begun = {number: file.ref for number, file in (attached or {}).items() if file.state != PageState.GONE}
@@ -196,6 +201,10 @@ class ReplyStream:
         if self._pages.status:
             self._pages.status.clear()
             self._want()
+
+    def offer(self, buttons: tuple[Button, ...]) -> None:
+        """Put these buttons below the reply, which is about to end, with the next call that its text needs."""
+        self._pages.buttons = ReplyButtons(buttons)
 
     def attach(self, file: File) -> None:
         """Post a file after the text."""

@@ -95,6 +95,23 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "thinking": ("is thinking…", "正在思考…", "正在思考…"),
     "stopped": ("Stopped.", "已停止。", "已停止。"),
     "stopped_nothing": ("Nothing is being answered right now.", "当前没有正在进行的回答。", "目前沒有進行中的回答。"),
+    "button_stop": ("⏹ Stop", "⏹ 停止", "⏹ 停止"),
+    "button_regenerate": ("🔄 Regenerate", "🔄 重新回答", "🔄 重新回答"),
+    "button_continue": ("▶️ Continue", "▶️ 继续", "▶️ 繼續"),
+    "button_good": ("👍", "👍", "👍"),
+    "button_bad": ("👎", "👎", "👎"),
+    "button_noted": ("Noted, thank you.", "已记录，谢谢。", "已記錄，謝謝。"),
+    "button_begun": ("On it.", "好的。", "好的。"),
+    "button_old": (
+        "This button belongs to an answer that is not the newest any more.",
+        "这个按钮属于一个较早的回答，不再有效。",
+        "這個按鈕屬於較早的回答，不再有效。",
+    ),
+    "button_go_on": (
+        "Go on exactly where your last answer stopped, and repeat nothing of it.",
+        "请从你上一个回答停下的地方继续，不要重复。",
+        "請從你上一個回答停下的地方繼續，不要重複。",
+    ),
     "shutdown": (
         "I am being restarted and will go on with this answer in a moment.",
         "我正在重启，马上会继续这个回答。",

@@ -145,7 +145,9 @@ class History(Queries):
     async def list_chats(self, *, limit: int = 1000) -> list[ChatRow]:
         """Return the chats that were answered, the latest first."""
         rows = await self._readers.fetch_rows(
-            "SELECT chat, title, turns, bytes FROM chats ORDER BY last_at DESC, id DESC LIMIT ?",
+            "SELECT c.chat, c.title, c.turns, c.bytes, count(*) FILTER (WHERE t.rating = 'good'), "
+            "count(*) FILTER (WHERE t.rating = 'bad') FROM chats c LEFT JOIN turns t ON t.chat = c.id "
+            "AND t.rating <> '' GROUP BY c.id ORDER BY c.last_at DESC, c.id DESC LIMIT ?",
             (limit,),
         )
         return [ChatRow(ChatId.parse(chat), *rest) for chat, *rest in rows]

@@ -9,18 +9,17 @@ from typing import Any
 from bot.contract import (
     ChatId,
     ConfirmPressed,
+    Control,
+    ControlPressed,
     Enclosure,
     EnclosureKind,
-    FeedbackGiven,
     Incoming,
     MessageDeleted,
     MessageEdited,
     MessageSent,
     Quoted,
-    RegeneratePressed,
     ReplyTarget,
     Sender,
-    StopPressed,
     TimerDue,
 )
 from bot.store.text import to_json
@@ -29,10 +28,8 @@ _KINDS: dict[str, type[Incoming]] = {
     "message": MessageSent,
     "edited": MessageEdited,
     "deleted": MessageDeleted,
-    "stop": StopPressed,
-    "regenerate": RegeneratePressed,
+    "control": ControlPressed,
     "confirm": ConfirmPressed,
-    "feedback": FeedbackGiven,
     "timer": TimerDue,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
@@ -88,6 +85,8 @@ def incoming_from_json(text: str) -> Incoming:
             value["quoted"] = Quoted(**{**value["quoted"], "enclosed": _enclosed(value["quoted"])})
         if "enclosed" in value:
             value["enclosed"] = _enclosed(value)
+        if "control" in value:
+            value["control"] = Control(value["control"])
         if "also" in value:
             value["also"] = tuple(value["also"])
         return kind(**value)

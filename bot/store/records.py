@@ -95,6 +95,8 @@ class TurnRecord:
     started_at: float
     ended_at: float
     """0 while it runs."""
+    rating: str = ""
+    """What the person thought of the answer: `good`, `bad`, or empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,10 @@ class ReplyRecord:
     visible: str
     """All text of it, without the preamble."""
     stored: StoredTurn
+    newest: bool = True
+    """No later turn of its chat was begun."""
+    goes_on: bool = False
+    """It was stopped, and more can be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +149,9 @@ class ChatRow:
     turns: int
     bytes: int
     """Size of its history."""
+    good: int = 0
+    """Answers that were rated as good."""
+    bad: int = 0
 
 
 def message_ref(message: str | None, form: str | None) -> MessageRef | None:

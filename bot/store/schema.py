@@ -190,6 +190,8 @@ _DOLLARS = (
     "ALTER TABLE spending RENAME COLUMN money TO dollars",
 )
 
+_RATINGS = ("ALTER TABLE turns ADD COLUMN rating TEXT NOT NULL DEFAULT ''",)
+
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
     _TURNS,
@@ -203,6 +205,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _DESCRIPTIONS,
     _UNUSED,
     _DOLLARS,
+    _RATINGS,
 )
 
 

@@ -12,14 +12,14 @@ from bot.store.history import add_entries, rough_tokens
 from bot.store.incoming import incoming_from_json
 from bot.store.readers import Readers, Row
 from bot.store.records import TurnRecord
-from bot.store.states import TURN_ENDS, UNFINISHED, InboxState, TurnState
+from bot.store.states import TURN_ENDS, UNFINISHED, InboxState, PageState, TurnState
 from bot.store.text import entry_json, to_plain, usage_from_json
 from bot.store.writer import Writer
 from tools.base import ToolStatus
 
 TURN = """
     SELECT t.id, c.chat, t.person, i.incoming, t.state, t.visible, t.reasoning, t.model, t.usage, t.dollars, t.error,
-        t.started_at, t.ended_at
+        t.started_at, t.ended_at, t.rating
     FROM turns t JOIN chats c ON c.id = t.chat JOIN inbox i ON i.id = t.question
 """
 """One row for `turn_record`."""
@@ -120,7 +120,7 @@ async def find_last_turn_of_channel(readers: Readers, chat: ChatId, person: str)
     return None if row is None else turn_record(row)
 
 
-async def replace_last_turn(writer: Writer, readers: Readers, chat: ChatId, by: int) -> TurnRecord | None:
+async def replace_last_turn(writer: Writer, readers: Readers, chat: ChatId, by: int, only: int) -> TurnRecord | None:
     """See `Turns.replace_last`."""
 
     def work(db: Connection) -> int | None:
@@ -134,6 +134,14 @@ async def replace_last_turn(writer: Writer, readers: Readers, chat: ChatId, by: 
             (str(chat), by, by),
         ).fetchall()
         for replaced, question, key, first, last in found:
+            if only and replaced != only:
+                return None
+            if only:
+                db.execute(
+                    f"UPDATE OR IGNORE pages SET turn = ?, ends = 0, state = '{PageState.FINAL}' WHERE turn = ? "
+                    "AND message IS NOT NULL",
+                    (by, replaced),
+                )
             db.execute("UPDATE turns SET superseded_by = ? WHERE id = ?", (by, replaced))
             db.execute("UPDATE turns SET question = ? WHERE id = ?", (question, by))
             db.execute(
@@ -149,7 +157,22 @@ async def replace_last_turn(writer: Writer, readers: Readers, chat: ChatId, by: 
 
 def turn_record(row: Row) -> TurnRecord:
     """Read one row of `TURN`."""
-    id, chat, person, incoming, state, visible, reasoning, model, usage, dollars, error, started_at, ended_at = row
+    (
+        id,
+        chat,
+        person,
+        incoming,
+        state,
+        visible,
+        reasoning,
+        model,
+        usage,
+        dollars,
+        error,
+        began,
+        ended,
+        rating,
+    ) = row
     return TurnRecord(
         id=id,
         chat=ChatId.parse(chat),
@@ -162,6 +185,7 @@ def turn_record(row: Row) -> TurnRecord:
         usage=usage_from_json(usage),
         dollars=dollars,
         error=error,
-        started_at=started_at,
-        ended_at=ended_at or 0.0,
+        started_at=began,
+        ended_at=ended or 0.0,
+        rating=rating,
     )

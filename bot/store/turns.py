@@ -260,13 +260,20 @@ class Turns(Queries):
         row = await self._readers.fetch_row("SELECT coalesce(max(id), 0) FROM turns")
         return 0 if row is None else int(row[0])
 
-    async def replace_last(self, chat: ChatId, by: int) -> TurnRecord | None:
+    async def replace_last(self, chat: ChatId, by: int, *, only: int = 0) -> TurnRecord | None:
         """Take the last turn out of the history the model sees, because the open turn `by` answers its question again.
 
         The rows are kept, marked. Returns the turn that was replaced; called again for the same `by` (a resumed
         turn), the same one; None where the chat has no such turn.
+
+        Args:
+            only: the turn that must be the last; `by` then takes over its messages as well. 0: whichever is the last.
         """
-        return await replace_last_turn(self._writer, self._readers, chat, by)
+        return await replace_last_turn(self._writer, self._readers, chat, by, only)
+
+    async def rate(self, turn: int, rating: str) -> None:
+        """Keep what the person thought of a turn's answer; the latest word counts."""
+        await self._writer.execute("UPDATE turns SET rating = ? WHERE id = ?", (rating, turn))
 
     async def origin_of(self, chat: ChatId, message_id: str) -> str:
         """Return the origin (`bot.contract.origin`) of the words in one of the bot's own messages."""
@@ -303,15 +310,21 @@ def _load(db: Connection, turn: int) -> StoredTurn:
 
 def _shown(db: Connection, turn: int) -> ReplyRecord | None:
     row = db.execute(
-        "SELECT c.chat, q.incoming, own.incoming, t.visible FROM turns t JOIN chats c ON c.id = t.chat "
-        "JOIN inbox q ON q.id = t.question JOIN inbox own ON own.id = t.id WHERE t.id = ? AND t.ended_at IS NOT NULL",
+        "SELECT c.chat, q.incoming, own.incoming, t.visible, t.state, "
+        "NOT EXISTS (SELECT 1 FROM turns n WHERE n.chat = t.chat AND n.id > t.id) FROM turns t "
+        "JOIN chats c ON c.id = t.chat JOIN inbox q ON q.id = t.question JOIN inbox own ON own.id = t.id "
+        "WHERE t.id = ? AND t.ended_at IS NOT NULL "
+        # Its messages may show what took its place.
+        "AND (t.superseded_by IS NULL OR EXISTS (SELECT 1 FROM pages p WHERE p.turn = t.id))",
         (turn,),
     ).fetchone()
     if row is None:
         return None
-    chat, question, own, visible = row
+    chat, question, own, visible, state, newest = row
     asked, target = incoming_from_json(question), incoming_from_json(own).target
-    return ReplyRecord(ChatId.parse(chat), asked, target, visible, _load(db, turn))
+    return ReplyRecord(
+        ChatId.parse(chat), asked, target, visible, _load(db, turn), bool(newest), state == TurnState.STOPPED
+    )
 
 
 def _calls(db: Connection, turn: int) -> list[CallRecord]:

@@ -189,6 +189,7 @@ class Conversation:
             end = await self._show(draft, task)
             if end is None:
                 return
+            self._replies.offer(draft.reply, run.turn, run.question, run.language, goes_on=end.goes_on)
             await self._finish(draft.reply, run, end)
         made = draft.made
         made.unsent = draft.reply.undelivered
@@ -226,7 +227,8 @@ class Conversation:
                 # Side by side: a locked database keeps nobody from reading why the answer ends here.
                 await asyncio.gather(self._take_back(run), reply.finish())
                 return None
-            end = End(TurnState.STOPPED, say("stopped", run.language))
+            goes_on = any(part.strip() for part in draft.made.visible)
+            end = End(TurnState.STOPPED, say("stopped", run.language), goes_on=goes_on)
             draft.write(end.note)
             return end
         return await self._endings.write_under(draft, outcome)

@@ -14,7 +14,7 @@ from bot.policy import Once, once_per_window, payer_of
 from bot.reply import Settling
 from bot.safety import Redactor, clean_answer
 from bot.sentences import how_long, say
-from bot.store import Store, TurnState
+from bot.store import PageState, Store, TurnState
 from bot.turn import workings
 from bot.turn.draft import Draft
 from bot.turn.turnoptions import TurnOptions
@@ -30,6 +30,8 @@ class End:
     note: str = ""
     """The sentence that the person reads about it."""
     error: str = ""
+    goes_on: bool = False
+    """It was cut off, and more can be written."""
 
 
 class Endings:
@@ -75,7 +77,8 @@ class Endings:
         if isinstance(outcome, Failed):
             return End(TurnState.FAILED, note, outcome.detail)
         # Without an outcome nobody can read it any more.
-        return End(TurnState.DONE if outcome is not None else TurnState.STOPPED, note)
+        cut = isinstance(outcome, Finished) and bool(outcome.cut)
+        return End(TurnState.DONE if outcome is not None else TurnState.STOPPED, note, goes_on=cut)
 
     def write_note(self, draft: Draft, outcome: Finished | Failed | None) -> str:
         """Return the sentence that tells how an answer ended; empty where none is needed."""
@@ -107,7 +110,7 @@ class Endings:
         known, made, reply, turn = draft.known, draft.made, draft.reply, draft.run.turn
         if end.state == TurnState.DONE and made.last_token and not reply.lost:
             self._metrics.lag.observe(self._clock.monotonic() - made.last_token)
-        due = self._settling.due(reply, resumed=any(page.ref for page in known.before.pages))
+        due = self._settling.due(reply, resumed=is_resumed(draft))
         told = join_origins(entry.origin for entry in briefing.entries)
         entries = made.to_entries(known.asked, self._redact(end.note), self._redact, told=told)
         await self._store.turns.close(
@@ -131,6 +134,15 @@ class Endings:
         self._summaries.summarise_after_turn(
             chat, task.model, briefing.past_tokens + new, room=briefing.room, left_out=briefing.left_out > 0
         )
+
+
+def is_resumed(draft: Draft) -> bool:
+    """Return True if a former process showed some of the answer: its last edit may be under way.
+
+    The messages of an answer that this one takes the place of stand for good, until this turn edits them.
+    """
+    pages = draft.known.before.pages
+    return any(page.ref and (draft.run.limits.attempts > 1 or page.state != PageState.FINAL) for page in pages)
 
 
 async def is_said(failed: Failed, question: MessageSent, once: Once) -> bool:

@@ -18,14 +18,14 @@ from bot.contract import StoreError
 from bot.contract.messages import (
     ChatId,
     ConfirmPressed,
-    FeedbackGiven,
+    Control,
+    ControlPressed,
     Incoming,
     MessageDeleted,
     MessageEdited,
     MessageSent,
     Quoted,
     ReplyTarget,
-    StopPressed,
     TimerDue,
 )
 from bot.turn.lookup import STARTS_AT_ONCE
@@ -211,7 +211,16 @@ async def test_a_pressed_stop_is_a_stop(rig: OpenRig) -> None:
         await it.deliver(message)
         await it.until(lambda: bool(it.shown()))
 
-        await it.deliver(StopPressed(delivery="s1", chat=message.chat, sender=message.sender, target=message.target))
+        await it.deliver(
+            ControlPressed(
+                delivery="s1",
+                chat=message.chat,
+                sender=message.sender,
+                target=message.target,
+                control=Control.STOP,
+                turn=1,
+            )
+        )
         await it.idle()
 
         assert it.shown()[0].endswith("Stopped.")
@@ -282,7 +291,7 @@ def presses(message: MessageSent) -> list[Incoming]:
         MessageEdited: {"message_id": "5", "text": "/allow telegram:666 admin"},
         MessageDeleted: {"message_id": "5"},
         ConfirmPressed: {"question": "q", "allowed": True},
-        FeedbackGiven: {"message_id": "5", "good": True},
+        ControlPressed: {"control": Control.GOOD, "turn": 1},
         TimerDue: {"text": "tea"},
     }
     kinds = [kind for kind in get_args(Incoming) if kind is not MessageSent]
@@ -303,7 +312,8 @@ async def test_whatever_a_stranger_does_is_refused(rig: OpenRig, tmp_path: Path)
         await it.idle()
 
         assert await states(it, tmp_path) == {"refused": len(done)}
-        assert it.shown("8") == [] and it.model.requests == []
+        # Whoever presses a button hears once, aside, why it does nothing.
+        assert it.shown("8") == ["Only the person who asked, or an admin, may do that."] and it.model.requests == []
 
 
 async def test_no_command_is_run_from_an_edit(rig: OpenRig) -> None:

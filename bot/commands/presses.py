@@ -1,0 +1,104 @@
+"""Presses of the buttons under a reply: who may press, and what each does.
+
+What a button holds is believed of nobody: the turn is looked up, and must be one of the place where it was pressed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from bot.commands.language import language_for
+from bot.contract import ChatId, Control, ControlPressed, MessageSent
+from bot.policy import Access, Once, may_be_told
+from bot.sentences import say
+from bot.store import Store, TurnRecord
+from bot.turn import Ending, TurnQueue
+from tools.languages import Language
+
+
+@dataclass(frozen=True, slots=True)
+class PressVerdict:
+    """What a press comes to."""
+
+    said: str = ""
+    """What the person is told aside; empty: nothing."""
+    refused: bool = False
+    asks: MessageSent | None = None
+    """A message that asks the same, to be admitted as if it had been written."""
+
+
+class Presses:
+    """Decides about presses; one for the process."""
+
+    def __init__(self, *, store: Store, access: Access, once: Once, queue: TurnQueue) -> None:
+        self._store = store
+        self._access = access
+        self._once = once
+        self._queue = queue
+
+    async def decide(self, id: int, press: ControlPressed) -> PressVerdict:
+        """Do what a press asks that can be done at once, and return what is left to do.
+
+        Args:
+            id: its inbox row.
+
+        Raises:
+            StoreError: it cannot be decided now.
+        """
+        language = await language_for(self._store, press.aside)
+        turn = await self._store.turns.find_record(press.turn)
+        known = turn is not None and turn.chat.place == press.chat.place
+        asker = known and turn is not None and turn.person == press.sender.id
+        allowed = await self._access.allows(press)
+        if not (allowed and (asker or not known)) and not await self._access.is_admin(press.sender):
+            told = await self._once.claim(may_be_told(press.chat.place, press.sender.id))
+            return PressVerdict(say("not_yours", language) if told else "", refused=True)
+        if turn is None or not known:
+            return PressVerdict(say("button_old", language), refused=True)
+        match press.control:
+            case Control.STOP:
+                return self._stop(turn, press, language)
+            case Control.GOOD | Control.BAD:
+                await self._store.turns.rate(turn.id, press.control)
+                return PressVerdict(say("button_noted", language))
+            case Control.REGENERATE | Control.CONTINUE:
+                return await self._ask(id, turn, press, language)
+            case _:
+                assert_never(press.control)
+
+    def _stop(self, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
+        running = self._queue.find_running(turn.chat)
+        if running is None or running.id != turn.id:
+            return PressVerdict(say("stopped_nothing", language))
+        running.end(Ending.STOPPED)
+        # Everybody reads it in the reply.
+        return PressVerdict(say("stopped", language) if press.awaited else "")
+
+    async def _ask(self, id: int, turn: TurnRecord, press: ControlPressed, language: Language) -> PressVerdict:
+        """Return the message that a press stands for: it is about the newest answer of its chat, or about none.
+
+        One that is not stored as ended yet has its last edit on screen; the message waits until it is.
+        """
+        begun = await self._store.turns.find_record(id)
+        last = await self._store.turns.find_last(turn.chat)
+        if begun is None and turn.ended_at and (last is None or last.id != turn.id):
+            return PressVerdict(say("button_old", language), refused=True)
+        said = say("button_begun", language) if press.awaited else ""
+        return PressVerdict(said, asks=question_of(press, turn.chat, language))
+
+
+def question_of(press: ControlPressed, chat: ChatId, language: str) -> MessageSent:
+    """Return the message that a press of Regenerate or Continue stands for, as if the person had written it."""
+    again = press.control is Control.REGENERATE
+    return MessageSent(
+        delivery=press.delivery,
+        chat=chat,
+        sender=press.sender,
+        target=press.target,
+        sent_at=press.sent_at,
+        group=press.group,
+        text="" if again else say("button_go_on", language),
+        command="retry" if again else "",
+        rewrites=press.turn if again else 0,
+    )

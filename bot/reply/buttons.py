@@ -1,0 +1,43 @@
+"""The buttons under a reply: Stop while it is written, then what can be done about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from bot.contract import Button, Control
+from bot.sentences import say
+
+_ENDS: Final = (".", "!", "?", "…", "。", "！", "？", ")", "）", "```")
+"""How a text ends that may be whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyButtons:
+    """What stands under a reply while it grows, and where it looks whole already: its end may need no other call."""
+
+    growing: tuple[Button, ...] = ()
+    whole: tuple[Button, ...] = ()
+
+    @classmethod
+    def of_answer(cls, turn: int, language: str) -> ReplyButtons:
+        """Return the buttons of an answer that is being written."""
+        return cls(_buttons(turn, language, Control.STOP), buttons_when_done(turn, language, goes_on=False))
+
+    def under(self, body: str) -> tuple[Button, ...]:
+        """Return what stands under a page that shows all the text there is."""
+        return self.whole if body.rstrip().endswith(_ENDS) else self.growing
+
+
+def buttons_when_done(turn: int, language: str, *, goes_on: bool) -> tuple[Button, ...]:
+    """Return what stands under a reply that has ended.
+
+    Args:
+        goes_on: it was cut off, and more can be written.
+    """
+    more = (Control.CONTINUE,) if goes_on else ()
+    return _buttons(turn, language, Control.REGENERATE, *more, Control.GOOD, Control.BAD)
+
+
+def _buttons(turn: int, language: str, *controls: Control) -> tuple[Button, ...]:
+    return tuple(Button(control, turn, say(f"button_{control}", language)) for control in controls)

@@ -1,0 +1,210 @@
+"""Buttons under a reply: who may press them, and what each does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.contract import Button, ChatId, Control, ControlPressed, Page, Sender, parse_button
+from playground.model import Reply
+from tests.bot.conftest import OpenRig, Rig
+
+ADA, BOB = "telegram:7", "telegram:8"
+OLD = "This button belongs to an answer that is not the newest any more."
+NOT_YOURS = "Only the person who asked, or an admin, may do that."
+NOTED = "Noted, thank you."
+
+
+def page(it: Rig) -> Page:
+    """The first message of the bot."""
+    return next(iter(it.memory.pages["7"].values()))
+
+
+def controls(it: Rig) -> list[Control]:
+    return [button.control for button in page(it).buttons]
+
+
+def button(it: Rig, control: Control) -> Button:
+    return next(one for one in page(it).buttons if one.control is control)
+
+
+async def press(
+    it: Rig, control: Control, turn: int | None = None, *, person: str = ADA, chat: str = "7", awaited: bool = False
+) -> list[str]:
+    """Press, wait until all is answered, and read what is told aside."""
+    it.number += 1
+    aside = f"aside{it.number}"
+    await it.deliver(
+        ControlPressed(
+            delivery=f"p{it.number}",
+            chat=ChatId("telegram", "42", chat),
+            sender=Sender(id=person, name="Ada"),
+            target=replace(it.message("").target, data={"chat": aside}),
+            control=control,
+            turn=button(it, control).turn if turn is None else turn,
+            awaited=awaited,
+        )
+    )
+    await it.idle()
+    return it.shown(aside)
+
+
+def test_what_a_button_holds_is_read_back_and_nothing_else_is() -> None:
+    for control in Control:
+        held = Button(control, 2**62, "👍").data
+        assert parse_button(held) == (control, 2**62) and len(held.encode()) <= 64
+    assert {parse_button(data) for data in ("", "stop", "stop:", "stop:x", "stop:-1", "stop:١", "go:1", "a:1")} == {
+        None
+    }
+    assert parse_button("stop:" + "9" * 20) is None
+
+
+async def test_stop_stands_under_a_reply_that_grows_and_ends_it(rig: OpenRig) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("word " * 400, words_per_second=50))
+        await it.deliver(it.message("Tell me"))
+        await it.until(lambda: bool(it.shown()))
+        assert controls(it) == [Control.STOP]
+        turn = page(it).buttons[0].turn
+
+        assert await press(it, Control.STOP, awaited=True) == ["Stopped."]
+
+        assert page(it).body.endswith("Stopped.")
+        assert controls(it) == [Control.REGENERATE, Control.CONTINUE, Control.GOOD, Control.BAD]
+        assert await press(it, Control.STOP, turn) == ["Nothing is being answered right now."]
+
+
+async def test_regenerate_writes_the_answer_anew_in_the_same_message(rig: OpenRig) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("First."), Reply("Second."), Reply("Third."), Reply("Fourth."))
+        await it.say("What is tea?")
+        first = button(it, Control.REGENERATE)
+        assert controls(it) == [Control.REGENERATE, Control.GOOD, Control.BAD]
+
+        assert await press(it, Control.REGENERATE, awaited=True) == ["On it."]
+        assert it.shown() == ["Second."]
+        assert await press(it, Control.REGENERATE) == []
+        assert it.shown() == ["Third."]
+        assert await press(it, Control.REGENERATE, first.turn) == [OLD]
+
+        await it.say("And milk?")
+        told = str(it.model.requests[-1].body["messages"])
+        assert "Third." in told and "First." not in told and "Second." not in told
+
+
+async def test_two_presses_of_regenerate_answer_once(rig: OpenRig) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("First."), Reply("Second."))
+        await it.say("What is tea?")
+        turn = button(it, Control.REGENERATE).turn
+        presses = [
+            ControlPressed(
+                delivery=f"p{number}",
+                chat=ChatId("telegram", "42", "7"),
+                sender=Sender(id=ADA),
+                target=replace(it.message("").target, data={"chat": "aside"}),
+                control=Control.REGENERATE,
+                turn=turn,
+            )
+            for number in range(2)
+        ]
+        await it.deliver(*presses)
+        await it.idle()
+
+        assert it.shown() == ["Second."] and it.shown("aside") == [OLD]
+        assert len(it.model.requests) == 2
+
+
+async def test_continue_goes_on_below_and_can_be_regenerated(rig: OpenRig) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("word " * 400, words_per_second=50), Reply("And so on."), Reply("And on."), Reply("Yes."))
+        await it.deliver(it.message("Tell me"))
+        await it.until(lambda: bool(it.shown()))
+        await press(it, Control.STOP)
+
+        assert await press(it, Control.CONTINUE) == ["And so on."]
+        [below] = list(it.memory.pages.values())[-1].values()
+
+        asked = it.model.requests[-1].body["messages"][-1]["content"]
+        assert "Go on exactly where your last answer stopped" in asked
+        again = below.buttons[0]
+        assert again.control is Control.REGENERATE
+        await press(it, Control.REGENERATE, again.turn)
+        assert it.model.requests[-1].body["messages"][-1]["content"] == asked
+
+
+async def test_a_rating_is_kept_with_the_turn_and_the_last_one_counts(rig: OpenRig) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("Tea."), Reply("Milk."))
+        await it.say("What is tea?")
+        for control in (Control.GOOD, Control.GOOD, Control.BAD):
+            assert await press(it, control) == [NOTED]
+        turn = page(it).buttons[0].turn
+        await it.say("And milk?")
+        chat = ChatId("telegram", "42", "7")
+
+        record = await it.bot.store.turns.find_record(turn)
+        assert record is not None and record.rating == "bad"
+        [row] = await it.bot.store.history.list_chats()
+        assert (row.good, row.bad) == (0, 1)
+        assert [line["rating"] async for line in it.bot.store.history.export(chat)] == ["bad", ""]
+        assert await press(it, Control.GOOD, turn) == [NOTED], "an older answer can be rated"
+        assert await press(it, Control.CONTINUE, turn) == [OLD]
+
+
+async def test_only_who_asked_and_admins_may_press_and_others_hear_so_once(rig: OpenRig) -> None:
+    async with rig(ADMINS="telegram:9") as it:
+        it.model.reply(Reply("First."), Reply("Second."), Reply("Third."))
+        await it.say("What is tea?")
+
+        assert await press(it, Control.GOOD, person=BOB) == [NOT_YOURS]
+        assert await press(it, Control.REGENERATE, person=BOB) == []
+        assert it.shown() == ["First."] and len(it.model.requests) == 1
+        await press(it, Control.REGENERATE, person="telegram:9")
+        assert it.shown() == ["Second."]
+        # It is still the answer of the person who asked.
+        assert await press(it, Control.GOOD) == [NOTED]
+
+
+async def test_a_button_of_another_chat_or_of_no_turn_does_nothing(rig: OpenRig) -> None:
+    async with rig() as it:
+        it.model.reply(Reply("Tea."))
+        await it.say("What is tea?")
+
+        assert await press(it, Control.GOOD, chat="9") == [OLD]
+        assert await press(it, Control.GOOD, 404) == [OLD]
+        [row] = await it.bot.store.history.list_chats()
+        assert row.good == 0
+
+
+async def test_who_may_not_ask_any_more_may_not_press_either(rig: OpenRig) -> None:
+    async with rig(ADMINS="telegram:9") as it:
+        it.model.reply(Reply("Tea."))
+        await it.say("What is tea?")
+        await it.say(f"/forbid {ADA}", person="telegram:9", chat="9")
+
+        assert await press(it, Control.REGENERATE) == [NOT_YOURS]
+        assert len(it.model.requests) == 1
+
+
+async def test_regenerate_counts_as_a_question(rig: OpenRig) -> None:
+    async with rig(MESSAGES_PER_MINUTE="1") as it:
+        it.model.reply(Reply("Tea."))
+        await it.say("What is tea?")
+
+        [told] = await press(it, Control.REGENERATE)
+        assert "too many" in told.lower() or "slow" in told.lower() or "wait" in told.lower()
+        assert await press(it, Control.REGENERATE) == [], "said once a minute"
+        assert len(it.model.requests) == 1
+
+
+async def test_without_the_setting_there_are_no_buttons(rig: OpenRig) -> None:
+    async with rig(REPLY_BUTTONS="false") as it:
+        it.model.reply(Reply("Tea."))
+        await it.say("What is tea?")
+        assert page(it).buttons == ()
+
+
+async def test_a_notice_has_none(rig: OpenRig) -> None:
+    async with rig() as it:
+        await it.say("/help")
+        assert page(it).buttons == ()

@@ -1,0 +1,251 @@
+"""A person presses the buttons under a reply."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+
+import pytest
+
+from bot.cli import chats
+from playground.model import Reply
+from playground.screen import Shown
+from tests.journeys.conftest import Process, Start, World, more_than
+
+PLATFORMS = ("telegram", "discord")
+ADA, BOB = 7, 8
+LONG = " ".join(f"word{number}" for number in range(400))
+NOT_YOURS = "Only the person who asked, or an admin, may do that."
+OLD = "This button belongs to an answer that is not the newest any more."
+STOP, AGAIN, GO_ON, GOOD, BAD = "⏹ Stop", "🔄 Regenerate", "▶️ Continue", "👍", "👎"
+
+
+class Room:
+    """A group on one platform, in which Ada asks and others press."""
+
+    def __init__(self, world: World, platform: str) -> None:
+        self.world, self.platform = world, platform
+        self.screen = getattr(world, platform).screen
+        self.chat = {"telegram": "-5", "discord": "11", "slack": "C1"}[platform]
+        world.telegram.group(-5, "Group")
+        world.discord.guild(1, "Guild")
+        world.discord.channel(11, 1, "general")
+        world.slack.channel("C1", "general")
+        for id, name in ((ADA, "Ada"), (BOB, "Bob")):
+            self.person(id, name)
+
+    def person(self, id: int, name: str) -> None:
+        match self.platform:
+            case "telegram":
+                self.world.telegram.person(id, name)
+            case "discord":
+                self.world.discord.person(id, name)
+            case _:
+                self.world.slack.person(f"U{id}", name)
+
+    def ask(self, text: str) -> None:
+        world = self.world
+        match self.platform:
+            case "telegram":
+                world.telegram.say(-5, f"@{world.telegram.world.bot['username']} {text}", person=ADA)
+            case "discord":
+                world.discord.say(self.chat, f"{world.discord.mention()} {text}", person=ADA)
+            case _:
+                world.slack.say(self.chat, f"<@{world.slack.bot_user_id}> {text}", person=f"U{ADA}")
+
+    def press(self, message: Shown, button: str, person: int = ADA) -> None:
+        match self.platform:
+            case "telegram":
+                self.world.telegram.press(-5, int(message.id), button, person=person)
+            case "discord":
+                self.world.discord.press(message.id, button, person)
+            case _:
+                self.world.slack.press(self.chat, message.id, button, f"U{person}")
+
+    def heard(self) -> list[str]:
+        """What was told aside to who pressed, in order."""
+        if self.platform == "telegram":
+            answers = self.world.telegram.world.callbacks.values()
+            return [str(one["text"]) for one in answers if one is not None]
+        return [one.text for one in self.screen.of(self.chat) if one.ephemeral]
+
+    @property
+    def calls(self) -> int:
+        """Posts, edits and deletions that reached the platform."""
+        shown = ("sendMessage", "editMessage", "deleteMessage", "chat.post", "chat.update", "chat.delete", "/messages")
+        server = getattr(self.world, self.platform)
+        return sum(any(name in str(call.method) for name in shown) for call in server.calls)
+
+    @property
+    def shown(self) -> list[Shown]:
+        return [one for one in self.screen.of(self.chat) if not one.ephemeral]
+
+    async def ready(self, starts: int) -> None:
+        """Wait until a process that was started listens."""
+        match self.platform:
+            case "telegram":
+                await self.until(lambda: sum(one.method == "getMe" for one in self.world.telegram.calls) >= starts)
+            case "discord":
+                await self.until(lambda: len(self.world.discord.gateway.identified) >= starts)
+                await self.world.discord.gateway.until_ready(1)
+            case _:
+                await self.world.slack.sockets.until_connected(1)
+
+    async def until(self, seen: Callable[[], object]) -> None:
+        async with asyncio.timeout(30):
+            while not seen():
+                await asyncio.sleep(0.005)
+
+    async def answered(self, text: str) -> Shown:
+        """The message that shows this text with buttons of an ended reply."""
+        await self.until(lambda: any(one.text == text and AGAIN in one.buttons for one in self.shown))
+        return next(one for one in self.shown if one.text == text)
+
+
+def ended(world: World) -> int:
+    """How many turns are stored as ended."""
+    with closing(sqlite3.connect(f"file:{world.data / 'parley.db'}?mode=ro", uri=True)) as db:
+        return int(db.execute("SELECT count(*) FROM turns WHERE ended_at IS NOT NULL").fetchone()[0])
+
+
+@pytest.fixture(params=PLATFORMS)
+def room(request: pytest.FixtureRequest, world: World) -> Room:
+    return Room(world, request.param)
+
+
+async def test_stop_closes_the_models_connection_and_what_was_shown_stays(
+    room: Room, start: Start, world: World
+) -> None:
+    world.model.reply(Reply(LONG, words_per_second=20), Reply("And so on."))
+    async with start(room.platform) as bot:
+        room.ask("tell me much")
+        await room.until(lambda: room.shown and "word9" in room.shown[0].text)
+        [message] = room.shown
+        assert message.buttons == [STOP]
+        request = world.model.requests[0]
+
+        pressed = asyncio.get_running_loop().time()
+        room.press(message, STOP)
+        await room.until(lambda: request.closed_early)
+        assert asyncio.get_running_loop().time() - pressed < 1.0
+
+        await bot.dispatcher.wait_idle()
+        assert message.text.startswith("word0 word1") and message.text.endswith("Stopped.")
+        assert message.buttons == [AGAIN, GO_ON, GOOD, BAD]
+
+        room.press(message, GO_ON)
+        below = await room.answered("And so on.")
+        assert below is not message and message.text.endswith("Stopped.")
+
+
+async def test_regenerate_rewrites_the_same_message_and_an_old_button_does_nothing(
+    room: Room, start: Start, world: World
+) -> None:
+    world.model.reply(Reply("First answer."), Reply("Second answer."), Reply("Another."))
+    async with start(room.platform) as bot:
+        room.ask("what is tea")
+        message = await room.answered("First answer.")
+        room.press(message, AGAIN)
+        assert await room.answered("Second answer.") is message
+        assert len(room.shown) == 1
+
+        room.ask("and milk")
+        await room.answered("Another.")
+        room.press(message, AGAIN)
+        await room.until(lambda: OLD in room.heard())
+        await bot.dispatcher.wait_idle()
+        assert message.text == "Second answer." and len(world.model.requests) == 3
+
+
+async def test_presses_of_200_strangers_have_no_effect_and_each_hears_it_once(
+    room: Room, start: Start, world: World
+) -> None:
+    world.model.reply(Reply("Tea is made of leaves."))
+    async with start(room.platform) as bot:
+        room.ask("what is tea")
+        message = await room.answered("Tea is made of leaves.")
+        calls = room.calls
+        for number in range(200):
+            room.person(100 + number, f"Stranger {number}")
+            for button in (AGAIN, BAD):
+                room.press(message, button, 100 + number)
+        await room.until(lambda: len(room.heard()) >= 200)
+        await bot.dispatcher.wait_idle()
+
+        assert room.heard() == [NOT_YOURS] * 200
+        assert message.text == "Tea is made of leaves." and room.calls == calls
+        assert len(world.model.requests) == 1
+        [row] = await bot.store.history.list_chats()
+        assert (row.good, row.bad) == (0, 0)
+
+
+async def test_good_and_bad_are_kept_and_the_operator_reads_them(
+    room: Room, start: Start, world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.model.reply(Reply("Tea."), Reply("Milk."))
+    async with start(room.platform) as bot:
+        room.ask("what is tea")
+        room.press(await room.answered("Tea."), GOOD)
+        room.ask("what is milk")
+        room.press(await room.answered("Milk."), BAD)
+        await room.until(lambda: room.heard() == ["Noted, thank you."] * 2)
+        await bot.dispatcher.wait_idle()
+
+    await chats.look_after(f"sqlite:///{world.data}/parley.db", "list", None, sure=False)
+    assert "1 good, 1 bad" in capsys.readouterr().out
+
+
+async def test_a_reply_takes_as_many_calls_as_without_buttons(room: Room, start: Start, world: World) -> None:
+    taken: list[int] = []
+    buttons: list[Sequence[str]] = []
+    texts: list[str] = []
+    for setting in ("true", "false"):
+        before = len(room.shown)
+        world.model.reply(Reply(LONG * 4, words_per_second=300))
+        calls = room.calls
+        async with start(room.platform, REPLY_BUTTONS=setting) as bot:
+            room.ask("tell me much")
+            await room.screen.until(more_than(before, room.chat))
+            await bot.dispatcher.wait_idle()
+        taken.append(room.calls - calls)
+        texts.append("".join(one.text for one in room.shown[before:]))
+        buttons.append([label for one in room.shown[before:] for label in one.buttons])
+
+    assert abs(taken[0] - taken[1]) <= 1, "edits follow the clock, and may differ by one"
+    assert texts[0] == texts[1]
+    assert buttons == [[AGAIN, GOOD, BAD], []]
+
+
+async def test_buttons_work_after_the_process_was_killed(room: Room, process: Process, world: World) -> None:
+    world.model.reply(Reply("First answer."), Reply("Second answer."), Reply(LONG, words_per_second=20))
+    world.settings = dict.fromkeys(("SLACK_BOT_TOKEN", "DISCORD_BOT_TOKEN", "TELEGRAM_BOT_TOKEN"), "")
+    del world.settings[f"{room.platform.upper()}_BOT_TOKEN"]
+    await process.start()
+    await room.ready(1)
+    room.ask("what is tea")
+    message = await room.answered("First answer.")
+    await room.until(lambda: ended(world) == 1)
+    await process.kill()
+
+    await process.start()
+    await room.ready(2)
+    room.press(message, AGAIN)
+    assert await room.answered("Second answer.") is message
+
+    room.ask("tell me much")
+    await room.until(lambda: len(room.shown) > 1 and "word9" in room.shown[1].text)
+    growing = room.shown[1]
+    # A post that nobody answered yet would be made again.
+    await room.until(lambda: len(growing.versions) > 1)
+    await process.kill()
+    world.model.reply(Reply(LONG, words_per_second=20))
+    await process.start()
+    await room.ready(3)
+    await world.model.asked(4)
+    since = time.monotonic()
+    room.press(growing, STOP)
+    await room.until(lambda: growing.text.endswith("Stopped."))
+    assert time.monotonic() - since < 10

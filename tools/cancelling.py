@@ -1,4 +1,4 @@
-"""Tell whose cancellation a `CancelledError` is, and run a block only as long as a task."""
+"""Cancel tasks and wait for their end, tell whose a `CancelledError` is, and run a block only as long as a task."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ def is_cancelled() -> bool:
     """Return True if the current task was cancelled; else only what it awaited was, and it may go on."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
+
+
+async def end_tasks(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel these tasks and wait until they have ended, however they do."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, TypeAlias
 
 from tools.base import Proven, Tool, ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, ToolStatus, Unavailable
-from tools.cancelling import is_cancelled
+from tools.cancelling import end_tasks, is_cancelled
 from tools.conversion import converted
 from tools.descriptions import Description, told_apart
 from tools.languages import Words, in_language
@@ -255,9 +255,7 @@ class ToolRegistry:
         if self._closed:
             return
         self._closed = True
-        for task in list(self._running.values()):
-            task.cancel()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        await end_tasks(*self._running.values())
         await asyncio.gather(*(source.close() for source in self._sources))
         for tool in self._tools.values():
             await tool.close()

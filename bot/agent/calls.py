@@ -24,6 +24,7 @@ from bot.contract import Entry, File, ToolEntry
 from bot.policy import Permits, allow_everything
 from bot.safety import clean_name, redacted, tool_entry
 from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec, ToolStatus
+from tools.cancelling import end_tasks
 from tools.registry import ToolRegistry
 
 log = logging.getLogger(__name__)
@@ -192,8 +193,7 @@ class CallRunner:
                 yield event
             await task
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await end_tasks(task)
 
     def _plan(self, calls: Sequence[ToolCall]) -> _Plan:
         """Decide about each call of a pass, and whether the model goes round in circles."""

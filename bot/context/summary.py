@@ -34,6 +34,7 @@ from bot.operations import Metrics
 from bot.safety import Redact, attribute, clean_answer, clean_name, new_marker, redact_nothing, wrap_as_data
 from bot.store import History, HistoryRow
 from bot.toolsyntax import parse
+from tools.cancelling import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -141,9 +142,7 @@ class Summaries:
 
     async def _cancel(self, *chats: ChatId) -> None:
         tasks = [self._running[chat] for chat in chats if chat in self._running]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*tasks)
 
     async def _make(self, chat: ChatId, model: Model, threshold: int) -> None:
         """Make one summary, and log and count its outcome."""

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Self, TypeVar
 
 from bot.contract import Clock, ModelSlow
+from tools.cancelling import end_tasks
 
 _Value = TypeVar("_Value")
 
@@ -41,8 +42,7 @@ class Patience:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        self._watcher.cancel()
-        await asyncio.gather(self._watcher, return_exceptions=True)
+        await end_tasks(self._watcher)
         # A cancelled task keeps its frames, which keep this object: without the circle all are freed at once.
         del self._watcher
 

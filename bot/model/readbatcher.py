@@ -14,6 +14,7 @@ import heapq
 import itertools
 
 from bot.contract import Clock
+from tools.cancelling import end_tasks
 
 _READS = 1_000
 """Reads a second, over all streams."""
@@ -45,8 +46,7 @@ class ReadBatcher:
     async def close(self) -> None:
         """Stop the timer and have every waiting stream read at once."""
         if self._ticker is not None:
-            self._ticker.cancel()
-            await asyncio.gather(self._ticker, return_exceptions=True)
+            await end_tasks(self._ticker)
         for _, _, read in self._due:
             read.hurry()
         self._due.clear()

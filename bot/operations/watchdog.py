@@ -15,6 +15,8 @@ import traceback
 from pathlib import Path
 from types import FrameType
 
+from tools.cancelling import end_tasks
+
 log = logging.getLogger(__name__)
 
 TOO_LONG = 0.1
@@ -52,8 +54,7 @@ class LoopWatch:
 
     async def __aexit__(self, *exc: object) -> None:
         self._over.set()
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await end_tasks(self._task)
         # It never sleeps longer than a beat.
         self._thread.join()
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from bot.contract import Clock
 from bot.store import Amount, Reserved
+from tools.cancelling import end_tasks
 
 
 class Holdings:
@@ -72,7 +73,5 @@ class Holdings:
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for wait in waits:
-                wait.cancel()
-            await asyncio.gather(*waits, return_exceptions=True)
+            await end_tasks(*waits)
         return ending.is_set()

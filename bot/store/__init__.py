@@ -8,171 +8,26 @@ What was awaited is durable. Errors of SQLite reach nobody as such: what cannot 
 
 from __future__ import annotations
 
-import logging
-import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-
-from bot.contract import Clock
-from bot.store.access import Access
-from bot.store.database import Database
-from bot.store.descriptions import ToolDescriptions
 from bot.store.facts import Fact, StoredFacts
-from bot.store.faults import Fault, fault_of, store_error
-from bot.store.files import FILE_BYTES, StoredFiles
-from bot.store.forgetting import give_back
+from bot.store.files import FILE_BYTES
 from bot.store.history import History
 from bot.store.inspection import Inspection, inspect
-from bot.store.intake import InboxRow, Intake
+from bot.store.intake import InboxRow
 from bot.store.location import database_path
 from bot.store.lock import lock_database
-from bot.store.opening import BUSY_TIMEOUT, connect, make_place, move_aside_if_damaged
-from bot.store.personal import People
-from bot.store.privacy import database_files, make_private, open_to_all
-from bot.store.readers import COUNT, Readers
+from bot.store.privacy import database_files, open_to_all
 from bot.store.records import (
     AttachmentRecord,
     CallRecord,
-    ChatRow,
     HistoryRow,
     PageRecord,
-    PassRecord,
     ReplyRecord,
     StoredTurn,
     Summary,
     TurnRecord,
 )
-from bot.store.retention import Keep, Retention
-from bot.store.schema import upgrade
+from bot.store.retention import Keep
 from bot.store.settings import ChatSettings
 from bot.store.spending import Amount, Limit, Refused, Reserved, Spending
 from bot.store.states import InboxState, PageState, TurnState
-from bot.store.timers import ChatTimers, StoredTimers, Timer
-from bot.store.turns import Turns
-from bot.store.writer import Writer
-
-__all__ = [
-    "FILE_BYTES",
-    "Amount",
-    "AttachmentRecord",
-    "CallRecord",
-    "ChatRow",
-    "ChatSettings",
-    "ChatTimers",
-    "Fact",
-    "History",
-    "HistoryRow",
-    "InboxRow",
-    "InboxState",
-    "Inspection",
-    "Keep",
-    "Limit",
-    "PageRecord",
-    "PageState",
-    "PassRecord",
-    "Refused",
-    "ReplyRecord",
-    "Reserved",
-    "Spending",
-    "Store",
-    "StoredFacts",
-    "StoredTurn",
-    "Summary",
-    "Timer",
-    "TurnRecord",
-    "TurnState",
-    "database_files",
-    "database_path",
-    "inspect",
-    "lock_database",
-    "open_to_all",
-]
-
-_log = logging.getLogger(__name__)
-
-_PATIENCE = 60.0
-"""Seconds the start waits for another program's lock."""
-
-
-class Store:
-    """The open database, its queries grouped by noun."""
-
-    def __init__(self, writer: Writer, readers: Readers, clock: Clock) -> None:
-        self.writer = writer
-        self.intake = Intake(writer, readers, clock)
-        self.turns = Turns(writer, readers, clock)
-        self.history = History(writer, readers, clock)
-        self.access = Access(writer, readers, clock)
-        self.settings = ChatSettings(writer, readers, clock)
-        self.descriptions = ToolDescriptions(writer, readers, clock)
-        self.facts = StoredFacts(writer, readers, clock)
-        self.timers = StoredTimers(writer, readers, clock)
-        self.files = StoredFiles(writer, readers, clock)
-        self.spending = Spending(writer, readers, clock)
-        self.retention = Retention(writer, readers, clock)
-        self.people = People(writer, readers, clock)
-
-    @classmethod
-    @asynccontextmanager
-    async def open(cls, url: str, *, clock: Clock, busy_timeout: float = BUSY_TIMEOUT) -> AsyncIterator[Store]:
-        """Open the database of a `DATABASE_URL`, made or brought up to date where needed; leaving waits for the writer.
-
-        A damaged file is kept under another name, and an empty database begun. `busy_timeout` is how many seconds
-        SQLite itself waits for another program's lock before the store asks again.
-
-        Raises:
-            SettingsError: the URL names no usable place, or a file that is not ours or of a later version.
-            StoreError: the database cannot be opened now.
-        """
-        path = database_path(url).absolute()
-        make_place(path)
-        await move_aside_if_damaged(path, clock=clock, busy_timeout=busy_timeout)
-        make_private(path)
-
-        async def connect_writer() -> Database:
-            return await connect(path, busy_timeout=busy_timeout, write=True)
-
-        async with AsyncExitStack() as stack:
-            give_up = clock.monotonic() + _PATIENCE
-            while True:
-                try:
-                    db = await connect_writer()
-                    stack.push_async_callback(db.close)
-                    await db.run_together(upgrade)
-                    break
-                except sqlite3.Error as error:
-                    await stack.aclose()
-                    if fault_of(error) is not Fault.LOCKED or clock.monotonic() >= give_up:
-                        raise store_error(error) from error
-                    await clock.sleep(0.05)
-            stack.pop_all()
-            writer = Writer(db, connect_writer, clock=clock)
-            stack.push_async_callback(writer.close)
-            connections = []
-            try:
-                for _ in range(COUNT):
-                    connections.append(await connect(path, busy_timeout=busy_timeout, write=False))
-                    stack.push_async_callback(connections[-1].close)
-            except sqlite3.Error as error:
-                raise store_error(error) from error
-            readers = Readers(connections)
-            stack.push_async_callback(readers.close)
-            yield cls(writer, readers, clock)
-
-    async def probe(self) -> None:
-        """Write something that means nothing.
-
-        Raises:
-            StoreError: the store cannot be written to now.
-        """
-        await self.access.claim("probe", 0.0)
-
-    async def prune(self, keep: Keep = Keep()) -> None:  # noqa: B008 - frozen
-        """Remove what is older than it is kept for. Cheap enough for once an hour; other writes go in between."""
-        for part in (self.intake, self.access, self.spending):
-            await part.prune()
-        turns = await self.retention.prune(keep.chats)
-        files = await self.files.prune(keep.files)
-        if turns or files:
-            _log.info("%d turns and %d files were kept long enough and are deleted", turns, files)
-            await give_back(self.writer)
+from bot.store.store import Store

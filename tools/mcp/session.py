@@ -26,6 +26,7 @@ from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
+from tools.cancelling import end_tasks
 from tools.json_values import MOST_VALUES, ValueCounter
 from tools.mcp.config import Command, Endpoint, ServerConfig
 from tools.mcp.errors import LastWords, ServerGone, ServerRefused
@@ -122,8 +123,7 @@ async def open_session(
         try:
             yield Session(client)
         finally:
-            follower.cancel()
-            await asyncio.gather(follower, return_exceptions=True)
+            await end_tasks(follower)
 
 
 async def _follow(client: Client, changed: Callable[[], None]) -> None:

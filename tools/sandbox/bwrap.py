@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from tools.cancelling import end_tasks
 from tools.sandbox.cell import Cell, SandboxFailed
 from tools.sandbox.launcher import Launcher
 from tools.sandbox.layout import code_layout
@@ -80,8 +81,7 @@ class Bubblewrap(Places[Session]):
 
     async def close(self) -> None:
         if self._sweeper is not None:
-            self._sweeper.cancel()
-            await asyncio.gather(self._sweeper, return_exceptions=True)
+            await end_tasks(self._sweeper)
             self._sweeper = None
         await self._drop_all()
 

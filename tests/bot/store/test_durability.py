@@ -595,7 +595,7 @@ async def test_another_programs_database_keeps_its_mode(tmp_path: Path, clock: H
 
 @pytest.fixture
 def as_the_program_opens_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.store.upgrade", upgrade)
+    monkeypatch.setattr("bot.store.store.upgrade", upgrade)
     monkeypatch.setattr("bot.store.opening._set_both", SET_BOTH)
 
 

@@ -36,7 +36,7 @@ from bot.reply import Notices, Replies, Settling
 from bot.safety import Redactor, wrapper_length
 from bot.store import Keep, Store
 from bot.toolchoice import Chooser, ToolDescriber, small_model
-from bot.turn import Conversation, EarlierWords, Offers, Reminders, TurnOptions, TurnQueue
+from bot.turn import Conversation, EarlierWords, Joins, Offers, Reminders, TurnOptions, TurnQueue
 from tools.base import Json
 
 log = logging.getLogger(__name__)
@@ -184,6 +184,8 @@ class App:
             tokens=self._tokens_of,
             redact=self._redact,
         )
+        self._queue = TurnQueue()
+        self._joins = Joins(self.store, self._book, self._queue, self._clock)
         self.conversation = Conversation(
             store=self.store,
             settling=self.settling,
@@ -202,6 +204,7 @@ class App:
             earlier=self._earlier,
             book=self._book,
             offers=self._offers(),
+            joins=self._joins,
             metrics=self.metrics,
         )
         self.reminders = Reminders(
@@ -229,8 +232,7 @@ class App:
         return Offers(self.registry, self.rights, chooser, self._briefings, self.models, search_first=core.pre_search)
 
     def _join_commands(self) -> CommandActions:
-        """Build what answers and does commands, and the queue of the turns that they end."""
-        self._queue = TurnQueue()
+        """Build what answers and does commands."""
         answers = CommandAnswers(
             store=self.store,
             access=self.access,
@@ -272,6 +274,7 @@ class App:
             settling=self.settling,
             access=self.access,
             once=self._once,
+            joins=self._joins,
             queue=self._queue,
             admission=admission,
             actions=actions,

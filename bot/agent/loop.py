@@ -83,8 +83,9 @@ class Agent:
             number += 1
             last = number >= self.limits.rounds or runner.over or not task.tools
             is_first_pass = number == 1 and task.begin_with is None
-            if last and not is_first_pass:
-                reminder = LAST_PASS
+            if not is_first_pass:
+                entries.extend(await task.listen())
+                reminder = LAST_PASS if last else reminder
             runner.update_clearance(entries)
             request = self._make_request(task, entries, runner, last=last, first=is_first_pass, reminder=reminder)
             made = ModelPass(task, request, runner, shown_before=shown)

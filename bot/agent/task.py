@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -13,6 +13,11 @@ from tools.base import ToolCall, ToolContext, ToolResult, ToolSpec
 
 CallKey: TypeAlias = tuple[int, str]
 """The number of a pass, from 1, and a call's id: some servers call the first call of every pass `call_0`."""
+
+
+async def nothing_more() -> Sequence[Entry]:
+    """Return nothing: who asked says no more."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,5 +41,7 @@ class Task:
     """Passes already made before a restart, in order."""
     results: Mapping[CallKey, ToolResult] = field(default_factory=dict)
     """The stored results of the calls of these passes."""
+    listen: Callable[[], Awaitable[Sequence[Entry]]] = nothing_more
+    """Asked before each further pass: what the person has said meanwhile."""
     outcome_unknown: frozenset[CallKey] = frozenset()
     """Calls with effects that had begun when the process died: not made again."""

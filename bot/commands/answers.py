@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.commands.toolmenu import list_tools
 from bot.commands.usage import write_usage
 from bot.commands.why import write_receipt
-from bot.context import PERSONA_CHARS, Briefings, ChatBook, ChatFacts
+from bot.context import PERSONA_CHARS, Briefings, Busy, ChatBook, ChatFacts
 from bot.contract import OFF, MessageSent, Surface, help_text
 from bot.markdown import quote
 from bot.model import Models
@@ -19,6 +19,7 @@ from bot.store import Store
 from tools.registry import ToolRegistry
 
 _NAME_CHARS = 60
+_MODES = frozenset(Busy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,8 @@ class CommandAnswers:
                 text = await self._model(message, language)
             case "persona":
                 text = await self._persona(message, language, form)
+            case "busy":
+                text = await self._busy(message, language, form)
             case "memory":
                 text = await ChatFacts(self.store.facts, message).command(message.text, language, form)
             case "context":
@@ -136,6 +139,19 @@ class CommandAnswers:
             return say("persona_long", language, length=len(text), limit=PERSONA_CHARS)
         await self.book.set(message.chat, "persona", text)
         return say("persona_set", language, **words)
+
+    async def _busy(self, message: MessageSent, language: str, form: str) -> str:
+        """Show or set what becomes of a question that comes while another is being answered."""
+        mode, command = message.text.strip().lower(), form.format(word="busy")
+        if mode and not await self._may_change(message):
+            return say("admins_only", language)
+        if mode in OFF:
+            mode = Busy.QUEUE
+        if mode in _MODES:
+            await self.book.set(message.chat, "busy", None if mode == Busy.QUEUE else mode)
+        busy = (await self.book.options_of(message.chat)).busy
+        now = say(f"busy_{busy}", language)
+        return now if mode in _MODES else f"{now}\n\n{say('busy_modes', language, command=command)}"
 
     async def _may_change(self, message: MessageSent) -> bool:
         """Return True if the sender may change how this chat is answered: in a group, only admins."""

@@ -1,9 +1,10 @@
-"""Options of one chat: set by its people with `/persona` and `/model`, or by the operator in `CHATS_FILE`."""
+"""Options of one chat: set by its people with `/persona`, `/model` and `/busy`, or by the operator in `CHATS_FILE`."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from bot.contract import ChatId
@@ -17,6 +18,19 @@ PERSONA_CHARS: Final = 2_000
 _TAG: Final = re.compile(r"<(?=\s*/?\s*persona)", re.IGNORECASE)
 
 
+class Busy(StrEnum):
+    """What becomes of a question that comes while an earlier one of the same person is being answered."""
+
+    QUEUE = "queue"
+    """It waits for its turn."""
+    COLLECT = "collect"
+    """What comes within two seconds of each other is one question."""
+    INTERRUPT = "interrupt"
+    """It ends the answer that is being written."""
+    STEER = "steer"
+    """The model is told of it at its next pass."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
     """The options in force in one chat."""
@@ -27,6 +41,7 @@ class ChatOptions:
     """The operator's own words for this chat."""
     persona: str = ""
     """How people of the chat want the assistant to be."""
+    busy: Busy = Busy.QUEUE
 
     @property
     def told(self) -> str:
@@ -67,12 +82,12 @@ class ChatBook:
         table = self._file.table_of(chat)
         # What was chosen once counts only as long as the operator offers it.
         model = one if (one := chosen.get("model", "")) in (*self._models.choices, table.model) else table.model
-        return ChatOptions(model, table.instructions, chosen.get("persona", ""))
+        return ChatOptions(model, table.instructions, chosen.get("persona", ""), Busy(chosen.get("busy", Busy.QUEUE)))
 
     async def model_of(self, chat: ChatId) -> str:
         """Return the `provider:name` of the model that answers first in `chat`."""
         return (await self.options_of(chat)).model or self._models.name
 
     async def set(self, chat: ChatId, name: str, value: str | None) -> None:
-        """Set `model` or `persona`; None removes it."""
+        """Set `model`, `persona` or `busy`; None removes it."""
         await self._settings.set(chat, name, value)

@@ -39,6 +39,7 @@ COMMANDS = (
     Command("tools", private=True),
     Command("model", argument="[provider:name]"),
     Command("persona", argument="[TEXT …]"),
+    Command("busy", argument="[queue | collect | interrupt | steer …]"),
     Command(
         "memory",
         argument="[forget N]",

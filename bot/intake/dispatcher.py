@@ -22,7 +22,7 @@ from bot.reply import Notices, Settling
 from bot.safety import redacted
 from bot.sentences import language_of, say
 from bot.store import InboxRow, InboxState, Store
-from bot.turn import STARTS_AT_ONCE, Reminders, Running, TurnQueue
+from bot.turn import STARTS_AT_ONCE, Joins, Reminders, Running, TurnQueue
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +48,7 @@ class Dispatcher:
         notices: Notices,
         settling: Settling,
         signs: WaitingSigns,
+        joins: Joins,
         redact: redacted.Redact = redacted.redact_nothing,
     ) -> None:
         """
@@ -58,6 +59,7 @@ class Dispatcher:
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
         self._settling = settling
         self._signs = signs
+        self._joins = joins
         self._store = store
         self._access = access
         self._reminders = reminders
@@ -222,7 +224,7 @@ class Dispatcher:
         match decided.asks and await self._admission.decide(id, decided.asks, again=again):
             case Begin(meant, language):
                 said = decided.said
-                self._enqueue(id, meant, language)
+                await self._enqueue(id, meant, language)
             case Refuse() as refused:
                 said = refused.sentence if await self._may_refuse(refused, press.aside) else ""
                 await self._store.intake.end(id, InboxState.REFUSED)
@@ -245,7 +247,7 @@ class Dispatcher:
                 # It was answered already: its end is written down however long the store takes.
                 await self._retry_patiently(meant.chat, lambda: self._store.intake.end(id, InboxState.DONE))
             case Begin(meant, language):
-                self._enqueue(id, meant, language)
+                await self._enqueue(id, meant, language)
             case _:
                 assert_never(verdict)
 
@@ -253,16 +255,23 @@ class Dispatcher:
         # Asked in any case: the answer to a slash command counts as the one time.
         return refused.once_per is None or await self._once.claim(refused.once_per) or message.awaited
 
-    def _enqueue(self, id: int, message: MessageSent, language: str) -> None:
-        """Begin a message's turn after what waits in its chat already."""
+    async def _enqueue(self, id: int, message: MessageSent, language: str) -> None:
+        """Begin a message's turn after what waits in its chat already.
+
+        Raises:
+            StoreError: it is to be handled again.
+        """
+        asks = not message.command
+        if asks:
+            await self._joins.interrupt(message)
         waits = self._queue.find_running(message.chat) is not None or self._queue.count_waiting(message.chat) > 0
         begun = self._signs.show(message, language) if waits else lambda: None
 
         async def turn(running: Running) -> None:
-            begun()
             await self._actions.run_in_turn(id, message, language, running)
 
-        self._queue.put(message.chat, id, message.sender.id, turn)
+        question, now = message if asks else None, self._clock.monotonic()
+        self._queue.put(message.chat, id, message.sender.id, turn, question=question, came_at=now, begun=begun)
 
     async def _answer_offline(self, row: InboxRow) -> None:
         """The message waited too long while no process ran: say so once."""

@@ -78,6 +78,34 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "这些指示有 {length} 个字符，最多 {limit} 个。请缩短。",
         "這些指示有 {length} 個字元，最多 {limit} 個。請縮短。",
     ),
+    "busy_queue": (
+        "A question that comes while I answer waits for its turn.",
+        "我正在回答时收到的新问题会排队等候。",
+        "我正在回答時收到的新問題會排隊等候。",
+    ),
+    "busy_collect": (
+        "What you send within two seconds of each other is one question. I wait that long before I begin.",
+        "两秒内接连发送的内容算作一个问题；我会等这么久再开始回答。",
+        "兩秒內接連傳送的內容算作一個問題；我會等這麼久再開始回答。",
+    ),
+    "busy_interrupt": (
+        "A new question of yours ends the answer that I am writing for you.",
+        "你发来新问题时，我会停止正在为你写的回答。",
+        "你傳來新問題時，我會停止正在為你寫的回答。",
+    ),
+    "busy_steer": (
+        "What you send while I work on your question is taken into account as soon as I read my tools' results; else "
+        "it waits for its turn.",
+        "我处理你的问题时，你发送的内容会在我读取工具结果时一并考虑；否则排队等候。",
+        "我處理你的問題時，你傳送的內容會在我讀取工具結果時一併考慮；否則排隊等候。",
+    ),
+    "busy_modes": (
+        "Change it with `{command} queue`, `{command} collect`, `{command} interrupt` or `{command} steer`.",
+        "可用 `{command} queue`（排队）、`{command} collect`（合并）、`{command} interrupt`（打断）或 "
+        "`{command} steer`（补充）来更改。",
+        "可用 `{command} queue`（排隊）、`{command} collect`（合併）、`{command} interrupt`（打斷）或 "
+        "`{command} steer`（補充）來更改。",
+    ),
     "model_now": ("This chat is answered by {model}.", "此聊天由 {model} 回答。", "這個聊天室由 {model} 回答。"),
     "model_set": (
         "From now on this chat is answered by {model}.",
@@ -134,6 +162,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
         "查看或设置我在此聊天中的角色",
         "查看或設定我在這個聊天室的角色",
     ),
+    "command_busy": (
+        "what happens to a question while I answer another",
+        "我正在回答时如何处理新问题",
+        "我正在回答時如何處理新問題",
+    ),
     "command_memory": (
         "show what I remember, or forget some of it",
         "查看或删除我记住的内容",
@@ -166,6 +199,11 @@ SENTENCES: Final[Mapping[str, Words]] = {
     "argument_tool": ("the tool's name, then what to do", "工具名称和参数", "工具名稱和參數"),
     "argument_model": ("provider:name", "提供方:模型名", "供應商:模型名稱"),
     "argument_persona": ("what I should be like, or off", "我应有的角色，或 off 取消", "我應有的角色，或 off 取消"),
+    "argument_busy": (
+        "queue, collect, interrupt or steer",
+        "queue、collect、interrupt 或 steer",
+        "queue、collect、interrupt 或 steer",
+    ),
     "argument_memory": (
         "forget and a number, to delete that entry",
         "forget 加编号，删除那一条",

@@ -87,6 +87,18 @@ class Intake(Queries):
 
         return await self._writer.run(lambda db: count_attempt(db, id))
 
+    async def join(self, id: int, incoming: Incoming, other: int) -> None:
+        """Have a row ask what another asked as well, and end the other, in one transaction."""
+        row, now = (incoming_to_json(incoming), id), self._clock.wall()
+
+        def work(db: Connection) -> None:
+            db.execute("UPDATE inbox SET incoming = ? WHERE id = ?", row)
+            db.execute(
+                f"UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND {UNFINISHED}", (InboxState.DONE, now, other)
+            )
+
+        await self._writer.run(work)
+
     async def pause(self, id: int) -> None:
         """Uncount an attempt that was interrupted in good order: only those that died count."""
         await self._writer.execute(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.turn.conversation import Conversation
 from bot.turn.earlier import EarlierWords
+from bot.turn.joins import Joins
 from bot.turn.lookup import STARTS_AT_ONCE
 from bot.turn.offers import Offers
 from bot.turn.queue import Running, TurnQueue

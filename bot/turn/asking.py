@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from functools import partial
 
 from bot.agent import Task
 from bot.context import Briefing, Briefings, ChatFacts
@@ -12,6 +13,7 @@ from bot.policy import DayPurse, Permit, Quotas, meter
 from bot.store import Store
 from bot.toolchoice import NamedCall
 from bot.turn.draft import Draft
+from bot.turn.joins import Joins
 from bot.turn.lookup import Known
 from bot.turn.offers import Offers
 from bot.turn.turnoptions import TurnOptions
@@ -30,7 +32,9 @@ class Asking:
         quotas: Quotas,
         clock: Clock,
         options: TurnOptions,
+        joins: Joins,
     ) -> None:
+        self._joins = joins
         self._store = store
         self._models = models
         self._briefings = briefings
@@ -70,6 +74,7 @@ class Asking:
             begin_with=first,
             passes=tuple(passes),
             results=draft.results,
+            listen=partial(self._joins.steer, draft.run),
             outcome_unknown=frozenset(draft.unknown),
         )
         return task, briefing

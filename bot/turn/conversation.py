@@ -25,6 +25,7 @@ from bot.turn.asking import Asking
 from bot.turn.draft import Draft
 from bot.turn.earlier import EarlierWords
 from bot.turn.ending import End, Endings
+from bot.turn.joins import Joins
 from bot.turn.limits import TurnLimits
 from bot.turn.lookup import Known, Lookup
 from bot.turn.offers import Offers
@@ -63,6 +64,7 @@ class Conversation:
         earlier: EarlierWords,
         book: ChatBook,
         offers: Offers,
+        joins: Joins,
         metrics: Metrics | None = None,
     ) -> None:
         self._store = store
@@ -77,7 +79,8 @@ class Conversation:
         self._offers = offers
         self._metrics = metrics or Metrics()
         self._lookup = Lookup(store, models, book, briefings, quotas, earlier)
-        self._asking = Asking(store, models, briefings, offers, quotas, clock, options)
+        self._asking = Asking(store, models, briefings, offers, quotas, clock, options, joins)
+        self._joins = joins
         self._showing = Showing(store, registry, quotas.prices, self._metrics, clock)
         self._endings = Endings(store, models, once, settling, summaries, self._metrics, clock, options)
 
@@ -92,6 +95,7 @@ class Conversation:
         limits = TurnLimits(self._clock.monotonic() + self._options.turn_seconds)
         run = Run(turn, question, language, ending, limits)
         try:
+            await self._joins.collect(run)
             await self._try_until_answered(run)
         except asyncio.CancelledError:
             if ending() is not Ending.STOPPED:

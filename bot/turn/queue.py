@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from bot.contract import ChatId
+from bot.contract import ChatId, MessageSent
 from bot.operations import about
 from bot.turn.run import Ending
 
@@ -29,6 +29,9 @@ class Running:
 
     id: int
     person: str
+    question: MessageSent | None = None
+    """What is asked, where other questions may join it; see `bot.turn.joins`."""
+    came_at: float = 0.0
     task: asyncio.Task[None] | None = None
     ending: Ending | None = None
 
@@ -42,9 +45,22 @@ class Running:
 Work = Callable[[Running], Awaitable[None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits for its turn in a chat, see `TurnQueue.put`."""
+
+    id: int
+    person: str
+    work: Work
+    question: MessageSent | None
+    came_at: float
+    begun: Callable[[], None]
+
+
 @dataclass(slots=True)
 class _Mailbox:
-    waiting: deque[tuple[int, str, Work]] = field(default_factory=deque)
+    waiting: deque[Waiting] = field(default_factory=deque)
+    came: asyncio.Event = field(default_factory=asyncio.Event)
     running: Running | None = None
     worker: asyncio.Task[None] | None = None
 
@@ -57,14 +73,46 @@ class TurnQueue:
         self._closed = False
         self._left: set[str] = set()
 
-    def put(self, chat: ChatId, id: int, person: str, work: Work) -> None:
-        """Do `work` after everything that waits in this chat already; at a later start where nothing more begins."""
+    def put(
+        self,
+        chat: ChatId,
+        id: int,
+        person: str,
+        work: Work,
+        *,
+        question: MessageSent | None = None,
+        came_at: float = 0.0,
+        begun: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Do `work` after everything that waits in this chat already; at a later start where nothing more begins.
+
+        Args:
+            question: what is asked, where it may join another question; see `bot.turn.joins`.
+            came_at: the monotonic time at which it came.
+            begun: called when it waits no longer.
+        """
         if self._closed or chat.platform in self._left:
             return
         box = self._boxes.setdefault(chat, _Mailbox())
-        box.waiting.append((id, person, work))
+        box.waiting.append(Waiting(id, person, work, question, came_at, begun))
+        box.came.set()
         if box.worker is None:
             box.worker = asyncio.create_task(self._work(chat, box), name=f"chat {chat}")
+
+    def peek(self, chat: ChatId) -> Waiting | None:
+        """Return what comes next in a busy chat."""
+        box = self._boxes.get(chat)
+        return box.waiting[0] if box and box.waiting else None
+
+    def drop_next(self, chat: ChatId) -> None:
+        """Take out what comes next: what is running has taken it over."""
+        self._boxes[chat].waiting.popleft().begun()
+
+    async def wait_for_more(self, chat: ChatId) -> None:
+        """Wait until something more waits in a busy chat."""
+        came = self._boxes[chat].came
+        came.clear()
+        await came.wait()
 
     @property
     def length(self) -> int:
@@ -93,7 +141,7 @@ class TurnQueue:
     def count_waiting(self, chat: ChatId, person: str = "") -> int:
         """Return the number of messages that wait in this chat: of one person, or of everybody."""
         box = self._boxes.get(chat)
-        return sum(1 for _, who, _ in box.waiting if not person or who == person) if box else 0
+        return sum(1 for one in box.waiting if not person or one.person == person) if box else 0
 
     @property
     def busy(self) -> int:
@@ -134,9 +182,10 @@ class TurnQueue:
     async def _work(self, chat: ChatId, box: _Mailbox) -> None:
         try:
             while box.waiting:
-                id, person, work = box.waiting.popleft()
-                running = box.running = Running(id, person)
-                running.task = asyncio.create_task(_as_coroutine(chat, work, running), name=f"turn {id}")
+                one = box.waiting.popleft()
+                one.begun()
+                running = box.running = Running(one.id, one.person, one.question, one.came_at)
+                running.task = asyncio.create_task(_as_coroutine(chat, one.work, running), name=f"turn {one.id}")
                 try:
                     await asyncio.shield(running.task)
                 except asyncio.CancelledError:
@@ -145,7 +194,7 @@ class TurnQueue:
                         await asyncio.gather(running.task, return_exceptions=True)
                         raise
                 except Exception:
-                    log.exception("turn %s failed", id)
+                    log.exception("turn %s failed", one.id)
                 box.running = None
         finally:
             # No await between the last look at the mailbox and this: nothing put meanwhile is stranded.

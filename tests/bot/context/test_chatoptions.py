@@ -257,3 +257,23 @@ async def test_where_a_chat_may_not_choose_nothing_is_offered_to_it(rig: OpenRig
     async with rig(MODELS="") as it:
         it.number = 20
         assert "I can use" not in (await it.say("/model"))[0]
+
+
+async def test_what_becomes_of_a_question_meanwhile_is_shown_and_chosen(rig: OpenRig) -> None:
+    async with rig(ADMINS=ADA) as it:
+        [now] = await it.say("/busy")
+        assert "waits for its turn" in now and "/busy collect" in now
+        for mode, meaning in (
+            ("collect", "two seconds"),
+            ("Interrupt", "ends the answer"),
+            ("steer", "tools' results"),
+        ):
+            [said] = await it.say(f"/busy {mode}")
+            assert meaning in said and "/busy" not in said
+        [unknown] = await it.say("/busy never")
+        assert "tools' results" in unknown and "/busy queue" in unknown
+        [refused] = await it.say("/busy queue", person=BOB, **GROUP)
+        assert "admin" in refused
+        assert "waits for its turn" in (await it.say("/busy off"))[0]
+
+        assert await it.bot.store.settings.list_of(it.message("x").chat) == {}

@@ -95,8 +95,8 @@ async def test_of_many_questions_at_once_the_first_are_not_held_up_by_the_last(
         queue, decided, begin = it.bot.dispatcher.queue, asyncio.Semaphore(0), store.turns.begin
         put = queue.put
 
-        def put_counted(*turn: Any) -> None:
-            put(*turn)
+        def put_counted(*turn: Any, **more: Any) -> None:
+            put(*turn, **more)
             decided.release()
 
         async def begin_held(*turn: Any) -> int:

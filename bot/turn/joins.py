@@ -1,0 +1,107 @@
+"""What becomes of a question that comes while its chat is busy, as the chat has chosen with `/busy`.
+
+It may join the question before it (`collect`, `steer`): then it stands in that question's inbox row, in one transaction
+with the end of its own, so that a crash neither loses it nor answers it twice. Only the asker's own questions join,
+and only as long as nothing else stands between them.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from dataclasses import replace
+
+from bot.context import Busy, ChatBook, user_entry
+from bot.contract import LONGEST_TEXT, Clock, MessageSent, StoreError, UserEntry, time_limit
+from bot.store import Store
+from bot.turn.queue import Running, TurnQueue, Waiting
+from bot.turn.run import Ending, Run
+
+log = logging.getLogger(__name__)
+
+COLLECT_SECONDS = 2.0
+"""How far apart questions come that are one: who sends a thought in pieces sends the next within this."""
+
+
+class Joins:
+    """Joins questions and ends answers for newer ones; one object for the process."""
+
+    def __init__(self, store: Store, book: ChatBook, queue: TurnQueue, clock: Clock) -> None:
+        self._store = store
+        self._book = book
+        self._queue = queue
+        self._clock = clock
+
+    async def interrupt(self, question: MessageSent) -> None:
+        """End the running answer to an earlier question of the same person, where the chat wants it so.
+
+        Raises:
+            StoreError: what the chat wants cannot be read now.
+        """
+        running = self._queue.find_running(question.chat)
+        if running is None or running.person != question.sender.id:
+            return
+        if await self._mode_of(question) is Busy.INTERRUPT:
+            running.end(Ending.STOPPED)
+
+    async def collect(self, run: Run) -> None:
+        """Let the questions join that come within `COLLECT_SECONDS` of each other, where the chat wants it so."""
+        running = self._running_of(run)
+        if running is None or not await self._wants(run, Busy.COLLECT):
+            return
+        chat, last = run.question.chat, running.came_at
+        while True:
+            following = self._queue.peek(chat)
+            if following is not None:
+                if following.came_at - last > COLLECT_SECONDS or not await self._join(run, following):
+                    return
+                last = following.came_at
+                continue
+            left = last + COLLECT_SECONDS - self._clock.monotonic()
+            if left <= 0:
+                return
+            with suppress(TimeoutError):
+                async with time_limit(self._clock, left):
+                    await self._queue.wait_for_more(chat)
+
+    async def steer(self, run: Run) -> list[UserEntry]:
+        """Let the questions join that came meanwhile, where the chat wants it so; return what the model is told."""
+        told: list[UserEntry] = []
+        if self._running_of(run) is None or not await self._wants(run, Busy.STEER):
+            return told
+        while (following := self._queue.peek(run.question.chat)) is not None and following.question is not None:
+            if not await self._join(run, following):
+                break
+            told.append(user_entry(following.question))
+        return told
+
+    def _running_of(self, run: Run) -> Running | None:
+        """Return what the chat is busy with, if it is this turn and its own row asks the question."""
+        running = self._queue.find_running(run.question.chat)
+        return running if running is not None and running.id == run.turn and running.question is not None else None
+
+    async def _wants(self, run: Run, mode: Busy) -> bool:
+        with suppress(StoreError):
+            return await self._mode_of(run.question) is mode
+        return False
+
+    async def _mode_of(self, question: MessageSent) -> Busy:
+        return (await self._book.options_of(question.chat)).busy
+
+    async def _join(self, run: Run, following: Waiting) -> bool:
+        """Let what comes next join the question of a turn; return whether it could."""
+        before, after = run.question, following.question
+        if after is None or following.person != before.sender.id or after.quoted is not None or after.awaited:
+            return False
+        text = f"{before.text}\n\n{after.text}".strip()
+        if len(text) > LONGEST_TEXT:
+            return False
+        joined = replace(before, text=text, enclosed=before.enclosed + after.enclosed)
+        try:
+            await self._store.intake.join(run.turn, joined, following.id)
+        except StoreError as error:
+            log.warning("turn %d: the next question waits for a turn of its own: %s", run.turn, error)
+            return False
+        run.question = joined
+        self._queue.drop_next(before.chat)
+        return True

@@ -35,6 +35,7 @@ from bot.contract import (
     BotError,
     Clock,
     Contested,
+    ControlPressed,
     Deliver,
     Incoming,
     LogThrottle,
@@ -211,7 +212,7 @@ class SlackAdapter:
             return True
         if "command" not in body:
             self._joined(told.chat.chat)
-        if isinstance(told, MessageSent):
+        if isinstance(told, MessageSent | ControlPressed):
             language = self._people.language(told.sender.id.rpartition("/")[2])
             told = replace(told, sender=replace(told.sender, language=language))
         # Storing goes on when the time is up: the second delivery then finds the first.

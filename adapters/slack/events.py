@@ -15,6 +15,7 @@ from adapters.slack.limits import RESPONSE_SECONDS
 from bot.contract import (
     LONGEST_TEXT,
     ChatId,
+    ControlPressed,
     Enclosure,
     EnclosureKind,
     Incoming,
@@ -25,6 +26,7 @@ from bot.contract import (
     ReplyTarget,
     Scalar,
     Sender,
+    parse_button,
     words,
 )
 
@@ -62,6 +64,8 @@ def incoming(
     """
     if "command" in payload:
         return _command(payload, me, names, inside, now)
+    if payload.get("type") == "block_actions":
+        return _pressed(payload, me, names, now)
     event = payload.get("event")
     if payload.get("type") != "event_callback" or not isinstance(event, Mapping):
         return None
@@ -181,6 +185,42 @@ def _command(payload: Json, me: Me, names: Names, inside: Collection[str], now: 
         group=not channel.startswith("D"),
         whole_channel=True,
         quote_question=not word,
+    )
+
+
+def _pressed(payload: Json, me: Me, names: Names, now: float) -> ControlPressed | None:
+    """Read the press of a button of ours; None for any other.
+
+    https://docs.slack.dev/reference/interaction-payloads/block_actions-payload
+    """
+    actions, place, user = payload.get("actions") or [{}], payload.get("container") or {}, payload.get("user") or {}
+    read = parse_button(str(actions[0].get("action_id")))
+    channel = str(place.get("channel_id") or "")
+    if read is None or not channel or not user.get("id"):
+        return None
+    control, turn = read
+    id, message = str(user["id"]), payload.get("message") or {}
+    thread = str(place.get("thread_ts") or message.get("thread_ts") or "")
+    data: dict[str, Scalar] = {
+        "team": me.team,
+        "channel": channel,
+        "thread": thread,
+        "user": id,
+        "asked": str(place.get("message_ts") or ""),
+        "response_url": str(payload.get("response_url", "")),
+        "until": now + RESPONSE_SECONDS,
+        "pressed": True,
+    }
+    known = names(id)
+    return ControlPressed(
+        delivery=str(payload.get("trigger_id") or payload.get("response_url")),
+        chat=ChatId("slack", me.team, channel, thread),
+        sender=_of_team(str(user.get("team_id") or ""), id, known if known != id else str(user.get("name") or id), me),
+        target=ReplyTarget("slack", data),
+        sent_at=now,
+        control=control,
+        turn=turn,
+        group=not channel.startswith("D"),
     )
 
 

@@ -28,6 +28,7 @@ from adapters.slack.limits import (
 from adapters.slack.marks import look_alike
 from adapters.slack.mrkdwn import escaped, render
 from bot.contract import (
+    Button,
     CallCost,
     Clock,
     DeliveryError,
@@ -73,6 +74,7 @@ class DrawnMrkdwn(Drawn):
     text: str
     whole: bool
     """The page need not be held back until it is final, as where a message can be changed hardly ever, or never."""
+    buttons: tuple[Button, ...] = dataclasses.field(default=(), compare=False)
 
 
 class SlackSurface:
@@ -105,7 +107,9 @@ class SlackSurface:
         self._asked = str(data.get("asked") or "")
         self._reader = str(data.get("user") or "") if target.private else ""
         """Who alone is to see what is shown; empty: everybody."""
-        self._address = str(data.get("response_url") or "")
+        # The address of a press is for what only who pressed sees.
+        self._pressed = bool(data.get("pressed"))
+        self._address = str(data.get("response_url") or "") if target.private or not self._pressed else ""
         self._until = float(data.get("until") or 0.0)
         self._responding = False
         """The bot is no member here, so everything goes to the `response_url`."""
@@ -142,7 +146,7 @@ class SlackSurface:
         return self._limits
 
     def draw(self, page: Page) -> DrawnMrkdwn:
-        return DrawnMrkdwn(_rendered(page), page.final or not (self._reader or self._address))
+        return DrawnMrkdwn(_rendered(page), page.final or not (self._reader or self._address), page.buttons)
 
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
         if drawn is None:
@@ -161,7 +165,7 @@ class SlackSurface:
         if self._responding if at is None else at.form in (RESPONSE, HELD):
             return await self._respond(drawn, at)
         if at is not None:
-            return await self._update(drawn.text, at)
+            return await self._update(drawn, at)
         return await self._post(drawn, nonce)
 
     async def attach(self, file: File, after: MessageRef | None, nonce: str = "") -> MessageRef:
@@ -270,6 +274,7 @@ class SlackSurface:
                 link_names=False,
                 unfurl_links=False,
                 unfurl_media=False,
+                attachments=_attachments(drawn.buttons) or None,
                 metadata={"event_type": "parley_reply", "event_payload": {"nonce": nonce}} if nonce else None,
             )
             ref = MessageRef(field(sent, "ts"))
@@ -288,7 +293,10 @@ class SlackSurface:
         if not drawn.whole:
             return at or MessageRef("", HELD)
         if self._address:
-            await self._use({"text": drawn.text, "response_type": "ephemeral", "parse": "none", "link_names": False})
+            body = {"text": drawn.text, "response_type": "ephemeral", "parse": "none", "link_names": False}
+            if self._pressed:
+                body |= {"replace_original": False, "thread_ts": self._thread}
+            await self._use({name: value for name, value in body.items() if value != ""})
             return MessageRef("", PRIVATE)
         # Into a thread that nobody has answered in yet, Slack takes it and shows it to nobody.
         thread = self._thread if self._thread != self._asked else ""
@@ -305,10 +313,17 @@ class SlackSurface:
             raise translate(error, f"slack:{self._team}/chat.postEphemeral") from error
         return MessageRef(str(sent.get("message_ts") or ""), PRIVATE)
 
-    async def _update(self, text: str, at: MessageRef) -> MessageRef:
+    async def _update(self, drawn: DrawnMrkdwn, at: MessageRef) -> MessageRef:
         try:
-            # There are no flags against previews here: those of the post stay.
-            await self._web.chat_update(channel=self._channel, ts=at.id, text=text, parse="none", link_names=False)
+            # There are no flags against previews here: those of the post stay. So would attachments that are not named.
+            await self._web.chat_update(
+                channel=self._channel,
+                ts=at.id,
+                text=drawn.text,
+                parse="none",
+                link_names=False,
+                attachments=_attachments(drawn.buttons),
+            )
         except Exception as error:
             raise translate(error, self._update_scope) from error
         return at
@@ -350,6 +365,18 @@ class SlackSurface:
         found = re.search(r'"error"\s*:\s*"(\w+)"', answer)
         code = found[1] if found else answer.strip()[:40]
         raise _final(refused(status, code, retry_after), status)
+
+
+def _attachments(buttons: tuple[Button, ...]) -> list[dict[str, Any]]:
+    """Return the buttons as an attachment: blocks of the message itself would be shown in place of its text.
+
+    https://docs.slack.dev/messaging/formatting-message-text
+    """
+    elements = [
+        {"type": "button", "action_id": one.data, "text": {"type": "plain_text", "text": one.label, "emoji": True}}
+        for one in buttons
+    ]
+    return [{"blocks": [{"type": "actions", "elements": elements}]}] if elements else []
 
 
 def _final(problem: DeliveryError, status: int) -> DeliveryError:

@@ -13,6 +13,7 @@ from playground.slack.limits import Limits
 from playground.slack.markdown import draw_markdown
 from playground.slack.mrkdwn import Drawn, draw_mrkdwn
 
+ATTACHMENTS = 100
 SECTION_TEXT, HEADER_TEXT, BUTTON_TEXT, ID_LENGTH, URL_LENGTH = 3_000, 150, 75, 255, 3_000
 SHOWN_ONLY = frozenset(
     [
@@ -76,6 +77,32 @@ def check_blocks(blocks: list[Json], limits: Limits) -> None:
         raise Refused("msg_blocks_too_long")
 
 
+def check_attachments(attachments: list[Json], limits: Limits) -> None:
+    """Refuse attachments that the service refuses, and in their blocks what it refuses in a message's.
+
+    https://docs.slack.dev/messaging/formatting-message-text
+
+    Raises:
+        Refused: too_many_attachments, no_text, and what `check_blocks` raises.
+    """
+    if len(attachments) > ATTACHMENTS:
+        raise Refused("too_many_attachments")
+    for attachment in attachments:
+        blocks = attachment.get("blocks", [])
+        if not isinstance(blocks, list) or not all(isinstance(one, dict) for one in blocks):
+            raise Refused("invalid_attachments")
+        if not blocks and not any(
+            attachment.get(name) for name in ("text", "fallback", "title", "pretext", "image_url")
+        ):
+            raise Refused("no_text")
+        check_blocks(blocks, limits)
+
+
+def blocks_of(blocks: list[Json], attachments: list[Json]) -> list[Json]:
+    """A message's blocks, then those of its attachments."""
+    return [*blocks, *(block for one in attachments for block in one.get("blocks") or [])]
+
+
 def _demand(kept: bool, rule: str, where: str) -> None:
     if not kept:
         raise _invalid(rule, where)
@@ -120,8 +147,11 @@ def _check_context(block: Json, where: str) -> None:
 
 
 def _check_actions(block: Json, where: str) -> None:
-    for index, item in enumerate(_elements(block, where, 25)):
+    elements = _elements(block, where, 25)
+    for index, item in enumerate(elements):
         _check_element(item, f"{where}/elements/{index}")
+    named = [item["action_id"] for item in elements if item.get("action_id")]
+    _demand(len(named) == len(set(named)), "action_id already exists", f"{where}/elements")
 
 
 def _check_context_actions(block: Json, where: str) -> None:

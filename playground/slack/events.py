@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from playground.slack.blocks import blocks_of
 from playground.slack.delivery import COMMANDS, EVENTS, PRESSES, Deliveries, Delivery
 from playground.slack.errors import Json
 from playground.slack.workspace import Change, Message, Workspace
@@ -91,7 +92,12 @@ class Events:
     def press(self, message: Message, action: Json, person: str, response_url: str) -> Delivery:
         """A press on a button of a message."""
         w = self._workspace
-        container: Json = {"type": "message", "message_ts": message.ts, "channel_id": message.channel}
+        attached = any(one.get("action_id") == action["action_id"] for one in _attached(message))
+        container: Json = {
+            "type": "message_attachment" if attached else "message",
+            "message_ts": message.ts,
+            "channel_id": message.channel,
+        }
         container["is_ephemeral"] = bool(message.only_for)
         if message.thread_ts:
             container["thread_ts"] = message.thread_ts
@@ -114,3 +120,8 @@ class Events:
             payload["message"] = w.travel(message)
         payload["actions"] = [action | {"action_ts": w.ts()}]
         return self._deliveries.send(PRESSES, payload, payload["trigger_id"])
+
+
+def _attached(message: Message) -> list[Json]:
+    """The elements of blocks that stand in a message's attachments."""
+    return [item for block in blocks_of([], message.attachments) for item in block.get("elements") or []]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from playground.slack.arguments import Arguments
-from playground.slack.blocks import check_blocks, parse_list
+from playground.slack.blocks import check_attachments, check_blocks, parse_list
 from playground.slack.errors import Json, Refused
 from playground.slack.workspace import Message, Workspace
 
@@ -98,6 +98,7 @@ def compose(workspace: Workspace, sent: Arguments, channel: str, thread_ts: str,
     if len(markdown) > limits.markdown_text or (update and len(text) > limits.update_text):
         raise Refused("msg_too_long")
     check_blocks(blocks, limits)
+    check_attachments(attachments, limits)
     metadata = sent.object("metadata", "invalid_metadata_format")
     if metadata and not (
         isinstance(metadata.get("event_type"), str) and isinstance(metadata.get("event_payload"), dict)

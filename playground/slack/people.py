@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from playground.slack.arguments import Arguments
-from playground.slack.blocks import pressable
+from playground.slack.blocks import blocks_of, pressable
 from playground.slack.delivery import COMMANDS, Deliveries, Delivery
 from playground.slack.errors import Json, Refused
 from playground.slack.events import Events
@@ -120,7 +120,7 @@ class PeopleSide:
         """Press a button, found by its label or its `action_id`. Raises KeyError when there is none."""
         message = self.workspace.messages[channel, ts]
         self.person(person)
-        for label, _, action in pressable(message.blocks):
+        for label, _, action in pressable(blocks_of(message.blocks, message.attachments)):
             if button in (label, action["action_id"]):
                 url = self._responses.give(channel, person, message)
                 return self.events.press(message, action, person, url)

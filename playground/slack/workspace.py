@@ -326,8 +326,12 @@ class Workspace:
         drawn.add(blocks)
         drawn.buttons, drawn.images = blocks.buttons, blocks.images
         for attachment in message.attachments:
-            text = attachment.get("text") or attachment.get("fallback") or ""
-            drawn.add(draw_mrkdwn(str(text), self.names))
+            if text := attachment.get("text") or attachment.get("fallback") or "":
+                drawn.add(draw_mrkdwn(str(text), self.names))
+            below = draw_blocks(attachment.get("blocks") or [], self.names)
+            drawn.add(below)
+            drawn.buttons += below.buttons
+            drawn.images += below.images
         return drawn
 
     def travel(self, message: Message, *, metadata: bool = False) -> Json:

@@ -133,6 +133,10 @@ async def get_menu_button(world: World, arguments: Arguments) -> object:
 
 
 async def answer_callback_query(world: World, arguments: Arguments) -> bool:
+    """Show a notice of at most 200 characters to who pressed a button.
+
+    https://core.telegram.org/bots/api#answercallbackquery
+    """
     query = arguments.text("callback_query_id")
     if query not in world.callbacks:
         raise bad_request("query is too old and response timeout expired or query ID is invalid")

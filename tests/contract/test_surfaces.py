@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ from adapters.settings import DiscordSettings, SlackSettings, TelegramSettings
 from adapters.slack.adapter import SlackAdapter
 from adapters.telegram.adapter import TelegramAdapter
 from bot.contract.errors import DeliveryError, MessageGone, RateLimited, TooLong, Unclear, Unreachable, Unrenderable
-from bot.contract.messages import File, Incoming, MessageRef, Page, ReplyTarget, Status
+from bot.contract.messages import Button, Control, ControlPressed, File, Incoming, MessageRef, Page, ReplyTarget, Status
 from bot.contract.surface import Adapter, Surface
 from bot.pacing import Pacer
 from bot.reply.record import Unrecorded
@@ -54,6 +54,10 @@ class Scene:
     """What goes wrong on this platform."""
     calls: Sequence[object]
     """The calls that reached the platform."""
+    press: Callable[[str, str], object]
+    """Ada presses a button under a message, by the message's id and the label."""
+    told: Callable[[], Sequence[str]]
+    """What was told to who pressed, and to nobody else."""
 
     @property
     def shown(self) -> list[Shown]:
@@ -94,6 +98,8 @@ async def telegram() -> AsyncIterator[Scene]:
             enter=enter,
             faults=server.faults,
             calls=server.calls,
+            press=lambda id, label: server.press(1, int(id), label, person=1),
+            told=lambda: [str(one["text"]) for one in server.world.callbacks.values() if one is not None],
         )
 
 
@@ -128,6 +134,8 @@ async def discord(answer: bool = False) -> AsyncIterator[Scene]:
             enter=enter,
             faults=server.faults,
             calls=server.calls,
+            press=lambda id, label: server.press(id, label, 1),
+            told=lambda: [one.text for one in server.screen.of("20") if one.ephemeral],
         )
 
 
@@ -161,6 +169,8 @@ async def slack(direct: bool = False) -> AsyncIterator[Scene]:
             enter=enter,
             faults=server.faults,
             calls=server.calls,
+            press=lambda id, label: server.press(chat, id, label, "U1"),
+            told=lambda: [one.text for one in server.screen.of(chat) if one.ephemeral],
         )
 
 
@@ -295,6 +305,59 @@ async def test_showing_what_is_shown_already_is_no_error_and_no_change(scene: Sc
     await show(other, page, again, "t1-0")
 
     assert scene.texts == ["the same"]
+
+
+STOP, GOOD = Button(Control.STOP, 12, "Stop"), Button(Control.GOOD, 12, "Good")
+
+
+async def test_buttons_stand_below_a_page_and_go_with_an_edit_that_has_none(scene: Scene) -> None:
+    ref = await show(scene.surface, Page("It", buttons=(STOP,)), None, "t1-0")
+    assert [one.buttons for one in scene.shown] == [["Stop"]]
+    ref = await show(scene.surface, Page("It rains", buttons=(STOP, GOOD)), ref, "t1-0")
+    assert [one.buttons for one in scene.shown] == [["Stop", "Good"]]
+    other = (await scene.enter()).surface(scene.target)
+    await show(other, Page("It rains today.", final=True), ref, "t1-0")
+
+    assert [one.buttons for one in scene.shown] == [[]]
+    assert scene.texts == ["It rains today."]
+
+
+async def test_buttons_alone_make_no_page_another_one_and_leave_its_text_as_it_is(scene: Scene) -> None:
+    page = Page("# It *rains*\n\n" + "word " * (scene.surface.limits.page_length // 6), final=True)
+    plain, pressable = scene.surface.draw(page), scene.surface.draw(replace(page, buttons=(STOP, GOOD)))
+    assert plain == pressable
+
+    await scene.surface.show(plain, None, "t1-0")
+    await scene.surface.show(pressable, None, "t1-1")
+    assert scene.shown[0].versions[-1].markup == scene.shown[1].versions[-1].markup
+    assert scene.texts[0] == scene.texts[1]
+
+
+@pytest.mark.parametrize("place", [name for name in SCENES if name != "discord-answer"])
+async def test_a_press_is_handed_on_and_answered_for_who_pressed_alone(place: str) -> None:
+    async with SCENES[place]() as scene:
+        adapter = await scene.enter()
+        heard: asyncio.Queue[Incoming] = asyncio.Queue()
+        listening = asyncio.create_task(adapter.listen(heard.put))
+        try:
+            async with asyncio.timeout(60):
+                while not adapter.listening:
+                    await asyncio.sleep(0.001)
+                ref = await show(scene.surface, Page("It rains", buttons=(STOP, GOOD)), None, "t1-0")
+                scene.press(ref.id, "Good")
+                press = await heard.get()
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+        assert isinstance(press, ControlPressed)
+        assert (press.control, press.turn) == (Control.GOOD, 12)
+        aside = adapter.surface(ReplyTarget.from_json(press.aside.target.to_json()))
+        await show(aside, Page("Only for Ada", final=True), None, "p1-0")
+        below = adapter.surface(press.target)
+        await show(below, Page("For everybody", final=True), None, "t2-0")
+        assert scene.told() == ["Only for Ada"]
+        assert [one.text for one in scene.shown if not one.ephemeral] == ["It rains", "For everybody"]
 
 
 DRAWN = (

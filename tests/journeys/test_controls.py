@@ -15,7 +15,7 @@ from playground.model import Reply
 from playground.screen import Shown
 from tests.journeys.conftest import Process, Start, World, more_than
 
-PLATFORMS = ("telegram", "discord")
+PLATFORMS = ("telegram", "discord", "slack")
 ADA, BOB = 7, 8
 LONG = " ".join(f"word{number}" for number in range(400))
 NOT_YOURS = "Only the person who asked, or an admin, may do that."
@@ -28,6 +28,8 @@ class Room:
 
     def __init__(self, world: World, platform: str) -> None:
         self.world, self.platform = world, platform
+        self.thread = ""
+        """Where one chat of Slack goes on."""
         self.screen = getattr(world, platform).screen
         self.chat = {"telegram": "-5", "discord": "11", "slack": "C1"}[platform]
         world.telegram.group(-5, "Group")
@@ -54,7 +56,9 @@ class Room:
             case "discord":
                 world.discord.say(self.chat, f"{world.discord.mention()} {text}", person=ADA)
             case _:
-                world.slack.say(self.chat, f"<@{world.slack.bot_user_id}> {text}", person=f"U{ADA}")
+                mention = f"<@{world.slack.bot_user_id}> {text}"
+                ts = world.slack.say(self.chat, mention, person=f"U{ADA}", thread_ts=self.thread)
+                self.thread = self.thread or ts
 
     def press(self, message: Shown, button: str, person: int = ADA) -> None:
         match self.platform:

@@ -494,7 +494,7 @@ async def test_a_command_where_the_bot_is_no_member_leaves_a_target_that_ends(st
 
 
 async def test_other_interactions_are_no_questions(stage: Stage, wait: Wait) -> None:
-    """Buttons come later; a press is not taken for a question."""
+    """The press of a button that is not ours is not taken for a question."""
     server = stage.server
     adapter = await stage.listen()
     view = discord.ui.View(timeout=None)

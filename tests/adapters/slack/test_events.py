@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.slack.events import Me, incoming, readable, shown_text
-from bot.contract.messages import ChatId, Enclosure, EnclosureKind, MessageDeleted, MessageEdited, MessageSent, Quoted
+from bot.contract.messages import (
+    ChatId,
+    Control,
+    Enclosure,
+    EnclosureKind,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    Quoted,
+)
 from tests.conftest import RawJson, RawObject
 
 ME = Me("T061EG9R6", "U0LAN0Z89", "B1")
@@ -51,6 +60,37 @@ def test_a_mention_is_read_as_a_person_reads_it() -> None:
     assert (message.sender.id, message.sender.name) == ("slack:T061EG9R6/U061F7AUR", "U061F7AUR")
     assert message.sent_at == 1515449522.000016
     assert message.target.lasts
+
+
+def press(**more: RawJson) -> RawObject:
+    basis = {
+        "type": "block_actions",
+        "user": {"id": "U1", "name": "ada", "team_id": ME.team},
+        "container": {"type": "message_attachment", "message_ts": "10.2", "channel_id": "C1", "thread_ts": "10.1"},
+        "trigger_id": "Tr1",
+        "response_url": "https://hooks.example/1",
+        "actions": [{"action_id": "good:12", "type": "button"}],
+    }
+    return basis | more
+
+
+def test_a_press_says_what_and_of_which_turn_and_where_it_can_be_answered() -> None:
+    said = read(press())
+
+    assert (said.control, said.turn, said.group, said.delivery) == (Control.GOOD, 12, True, "Tr1")
+    assert (said.sender.id, said.sender.name) == (f"slack:{ME.team}/U1", "ada")
+    assert said.chat == ChatId("slack", ME.team, "C1", "10.1")
+    assert said.target.lasts and said.target.data["response_url"] == "https://hooks.example/1"
+    direct = read(press(container={"channel_id": "D1", "message_ts": "1"}, user={"id": "U777"}, trigger_id=""))
+    assert (direct.group, direct.chat.thread, direct.sender.name) == (False, "", "Carol Jones")
+    assert direct.delivery == "https://hooks.example/1"
+
+
+@pytest.mark.parametrize(
+    "odd", [{"actions": []}, {"actions": [{"action_id": "buy"}]}, {"container": {}}, {"user": {}}, {"user": None}]
+)
+def test_a_press_of_what_is_no_button_of_ours_is_left_alone(odd: RawObject) -> None:
+    assert read(press(**odd)) is None
 
 
 def test_what_carries_no_id_of_its_delivery_is_known_by_its_place_and_time() -> None:

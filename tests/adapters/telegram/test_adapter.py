@@ -30,6 +30,8 @@ from bot.contract.errors import (
 )
 from bot.contract.messages import (
     ChatId,
+    Control,
+    ControlPressed,
     Enclosure,
     EnclosureKind,
     File,
@@ -115,6 +117,51 @@ def message_of(said: Incoming | None) -> MessageSent:
 
 
 # What an update says
+
+
+def pressed(reader: Reader, **query: RawJson) -> Incoming | None:
+    """A press under a message of Ada's chat, with fields of its own."""
+    message = reader.raw(reader.server.say(ADA, "hello", person=ADA))["message"]
+    person = {"id": ADA, "is_bot": False, "first_name": "Ada", "language_code": "en"}
+    basis = {"id": "4", "from": person, "chat_instance": "1", "data": "stop:12", "message": message}
+    return reader.read({"update_id": 9, "callback_query": basis | query})
+
+
+async def test_a_press_says_what_and_of_which_turn_and_where_it_can_be_answered(reader: Reader) -> None:
+    said = pressed(reader)
+
+    assert isinstance(said, ControlPressed)
+    assert (said.control, said.turn, said.group, said.awaited) == (Control.STOP, 12, False, True)
+    assert (said.delivery, said.sender.id, said.chat.chat) == ("9", "telegram:7", "7")
+    assert said.target.data["query"] == "4" and said.target.data["chat"] == 7
+
+
+async def test_a_press_of_what_is_no_button_of_ours_is_left_alone(reader: Reader) -> None:
+    assert pressed(reader, data="buy:now") is None
+    assert pressed(reader, data="") is None
+    assert pressed(reader, message=None) is None, "Telegram does not tell under what"
+
+
+async def test_a_press_is_answered_once_and_briefly(server: TelegramServer, adapter: TelegramAdapter) -> None:
+    server.world.callbacks["4"] = None
+    target = ReplyTarget("telegram", {"chat": 7, "group": False, "query": "4", "private": True})
+    surface = adapter.surface(target)
+
+    ref = await show(surface, Page("Only for you", final=True), None, "p")
+    assert await show(surface, Page("again", final=True), ref, "p") == ref
+    assert server.world.callbacks["4"] == {"text": "Only for you", "show_alert": False}
+    assert surface.limits.typing_seconds == 0 and not cost_of(surface, Page("a"), ref).budgets
+    with pytest.raises(TooLong):
+        surface.draw(Page("x" * 201))
+
+    late = adapter.surface(ReplyTarget("telegram", {**target.data, "query": "5"}))
+    with pytest.raises(Unreachable):
+        await show(late, Page("too late"), None, "p")
+    server.faults.add(
+        "answerCallbackQuery", Fault(status=500, body='{"ok": false, "error_code": 500, "description": "x"}')
+    )
+    with pytest.raises(DeliveryError):
+        await show(surface, Page("a"), None, "p")
 
 
 async def test_a_private_message(reader: Reader) -> None:

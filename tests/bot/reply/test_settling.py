@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.contract.errors import MessageGone, RateLimited, Unclear, Unreachable
-from bot.contract.messages import ChatId, File, MessageRef, MessageSent, ReplyTarget, Sender
+from bot.contract.messages import Button, ChatId, Control, File, MessageRef, MessageSent, ReplyTarget, Sender
 from bot.contract.surface import CallCost, Drawn, RateBudget, SurfaceLimits
 from bot.contract.transcript import Usage
 from bot.pacing.pacer import Pacer
@@ -42,6 +42,8 @@ class Screen(BareSurface):
     late: list[tuple[int, str]] = field(default_factory=list)
     """Edits without an answer that were not made yet."""
     files: list[str] = field(default_factory=list)
+    buttons: list[tuple[Button, ...]] = field(default_factory=list)
+    """What stood below each page that was shown."""
     limits: SurfaceLimits = field(default_factory=lambda: SurfaceLimits(60, 120, len, typing_seconds=0.0))
 
     def cost(self, drawn: Drawn | None, at: MessageRef | None) -> CallCost:
@@ -50,6 +52,7 @@ class Screen(BareSurface):
     async def show(self, drawn: Drawn, at: MessageRef | None, nonce: str = "") -> MessageRef:
         page = page_of(drawn)
         self.calls.append(self.clock.now)
+        self.buttons.append(page.buttons)
         fault = self.faults.pop(0) if self.faults else None
         if isinstance(fault, Unclear) and at is not None:
             self.late.append((int(at.id), page.body))
@@ -78,7 +81,7 @@ class Desk:
     def __init__(self, store: Store, clock: FakeClock, screen: Screen) -> None:
         self.store, self.clock, self.screen = store, clock, screen
         self.pacer = Pacer(clock)
-        replies = Replies(store, self.pacer, clock)
+        replies = Replies(store, self.pacer, clock, buttons=True)
         self.settling = Settling(store=store, replies=replies, clock=clock, surface=self._surface)
         self.connected = True
 
@@ -318,3 +321,19 @@ async def test_a_clock_that_was_set_back_makes_nobody_wait_for_weeks(desk: Desk,
     await desk.clock.advance(DAY + 1.0)
 
     assert screen.texts == [ALL]
+
+
+@pytest.mark.parametrize("newer", [False, True])
+async def test_only_the_newest_answer_has_buttons_when_it_is_shown_again(
+    desk: Desk, screen: Screen, clock: FakeClock, newer: bool
+) -> None:
+    await desk.answer(*RAIN, faults=(None, Unclear("?")))
+    if newer:
+        await desk.answer("Sun.")
+    screen.buttons.clear()
+
+    for _ in range(40):
+        await clock.advance(1.0)
+
+    shown = {tuple(button.control for button in buttons) for buttons in screen.buttons}
+    assert shown == {() if newer else (Control.REGENERATE, Control.GOOD, Control.BAD)}

@@ -17,6 +17,10 @@ def plain(text: str) -> dict[str, str]:
     return {"type": "plain_text", "text": text}
 
 
+def in_attachment(*elements: RawObject) -> list[RawObject]:
+    return [{"blocks": [{"type": "actions", "elements": list(elements)}]}]
+
+
 @pytest.mark.parametrize(
     ("block", "text"),
     [
@@ -78,6 +82,50 @@ async def test_a_button_beside_a_text_can_be_pressed(server: SlackServer, client
 
     assert server.screen.of("C1")[0].buttons == ["Again"]
     assert (action["value"], action["block_id"]) == ("7", "b0")
+
+
+async def test_a_button_in_an_attachment_stands_below_the_text_until_an_update_names_none(
+    server: SlackServer, client: AsyncWebClient
+) -> None:
+    attached = in_attachment({"type": "button", "action_id": "again", "text": plain("Again")})
+    sent = await client.chat_postMessage(channel="C1", text="*So* it is", attachments=attached)
+    shown = server.screen.of("C1")[0]
+    assert (shown.text, shown.buttons) == ("So it is", ["Again"])
+
+    pressed = server.press("C1", sent["ts"], "Again").payload
+    assert pressed["container"]["type"] == "message_attachment" and pressed["actions"][0]["action_id"] == "again"
+    await client.chat_update(channel="C1", ts=sent["ts"], text="more")
+    assert shown.buttons == ["Again"]
+    await client.chat_update(channel="C1", ts=sent["ts"], text="most", attachments=[])
+    assert (shown.text, shown.buttons) == ("most", [])
+
+
+@pytest.mark.parametrize(
+    ("attachments", "error"),
+    [
+        ([{"text": "a"}] * 101, "too_many_attachments"),
+        ([{"color": "#fff"}], "no_text"),
+        ([{"blocks": "text"}], "invalid_attachments"),
+        (
+            [{"blocks": [{"type": "actions", "elements": [{"type": "button", "text": plain("x" * 76)}]}]}],
+            "invalid_blocks",
+        ),
+        (
+            [
+                {
+                    "blocks": [
+                        {"type": "actions", "elements": [{"type": "button", "action_id": "a", "text": plain("a")}] * 2}
+                    ]
+                }
+            ],
+            "invalid_blocks",
+        ),
+    ],
+)
+async def test_attachments_beyond_their_limits_are_refused(
+    client: AsyncWebClient, refusal: Refusal, attachments: list[RawObject], error: str
+) -> None:
+    assert await refusal(client.chat_postMessage(channel="C1", text="a", attachments=attachments)) == error
 
 
 async def test_feedback_buttons_send_the_value_of_their_side(server: SlackServer, client: AsyncWebClient) -> None:

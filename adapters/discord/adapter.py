@@ -20,7 +20,7 @@ from adapters import Finding
 from adapters.discord import compat
 from adapters.discord.commands import register, registered
 from adapters.discord.errors import refusals
-from adapters.discord.intake import Intake, message_edited, message_sent
+from adapters.discord.intake import Intake, message_deleted, message_edited, message_sent
 from adapters.discord.surface import AnswerSlot, DiscordSurface
 from adapters.discord.threads import DiscordReplies, DiscordThread
 from adapters.settings import DiscordSettings
@@ -119,19 +119,20 @@ class _Client(discord.Client):
             self.intake.edited(edited)
 
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
-        self._deleted({payload.message_id})
+        self._deleted(payload.channel_id, {payload.message_id})
 
     async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
-        self._deleted(payload.message_ids)
+        self._deleted(payload.channel_id, payload.message_ids)
 
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
         if self.intake is not None:
             self.intake.command(interaction)
 
-    def _deleted(self, ids: set[int]) -> None:
+    def _deleted(self, channel: int, ids: set[int]) -> None:
+        application, _ = self._ids
         if self.intake is not None:
-            for id in ids:
-                self.intake.deleted(id)
+            for id in sorted(ids):
+                self.intake.deleted(message_deleted(id, channel, application))
 
     @property
     def _ids(self) -> tuple[int, int]:

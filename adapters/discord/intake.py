@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections import OrderedDict
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final, cast
 
@@ -47,22 +46,26 @@ log = logging.getLogger(__name__)
 STORE_PATIENCE: Final = 1.0
 """Seconds a slash command waits for the database before it is acknowledged anyway: Discord allows three in all."""
 ACKNOWLEDGE_SECONDS: Final = 10.0
-REMEMBERED: Final = 1000
-"""Messages taken in whose deletion we could still tell: the event names neither text nor author."""
 _ALREADY_ACKNOWLEDGED: Final = 40060
 _WRITTEN: Final = (discord.MessageType.default, discord.MessageType.reply)
 _MENTION: Final = re.compile(r"<(?:@!?|@&|#)([0-9]{1,20})>|<a?:(\w+):[0-9]{1,20}>")
 
 
-def message_sent(message: discord.Message, application: int, bot: int) -> MessageSent | None:
-    """Read a message as a question; None if it is not for the bot, or may not be read."""
+def message_sent(
+    message: discord.Message, application: int, bot: int, *, addressed: bool = False
+) -> MessageSent | None:
+    """Read a message as a question; None if it is not for the bot, or may not be read.
+
+    Args:
+        addressed: it is for the bot, also where it does not say so.
+    """
     direct = message.guild is None
     author = message.author
     if author.bot or message.webhook_id is not None or message.type not in _WRITTEN:
         return None
     quoted = _quoted(message, bot)
     mentioned = any(person.id == bot for person in message.mentions)
-    if not direct and not mentioned and not (quoted is not None and quoted.from_bot):
+    if not (addressed or direct or mentioned or (quoted is not None and quoted.from_bot)):
         return None
     forwarded = quoted is not None and quoted.forwarded
     enclosed = () if forwarded else _enclosed(message)
@@ -91,8 +94,11 @@ def message_sent(message: discord.Message, application: int, bot: int) -> Messag
 
 
 def message_edited(message: discord.Message, application: int, bot: int) -> MessageEdited | None:
-    """Read an edit of a message; None if it is not for the bot, or only added a preview."""
-    sent = message_sent(message, application, bot)
+    """Read an edit of a person's message; None if it may not be read, or only a preview was added.
+
+    Who changes a question need not address the bot again; the core knows which messages are questions.
+    """
+    sent = message_sent(message, application, bot, addressed=True)
     if sent is None or message.edited_at is None:
         return None
     return MessageEdited(
@@ -102,7 +108,20 @@ def message_edited(message: discord.Message, application: int, bot: int) -> Mess
         target=sent.target,
         sent_at=message.edited_at.timestamp(),
         message_id=str(message.id),
-        text=_text(message, bot),
+        text=sent.text,
+        command=sent.command,
+        enclosed=sent.enclosed,
+    )
+
+
+def message_deleted(message: int, channel: int, application: int) -> MessageDeleted:
+    """Read a deletion: Discord tells neither text nor author nor who deleted it."""
+    return MessageDeleted(
+        delivery=f"{message}:deleted",
+        chat=_chat(application, channel),
+        sender=Sender(id=""),
+        target=ReplyTarget("discord", {"channel": channel}),
+        message_id=str(message),
     )
 
 
@@ -299,29 +318,18 @@ class Intake:
         self._slots = slots
         self._last: dict[str, asyncio.Task[bool]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._heard: OrderedDict[int, MessageDeleted] = OrderedDict()
 
     def message(self, sent: MessageSent) -> None:
         """Store a new message for the bot."""
-        self._heard[int(sent.message_id)] = MessageDeleted(
-            delivery=f"{sent.message_id}:deleted",
-            chat=sent.chat,
-            sender=sent.sender,
-            target=sent.target,
-            message_id=sent.message_id,
-        )
-        if len(self._heard) > REMEMBERED:
-            self._heard.popitem(last=False)
         self._take(sent)
 
     def edited(self, edited: MessageEdited) -> None:
         """Store an edit of a message for the bot."""
         self._take(edited)
 
-    def deleted(self, id: int) -> None:
-        """Store a deletion if the deleted message was for the bot."""
-        if (deleted := self._heard.pop(id, None)) is not None:
-            self._take(deleted)
+    def deleted(self, deleted: MessageDeleted) -> None:
+        """Store the deletion of a message, if it was for the bot."""
+        self._take(deleted)
 
     def command(self, interaction: discord.Interaction[Any]) -> None:
         """Store a slash command or the press of a button, then acknowledge it."""

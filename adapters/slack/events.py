@@ -93,10 +93,7 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders, fol
     if not text and not enclosed and quoted is None and not _mentions(event, me):
         return None
     direct = _direct(event)
-    # Behind a mention stands what is said to the bot, so that a word which is also a question is a command.
-    certain = text.startswith("/") or _mentions(event, me)
-    command = words.bare(text, certain=certain)
-    word, argument = command if command is not None else ("", text)
+    word, argument = _command_in(text, event, me)
     return MessageSent(
         delivery=delivery,
         # With `message.channels` subscribed, a mention comes twice: two event ids, one channel and ts.
@@ -115,6 +112,13 @@ def _sent(event: Json, delivery: str, me: Me, names: Names, sender: Senders, fol
     )
 
 
+def _command_in(text: str, message: Json, me: Me) -> tuple[str, str]:
+    """Return the command that a message is, and its argument; without one an empty word and the text."""
+    # Behind a mention stands what is said to the bot, so that a word which is also a question is a command.
+    command = words.bare(text, certain=text.startswith("/") or _mentions(message, me))
+    return command if command is not None else ("", text)
+
+
 def _changed(
     event: Json, delivery: str, me: Me, names: Names, sender: Senders
 ) -> MessageEdited | MessageDeleted | None:
@@ -123,10 +127,10 @@ def _changed(
     if message.get("subtype") == "tombstone":
         # Slack keeps the deleted root of a thread as a tombstone and calls that a change.
         return _deleted(event, before, delivery, me, sender)
-    if not _of_a_person(message, me) or message.get("text") == before.get("text"):
+    if not _of_a_person(message, me) or (_text(message), _enclosed(message)) == (_text(before), _enclosed(before)):
         return None
-    if not (_addressed(event, message, me) or _mentions(before, me)):
-        return None
+    # Who changes a question need not address the bot again; the core knows which messages are questions.
+    word, argument = _command_in(readable(_text(message), me, names), message, me)
     return MessageEdited(
         delivery=delivery,
         chat=_chat(event, message, me),
@@ -134,12 +138,14 @@ def _changed(
         target=_target(event, message, me),
         sent_at=seconds_of(event.get("ts")),
         message_id=str(message.get("ts", "")),
-        text=readable(_text(message), me, names),
+        text=argument,
+        command=word,
+        enclosed=_enclosed(message),
     )
 
 
 def _deleted(event: Json, before: Json, delivery: str, me: Me, sender: Senders) -> MessageDeleted | None:
-    if not _of_a_person(before, me) or not _addressed(event, before, me):
+    if not _of_a_person(before, me):
         return None
     return MessageDeleted(
         delivery=delivery,

@@ -119,7 +119,9 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
     stripped, mentioned = ("", False) if forwarded else _without_mention(message, bot)
     # In a group, a command that names no bot and is none of ours is another bot's.
     ordered = command is not None and (command[0] in words.BY_WORD or "@" in text.split(maxsplit=1)[0])
-    if not (direct or mentioned or ordered or _replies_to(bot, message)):
+    # Who changes a question need not address the bot again; the core knows which messages are questions.
+    edited = update.edited_message is not None
+    if not (direct or mentioned or ordered or edited or _replies_to(bot, message)):
         return None
     if not _words(message) and not _enclosed(message):
         return None
@@ -131,9 +133,11 @@ def incoming(update: Update, bot: Bot) -> Incoming | None:
         sent_at=message.date.timestamp(),
         message_id=str(message.message_id),
     )
-    if update.edited_message is not None:
-        return MessageEdited(**where, text=stripped)
     word, argument = command if command is not None else ("", stripped)
+    if edited:
+        # Of an album only the part with the caption is told.
+        enclosed = None if message.media_group_id else _enclosed(message)
+        return MessageEdited(**where, text=argument, command=word, enclosed=enclosed)
     return MessageSent(
         **where,
         # The parts of an album are separate updates, in one batch or in several.

@@ -72,6 +72,10 @@ class CommandActions:
         running.end(Ending.STOPPED)
         return "stopped"
 
+    async def withdraw(self, id: int, question: MessageSent, answer: int) -> None:
+        """Take the reply and the turns of a deleted question back; see `Conversation.withdraw`."""
+        await self.conversation.withdraw(id, question, answer)
+
     async def run_in_turn(self, id: int, message: MessageSent, language: str, running: Running) -> None:
         """Do what a message asks whose turn has come: a question, or a command that waits like one.
 

@@ -70,11 +70,21 @@ def _attribute(question: MessageSent) -> str:
 def _write_before(question: MessageSent) -> list[str]:
     """Return what precedes the person's words: earlier messages of others, then the quoted message."""
     parts = []
+    if question.before_change:
+        parts.append(changed_text(question.before_change))
     if question.earlier:
         parts.append(earlier_text(question.earlier, question.left_out))
     if question.quoted is not None and question.quoted.text.strip():
         parts.append(_quoted(question.quoted))
     return parts
+
+
+def changed_text(before: str) -> str:
+    """Return what tells the model that a question was changed after others had been answered, or calls been made."""
+    cut = "…" if len(before) > MOST_QUOTED else ""
+    lines = defuse(clean_untrusted(before[:MOST_QUOTED]) + cut).splitlines()
+    said = "\n".join(f"> {line}" for line in lines)
+    return f"(The person has changed an earlier message, and its answer is taken back. It read before:)\n{said}\n(Now:)"
 
 
 def earlier_text(earlier: Sequence[Quoted], left_out: int = 0) -> str:

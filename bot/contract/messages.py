@@ -226,6 +226,12 @@ class MessageSent(_Delivery):
     """The platform already shows that an answer is on its way, so that saying nothing would leave it hanging."""
     rewrites: int = 0
     """The turn whose answer this one takes the place of, in the same messages; 0: none. Set by the core."""
+    replaces: int = 0
+    """The turn that answered it before its person changed it, which this one replaces; 0: it is as first written."""
+    joined: bool = False
+    """Later messages of its person stand in it."""
+    before_change: str = ""
+    """What it said then, where the model has to know; looked up when its turn begins, never stored with it."""
 
     def for_asker(self) -> MessageSent:
         """The same message, to be answered for nobody's eyes but its sender's where others read along."""
@@ -236,15 +242,20 @@ class MessageSent(_Delivery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageEdited(_Delivery):
-    """The person changed a message; `text` is the whole new text."""
+    """The person changed a message, or the platform says so where nothing of it changed that a reader sees."""
 
     message_id: str
     text: str
+    """The whole new text."""
+    command: str = ""
+    """The command's word, where the message is one now: no command is run from a change."""
+    enclosed: tuple[Enclosure, ...] | None = None
+    """What is enclosed now; None where the platform does not tell all of it, and nothing is taken for changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDeleted(_Delivery):
-    """The person took a message back."""
+    """A message was deleted, by its person or by whoever may; `sender` has no id where the platform does not tell."""
 
     message_id: str
 

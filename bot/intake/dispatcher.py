@@ -14,8 +14,20 @@ from functools import partial
 from typing import assert_never
 
 from bot.commands import CommandActions, Presses, language_for
-from bot.contract import Backoff, ChatId, Clock, ControlPressed, Incoming, MessageSent, StoreError, TimerDue
+from bot.contract import (
+    Backoff,
+    ChatId,
+    Clock,
+    ControlPressed,
+    Incoming,
+    MessageDeleted,
+    MessageEdited,
+    MessageSent,
+    StoreError,
+    TimerDue,
+)
 from bot.intake.admission import Admission, Answer, Begin, Refuse, Verdict
+from bot.intake.changes import Changes
 from bot.intake.waiting import WaitingSigns
 from bot.policy import Access, Once, once_in_chat
 from bot.reply import Notices, Settling
@@ -61,6 +73,7 @@ class Dispatcher:
         self._signs = signs
         self._joins = joins
         self._store = store
+        self._changes = Changes(store)
         self._access = access
         self._reminders = reminders
         self._clock = clock
@@ -87,10 +100,8 @@ class Dispatcher:
             StoreError: it could not be stored; the platform must deliver it again.
         """
         incoming = redacted.redact_message(incoming, self._redact)
-        follows = isinstance(incoming, MessageSent) and incoming.follow_up
-        if follows and not await self._store.history.count_turns(incoming.chat):
-            # People among themselves: nothing of it is kept.
-            return
+        if await self._is_among_people(incoming):
+            return  # nothing of it is kept
         try:
             id = await self._store.intake.take_in(incoming)
         except StoreError:
@@ -102,6 +113,13 @@ class Dispatcher:
         # A reminder for a platform that is not logged in yet waits for `resume`.
         if self._open and (not isinstance(incoming, TimerDue) or incoming.chat.platform in self._resumed):
             self._route(id, incoming)
+
+    async def _is_among_people(self, incoming: Incoming) -> bool:
+        """Return True for what people say to each other, also where they change or delete it."""
+        if isinstance(incoming, MessageEdited | MessageDeleted):
+            return not await self._changes.is_known(incoming)
+        follows = isinstance(incoming, MessageSent) and incoming.follow_up
+        return follows and not await self._store.history.count_turns(incoming.chat)
 
     async def resume(self, platform: str) -> None:
         """Go on with everything that a former process left unfinished on a platform, once it is logged in."""
@@ -211,8 +229,12 @@ class Dispatcher:
                 await self._act(id, incoming, await self._admission.decide(id, incoming, again=again))
             elif isinstance(incoming, ControlPressed):
                 await self._press(id, incoming, again)
+            elif isinstance(incoming, MessageDeleted):
+                await self._withdraw(id, incoming)
             elif not await self._access.allows(incoming):
                 await self._store.intake.end(id, InboxState.REFUSED)
+            elif isinstance(incoming, MessageEdited):
+                await self._change(id, incoming)
             elif isinstance(incoming, TimerDue):
                 self._queue.put(incoming.chat, id, incoming.sender.id, lambda _: self._reminders.show(id, incoming))
             else:
@@ -233,6 +255,32 @@ class Dispatcher:
                 await self._store.intake.end(id, InboxState.REFUSED if decided.refused else InboxState.DONE)
         if said:
             self._notices.soon(press.aside, said)
+
+    async def _change(self, id: int, edited: MessageEdited) -> None:
+        """Ask the question anew that its person changed, in the place of its former turn."""
+        changed = await self._changes.find_change(edited)
+        if changed is None:
+            await self._store.intake.end(id, InboxState.DONE)
+            return
+        verdict = await self._admission.decide(id, changed)
+        if isinstance(verdict, Begin):
+            await self._store.intake.revise_question(id, changed)
+        await self._act(id, changed, verdict)
+
+    async def _withdraw(self, id: int, deleted: MessageDeleted) -> None:
+        """Stop the turn of a deleted question, and take its reply back."""
+        found = await self._changes.find_answer(deleted)
+        if found is None:
+            await self._store.intake.end(id, InboxState.DONE)
+            return
+        question, answer = found
+        await self._store.intake.end(answer, InboxState.STOPPED)
+        chat = question.chat
+
+        async def withdraw(_: Running) -> None:
+            await self._retry_patiently(chat, lambda: self._actions.withdraw(id, question, answer))
+
+        self._queue.put(chat, id, question.sender.id, withdraw, replaces=answer)
 
     async def _act(self, id: int, message: MessageSent, verdict: Verdict) -> None:
         match verdict:
@@ -256,22 +304,31 @@ class Dispatcher:
         return refused.once_per is None or await self._once.claim(refused.once_per) or message.awaited
 
     async def _enqueue(self, id: int, message: MessageSent, language: str) -> None:
-        """Begin a message's turn after what waits in its chat already.
+        """Begin a message's turn after what waits in its chat already; a changed question's in the place of the former.
 
         Raises:
             StoreError: it is to be handled again.
         """
-        asks = not message.command
+        asks = not message.command and not message.replaces
         if asks:
             await self._joins.interrupt(message)
         waits = self._queue.find_running(message.chat) is not None or self._queue.count_waiting(message.chat) > 0
+        waits = waits and not self._queue.holds(message.chat, message.replaces)  # what waits there has its sign
         begun = self._signs.show(message, language) if waits else lambda: None
 
         async def turn(running: Running) -> None:
             await self._actions.run_in_turn(id, message, language, running)
 
-        question, now = message if asks else None, self._clock.monotonic()
-        self._queue.put(message.chat, id, message.sender.id, turn, question=question, came_at=now, begun=begun)
+        self._queue.put(
+            message.chat,
+            id,
+            message.sender.id,
+            turn,
+            question=message if asks else None,
+            came_at=self._clock.monotonic(),
+            begun=begun,
+            replaces=message.replaces,
+        )
 
     async def _answer_offline(self, row: InboxRow) -> None:
         """The message waited too long while no process ran: say so once."""

@@ -8,6 +8,7 @@ from bot.context import write_preamble
 from bot.contract import ChatId, Clock, MessageRef, MessageSent, Surface
 from bot.pacing import Pacer
 from bot.reply.buttons import ReplyButtons, buttons_when_done
+from bot.reply.closing import take_away
 from bot.reply.pages import ShownBefore, TextFilter
 from bot.reply.record import Recorded, Reshown, Unrecorded, files_before
 from bot.reply.stream import ReplyStream
@@ -73,7 +74,7 @@ class Replies:
             turn=f"t{before.turn}",
             filters=self._filters(policy),
             preamble=self._head(question, language),
-            shown={page.number: ShownBefore(page.ref, page.state) for page in before.pages} | shown,
+            shown={page.number: ShownBefore(page.ref, page.state, page.nonce) for page in before.pages} | shown,
             attached={file.number: ShownBefore(file.ref, file.state) for file in before.attachments},
             delayed=lambda seconds: say("delayed", language, wait=how_long(seconds, language)),
             thinking=say("thinking", language),
@@ -114,7 +115,7 @@ class Replies:
             turn=f"t{stored.turn}",
             preamble=head + record.visible,
             cuts=[ends[number] for number in takewhile(ends.__contains__, count())],
-            shown={page.number: ShownBefore(page.ref, page.state) for page in stored.pages},
+            shown={page.number: ShownBefore(page.ref, page.state, page.nonce) for page in stored.pages},
             attached={
                 file.number: ShownBefore(file.ref or _TOLD, file.state)
                 for file in stored.attachments
@@ -131,6 +132,18 @@ class Replies:
     def _has_buttons(self, question: MessageSent | None) -> bool:
         # Where the target expires, nothing could be written for a press.
         return self._buttons and question is not None and question.target.lasts and not question.target.private
+
+    async def take_back(self, surface: Surface, stored: StoredTurn) -> None:
+        """Delete the messages of a reply whose question was deleted; one that resists stays.
+
+        Raises:
+            Closed: the platform lets nothing through for a long time.
+            Unreachable: nothing can be done there any more.
+        """
+        refs = [page.ref for page in stored.pages] + [file.ref for file in stored.attachments]
+        for ref in refs:
+            if ref is not None:
+                await take_away(surface, self._pacer, self._clock, ref, f"turn t{stored.turn}: a message")
 
     def _head(self, question: MessageSent | None, language: str) -> str:
         """What stands before the text of a reply."""

@@ -37,10 +37,12 @@ class TextFilter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ShownBefore:
-    """A page that an earlier process showed, or was about to show."""
+    """A page that an earlier process or a replaced turn showed, or was about to show."""
 
     ref: MessageRef | None
     state: PageState
+    nonce: str = ""
+    """What its post is recognised by; empty: what this reply would give it."""
 
 
 @dataclass(slots=True)
@@ -89,6 +91,7 @@ class PageNow:
 
     def restore(self, before: ShownBefore, calm: bool) -> None:
         """Go on from where an earlier process left it; `calm`: it was whole, and is not posted anew if it is gone."""
+        self.nonce = before.nonce or self.nonce
         self.ref, self.state = before.ref, PageState.SHOWN if before.state == PageState.FINAL else before.state
         self.held = before.ref is None and before.state in (PageState.SENDING, PageState.UNCLEAR)
         self.unclear, self.gone = int(self.held), int(calm)

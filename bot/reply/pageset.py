@@ -75,13 +75,9 @@ class PageSet:
         """The ends of the pages in the preamble and the text, but for the last."""
         return self._paginator.sealed_ends
 
-    def left_over(self) -> Iterable[PageNow]:
-        """Pages on screen that the text does not reach any more, in order."""
-        return [
-            self._shown[number]
-            for number in sorted(self._shown)
-            if not self.exists(number) and self._shown[number].ref is not None
-        ]
+    def left_over(self) -> Iterable[tuple[int, MessageRef]]:
+        """The numbers and messages of pages on screen that the text does not reach any more, in order."""
+        return [(number, ref) for number, ref in sorted(self.refs.items()) if not self.exists(number)]
 
     def now(self, number: int) -> PageNow:
         """Page `number` as the platform shows it."""

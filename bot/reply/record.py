@@ -33,7 +33,7 @@ class Recorded:
         self._shown = {} if shown is None else shown
 
     async def save_page(self, number: int, *, body: str, ref: MessageRef | None, state: PageState, nonce: str) -> None:
-        self._shown[number] = ShownBefore(ref, state)
+        self._shown[number] = ShownBefore(ref, state, nonce)
         await self._store.turns.save_page(self._turn, number, body=body, ref=ref, state=state, nonce=nonce)
 
     async def save_file(self, number: int, file: File, *, ref: MessageRef | None, state: PageState, nonce: str) -> None:

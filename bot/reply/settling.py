@@ -107,6 +107,11 @@ class Settling:
                 seconds = min(max(0.0, at - self._clock.wall()), LONGEST_PAUSE)
                 self.begin(turn, chat, Due(seconds, stale=at - ended < SETTLED, at=at))
 
+    async def drop(self, turn: int) -> None:
+        """Do not show the reply of a turn again: another stands in its place."""
+        if (waiting := self._tasks.get(turn)) is not None:
+            await self._end([waiting.task])
+
     async def rest(self, platform: str) -> None:
         """Show nothing more on a platform; a later start goes on."""
         await self._end([one.task for one in self._tasks.values() if one.chat.platform == platform])

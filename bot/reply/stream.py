@@ -83,8 +83,7 @@ class ReplyStream:
             turn: names the reply for good; the nonces of its messages are made from it.
             preamble: Markdown that stands before the text on the first page (a quoted question).
             cuts: the ends of the pages that an earlier process cut it into.
-            shown: what an earlier process showed of this reply, by page number.
-            attached: what an earlier process posted of its files, by number.
+            shown, attached: what earlier processes showed of it, pages and files by number.
             careful: never post a whole text in a call that cannot be repeated safely: post its beginning,
                 and complete it by an edit, so that a crash in between cannot make a second final answer.
             delayed: what is said where the rest of it can be shown only after so many seconds.
@@ -113,6 +112,7 @@ class ReplyStream:
         self.edits = 0  # posts and edits that the platform took
         self._closed = False  # the platform lets nothing through for so long that progress is not waited for
         self._owed: Closed | None = None
+        self._calling = asyncio.Lock()  # held while a call may change what stands
         self._wanted = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
         self._typing: asyncio.Task[None] | None = None
@@ -226,6 +226,12 @@ class ReplyStream:
         assert self._writer is not None
         await asyncio.shield(self._writer)
 
+    async def leave(self) -> None:
+        """Show nothing more, and leave what stands to another reply: return when no call of this one is under way."""
+        async with self._calling:
+            if self._writer is not None:
+                self._writer.cancel()
+
     def followed(self) -> AbstractAsyncContextManager[None]:
         """Leave the block, wherever it waits, once nothing more can be shown: what makes the reply runs inside.
 
@@ -258,7 +264,8 @@ class ReplyStream:
                 if number is not None:
                     await self._step(number)
                 elif self._pages.finished:
-                    await self._close()
+                    async with self._calling:
+                        await self._close()
                     return
                 else:
                     self._wanted.clear()
@@ -331,7 +338,8 @@ class ReplyStream:
             try:
                 if self._cadence.in_pieces and not self._pages.finished:
                     self._pages.cut(number)
-                grant.made = await self._show(number, shown, cost)
+                async with self._calling:
+                    grant.made = await self._show(number, shown, cost)
             except RateLimited as error:
                 log.info("turn %s: refused for %.1f s", self._turn, error.retry_after)
                 self._pacer.refused(cost, error.scope, error.retry_after)
@@ -351,7 +359,7 @@ class ReplyStream:
             shown.drawn, shown.unsettled = None, True
             return shown.failed(error, self._clock.monotonic())
         again = shown.held_back(error)
-        await self._delivery.save_page(number, body="", ref=None, state=PageState.UNCLEAR, nonce="")
+        await self._delivery.save_page(number, body="", ref=None, state=PageState.UNCLEAR, nonce=shown.nonce)
         return again
 
     def _begins_only(self, cost: CallCost) -> bool:
@@ -425,16 +433,16 @@ class ReplyStream:
 
     async def _close(self) -> None:
         """All pages stand: take away what an earlier try left over, then post the files."""
-        for shown in self._pages.left_over():
-            assert shown.ref is not None
-            await take_away(self._surface, self._pacer, self._clock, shown.ref, shown.name)
-            shown.ref = None
+        for number, ref in self._pages.left_over():
+            await take_away(self._surface, self._pacer, self._clock, ref, self._pages.now(number).name)
+            self._pages.now(number).ref = None
+            await self._delivery.save_page(number, body="", ref=None, state=PageState.GONE, nonce="")
         after = max(self.refs.items(), default=(0, None))[1]
         await self._attachments.post(after)
 
     async def _announce(self, error: Closed) -> None:
         """Say below what stands that the rest comes later."""
-        standing = max(self.refs, default=None)
+        standing = max(filter(self._pages.exists, self.refs), default=None)
         if self._delayed is None or standing is None:
             return
         said = Status(self._delayed(error.until - self._clock.monotonic()))

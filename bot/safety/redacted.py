@@ -40,7 +40,8 @@ def redact_message(incoming: Incoming, redact: Redact) -> Incoming:
                 enclosed=_redact_enclosed(incoming.enclosed, redact),
             )
         case MessageEdited():
-            return dataclasses.replace(incoming, sender=sender, text=redact(incoming.text))
+            enclosed = None if incoming.enclosed is None else _redact_enclosed(incoming.enclosed, redact)
+            return dataclasses.replace(incoming, sender=sender, text=redact(incoming.text), enclosed=enclosed)
         case _:
             return dataclasses.replace(incoming, sender=sender)
 

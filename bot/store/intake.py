@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from sqlite3 import Connection
 
-from bot.contract import ChatId, Incoming
+from bot.contract import ChatId, Incoming, MessageSent
 from bot.store.incoming import incoming_from_json, incoming_to_json
 from bot.store.queries import Queries
 from bot.store.states import INBOX_ENDS, UNFINISHED, InboxState
@@ -48,13 +48,13 @@ class Intake(Queries):
         chat = incoming.chat
         now = self._clock.wall()
         keys = [(chat.platform, chat.account, key, now) for key in dict.fromkeys((incoming.delivery, *incoming.also))]
-        row = (str(chat), incoming_to_json(incoming), now)
+        row = (str(chat), incoming_to_json(incoming), now, _message_of(incoming))
 
         def work(db: Connection) -> int | None:
             added = db.executemany("INSERT OR IGNORE INTO deliveries VALUES (?, ?, ?, ?)", keys)
             if added.rowcount < len(keys):
                 return None  # the keys that were new stay: a third delivery may carry only those
-            inserted = db.execute("INSERT INTO inbox (chat, incoming, received_at) VALUES (?, ?, ?)", row)
+            inserted = db.execute("INSERT INTO inbox (chat, incoming, received_at, message) VALUES (?, ?, ?, ?)", row)
             return inserted.lastrowid
 
         return await self._writer.run(work)
@@ -118,6 +118,31 @@ class Intake(Queries):
             (state, self._clock.wall(), id),
         )
 
+    async def find_question(self, chat: ChatId, message_id: str) -> tuple[int, MessageSent] | None:
+        """Return a person's message as it reads now, with its inbox id; None if it is not known or was forgotten."""
+        row = await self._readers.fetch_row(
+            "SELECT id, incoming FROM inbox WHERE chat = ? AND message = ? ORDER BY id DESC LIMIT 1",
+            (str(chat), message_id),
+        )
+        if row is None:
+            return None
+        question = incoming_from_json(row[1])
+        return (int(row[0]), question) if isinstance(question, MessageSent) else None
+
+    async def revise_question(self, id: int, changed: MessageSent) -> None:
+        """Put the changed question in the place of the delivery that told of the change; what it replaces does not
+        begin any more, in this process or a later one."""
+        now, row = self._clock.wall(), (incoming_to_json(changed), _message_of(changed), id)
+
+        def work(db: Connection) -> None:
+            db.execute("UPDATE inbox SET incoming = ?, message = ? WHERE id = ?", row)
+            db.execute(
+                f"UPDATE inbox SET state = ?, ended_at = ? WHERE id = ? AND {UNFINISHED}",
+                (InboxState.STOPPED, now, changed.replaces),
+            )
+
+        await self._writer.run(work)
+
     async def prune(self) -> None:
         """Remove old delivery keys."""
         before = self._clock.wall() - KEEP_SECONDS
@@ -130,6 +155,10 @@ class Intake(Queries):
             == _STEP
         ):
             pass
+
+
+def _message_of(incoming: Incoming) -> str | None:
+    return (incoming.message_id or None) if isinstance(incoming, MessageSent) else None
 
 
 def count_unfinished(db: Connection) -> Mapping[str, int]:

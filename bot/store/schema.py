@@ -191,6 +191,14 @@ _DOLLARS = (
 )
 
 _RATINGS = ("ALTER TABLE turns ADD COLUMN rating TEXT NOT NULL DEFAULT ''",)
+_CHANGED = (
+    # The platform's id of a person's message, by which a change of it is recognised.
+    "ALTER TABLE inbox ADD COLUMN message TEXT",
+    "UPDATE inbox SET message = json_extract(incoming, '$.message_id') "
+    "WHERE json_extract(incoming, '$.kind') = 'message'",
+    "CREATE INDEX inbox_by_message ON inbox (chat, message) WHERE message IS NOT NULL",
+    "CREATE INDEX turns_by_successor ON turns (superseded_by) WHERE superseded_by IS NOT NULL",
+)
 
 STEPS: tuple[tuple[str, ...], ...] = (
     _INTAKE,
@@ -206,6 +214,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
     _UNUSED,
     _DOLLARS,
     _RATINGS,
+    _CHANGED,
 )
 
 

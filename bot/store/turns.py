@@ -27,6 +27,15 @@ from bot.store.incoming import incoming_from_json
 from bot.store.intake import count_attempt
 from bot.store.queries import Queries
 from bot.store.records import CallRecord, PageRecord, PassRecord, ReplyRecord, StoredTurn, TurnRecord, message_ref
+from bot.store.replacing import (
+    Replaced,
+    find_newest_answer,
+    find_standing_answer,
+    forget_question,
+    keep_effects,
+    load_replaced,
+    supersede,
+)
 from bot.store.states import PageState, TurnState
 from bot.store.text import entry_json, to_json, to_plain, usage_from_json, usage_json
 from bot.store.turnrecords import (
@@ -275,6 +284,40 @@ class Turns(Queries):
         """Keep what the person thought of a turn's answer; the latest word counts."""
         await self._writer.execute("UPDATE turns SET rating = ? WHERE id = ?", (rating, turn))
 
+    async def find_newest_answer(self, turn: int) -> int:
+        """Return the turn that answered the question of `turn` last: itself, or the last that replaced it."""
+        return await self._readers.read(lambda db: find_newest_answer(db, turn))
+
+    async def load_standing(self, turn: int) -> StoredTurn:
+        """Return the turn whose reply stands under the question of `turn`."""
+        return await self._readers.read(lambda db: _load(db, find_standing_answer(db, turn)))
+
+    async def take_over(self, turn: int, old: int, chat: ChatId, person: str) -> int:
+        """Open a turn in the place of `old`, whose question was changed: its answer leaves the history that the model
+        sees, its messages are this turn's from now on, and so are its calls with effects. Return the turn replaced.
+        """
+        now = self._clock.wall()
+
+        def work(db: Connection) -> int:
+            open_turn(db, turn, chat, person, now)
+            for (done,) in db.execute("SELECT id FROM turns WHERE superseded_by = ?", (turn,)).fetchall():
+                return int(done)
+            newest = find_standing_answer(db, old)
+            calls, told = _load(db, newest).calls, _passes_of(db, newest)
+            supersede(db, newest, turn, now)
+            keep_effects(db, turn, list(calls), told)
+            return newest
+
+        return await self._writer.run(work)
+
+    async def load_replaced(self, turn: int) -> Replaced | None:
+        """Return what the question of a turn was before it was changed; None where nothing was answered of it."""
+        return await self._readers.read(lambda db: load_replaced(db, turn))
+
+    async def forget(self, chat: ChatId, message_id: str) -> None:
+        """Delete a person's message in every version, and the turns that answered it."""
+        await self._writer.run(lambda db: forget_question(db, chat, message_id))
+
     async def origin_of(self, chat: ChatId, message_id: str) -> str:
         """Return the origin (`bot.contract.origin`) of the words in one of the bot's own messages."""
         rows = await self._readers.fetch_rows(
@@ -342,6 +385,17 @@ def _with_files(db: Connection, turn: int, record: CallRecord) -> CallRecord:
         return record
     files = produced_files(db, turn, record.passnumber, record.position)
     return replace(record, result=replace(record.result, files=files)) if files else record
+
+
+def _passes_of(db: Connection, turn: int) -> list[Entry]:
+    """Return what a turn's passes came to: stored while it runs, in the history afterwards."""
+    rows = db.execute(
+        "SELECT entry FROM passes WHERE turn = ? UNION ALL SELECT coalesce(h.body, b.body) FROM turns t "
+        "JOIN history h ON h.chat = t.chat AND h.sequence BETWEEN t.first_sequence AND t.last_sequence "
+        "LEFT JOIN bodies b ON b.id = h.aside WHERE t.id = ?",
+        (turn, turn),
+    )
+    return [entry_from_json(body) for (body,) in rows]
 
 
 def _texts_in_history(db: Connection, turn: int) -> dict[str, list[str]]:

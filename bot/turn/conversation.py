@@ -13,7 +13,7 @@ from contextlib import aclosing, suppress
 
 from bot.agent import Agent, Failed, Finished, Task, answer_with, policy_for
 from bot.context import Briefings, ChatBook, Summaries
-from bot.contract import Backoff, Clock, MessageSent, StoreError, Surface, Unreachable, reference_of
+from bot.contract import Backoff, Clock, DeliveryError, MessageSent, StoreError, Surface, Unreachable, reference_of
 from bot.model import Models
 from bot.operations import Metrics, Story
 from bot.policy import Once, Permit, Quotas, charge
@@ -76,6 +76,7 @@ class Conversation:
         self._options = options
         self._surface = surface
         self._prices = quotas.prices
+        self._settling = settling
         self._offers = offers
         self._metrics = metrics or Metrics()
         self._lookup = Lookup(store, models, book, briefings, quotas, earlier)
@@ -98,11 +99,30 @@ class Conversation:
             await self._joins.collect(run)
             await self._try_until_answered(run)
         except asyncio.CancelledError:
-            if ending() is not Ending.STOPPED:
-                await self._take_back(run)
-                raise
-            _uncancel()
-            await self._stop(run)
+            match ending():
+                case Ending.STOPPED:
+                    _uncancel()
+                    await self._stop(run)
+                case Ending.REPLACED:
+                    _uncancel()
+                case _:
+                    await self._take_back(run)
+                    raise
+
+    async def withdraw(self, id: int, question: MessageSent, answer: int) -> None:
+        """Take a reply and its turns back, because the question was deleted; `id` is the inbox row that says so.
+
+        Raises:
+            StoreError: the store does not work now.
+        """
+        stored = await self._store.turns.load_standing(answer)
+        await self._settling.drop(stored.turn)
+        try:
+            await self._replies.take_back(self._surface(question), stored)
+        except DeliveryError as error:
+            log.warning("turn %s: the reply to a deleted question stays: %s", answer, error)
+        await self._store.turns.forget(question.chat, question.message_id)
+        await self._store.intake.end(id, InboxState.DONE)
 
     async def _stop(self, run: Run) -> None:
         """End a turn that was stopped where no answer was being shown."""
@@ -150,6 +170,8 @@ class Conversation:
             if named is not None and named.call is None and named.problem:
                 await self._refuse(run, named.problem)
                 return
+            if question.replaces:
+                await self._settling.drop(await self._lookup.take_over(run))
             known = await self._lookup.look_up(run)
             if await self._may_begin(run):
                 with charge(known.payer):
@@ -190,11 +212,16 @@ class Conversation:
         task, briefing = await self._asking.make_task(draft, permit, named)
         async with draft.reply:
             draft.show_again()
-            end = await self._show(draft, task)
-            if end is None:
-                return
-            self._replies.offer(draft.reply, run.turn, run.question, run.language, goes_on=end.goes_on)
-            await self._finish(draft.reply, run, end)
+            try:
+                end = await self._show(draft, task)
+                if end is None:
+                    return
+                self._replies.offer(draft.reply, run.turn, run.question, run.language, goes_on=end.goes_on)
+                await self._finish(draft.reply, run, end)
+            except asyncio.CancelledError:
+                if run.ending() is Ending.REPLACED:
+                    await draft.reply.leave()
+                raise
         made = draft.made
         made.unsent = draft.reply.undelivered
         if made.unsent:
@@ -223,7 +250,7 @@ class Conversation:
             outcome = await self._follow(draft, task)
         except asyncio.CancelledError:
             why = run.ending()
-            if why is None:
+            if why in (None, Ending.REPLACED):
                 raise
             _uncancel()
             if why is Ending.SHUTDOWN:

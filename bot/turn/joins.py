@@ -96,7 +96,7 @@ class Joins:
         text = f"{before.text}\n\n{after.text}".strip()
         if len(text) > LONGEST_TEXT:
             return False
-        joined = replace(before, text=text, enclosed=before.enclosed + after.enclosed)
+        joined = replace(before, text=text, enclosed=before.enclosed + after.enclosed, joined=True)
         try:
             await self._store.intake.join(run.turn, joined, following.id)
         except StoreError as error:

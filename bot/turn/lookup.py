@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.context import Briefings, ChatBook, ChatFacts, ChatOptions, Past, Pinned, user_entry
 from bot.contract import MessageSent, UserEntry
@@ -53,6 +53,15 @@ class Lookup:
         self._earlier = earlier
         self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
 
+    async def take_over(self, run: Run) -> int:
+        """Open a turn in the place of the one that its changed question replaces, and return that.
+
+        Raises:
+            StoreError: the store does not work now.
+        """
+        question = run.question
+        return await self._store.turns.take_over(run.turn, question.replaces, question.chat, question.sender.id)
+
     async def look_up(self, run: Run) -> Known:
         """Count the attempt of this process, and load what an answer to the question needs.
 
@@ -73,4 +82,7 @@ class Lookup:
                 self._quotas.payer_for(question),
             )
         question = await self._earlier.complete(question, options.model or self._models.name)
+        replaced = await store.turns.load_replaced(run.turn) if question.replaces else None
+        if replaced is not None and (replaced.later or before.passes):
+            question = replace(question, before_change=replaced.question.text)
         return Known(before, options, past, facts, payer, question, user_entry(question, past.quoted_origin))

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.contract import ChatId, MessageSent
 from bot.operations import about
@@ -83,6 +83,7 @@ class TurnQueue:
         question: MessageSent | None = None,
         came_at: float = 0.0,
         begun: Callable[[], None] = lambda: None,
+        replaces: int = 0,
     ) -> None:
         """Do `work` after everything that waits in this chat already; at a later start where nothing more begins.
 
@@ -90,11 +91,20 @@ class TurnQueue:
             question: what is asked, where it may join another question; see `bot.turn.joins`.
             came_at: the monotonic time at which it came.
             begun: called when it waits no longer.
+            replaces: a turn in whose place it is done: what runs of it is ended, and what waits is not begun.
         """
         if self._closed or chat.platform in self._left:
             return
         box = self._boxes.setdefault(chat, _Mailbox())
-        box.waiting.append(Waiting(id, person, work, question, came_at, begun))
+        waiting, one = [one.id for one in box.waiting], Waiting(id, person, work, question, came_at, begun)
+        if box.running is not None and box.running.id == replaces:
+            box.running.end(Ending.REPLACED)
+            box.waiting.appendleft(one)
+        elif replaces in waiting:
+            place = waiting.index(replaces)
+            box.waiting[place] = replace(one, begun=box.waiting[place].begun)
+        else:
+            box.waiting.append(one)
         box.came.set()
         if box.worker is None:
             box.worker = asyncio.create_task(self._work(chat, box), name=f"chat {chat}")
@@ -123,6 +133,13 @@ class TurnQueue:
         """Return the running turn of this chat."""
         box = self._boxes.get(chat)
         return box.running if box else None
+
+    def holds(self, chat: ChatId, id: int) -> bool:
+        """Return True if a turn runs or waits in this chat."""
+        box = self._boxes.get(chat)
+        if box is None:
+            return False
+        return (box.running is not None and box.running.id == id) or any(one.id == id for one in box.waiting)
 
     def find_newest(self, chat: ChatId, person: str) -> ChatId | None:
         """Return the chat of the newest running turn in a channel and its threads: the person's own, else anybody's."""

@@ -16,6 +16,8 @@ class Ending(enum.Enum):
 
     STOPPED = "stopped"
     SHUTDOWN = "shutdown"
+    REPLACED = "replaced"
+    """Its question was changed or deleted: what it showed is left to the turn that takes its place."""
 
 
 @dataclass(slots=True)

@@ -23,7 +23,13 @@ class Events:
 
     def __init__(self, workspace: Workspace, deliveries: Deliveries) -> None:
         self._workspace, self._deliveries = workspace, deliveries
-        self.subscriptions: set[str] = {"app_mention", "message.im"}
+        self.subscriptions: set[str] = {
+            "app_mention",
+            "message.im",
+            "message.channels",
+            "message.groups",
+            "message.mpim",
+        }
         """Of the app: `app_mention`, `message.` with `im`, `mpim` or `channels`, and the names of other events."""
         self.verification_token = "legacy"
 

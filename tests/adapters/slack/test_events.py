@@ -341,9 +341,18 @@ def test_previews_and_our_own_edits_are_no_edits(before: RawObject, after: RawOb
     assert read(changed(before, after, channel="D1", channel_type="im")) is None
 
 
-def test_edits_in_channels_concern_us_only_with_a_mention() -> None:
-    assert read(changed({"text": "a"}, {"text": "b"})) is None
-    assert isinstance(read(changed({"text": "<@U0LAN0Z89> a"}, {"text": "b"})), MessageEdited)
+def test_edits_in_channels_need_no_mention_since_the_core_knows_its_questions() -> None:
+    edited = read(changed({"text": "<@U0LAN0Z89> a"}, {"text": "b"}))
+
+    assert isinstance(edited, MessageEdited) and (edited.text, edited.command) == ("b", "")
+
+
+def test_an_edit_tells_of_files_and_of_a_command_that_it_became() -> None:
+    files = read(changed({"text": "a", "files": [{"id": "F1", "name": "a.txt"}]}, {"text": "a"}))
+    command = read(changed({"text": "<@U0LAN0Z89> a"}, {"text": "<@U0LAN0Z89> forget yes"}))
+
+    assert isinstance(files, MessageEdited) and files.enclosed == ()
+    assert isinstance(command, MessageEdited) and (command.command, command.text) == ("forget", "yes")
 
 
 def test_a_deleted_message_is_heard_also_when_its_thread_keeps_a_tombstone() -> None:

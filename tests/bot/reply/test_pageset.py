@@ -64,7 +64,7 @@ def test_pages_that_the_text_no_longer_reaches_are_left_over(pages: PageSet) -> 
     pages.extend("Short.")
     pages.finish()
 
-    assert [page.ref for page in pages.left_over()] == [MessageRef("m1"), MessageRef("m2")]
+    assert pages.left_over() == [(1, MessageRef("m1")), (2, MessageRef("m2"))]
     assert pages.refs == {number: one.ref for number, one in before.items()}
 
 

@@ -1,0 +1,54 @@
+"""A question that its person changed or deleted: whether it was one, what it is now, and which turn answers it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.contract import MessageDeleted, MessageEdited, MessageSent
+from bot.store import Store
+
+
+class Changes:
+    """Reads changes of questions; one for the process."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def is_known(self, told: MessageEdited | MessageDeleted) -> bool:
+        """Return True if the message is one that was taken in."""
+        return await self._store.intake.find_question(told.chat, told.message_id) is not None
+
+    async def find_change(self, edited: MessageEdited) -> MessageSent | None:
+        """Return the question as it is now, which replaces the turn that answered it last; None where there is nothing
+        to ask: a reader sees no change, somebody else made it, it is a command now, or it cannot be changed."""
+        found = await self._store.intake.find_question(edited.chat, edited.message_id)
+        if found is None:
+            return None
+        id, question = found
+        enclosed = question.enclosed if edited.enclosed is None else edited.enclosed
+        unchanged = (edited.text, enclosed) == (question.text, question.enclosed)
+        if unchanged or _is_fixed(question) or edited.command or edited.sender.id != question.sender.id:
+            return None
+        return replace(
+            question,
+            delivery=edited.delivery,
+            also=(),
+            sender=edited.sender,
+            text=edited.text,
+            enclosed=enclosed,
+            replaces=await self._store.turns.find_newest_answer(id),
+        )
+
+    async def find_answer(self, deleted: MessageDeleted) -> tuple[MessageSent, int] | None:
+        """Return a deleted question with the turn that answered it last; None where it was forgotten meanwhile, or
+        cannot be taken back."""
+        found = await self._store.intake.find_question(deleted.chat, deleted.message_id)
+        if found is None or _is_fixed(found[1]):
+            return None
+        id, question = found
+        return question, await self._store.turns.find_newest_answer(id)
+
+
+def _is_fixed(question: MessageSent) -> bool:
+    """A command's work is done, and of a question that several messages make no single one is told apart."""
+    return bool(question.command) or question.joined

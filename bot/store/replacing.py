@@ -1,0 +1,161 @@
+"""A question that was changed or deleted: its new turn takes the place of the old one, or the old one goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from sqlite3 import Connection
+
+from bot.contract import BEFORE_FIRST_PASS, OUTSIDE, AssistantEntry, ChatId, Entry, MessageSent, Usage, join_origins
+from bot.store.incoming import incoming_from_json
+from bot.store.records import CallRecord
+from bot.store.retention import BYTES_OF_TURN, remove_turn
+from bot.store.states import PageState, TurnState
+from bot.store.text import entry_json, to_json, usage_json
+from tools.base import ToolCall, ToolStatus
+
+_FILES = 1000
+"""Added to the number of a file's message of the old reply: as a page that the new reply does not need, it goes."""
+_CHAIN = """
+    WITH RECURSIVE chain (id) AS (
+        SELECT :turn UNION SELECT t.id FROM turns o JOIN chain ON chain.id = o.id JOIN turns t ON t.id = o.superseded_by
+    )
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The question that a turn replaces, as it was told before."""
+
+    question: MessageSent
+    later: bool
+    """Other questions were answered after it."""
+
+
+def find_newest_answer(db: Connection, turn: int) -> int:
+    """Return the turn that answered the question of `turn` last: itself, or the last that replaced it."""
+    return int(db.execute(f"{_CHAIN} SELECT max(id) FROM chain", {"turn": turn}).fetchone()[0])
+
+
+def find_standing_answer(db: Connection, turn: int) -> int:
+    """Return the turn whose reply stands under the question of `turn`: a former one, where that was never opened."""
+    while True:
+        turn = find_newest_answer(db, turn)
+        row = db.execute(
+            "SELECT json_extract(incoming, '$.replaces') FROM inbox WHERE id = ? "
+            "AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.id = inbox.id)",
+            (turn,),
+        ).fetchone()
+        if row is None or row[0] is None:
+            return turn
+        turn = int(row[0])
+
+
+def supersede(db: Connection, old: int, new: int, now: float) -> None:
+    """Take a turn out of the history that the model sees, in favour of the open turn `new`, which goes on in its
+    messages."""
+    found = db.execute(
+        "SELECT o.chat, o.first_sequence, o.last_sequence, o.ended_at IS NOT NULL FROM turns o "
+        "JOIN turns n ON n.id = ? AND n.chat = o.chat WHERE o.id = ? AND o.id < n.id AND o.superseded_by IS NOT n.id",
+        (new, old),
+    ).fetchall()
+    for chat, first, last, ended in found:
+        db.execute("UPDATE turns SET superseded_by = ?, again_at = NULL WHERE id = ?", (new, old))
+        db.execute("UPDATE history SET superseded = 1 WHERE chat = ? AND sequence BETWEEN ? AND ?", (chat, first, last))
+        if first is not None:  # a summary may speak of it
+            db.execute(
+                "UPDATE chats SET summary = NULL, summary_upto = 0 WHERE id = ? AND summary_upto >= ?", (chat, first)
+            )
+        if not ended:
+            stopped = (TurnState.STOPPED, now, old)
+            db.execute("UPDATE turns SET state = ?, ended_at = ? WHERE id = ?", stopped)
+            db.execute("DELETE FROM passes WHERE turn = ?", (old,))
+        gone = (old, PageState.GONE, PageState.LOST)
+        db.execute("DELETE FROM pages WHERE turn = ? AND state IN (?, ?)", gone)
+        db.execute("UPDATE pages SET turn = ?, body = '', ends = 0 WHERE turn = ?", (new, old))
+        db.execute(
+            "INSERT INTO pages SELECT ?, a.number + max(?, coalesce((SELECT max(number) + 1 FROM pages "
+            "WHERE turn = ?), 0)), ?, 0, '', a.message, a.form, ?, a.nonce FROM attachments a "
+            "WHERE a.turn = ? AND a.message IS NOT NULL",
+            (new, _FILES, new, chat, PageState.SHOWN, old),
+        )
+        db.execute("DELETE FROM attachments WHERE turn = ?", (old,))
+
+
+def keep_effects(db: Connection, new: int, calls: list[CallRecord], told: list[Entry]) -> None:
+    """Give the open turn `new` the calls with effects that another turn made, as its first pass, so that none of them
+    is made again. What came of one that did not end stays unknown.
+
+    Args:
+        told: what the other turn left in the history: it says whose words led to the calls.
+    """
+    kept = [one for one in calls if one.effects and (one.result is None or (one.result.ok and not one.result.files))]
+    if not kept:
+        return
+    made = [entry.origin for entry in told if isinstance(entry, AssistantEntry) and entry.calls]
+    origin = join_origins(made) if made else OUTSIDE
+    # Ids of several passes may be the same ones.
+    named = [CallRecord(1, at, _renamed(one, at), True, one.status, one.started_at) for at, one in enumerate(kept)]
+    entry = AssistantEntry(text="", calls=tuple(one.call for one in named), provider=BEFORE_FIRST_PASS, origin=origin)
+    db.execute("INSERT INTO passes VALUES (?, 1, ?, '', ?)", (new, entry_json(entry), usage_json(Usage())))
+    for record, one in zip(named, kept, strict=True):
+        facts, text, status = None, None, ToolStatus.RUNNING
+        if one.result is not None:
+            facts = to_json(
+                {
+                    "ok": True,
+                    "retry": one.result.retry,
+                    "untrusted": one.result.untrusted,
+                    "own_words": one.result.own_words,
+                    "sources": [],
+                    "files": [],
+                }
+            )
+            text, status = one.result.text, one.status
+        call = record.call
+        db.execute(
+            "INSERT INTO calls VALUES (?, 1, ?, ?, ?, ?, '', 1, ?, ?, ?, ?, ?)",
+            (
+                new,
+                record.position,
+                call.id,
+                call.name,
+                to_json(dict(call.arguments)),
+                status,
+                facts,
+                text,
+                one.started_at,
+                one.seconds,
+            ),
+        )
+
+
+def load_replaced(db: Connection, turn: int) -> Replaced | None:
+    """Return what the question of a turn was before; None where nothing was answered of it."""
+    row = db.execute(
+        "SELECT i.incoming, EXISTS (SELECT 1 FROM turns l WHERE l.chat = o.chat AND l.id > o.id AND l.id <> ? "
+        "AND l.superseded_by IS NULL AND l.ended_at IS NOT NULL) "
+        "FROM turns o JOIN inbox i ON i.id = o.question WHERE o.superseded_by = ? ORDER BY o.id DESC LIMIT 1",
+        (turn, turn),
+    ).fetchone()
+    if row is None:
+        return None
+    question = incoming_from_json(row[0])
+    return Replaced(question, bool(row[1])) if isinstance(question, MessageSent) else None
+
+
+def forget_question(db: Connection, chat: ChatId, message_id: str) -> None:
+    """Remove a person's message in every version, and the turns that answered it, with all that they left."""
+    question = (str(chat), message_id)
+    for (turn,) in db.execute("SELECT id FROM inbox WHERE chat = ? AND message = ?", question).fetchall():
+        found = db.execute(
+            f"{_CHAIN} SELECT t.id, t.chat, t.first_sequence, t.last_sequence, t.ended_at IS NOT NULL, "
+            f"({BYTES_OF_TURN}) FROM turns t JOIN chain ON chain.id = t.id",
+            {"turn": turn},
+        ).fetchall()
+        for id, key, first, last, ended, size in found:
+            remove_turn(db, id, key, (first, last), bool(ended), size)
+    db.execute("DELETE FROM inbox WHERE chat = ? AND message = ?", question)
+
+
+def _renamed(record: CallRecord, at: int) -> ToolCall:
+    return replace(record.call, id=f"before{at:03d}")

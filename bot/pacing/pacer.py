@@ -168,6 +168,9 @@ class Pacer:
         self.live += 1
         reader = Reader(budgets)
         self._count(reader, 1)
+        now = self._clock.monotonic()
+        for budget in budgets:
+            self._scope_of(budget).come(now)
         return reader
 
     def _count(self, reader: Reader, by: int) -> None:
@@ -279,10 +282,15 @@ class Pacer:
         for budget in grant.cost.budgets:
             scope = self._scope_of(budget)
             leaves = scope.leaves(grant.purpose, needed=needed)
+            if grant.needed_at == float("inf"):
+                # Nobody will need it, and whoever comes has to find a call for an end.
+                leaves = max(leaves, scope.coming(now))
             if (ready := scope.ready_at(now, leaves)) > now:
                 at = max(at, ready)
                 if not leaves or scope.ready_at(now, 0) > now:
                     full = budget.scope
+        if at > now and grant.needed_at == float("inf"):
+            at = min(at, now + 1.0)  # how many come may have changed by then
         return at if needed else min(at, grant.needed_at), full
 
     def _occupy(self, cost: CallCost, now: float, purpose: Purpose) -> None:

@@ -6,6 +6,7 @@ bunch up on the way; counted from the send, a limit is broken under load.
 
 from __future__ import annotations
 
+import statistics
 from collections import deque
 from collections.abc import Iterator
 
@@ -14,6 +15,10 @@ from bot.pacing.waiting import Purpose
 
 LONG = 10.0
 """In windows of at least this many seconds a reader cannot wait for the next free call."""
+ARRIVALS = 5
+"""Whole seconds over whose median replies are counted that come: many at once are over by then, a stream is not."""
+COUNTED_FOR = 0.25
+"""Seconds for which that count holds: everybody who waits asks for it again and again."""
 _EDGE = 0.005
 """Seconds added to every window: some platforms still count a call that arrives exactly at its end."""
 
@@ -23,6 +28,8 @@ class BudgetState:
 
     __slots__ = (
         "_answered",
+        "_came",
+        "_coming",
         "_full_at",
         "_long",
         "beginning",
@@ -53,6 +60,9 @@ class BudgetState:
         """How many calls it allows at once, when nothing was called before."""
         self._long = any(window.seconds >= LONG for window in budget.windows)
         self._answered: list[deque[float]] = [deque() for _ in budget.windows]
+        self._came: deque[float] = deque()
+        """When replies came that draw on it, for as long as `coming` looks back."""
+        self._coming = (float("-inf"), 0)
         self._full_at = float("-inf")
         """When the token bucket is full again."""
 
@@ -83,6 +93,30 @@ class BudgetState:
             if short_of > 0:
                 longest = max(longest, window.seconds * max(1.0, short_of / window.calls))
         return longest
+
+    def come(self, now: float) -> None:
+        """Record that one more reply draws on it."""
+        self._came.append(now)
+        self._since(now)
+
+    def coming(self, now: float) -> int:
+        """Return how many replies are expected in its longest window, each with a call for its end, if as many come as
+        in the last seconds."""
+        counted_at, known = self._coming
+        if now < counted_at + COUNTED_FOR:
+            return known
+        self._since(now)
+        seconds = [0] * ARRIVALS
+        for at in self._came:
+            if (ago := int(now - at)) < ARRIVALS:
+                seconds[ago] += 1
+        longest = max((window.seconds for window in self.budget.windows), default=0.0)
+        self._coming = now, int(statistics.median(seconds) * longest)
+        return self._coming[1]
+
+    def _since(self, now: float) -> None:
+        while self._came and now - self._came[0] >= ARRIVALS:
+            self._came.popleft()
 
     def leaves(self, purpose: Purpose, *, needed: bool) -> int:
         """Return how many calls one for this purpose leaves free.
@@ -146,6 +180,7 @@ class BudgetState:
         return (
             not self.in_flight
             and not self.live
+            and (not self._came or now - self._came[-1] >= ARRIVALS)
             and self.closed_until <= now
             and self._full_at <= now
             and all(

@@ -138,3 +138,26 @@ async def test_pieces_leave_half_of_the_posts_to_the_ends(start: Start, clock: F
     await clock.advance(5.0)
 
     assert sum(bool(screen.calls) for screen in screens) == 18, "two of twenty began before"
+
+
+async def test_where_as_many_come_as_can_end_none_is_begun_for_good(start: Start, clock: FakeClock) -> None:
+    """One a second for a minute takes all posts for the ends, so a beginning that nobody edits would delay one."""
+    screens = [Screen() for _ in range(5)]
+    for screen in screens:
+        reply = await start(screen)
+        await clock.advance(1.0)
+    reply.append(SENTENCE * 2 + "x")
+    await clock.advance(1.0)
+    assert screen.calls == []
+
+    await clock.advance(5.0)
+    assert [page.body for _, page in screen.calls] == [SENTENCE * 2], "no more came, so there is room again"
+
+
+async def test_many_at_once_are_begun_as_no_more_come(start: Start, clock: FakeClock) -> None:
+    screens = [Screen() for _ in range(10)]
+    for screen in screens:
+        (await start(screen)).append(SENTENCE * 2 + "x")
+    await clock.advance(1.0)
+
+    assert all(screen.calls for screen in screens)
